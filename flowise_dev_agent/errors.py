@@ -1,0 +1,208 @@
+"""The one exception tree.
+
+Every error that can reach a person carries three things: a stable ``code`` (safe to match on), a message that says
+what happened and where, and a ``hint`` that says what to do. Messages never contain secrets, SQL or stack frames:
+whoever raises decides what a person may read. ``details`` is small JSON for machines under the same rule.
+"""
+
+from typing import Any, ClassVar
+
+
+class AgentError(Exception):
+    """Root of everything this package raises on purpose."""
+
+    code: ClassVar[str] = "internal_error"
+    #: Trying the very same thing again may help (a timeout, a restart); callers with a retry policy look at it.
+    transient: ClassVar[bool] = False
+
+    def __init__(self, message: str, *, hint: str | None = None, details: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.details: dict[str, Any] = details or {}
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}" if self.hint else self.message
+
+    def as_problem(self) -> dict[str, Any]:
+        """The public form: ``{code, detail, hint?, details?}``, JSON-ready."""
+        problem: dict[str, Any] = {"code": self.code, "detail": self.message}
+        if self.hint:
+            problem["hint"] = self.hint
+        if self.details:
+            problem["details"] = self.details
+        return problem
+
+
+class ConfigurationError(AgentError):
+    """The settings cannot work as given; raised before anything is started."""
+
+    code = "configuration_error"
+
+
+class InvalidInputError(AgentError):
+    """A request that is well-formed but cannot be meant: unknown instance, bad answer, oversize text."""
+
+    code = "invalid_input"
+
+
+class InvalidAnswerError(InvalidInputError):
+    """An answer that does not fit the open interrupt's schema; the interrupt stays open."""
+
+    code = "invalid_answer"
+
+
+# --- Flowise -----------------------------------------------------------------------------------------------------
+
+
+class FlowiseError(AgentError):
+    """A call to a Flowise server did not do what was asked. The message quotes Flowise's own words."""
+
+    code = "flowise_error"
+
+
+class FlowiseUnreachableError(FlowiseError):
+    """Connection refused, name not found, TLS failure: nothing was sent."""
+
+    code = "flowise_unreachable"
+    transient = True
+
+
+class FlowiseTimeoutError(FlowiseError):
+    """No answer in time. For a write this is ambiguous: it may have happened."""
+
+    code = "flowise_timeout"
+    transient = True
+
+
+class FlowiseConnectionLostError(FlowiseError):
+    """The connection broke after the request was sent. For a write this is ambiguous: it may have happened."""
+
+    code = "flowise_connection_lost"
+    transient = True
+
+
+class FlowiseAuthError(FlowiseError):
+    """401 or 403: the API key is wrong or lacks a permission."""
+
+    code = "flowise_auth"
+
+
+class FlowiseNotFoundError(FlowiseError):
+    """404, or a 500 by which Flowise says that something does not exist."""
+
+    code = "flowise_not_found"
+
+
+class FlowiseRejectedError(FlowiseError):
+    """Any other 4xx: Flowise refused the request as sent."""
+
+    code = "flowise_rejected"
+
+
+class FlowiseRateLimitedError(FlowiseError):
+    """429."""
+
+    code = "flowise_rate_limited"
+    transient = True
+
+
+class FlowiseServerError(FlowiseError):
+    """5xx. Flowise answers 500 to almost every mistake, so this is not transient by itself."""
+
+    code = "flowise_server_error"
+
+
+class FlowiseUnexpectedResponseError(FlowiseError):
+    """200 with HTML (unknown path), an empty body, or JSON of another shape."""
+
+    code = "flowise_unexpected_response"
+
+
+# --- Patch and write path ----------------------------------------------------------------------------------------
+
+
+class PatchError(AgentError):
+    """Ops that cannot be parsed or compiled. ``findings`` says which op, what was found and what is allowed."""
+
+    code = "patch_error"
+
+
+class ValidationRequiredError(AgentError):
+    """A write without a validation of these very bytes in this iteration."""
+
+    code = "validation_required"
+
+
+class HashMismatchError(AgentError):
+    """A write of bytes other than those that passed validation."""
+
+    code = "hash_mismatch"
+
+
+class WriteFailedError(AgentError):
+    """Flowise did not take the flow, or what it holds differs from what was sent."""
+
+    code = "write_failed"
+
+
+# --- Reasoning ---------------------------------------------------------------------------------------------------
+
+
+class ReasoningError(AgentError):
+    """The reasoning phase gave no usable result."""
+
+    code = "reasoning_failed"
+
+
+class ModelUnavailableError(ReasoningError):
+    """The provider cannot be reached, is overloaded, limits the rate or timed out; its SDK has retried already."""
+
+    code = "model_unavailable"
+    transient = True
+
+
+class ModelAuthError(ReasoningError):
+    """The provider refuses the key or the model name."""
+
+    code = "model_auth"
+
+
+class ModelOutputError(ReasoningError):
+    """The model answered, but not in the shape that was asked for."""
+
+    code = "model_output"
+
+
+# --- Sessions ----------------------------------------------------------------------------------------------------
+
+
+class SessionNotFoundError(AgentError):
+    """No session has this id."""
+
+    code = "session_not_found"
+
+
+class SessionExistsError(AgentError):
+    """A session with this id exists already; nothing was changed."""
+
+    code = "session_exists"
+
+
+class SessionConflictError(AgentError):
+    """The session is not in the state that the request needs (answered meanwhile, completed, running)."""
+
+    code = "session_conflict"
+
+
+class LeaseLostError(AgentError):
+    """Another worker owns this run now. Ends the leg silently; never shown to a person."""
+
+    code = "lease_lost"
+
+
+class DatabaseUnavailableError(AgentError):
+    """Postgres does not answer; everything recovers by itself once it does."""
+
+    code = "database_unavailable"
+    transient = True

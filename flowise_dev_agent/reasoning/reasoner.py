@@ -1,0 +1,35 @@
+"""The interface that the agent reasons through."""
+
+from abc import ABC, abstractmethod
+
+from flowise_dev_agent.patch.ops import PatchOp
+from flowise_dev_agent.reasoning.contracts import (
+    ClassifyRequest,
+    Intent,
+    JudgeRequest,
+    PatchRequest,
+    PlanContract,
+    PlanRequest,
+    Reasoned,
+    Verdict,
+)
+
+
+class Reasoner(ABC):
+    """Four typed questions. Each raises `ModelUnavailableError`, `ModelAuthError` or `ModelOutputError`."""
+
+    @abstractmethod
+    async def classify(self, request: ClassifyRequest) -> Reasoned[Intent]:
+        """What does the person want, how clear is it, and what would we have to ask?"""
+
+    @abstractmethod
+    async def plan(self, request: PlanRequest) -> Reasoned[PlanContract]:
+        """What will be built or changed; `declined` when it honestly cannot be."""
+
+    @abstractmethod
+    async def patch(self, request: PatchRequest) -> Reasoned[list[PatchOp]]:
+        """The ops that carry the plan out."""
+
+    @abstractmethod
+    async def judge(self, request: JudgeRequest) -> Reasoned[Verdict]:
+        """Do the answers meet the success criteria?"""

@@ -1,0 +1,225 @@
+"""The one settings tree: environment variables (and `.env`) in, frozen typed values out.
+
+Every variable keeps its documented name (`REASONING_ENGINE`, `POSTGRES_DSN`, ...). Groups are separate classes, so that
+a part of the program can ask for just what it needs; `Settings` is their sum. Secrets are `SecretStr`: they do not show
+up in reprs, logs or error texts.
+"""
+
+import json
+from functools import cached_property
+from typing import Any, Literal, Self
+
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic.networks import HttpUrl
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from flowise_dev_agent.errors import ConfigurationError
+
+_CONFIG = SettingsConfigDict(
+    env_file=".env",
+    env_file_encoding="utf-8",
+    env_ignore_empty=True,
+    extra="ignore",
+    frozen=True,
+    populate_by_name=True,
+)
+
+EngineName = Literal["claude", "openai", "deterministic"]
+Phase = Literal["classify", "plan", "patch", "judge"]
+
+DEFAULT_MODELS: dict[str, str] = {"claude": "claude-sonnet-4-6", "openai": "gpt-4o", "deterministic": "rules"}
+
+
+class ReasoningSettings(BaseSettings):
+    """Who does the agent's own thinking (the models inside the built flow are Flowise's matter)."""
+
+    model_config = _CONFIG
+
+    engine_choice: EngineName | None = Field(default=None, alias="REASONING_ENGINE")
+    model_choice: str | None = Field(default=None, alias="REASONING_MODEL")
+    model_classify: str | None = Field(default=None, alias="REASONING_MODEL_CLASSIFY")
+    model_plan: str | None = Field(default=None, alias="REASONING_MODEL_PLAN")
+    model_patch: str | None = Field(default=None, alias="REASONING_MODEL_PATCH")
+    model_judge: str | None = Field(default=None, alias="REASONING_MODEL_JUDGE")
+    temperature: float = Field(default=0.2, ge=0, le=2, alias="REASONING_TEMPERATURE")
+    retry_count: int = Field(default=1, ge=0, le=5, alias="REASONING_RETRY_COUNT")
+    max_parallel_calls: int = Field(default=5, ge=1, alias="REASONING_MAX_PARALLEL_CALLS")
+    connect_timeout_secs: float = Field(default=10, gt=0, alias="REASONING_CONNECT_TIMEOUT_SECS")
+    timeout_secs: float = Field(default=180, gt=0, alias="REASONING_TIMEOUT_SECS")
+    max_retries: int = Field(default=2, ge=0, le=5, alias="REASONING_MAX_RETRIES")
+    anthropic_api_key: SecretStr | None = Field(default=None, alias="ANTHROPIC_API_KEY")
+    anthropic_base_url: str | None = Field(default=None, alias="ANTHROPIC_BASE_URL")
+    openai_api_key: SecretStr | None = Field(default=None, alias="OPENAI_API_KEY")
+    openai_base_url: str | None = Field(default=None, alias="OPENAI_BASE_URL")
+
+    @cached_property
+    def engine(self) -> EngineName:
+        """The engine in force: the one named, else the first one that has a key, else the rules."""
+        if self.engine_choice:
+            return self.engine_choice
+        if self.anthropic_api_key:
+            return "claude"
+        if self.openai_api_key or self.openai_base_url:
+            return "openai"
+        return "deterministic"
+
+    def model_for(self, phase: Phase, session_model: str | None = None) -> str:
+        """The model of a phase: the phase's own setting, then the session's, then the general one, then the default."""
+        own: str | None = getattr(self, f"model_{phase}")
+        return own or session_model or self.model_choice or DEFAULT_MODELS[self.engine]
+
+    @model_validator(mode="after")
+    def _named_engine_has_a_key(self) -> Self:
+        if self.engine_choice == "claude" and not self.anthropic_api_key:
+            raise ValueError("REASONING_ENGINE=claude needs ANTHROPIC_API_KEY. Set it, or use another engine.")
+        if self.engine_choice == "openai" and not (self.openai_api_key or self.openai_base_url):
+            raise ValueError("REASONING_ENGINE=openai needs OPENAI_API_KEY or OPENAI_BASE_URL. Set one of them.")
+        return self
+
+
+class FlowiseInstance(BaseSettings):
+    """One Flowise server of `FLOWISE_INSTANCES`."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="forbid")
+
+    id: str = Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")
+    endpoint: HttpUrl
+    api_key: SecretStr | None = None
+
+
+class FlowiseSettings(BaseSettings):
+    """Where Flowise is and how patient to be with it."""
+
+    model_config = _CONFIG
+
+    api_endpoint: HttpUrl = Field(default=HttpUrl("http://localhost:3000"), alias="FLOWISE_API_ENDPOINT")
+    api_key: SecretStr | None = Field(default=None, alias="FLOWISE_API_KEY")
+    timeout_secs: float = Field(default=15, gt=0, alias="FLOWISE_TIMEOUT")
+    connect_timeout_secs: float = Field(default=5, gt=0, alias="FLOWISE_CONNECT_TIMEOUT")
+    prediction_timeout_secs: float = Field(default=60, gt=0, alias="FLOWISE_PREDICTION_TIMEOUT")
+    instances_json: str | None = Field(default=None, alias="FLOWISE_INSTANCES")
+    discover_cache_ttl_secs: float = Field(default=300, ge=0, alias="DISCOVER_CACHE_TTL_SECS")
+    template_snapshot_ttl_secs: float = Field(default=86_400, ge=0, alias="TEMPLATE_SNAPSHOT_TTL_SECONDS")
+    credential_snapshot_ttl_secs: float = Field(default=3_600, ge=0, alias="CREDENTIAL_SNAPSHOT_TTL_SECONDS")
+    schema_drift_policy: Literal["warn", "fail", "refresh"] = Field(default="warn", alias="FLOWISE_SCHEMA_DRIFT_POLICY")
+
+    @field_validator("instances_json")
+    @classmethod
+    def _is_a_list_of_instances(cls, value: str | None) -> str | None:
+        if value is not None:
+            _parse_instances(value)
+        return value
+
+    @cached_property
+    def instances(self) -> tuple[FlowiseInstance, ...]:
+        """All instances, the default one first. Without `FLOWISE_INSTANCES` there is one, called `default`."""
+        if self.instances_json is not None:
+            return _parse_instances(self.instances_json)
+        return (FlowiseInstance(id="default", endpoint=self.api_endpoint, api_key=self.api_key),)
+
+
+def _parse_instances(text: str) -> tuple[FlowiseInstance, ...]:
+    shape = 'a JSON list such as [{"id": "dev", "endpoint": "http://localhost:3000", "api_key": "..."}]'
+    try:
+        raw: Any = json.loads(text)
+    except ValueError:
+        raise ValueError(f"FLOWISE_INSTANCES is not JSON. It must be {shape}.") from None
+    if not isinstance(raw, list) or not raw or not all(isinstance(item, dict) for item in raw):
+        raise ValueError(f"FLOWISE_INSTANCES must be {shape}.")
+    instances = tuple(FlowiseInstance(**item) for item in raw)
+    ids = [instance.id for instance in instances]
+    if len(set(ids)) != len(ids):
+        raise ValueError("FLOWISE_INSTANCES names an id twice.")
+    return instances
+
+
+class LimitSettings(BaseSettings):
+    """Ceilings of one session. A model can only lower them."""
+
+    model_config = _CONFIG
+
+    max_iterations: int = Field(default=3, ge=1, alias="MAX_ITERATIONS")
+    max_patch_ops_per_iter: int = Field(default=60, ge=1, alias="MAX_PATCH_OPS_PER_ITER")
+    max_schema_repairs_per_iter: int = Field(default=10, ge=0, alias="MAX_SCHEMA_REPAIRS_PER_ITER")
+    max_total_retries_per_iter: int = Field(default=3, ge=0, alias="MAX_TOTAL_RETRIES_PER_ITER")
+    max_workflow_nodes: int = Field(default=50, ge=1, alias="MAX_WORKFLOW_NODES")
+    session_tokens: int = Field(default=300_000, ge=1, alias="SESSION_BUDGET_TOKENS")
+    session_usd: float = Field(default=5.0, gt=0, alias="SESSION_BUDGET_USD")
+    skip_clarification: bool = Field(default=False, alias="SKIP_CLARIFICATION")
+    leg_attempts: int = Field(default=5, ge=1, alias="LEG_ATTEMPTS")
+
+
+class DatabaseSettings(BaseSettings):
+    """Postgres."""
+
+    model_config = _CONFIG
+
+    dsn: SecretStr | None = Field(default=None, alias="POSTGRES_DSN")
+    #: Behind pgbouncer LISTEN needs a connection of its own; without this the ordinary DSN serves both.
+    direct_dsn: SecretStr | None = Field(default=None, alias="POSTGRES_DIRECT_DSN")
+    pool_min_size: int = Field(default=2, ge=1, alias="POSTGRES_POOL_MIN_SIZE")
+    pool_max_size: int = Field(default=10, ge=2, alias="POSTGRES_POOL_MAX_SIZE")
+    connect_timeout_secs: float = Field(default=5, gt=0, alias="POSTGRES_CONNECT_TIMEOUT_SECS")
+
+
+class ServerSettings(BaseSettings):
+    """The HTTP service and its worker."""
+
+    model_config = _CONFIG
+
+    api_key: SecretStr | None = Field(default=None, alias="AGENT_API_KEY")
+    host: str = Field(default="127.0.0.1", alias="AGENT_API_HOST")
+    port: int = Field(default=8000, ge=0, le=65_535, alias="AGENT_API_PORT")
+    rate_limit_sessions_per_min: int = Field(default=10, ge=0, alias="RATE_LIMIT_SESSIONS_PER_MIN")
+    sse_keepalive_secs: float = Field(default=15, gt=0, alias="SSE_KEEPALIVE_SECS")
+    wait_secs: float = Field(default=30, ge=0, le=300, alias="AGENT_WAIT_SECS")
+    worker_concurrency: int = Field(default=10, ge=1, alias="AGENT_WORKER_CONCURRENCY")
+    public_base_url: HttpUrl | None = Field(default=None, alias="PUBLIC_BASE_URL")
+    webhook_secret: SecretStr | None = Field(default=None, alias="WEBHOOK_SECRET")
+    webhook_allow: str = Field(default="", alias="WEBHOOK_ALLOW")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(default="INFO", alias="LOG_LEVEL")
+
+
+class TracingSettings(BaseSettings):
+    """LangSmith; off without a key. LangGraph reads the variables itself, they stand here to be checked and shown."""
+
+    model_config = _CONFIG
+
+    langchain_api_key: SecretStr | None = Field(default=None, alias="LANGCHAIN_API_KEY")
+    langchain_tracing_v2: bool = Field(default=False, alias="LANGCHAIN_TRACING_V2")
+    langchain_project: str = Field(default="flowise-dev-agent", alias="LANGCHAIN_PROJECT")
+    langchain_endpoint: str | None = Field(default=None, alias="LANGCHAIN_ENDPOINT")
+
+
+class Settings(BaseSettings):
+    """Everything. Build it with `load_settings`, so that a mistake becomes a sentence and not a traceback."""
+
+    model_config = _CONFIG
+
+    reasoning: ReasoningSettings = Field(default_factory=ReasoningSettings)
+    flowise: FlowiseSettings = Field(default_factory=FlowiseSettings)
+    limits: LimitSettings = Field(default_factory=LimitSettings)
+    database: DatabaseSettings = Field(default_factory=DatabaseSettings)
+    server: ServerSettings = Field(default_factory=ServerSettings)
+    tracing: TracingSettings = Field(default_factory=TracingSettings)
+
+
+def load_settings(**groups: Any) -> Settings:
+    """Read the environment and `.env`; `groups` (for example `database=DatabaseSettings(...)`) replace whole groups.
+
+    Raises:
+        ConfigurationError: naming the variables that are wrong and what they must be, never their values.
+    """
+    try:
+        return Settings(**groups)
+    except ValidationError as error:
+        raise ConfigurationError(
+            "The settings cannot be used: " + "; ".join(_in_words(item) for item in error.errors(include_input=False)),
+            hint="Correct the variable in the environment or in .env and start again.",
+        ) from None
+
+
+def _in_words(item: Any) -> str:
+    where = ".".join(str(part) for part in item["loc"])
+    text = str(item["msg"]).removeprefix("Value error, ")
+    return f"{where}: {text}" if where else text
