@@ -1,0 +1,80 @@
+"""The embedded Postgres: databases from templates, one user per data folder, nothing left behind."""
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+
+from flowise_dev_agent.devkit.postgres import EmbeddedPostgres, PostgresServer
+from flowise_dev_agent.errors import ConfigurationError
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    path = Path(tempfile.mkdtemp(prefix="fda-pg-"))
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def processes_on(folder: Path) -> list[int]:
+    data = str(folder / "data")
+    return [process.pid for process in psutil.process_iter(["cmdline"]) if data in (process.info["cmdline"] or [])]
+
+
+def test_database_from_a_template_has_its_tables_and_is_a_copy(postgres_server: PostgresServer) -> None:
+    postgres_server.create_database("devkit_template")
+    with psycopg.connect(postgres_server.dsn("devkit_template")) as connection:
+        connection.execute("CREATE TABLE t (n int)")
+    copy = postgres_server.create_database("devkit_copy", template="devkit_template")
+    with psycopg.connect(copy) as connection:
+        connection.execute("INSERT INTO t VALUES (1)")
+    with psycopg.connect(postgres_server.dsn("devkit_template")) as connection:
+        rows = connection.execute("SELECT * FROM t").fetchall()
+    assert rows == []
+    postgres_server.drop_database("devkit_copy")
+    postgres_server.drop_database("devkit_template")
+    assert not postgres_server.has_database("devkit_copy")
+
+
+def test_stop_leaves_no_process_and_the_data_is_there_on_the_next_start(folder: Path) -> None:
+    with EmbeddedPostgres(folder / "data") as server:
+        server.create_database("kept")
+        assert processes_on(folder)
+    assert processes_on(folder) == []
+    with EmbeddedPostgres(folder / "data") as server:
+        assert server.has_database("kept")
+
+
+def test_a_data_folder_in_use_is_refused_with_the_owner_named(folder: Path) -> None:
+    with EmbeddedPostgres(folder / "data"), pytest.raises(ConfigurationError, match="in use by process"):
+        EmbeddedPostgres(folder / "data").start()
+
+
+def test_the_server_of_a_killed_process_is_taken_over_and_ended(folder: Path) -> None:
+    script = (
+        "import os, signal, sys; from pathlib import Path;"
+        "from flowise_dev_agent.devkit.postgres import EmbeddedPostgres;"
+        "s = EmbeddedPostgres(Path(sys.argv[1])).start(); print(s.pid, flush=True);"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    done = subprocess.run([sys.executable, "-c", script, folder / "data"], capture_output=True, text=True, check=False)
+    orphan = int(done.stdout)
+    with EmbeddedPostgres(folder / "data") as server:
+        assert server.pid == orphan
+    assert processes_on(folder) == []
+
+
+def test_restart_keeps_the_socket_and_cuts_connections(folder: Path) -> None:
+    with EmbeddedPostgres(folder / "data", durable=False) as server:
+        connection = psycopg.connect(server.dsn())
+        server.restart()
+        with pytest.raises(psycopg.OperationalError):
+            connection.execute("SELECT 1")
+        with psycopg.connect(server.dsn()) as again:
+            assert again.execute("SHOW fsync").fetchone() == ("off",)
