@@ -1,0 +1,53 @@
+# Needs python3 (3.11 or newer) with pip. Everything else comes from requirements.lock into .venv.
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+# The embedded Postgres keeps a lock there (and its socket, when the path of its data is too long for one).
+export XDG_RUNTIME_DIR ?= $(HOME)/.cache/flowise-dev-agent/run
+$(shell mkdir -p -m 700 "$(XDG_RUNTIME_DIR)")
+
+.PHONY: help demo run test check lock clean
+
+help:
+	@echo 'make demo    build a chatbot on a local Flowise, visibly, then leave the service at http://localhost:8000'
+	@echo 'make run     the service for real use, settings from .env (make run ARGS=--embedded: with its own Postgres)'
+	@echo 'make test    all tests, on a real Postgres and a real Flowise (make test ARGS="tests/unit -x")'
+	@echo 'make check   lint, formatting, types, import floors'
+	@echo 'make lock    resolve requirements.lock again (needs uv)'
+	@echo 'make clean   remove .venv and caches of this checkout (not the installed Flowise, which is kept outside)'
+
+demo: $(READY)
+	@$(BIN)/flowise-dev-agent demo $(ARGS)
+
+run: $(READY)
+	@$(BIN)/flowise-dev-agent serve $(ARGS)
+
+test: $(READY)
+	$(BIN)/pytest $(ARGS)
+
+check: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports
+
+lock:
+	@command -v uv >/dev/null || { echo 'make lock needs uv: pip install uv'; exit 1; }
+	uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
+		--no-emit-index-url --generate-hashes --output-file requirements.lock
+
+clean:
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist build
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Without build isolation the package itself needs no network: its build backend is in the lock.
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo 'Python 3.11 or newer is needed. Name one: make PYTHON=python3.12'; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo 'Installing the locked packages into .venv (about a minute the first time) ...'
+	@PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock \
+		&& PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e . \
+		|| { echo 'The packages could not be installed: see the message above (no network? a proxy?).'; exit 1; }
+	@touch $@
