@@ -125,7 +125,10 @@ class EmbeddedPostgres(PostgresServer):
         """End the server (connections are cut) and release the data folder. Does nothing when it is not running."""
         server, self._server = self._server, None
         if server is not None:
-            server.stop()
+            server.cleanup()
+            # The library counts the processes that use a server; killed ones stay in its list and keep it running.
+            if (self.data_dir / "postmaster.pid").exists():
+                server.stop()
         if self._lock is not None:
             self._lock.close()
             self._lock = None

