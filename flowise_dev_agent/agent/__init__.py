@@ -1,0 +1,28 @@
+"""The agent: a LangGraph graph of 18 nodes that plans, patches, writes, tests and asks."""
+
+from flowise_dev_agent.agent.context import AgentContext, chatflow_url
+from flowise_dev_agent.agent.domain import DomainCapability, DomainDiscovery, TestSuite
+from flowise_dev_agent.agent.domains.flowise import FlowiseCapability
+from flowise_dev_agent.agent.graph import AgentGraph, build_graph
+from flowise_dev_agent.agent.phases import NODE_PHASES
+from flowise_dev_agent.agent.state import AgentState, initial_state, project
+from flowise_dev_agent.agent.tools import DomainTools, ToolResult, execute_tool, result_to_str
+
+__all__ = [
+    "NODE_PHASES",
+    "AgentContext",
+    "AgentGraph",
+    "AgentState",
+    "DomainCapability",
+    "DomainDiscovery",
+    "DomainTools",
+    "FlowiseCapability",
+    "TestSuite",
+    "ToolResult",
+    "build_graph",
+    "chatflow_url",
+    "execute_tool",
+    "initial_state",
+    "project",
+    "result_to_str",
+]

@@ -1,0 +1,65 @@
+"""What the nodes work with at run time: resolved per session from its instance, never checkpointed."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from flowise_dev_agent.flowise.client import FlowiseClient
+from flowise_dev_agent.knowledge.credentials import CredentialStore
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch.schema import NodeSchema
+from flowise_dev_agent.publish import Publisher
+from flowise_dev_agent.reasoning.reasoner import Reasoner
+from flowise_dev_agent.settings import LimitSettings
+
+
+class Knowledge(Protocol):
+    """What is known about the session's instance; live within its time to live, else the committed snapshot."""
+
+    async def nodes(self) -> NodeStore:
+        """Node schemas."""
+        ...
+
+    async def credentials(self, *, refresh: bool = False) -> CredentialStore:
+        """Ids, names and types of the instance's credentials, never values; `refresh` reads them anew."""
+        ...
+
+    async def repair(self, name: str) -> NodeSchema | None:
+        """One node type that no snapshot knows, asked from the server; None when it does not know it either."""
+        ...
+
+
+class SessionBlobs(Protocol):
+    """Content-addressed texts that belong to the session."""
+
+    async def put(self, text: str) -> str:
+        """Store and return the SHA-256 (hex) of the UTF-8 text."""
+        ...
+
+    async def get(self, sha256: str) -> str:
+        """Read back."""
+        ...
+
+
+@dataclass(frozen=True)
+class AgentContext:
+    """The graph's `context_schema`."""
+
+    session_id: str
+    instance_id: str
+    endpoint: str
+    flowise: FlowiseClient
+    knowledge: Knowledge
+    reasoner: Reasoner
+    blobs: SessionBlobs
+    publisher: Publisher
+    limits: LimitSettings
+
+    def chatflow_url(self, chatflow_id: str, kind: str = "CHATFLOW") -> str:
+        """Where the flow opens in the Flowise editor."""
+        return chatflow_url(self.endpoint, chatflow_id, kind)
+
+
+def chatflow_url(endpoint: str, chatflow_id: str, kind: str = "CHATFLOW") -> str:
+    """The editor's address of a flow: AgentFlow V2 has a canvas of its own."""
+    canvas = "v2/agentcanvas" if kind == "AGENTFLOW" else "canvas"
+    return f"{endpoint.rstrip('/')}/{canvas}/{chatflow_id}"

@@ -1,0 +1,131 @@
+"""What a domain must be able to do for the graph; Flowise is the first, others plug in without a change here."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any
+
+from flowise_dev_agent.agent.context import AgentContext
+from flowise_dev_agent.agent.tools import DomainTools, ToolResult
+from flowise_dev_agent.patch.findings import Finding
+from flowise_dev_agent.patch.ops import PatchOp
+from flowise_dev_agent.patch.schema import NodeSchema
+from flowise_dev_agent.reasoning.contracts import (
+    DeltaSink,
+    Intent,
+    PatchRequest,
+    PlanContract,
+    Reasoned,
+    Verdict,
+)
+
+
+@dataclass(frozen=True)
+class DiscoverRequest:
+    """What to look for before planning."""
+
+    requirement: str
+    intent: Intent
+    feedback: str | None = None
+
+
+@dataclass(frozen=True)
+class DomainDiscovery:
+    """What a domain knows that matters here. Only `result.summary` may reach a prompt beside the schema cards."""
+
+    result: ToolResult
+    candidates: tuple[NodeSchema, ...] = ()
+    #: Credential type -> [{id, name}] of the instance.
+    credentials: dict[str, list[dict[str, str]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TestSuite:
+    """Questions to ask of the flow, each `trials` times in a session of its own."""
+
+    questions: tuple[str, ...]
+    trials: int = 1
+
+    __test__ = False  # not a pytest class
+
+
+@dataclass(frozen=True)
+class TrialResult:
+    """One asked question. `category` is None when the transport and the shape are fine; content is judged later."""
+
+    question: str
+    number: int
+    answer: str
+    category: str | None
+    error: str
+    duration_ms: int
+    used_tools: tuple[str, ...] = ()
+
+    def as_json(self, limit: int) -> dict[str, Any]:
+        """JSON with `answer` and `error` cut to `limit` characters."""
+        cut = self.answer if len(self.answer) <= limit else self.answer[: limit - 1] + "…"
+        return {
+            "question": self.question,
+            "trial": self.number,
+            "passed": self.category is None,
+            "answer": cut,
+            "category": self.category,
+            "error": self.error[:limit],
+            "duration_ms": self.duration_ms,
+            "used_tools": list(self.used_tools),
+        }
+
+
+@dataclass(frozen=True)
+class EvaluateRequest:
+    """All trials of one run of the suite, with full texts."""
+
+    requirement: str
+    plan: PlanContract
+    results: tuple[TrialResult, ...]
+    model: str | None = None
+    on_delta: DeltaSink | None = None
+
+
+class DomainCapability(ABC):
+    """The five things the graph asks of a domain."""
+
+    name: str
+
+    @property
+    @abstractmethod
+    def domain_tools(self) -> DomainTools:
+        """The domain's tools as data."""
+
+    @abstractmethod
+    async def discover(self, context: AgentContext, request: DiscoverRequest) -> DomainDiscovery:
+        """Retrieve what planning needs: node types, credentials."""
+
+    @abstractmethod
+    async def compile_ops(
+        self, context: AgentContext, request: PatchRequest, credentials: dict[str, str]
+    ) -> Reasoned[list[PatchOp]]:
+        """The ops for an approved plan; `credentials` maps a credential type to the id to bind.
+
+        Raises:
+            PatchError: the ops cannot be read; `details["findings"]` says why.
+        """
+
+    @abstractmethod
+    async def validate(
+        self, context: AgentContext, flow_data: str, kind: str, repaired: dict[str, NodeSchema]
+    ) -> list[Finding]:
+        """Everything that can be known to be wrong before a write."""
+
+    @abstractmethod
+    def generate_tests(self, plan: PlanContract, *, questions: list[str] | None, trials: int) -> TestSuite:
+        """The suite: the person's questions, else the plan's, else one that any flow must survive."""
+
+    @abstractmethod
+    async def run_trial(
+        self, context: AgentContext, chatflow_id: str, question: str, number: int, session_id: str
+    ) -> TrialResult:
+        """Ask one question of the written flow and classify what the transport and the shape say."""
+
+    @abstractmethod
+    async def evaluate(self, context: AgentContext, request: EvaluateRequest) -> Reasoned[Verdict]:
+        """Code decides what failed; content is judged only when nothing failed."""

@@ -1,0 +1,196 @@
+"""The Flowise domain: retrieval over node schemas, ops with credentials bound, validation, predictions, verdicts."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+
+from flowise_dev_agent.agent.context import AgentContext
+from flowise_dev_agent.agent.domain import (
+    DiscoverRequest,
+    DomainCapability,
+    DomainDiscovery,
+    EvaluateRequest,
+    TestSuite,
+    TrialResult,
+)
+from flowise_dev_agent.agent.domains.classification import classify_failure, classify_prediction
+from flowise_dev_agent.agent.tools import DomainTools, ToolResult, execute_tool, shorten
+from flowise_dev_agent.errors import FlowiseError
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch.findings import Finding
+from flowise_dev_agent.patch.ops import AddNode, BindCredential, PatchOp
+from flowise_dev_agent.patch.schema import NodeSchema
+from flowise_dev_agent.patch.validator import validate_flow
+from flowise_dev_agent.reasoning.contracts import (
+    JudgeRequest,
+    PatchRequest,
+    PlanContract,
+    Reasoned,
+    ToolDef,
+    Trial,
+    Verdict,
+)
+
+#: A few dozen schema cards: what a planner can read, far below the 297 types of a server.
+MAX_CANDIDATES = 30
+DEFAULT_QUESTION = "Hello, what can you do for me?"
+
+_NODE_NAME = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}},
+    "required": ["name"],
+    "additionalProperties": False,
+}
+_NOTHING = {"type": "object", "properties": {}, "additionalProperties": False}
+
+
+class FlowiseCapability(DomainCapability):
+    """See `DomainCapability`. Holds no state: one object serves all sessions and instances."""
+
+    name = "flowise"
+
+    @property
+    def domain_tools(self) -> DomainTools:
+        get_node = ToolDef(
+            name="flowise__get_node", description="One node type: inputs, anchors, outputs.", parameters=_NODE_NAME
+        )
+        credentials = ToolDef(
+            name="flowise__list_credentials",
+            description="Credential types of the instance, with counts.",
+            parameters=_NOTHING,
+        )
+        return DomainTools(name=self.name, discover=(get_node, credentials), patch=(get_node,))
+
+    async def discover(self, context: AgentContext, request: DiscoverRequest) -> DomainDiscovery:
+        store = await context.knowledge.nodes()
+        listed = await execute_tool("list_credentials", {"list_credentials": _list_credentials}, context=context)
+        if isinstance(listed.data, FlowiseError):
+            raise listed.data
+        text = f"{request.requirement}\n{request.feedback or ''}"
+        candidates = tuple(store.search(text, limit=MAX_CANDIDATES))
+        known = f"{len(candidates)} candidate node types of {len(store.schemas)} (Flowise {store.flowise_version})"
+        summary = f"{known}. {listed.summary}"
+        result = ToolResult(
+            True,
+            summary,
+            facts={"schema_fingerprint": store.fingerprint, "flowise_version": store.flowise_version, **listed.facts},
+        )
+        return DomainDiscovery(result=result, candidates=candidates, credentials=listed.data)
+
+    async def compile_ops(
+        self, context: AgentContext, request: PatchRequest, credentials: dict[str, str]
+    ) -> Reasoned[list[PatchOp]]:
+        result = await context.reasoner.patch(request)
+        bound = bind_credentials(result.value, request.nodes, credentials)
+        return Reasoned(value=bound, mode=result.mode, usage=result.usage, tries=result.tries, degraded=result.degraded)
+
+    async def validate(
+        self, context: AgentContext, flow_data: str, kind: str, repaired: dict[str, NodeSchema]
+    ) -> list[Finding]:
+        store = await context.knowledge.nodes()
+        credentials = await context.knowledge.credentials()
+        schemas = {**store.schemas, **repaired}
+        # A flow of 50 nodes takes milliseconds, one of 400 does not: keep heartbeats and streams on time.
+        return await asyncio.to_thread(
+            validate_flow, flow_data, schemas=schemas, credentials=credentials.types(), kind=kind
+        )
+
+    def generate_tests(self, plan: PlanContract, *, questions: list[str] | None, trials: int) -> TestSuite:
+        return TestSuite(tuple(questions or plan.test_questions or [DEFAULT_QUESTION]), trials)
+
+    async def run_trial(
+        self, context: AgentContext, chatflow_id: str, question: str, number: int, session_id: str
+    ) -> TrialResult:
+        start = time.monotonic()
+        answer, error, tools = "", "", ()
+        try:
+            prediction = await context.flowise.predict(chatflow_id, question, session_id=session_id)
+        except FlowiseError as failure:
+            category, error = classify_failure(failure), str(failure)
+        else:
+            answer = prediction.answer
+            category, error = classify_prediction(prediction)
+            tools = tuple(str(tool.get("tool", "")) for tool in prediction.used_tools)
+        duration = int((time.monotonic() - start) * 1000)
+        return TrialResult(question, number, answer, category, error, duration, tools)
+
+    async def evaluate(self, context: AgentContext, request: EvaluateRequest) -> Reasoned[Verdict]:
+        failed = [result for result in request.results if result.category]
+        if failed:
+            return Reasoned(value=_failed_verdict(failed, len(request.results)), mode="deterministic")
+        trials = tuple(Trial(result.question, result.answer, result.number) for result in request.results)
+        return await context.reasoner.judge(
+            JudgeRequest(
+                requirement=request.requirement,
+                plan=request.plan,
+                trials=trials,
+                model=request.model,
+                on_delta=request.on_delta,
+            )
+        )
+
+
+async def _list_credentials(context: AgentContext) -> ToolResult:
+    store = await context.knowledge.credentials()
+    by_type: dict[str, list[dict[str, str]]] = {}
+    for item in store.credentials:
+        by_type.setdefault(item.type, []).append({"id": item.id, "name": item.name})
+    counts = {type_: len(items) for type_, items in sorted(by_type.items())}
+    text = ", ".join(f"{type_} ({count})" for type_, count in counts.items()) or "none"
+    return ToolResult(
+        True, f"Credential types of the instance: {shorten(text)}.", facts={"credentials": counts}, data=by_type
+    )
+
+
+def bind_credentials(ops: Sequence[PatchOp], nodes: NodeStore, credentials: dict[str, str]) -> list[PatchOp]:
+    """Fill in ids: models write types only, and a node that needs a credential gets one even if no op says so.
+
+    An op that names an id keeps it; a type without a chosen id stays unresolved, which validation refuses.
+    """
+    types: dict[str, tuple[str, ...]] = {}
+    result: list[PatchOp] = []
+    bound: set[str] = set()
+    for op in ops:
+        if isinstance(op, AddNode):
+            schema = nodes.get(op.node_name)
+            types[op.node_id] = schema.credential_names if schema else ()
+        if isinstance(op, BindCredential):
+            bound.add(op.node_id)
+            if not op.credential_id:
+                wanted = (op.credential_type,) if op.credential_type else types.get(op.node_id, ())
+                found = next((credentials[name] for name in wanted if name in credentials), "")
+                result.append(op.model_copy(update={"credential_id": found}))
+                continue
+        result.append(op)
+    for node_id, names in types.items():
+        found = next((name for name in names if name in credentials), None)
+        if node_id not in bound and found:
+            result.append(
+                BindCredential(
+                    op_type="BindCredential", node_id=node_id, credential_id=credentials[found], credential_type=found
+                )
+            )
+    return result
+
+
+def _failed_verdict(failed: list[TrialResult], total: int) -> Verdict:
+    """A flow bug outranks what the person must see to: it is what the next iteration can mend."""
+    order = ("CREDENTIAL", "CONFIG", "STRUCTURE", "LOGIC", "INCOMPLETE", "EXTERNAL", "TIMEOUT")
+    worst = min(failed, key=lambda result: order.index(result.category or "STRUCTURE"))
+    return Verdict(
+        done=False,
+        category=worst.category,  # pyright: ignore[reportArgumentType]
+        reason=f"{len(failed)} of {total} test questions failed: {shorten(worst.error)}",
+        fix=_FIXES[worst.category or "STRUCTURE"],
+    )
+
+
+_FIXES = {
+    "STRUCTURE": "Correct the node or connection that the error names and write the flow again.",
+    "LOGIC": "Change the prompt or parameter that the answer shows to be wrong.",
+    "INCOMPLETE": "Add what is missing.",
+    "CREDENTIAL": "Check that the credential in Flowise holds a valid key, then iterate.",
+    "CONFIG": "Set the missing value in Flowise, then iterate.",
+    "EXTERNAL": "The model provider or tool failed, not the flow. Try again later.",
+    "TIMEOUT": "No answer in time. Ask the flow in Flowise; if it is just slow, raise FLOWISE_PREDICTION_TIMEOUT.",
+}

@@ -1,0 +1,81 @@
+"""The wiring of the 18 nodes; what they do stands in `nodes/`, where they lead in `routing.py`."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.config import get_stream_writer
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+
+from flowise_dev_agent.agent import routing
+from flowise_dev_agent.agent.context import AgentContext
+from flowise_dev_agent.agent.domain import DomainCapability
+from flowise_dev_agent.agent.domains import Domains
+from flowise_dev_agent.agent.nodes import apply, check, intent, patch, plan, review, target
+from flowise_dev_agent.agent.phases import NODE_PHASES
+from flowise_dev_agent.agent.state import AgentState
+
+#: Seconds a node may run: 1 + 5 tries of a 180 s model call would be the longest; predictions take less.
+NODE_TIMEOUT: Final = 1_200.0
+
+AgentGraph = CompiledStateGraph[AgentState, AgentContext, AgentState, AgentState]
+
+
+def build_graph(
+    capabilities: Sequence[DomainCapability], checkpointer: BaseCheckpointSaver[str] | None = None
+) -> AgentGraph:
+    """Compile the graph for these domains. One graph serves all instances: the rest comes by `AgentContext`."""
+    domains = Domains(capabilities)
+    nodes: dict[str, Callable[..., Any]] = {
+        "classify_intent": intent.classify_intent,
+        "hydrate_context": intent.hydrate_context,
+        "resolve_target": target.resolve_target,
+        "hitl_select_target": target.hitl_select_target,
+        "load_current_flow": target.load_current_flow,
+        "summarize_current_flow": target.summarize_current_flow,
+        "plan_v2": partial(plan.plan_v2, domains=domains),
+        "hitl_plan_v2": plan.hitl_plan_v2,
+        "define_patch_scope": patch.define_patch_scope,
+        "compile_patch_ir": partial(patch.compile_patch_ir, domains=domains),
+        "compile_flow_data": patch.compile_flow_data,
+        "validate": partial(check.validate, domains=domains),
+        "repair_schema": check.repair_schema,
+        "preflight_validate_patch": apply.preflight_validate_patch,
+        "apply_patch": apply.apply_patch,
+        "test_v2": partial(review.test_v2, domains=domains),
+        "evaluate": partial(review.evaluate, domains=domains),
+        "hitl_review_v2": review.hitl_review_v2,
+    }
+    builder = StateGraph(AgentState, context_schema=AgentContext)
+    builder.set_node_defaults(timeout=NODE_TIMEOUT)
+    for name, node in nodes.items():
+        builder.add_node(name, node)
+    builder.add_edge(START, "classify_intent")
+    for source, destination in routing.EDGES:
+        builder.add_edge(source, destination)
+    for source, (router, destinations) in routing.ROUTERS.items():
+        ways = {name: END if name == routing.END else name for name in destinations}
+        builder.add_conditional_edges(source, _recorded(source, router), ways)
+    return builder.compile(checkpointer=checkpointer)
+
+
+def _recorded(source: str, router: routing.Router) -> Callable[[AgentState], str]:
+    """The router as a conditional edge that tells the run's stream why it went where it went."""
+
+    def edge(state: AgentState) -> str:
+        decision = router(state)
+        get_stream_writer()(
+            {
+                "type": "decision",
+                "node": source,
+                "phase": NODE_PHASES[source],
+                "summary": f"{source} → {decision.to}: {decision.why}",
+                "data": {"taken": decision.to, "ways": [vars(way) for way in decision.ways]},
+            }
+        )
+        return decision.to
+
+    edge.__name__ = router.__name__
+    return edge

@@ -1,0 +1,96 @@
+"""Phase E: is the compiled flow right, and may the session go on?"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from flowise_dev_agent.agent.context import AgentContext
+from flowise_dev_agent.agent.domains import Domains
+from flowise_dev_agent.agent.emit import Emitter
+from flowise_dev_agent.agent.nodes.patch import repaired_schemas
+from flowise_dev_agent.agent.state import AgentState
+from flowise_dev_agent.patch.findings import Finding, errors
+from flowise_dev_agent.patch.hashing import payload_sha256
+from flowise_dev_agent.settings import LimitSettings
+
+#: The person decided to go on without a credential: what follows from that is not an error any more.
+_CREDENTIAL_CODES = frozenset({"CREDENTIAL_UNBOUND"})
+
+
+async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains) -> dict[str, Any]:
+    """Check the exact bytes that would be written; only if they pass is their hash stored as validated."""
+    emit = Emitter(runtime, "validate")
+    context = runtime.context
+    flow_sha = state.get("flow_sha")
+    findings = [Finding(**item) for item in state["findings"]]
+    validated: str | None = None
+    if flow_sha and not errors(findings):
+        flow_data = await context.blobs.get(flow_sha)
+        kind: str = (state.get("plan") or {})["flow_kind"]
+        found = await domains.primary.validate(context, flow_data, kind, await repaired_schemas(state, context))
+        findings = [_as_decided(finding, state) for finding in found]
+        validated = None if errors(findings) else payload_sha256(flow_data)
+    keys = sorted({finding.key for finding in errors(findings)})
+    repeated = bool(keys) and keys == state.get("error_keys") and state["retries"] > 0
+    emit.event(
+        "decision" if keys else "artifact",
+        f"{len(keys)} findings" if keys else "Flow passed validation",
+        codes=sorted({finding.code for finding in findings}),
+    )
+    return {
+        "findings": [finding.model_dump(mode="json") for finding in findings],
+        "error_keys": keys,
+        "repeated": repeated,
+        "validated_sha": validated,
+        "stop": _stop(state, context.limits, errors(findings), repeated),
+    }
+
+
+async def repair_schema(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
+    """Ask the server for node types that no snapshot knows; the same ops are then compiled again."""
+    context = runtime.context
+    names = state["unknown_types"][: context.limits.max_schema_repairs_per_iter]
+    repaired = dict(state["repaired_schemas"])
+    for name in names:
+        schema = await context.knowledge.repair(name)
+        if schema is not None:
+            repaired[name] = await context.blobs.put(json.dumps(schema.raw, sort_keys=True))
+    gained = len(repaired) - len(state["repaired_schemas"])
+    Emitter(runtime, "repair_schema").event("drift", f"{gained} of {len(names)} unknown node types found", names=names)
+    return {"repaired_schemas": repaired, "repairs": state["repairs"] + len(names), "findings": []}
+
+
+def over_budget(state: Mapping[str, Any], limits: LimitSettings) -> str | None:
+    """Which ceiling the session has reached, in words; None while there is room."""
+    budget: Mapping[str, Any] = state["budget"]
+    usage: Mapping[str, Any] = state["usage"]
+    tokens = usage["input_tokens"] + usage["output_tokens"]
+    max_tokens = budget.get("tokens") or limits.session_tokens
+    max_usd = budget.get("usd") or limits.session_usd
+    if tokens >= max_tokens:
+        return f"{tokens} of {max_tokens:.0f} tokens are used"
+    if usage["usd"] >= max_usd:
+        return f"{usage['usd']:.2f} of {max_usd:.2f} USD are used"
+    return None
+
+
+def _stop(state: AgentState, limits: LimitSettings, problems: list[Finding], repeated: bool) -> dict[str, Any] | None:
+    """Why the next node must ask the person before anything is written."""
+    over = over_budget(state, limits)
+    if over:
+        return {"reason": "budget", "message": f"The session's budget is used up: {over}."}
+    if problems and (repeated or state["retries"] >= limits.max_total_retries_per_iter):
+        cause = (
+            "The same problem came up twice" if repeated else f"{state['retries'] + 1} tries did not give a valid flow"
+        )
+        return {"reason": "repeated_finding", "message": f"{cause}. Nothing was written."}
+    return None
+
+
+def _as_decided(finding: Finding, state: AgentState) -> Finding:
+    skipped = state["facts"].get("flowise", {}).get("skipped_credentials")
+    if skipped and finding.code in _CREDENTIAL_CODES:
+        return finding.model_copy(update={"severity": "warning"})
+    return finding

@@ -1,0 +1,209 @@
+"""Phase D, second half: scope, ops, flow."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from langgraph.runtime import Runtime
+from langgraph.types import interrupt
+
+from flowise_dev_agent.agent.context import AgentContext
+from flowise_dev_agent.agent.domains import Domains
+from flowise_dev_agent.agent.emit import Emitter
+from flowise_dev_agent.agent.interrupts import build_interrupt, option
+from flowise_dev_agent.agent.nodes.plan import match_credentials
+from flowise_dev_agent.agent.state import AgentState, degraded_marker
+from flowise_dev_agent.errors import ModelOutputError, PatchError
+from flowise_dev_agent.patch.compiler import compile_ops
+from flowise_dev_agent.patch.findings import Finding
+from flowise_dev_agent.patch.graph import GraphIR
+from flowise_dev_agent.patch.ops import AddNode, PatchOp, ops_from_json
+from flowise_dev_agent.patch.schema import NodeSchema
+from flowise_dev_agent.patch.summary import summarize
+from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanContract, Usage, Verdict
+
+
+#: Similarity (difflib ratio) from which an unknown node type counts as a known one misspelt.
+MISSPELT = 0.85
+
+
+async def define_patch_scope(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
+    """Settle the credentials with the person, then bound what the op writer may do."""
+    missing = state["missing_credentials"]
+    if missing:
+        answer: dict[str, Any] = interrupt(_credential_check(missing))
+        return await _settle(state, runtime.context, answer)
+    plan = state.get("plan") or {}
+    limits = runtime.context.limits
+    scope = {
+        "nodes": [node["node_id"] for node in plan["nodes"]],
+        "max_ops": limits.max_patch_ops_per_iter,
+        "max_new_nodes": limits.max_workflow_nodes,
+    }
+    return {"scope": scope, "answer": None}
+
+
+async def _settle(state: AgentState, context: AgentContext, answer: dict[str, Any]) -> dict[str, Any]:
+    match answer["action"]:
+        case "cancel":
+            return {"answer": answer, "outcome": "cancelled"}
+        case "skip":
+            skipped = [item["type"] for item in state["missing_credentials"]]
+            return {"answer": answer, "missing_credentials": [], "facts": {"flowise": {"skipped_credentials": skipped}}}
+        case "choose":
+            chosen: dict[str, str] = answer["choose"]
+            left = [item for item in state["missing_credentials"] if item["type"] not in chosen]
+            choices = {**state["credential_choices"], **chosen}
+            return {"answer": answer, "missing_credentials": left, "credential_choices": choices}
+        case _:
+            store = await context.knowledge.credentials(refresh=True)
+            available: dict[str, list[dict[str, str]]] = {}
+            for item in store.credentials:
+                available.setdefault(item.type, []).append({"id": item.id, "name": item.name})
+            required: list[str] = (state.get("plan") or {})["credential_requirements"]
+            choices, left = match_credentials(required, available, state["credential_choices"])
+            return {"answer": answer, "missing_credentials": left, "credential_choices": choices}
+
+
+async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains) -> dict[str, Any]:
+    """Have the ops written; at a retry the findings and the last ops go along."""
+    emit = Emitter(runtime, "compile_patch_ir")
+    context = runtime.context
+    findings = tuple(Finding(**item) for item in state["findings"])
+    plan = PlanContract(**(state.get("plan") or {}))
+    graph = await base_graph(state, context)
+    verdict = state.get("verdict")
+    scope = state.get("scope") or {}
+    request = PatchRequest(
+        requirement=state["requirement"],
+        clarifications=tuple((q, a) for q, a in state["clarifications"]),
+        model=state["request"].get("model"),
+        on_delta=emit.delta,
+        plan=plan,
+        nodes=await context.knowledge.nodes(),
+        approach=state.get("approach"),
+        flow_summary=summarize(graph) if graph.nodes else None,
+        existing={node.id: node.name for node in graph.nodes},
+        feedback=state.get("feedback"),
+        verdict=Verdict(**verdict) if verdict else None,
+        findings=findings,
+        previous_ops=tuple(state["ops"]),
+        max_ops=scope["max_ops"],
+    )
+    if findings:
+        emit.event(
+            "retry", f"Ops go back with {len(findings)} findings", codes=sorted({item.code for item in findings})
+        )
+    ops: list[PatchOp] = []
+    problems: list[Finding] = []
+    usage, degraded = Usage(), None
+    for domain in domains.of(plan.model_dump()):
+        try:
+            result = await domain.compile_ops(context, request, state["credential_choices"])
+        except (PatchError, ModelOutputError) as error:
+            problems += findings_of(error)
+            continue
+        emit.reasoned("patch", result)
+        ops += result.value
+        usage += result.usage
+        degraded = degraded or result.degraded
+    problems += _out_of_scope(ops, scope)
+    return {
+        "ops": [op.model_dump(mode="json") for op in ops],
+        "findings": [finding.model_dump(mode="json") for finding in problems],
+        "flow_sha": None,
+        "validated_sha": None,
+        "retries": state["retries"] + (1 if findings else 0),
+        "usage": usage.model_dump(),
+        "degraded": degraded_marker("patch", degraded),
+    }
+
+
+async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
+    """Compile the ops onto the base; findings of the op writer pass through to `validate`."""
+    if state["findings"]:
+        return {"flow_sha": None, "unknown_types": []}
+    context = runtime.context
+    graph = await base_graph(state, context)
+    schemas = {**(await context.knowledge.nodes()).schemas, **await repaired_schemas(state, context)}
+    ops = ops_from_json(json.dumps(state["ops"]))
+    try:
+        result = await asyncio.to_thread(compile_ops, graph, ops, schemas)
+    except PatchError as error:
+        findings = findings_of(error)
+        return {
+            "flow_sha": None,
+            "findings": [item.model_dump(mode="json") for item in findings],
+            "unknown_types": _unknown_types(findings, ops, schemas),
+        }
+    await context.blobs.put(result.flow_data)
+    Emitter(runtime, "compile_flow_data").event("artifact", result.summary.text, flow=result.sha256, ops=len(ops))
+    return {"flow_sha": result.sha256, "change": {"text": result.summary.text}, "unknown_types": []}
+
+
+async def base_graph(state: AgentState, context: AgentContext) -> GraphIR:
+    """The flow that the ops apply to: what was last read or written, or nothing."""
+    sha256: str | None = state["artifacts"].get("flowise", {}).get("current_flow")
+    return GraphIR.from_flow_data(await context.blobs.get(sha256)) if sha256 else GraphIR.empty()
+
+
+async def repaired_schemas(state: AgentState, context: AgentContext) -> dict[str, NodeSchema]:
+    """Schemas that `repair_schema` fetched for this session, wherever that ran."""
+    texts = {name: await context.blobs.get(sha256) for name, sha256 in state["repaired_schemas"].items()}
+    return {name: NodeSchema.from_raw(json.loads(text)) for name, text in texts.items()}
+
+
+def findings_of(error: PatchError | ModelOutputError) -> list[Finding]:
+    """The findings that an error carries; an error without any becomes one."""
+    raw = error.details.get("findings") or []
+    return [Finding(**item) for item in raw] or [
+        Finding(code="OPS_UNUSABLE", severity="error", message=error.message, hint=error.hint or "")
+    ]
+
+
+def _unknown_types(findings: list[Finding], ops: list[PatchOp], schemas: Mapping[str, NodeSchema]) -> list[str]:
+    """Node types worth asking the server for: unknown here, and not just a known one misspelt."""
+    named = [ops[item.op_index] for item in findings if item.code == "UNKNOWN_NODE_NAME" and item.op_index is not None]
+    names = dict.fromkeys(op.node_name for op in named if isinstance(op, AddNode))
+    return [name for name in names if not get_close_matches(name, schemas, n=1, cutoff=MISSPELT)]
+
+
+def _out_of_scope(ops: list[PatchOp], scope: dict[str, Any]) -> list[Finding]:
+    """The ceilings are settings; a model cannot widen them."""
+    problems: list[Finding] = []
+    if len(ops) > scope["max_ops"]:
+        text = f"{len(ops)} ops are more than the {scope['max_ops']} that one iteration may have."
+        problems.append(Finding(code="TOO_MANY_OPS", severity="error", message=text, hint="Write fewer ops."))
+    added = sum(isinstance(op, AddNode) for op in ops)
+    if added > scope["max_new_nodes"]:
+        text = f"{added} new nodes are more than the {scope['max_new_nodes']} that a session may add."
+        problems.append(Finding(code="TOO_MANY_NODES", severity="error", message=text, hint="Build a smaller flow."))
+    return problems
+
+
+def _credential_check(missing: list[dict[str, Any]]) -> dict[str, Any]:
+    absent = [item["type"] for item in missing if not item["candidates"]]
+    several = [item["type"] for item in missing if item["candidates"]]
+    parts: list[str] = []
+    if absent:
+        parts.append(
+            f"The Flowise instance has no credential of type {', '.join(absent)}. Create it in Flowise, then retry."
+        )
+    if several:
+        parts.append(f"There are several credentials of type {', '.join(several)}. Please choose.")
+    options = [option("retry", "Read again", "After creating the credential in Flowise.")]
+    if several:
+        options.append(option("choose", "Choose", "One credential id per type."))
+    options += [
+        option("skip", "Go on without", "The flow is written without it; its test will fail until one is bound."),
+        option("cancel", "Cancel", "End the session; nothing is written."),
+    ]
+    return build_interrupt(
+        "credential_check",
+        reason="credential_missing" if absent else "credential_ambiguous",
+        message=" ".join(parts),
+        options=options,
+        data={"credentials": missing},
+    )

@@ -1,0 +1,160 @@
+"""Phase D, first half: the plan and its approval."""
+
+from typing import Any
+
+from langgraph.runtime import Runtime
+from langgraph.types import interrupt
+
+from flowise_dev_agent.agent.context import AgentContext
+from flowise_dev_agent.agent.domain import DiscoverRequest
+from flowise_dev_agent.agent.domains import Domains
+from flowise_dev_agent.agent.emit import Emitter
+from flowise_dev_agent.agent.interrupts import build_interrupt, option
+from flowise_dev_agent.agent.state import AgentState, degraded_marker
+from flowise_dev_agent.reasoning.contracts import Intent, PlanContract, PlanRequest, Verdict
+
+
+async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains) -> dict[str, Any]:
+    """Plan, and find out which credentials the plan needs and the instance lacks (asked for by `credential_check`)."""
+    emit = Emitter(runtime, "plan_v2")
+    context = runtime.context
+    intent = Intent(**(state.get("intent") or {}))
+    feedback = state.get("feedback")
+    discovery = await domains.primary.discover(
+        context, DiscoverRequest(requirement=state["requirement"], intent=intent, feedback=feedback)
+    )
+    previous = state.get("plan")
+    verdict = state.get("verdict")
+    summary: str | None = state["facts"].get("flowise", {}).get("flow_summary")
+    result = await context.reasoner.plan(
+        PlanRequest(
+            requirement=state["requirement"],
+            clarifications=tuple((q, a) for q, a in state["clarifications"]),
+            model=state["request"].get("model"),
+            on_delta=emit.delta,
+            intent=intent,
+            nodes=await context.knowledge.nodes(),
+            candidates=discovery.candidates,
+            credential_types={type_: len(items) for type_, items in discovery.credentials.items()},
+            flow_summary=summary,
+            previous=PlanContract(**previous) if previous else None,
+            feedback=feedback,
+            verdict=Verdict(**verdict) if verdict else None,
+        )
+    )
+    emit.reasoned("plan", result)
+    plan = result.value
+    choices, missing = match_credentials(
+        plan.credential_requirements, discovery.credentials, state["credential_choices"]
+    )
+    return {
+        "plan": plan.model_dump(),
+        "plan_changed": _needs_new_approval(previous, plan),
+        "missing_credentials": missing,
+        "credential_choices": choices,
+        "messages": [{"role": "assistant", "content": plan.to_markdown()}],
+        "facts": {"flowise": discovery.result.facts},
+        "usage": result.usage.model_dump(),
+        "degraded": degraded_marker("plan", result.degraded),
+        "answer": None,
+        "retries": 0,
+        "repairs": 0,
+        "repeated": False,
+        "findings": [],
+        "ops": [],
+        "validated_sha": None,
+        "reviewed_sha": None,
+        "stage": "apply",
+    }
+
+
+async def hitl_plan_v2(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
+    """Show the plan and wait."""
+    answer: dict[str, Any] = interrupt(_plan_approval(state))
+    plan: dict[str, Any] = state.get("plan") or {}
+    if answer["action"] == "cancel":
+        return {"answer": answer, "outcome": "declined" if plan.get("declined") else "cancelled"}
+    if answer["action"] == "approve":
+        return {"answer": answer, "approach": answer.get("approach"), "feedback": None, "plan_changed": False}
+    update: dict[str, Any] = {"answer": answer, "feedback": answer["feedback"], "plan_changed": True}
+    if plan.get("declined"):
+        # Another wish, not another way to the same one: it is read from the start.
+        question = "This cannot be built as described. What should be built instead?"
+        update["clarifications"] = [*state["clarifications"], [question, answer["feedback"]]]
+    return update
+
+
+def match_credentials(
+    required: list[str], available: dict[str, list[dict[str, str]]], chosen: dict[str, str]
+) -> tuple[dict[str, str], list[dict[str, Any]]]:
+    """(type -> id to bind, types the person must see to).
+
+    A credential is filled in by itself only when exactly one of its type exists; an earlier choice holds as long as the
+    instance still has it.
+    """
+    choices: dict[str, str] = {}
+    missing: list[dict[str, Any]] = []
+    for type_ in dict.fromkeys(required):
+        candidates = available.get(type_, [])
+        ids = [item["id"] for item in candidates]
+        if chosen.get(type_) in ids:
+            choices[type_] = chosen[type_]
+        elif len(ids) == 1:
+            choices[type_] = ids[0]
+        else:
+            missing.append({"type": type_, "candidates": candidates})
+    return choices, missing
+
+
+def _needs_new_approval(previous: dict[str, Any] | None, plan: PlanContract) -> bool:
+    """The approved plan covers a revision unless the operation or a credential changed, or something falls away."""
+    if previous is None or plan.declined:
+        return True
+    kept = {node.node_name for node in plan.nodes}
+    return (
+        previous["operation"] != plan.operation
+        or set(plan.credential_requirements) != set(previous["credential_requirements"])
+        or any(node["node_name"] not in kept for node in previous["nodes"])
+    )
+
+
+def _plan_approval(state: AgentState) -> dict[str, Any]:
+    plan = PlanContract(**(state.get("plan") or {}))
+    verdict: dict[str, Any] = state.get("verdict") or {}
+    cancel = option("cancel", "Cancel", "End the session; nothing is written.")
+    if plan.declined:
+        return build_interrupt(
+            "plan_approval",
+            reason="declined",
+            message=plan.declined,
+            options=[option("request_changes", "Ask for something else", "Say what to build instead."), cancel],
+            data={
+                "plan": plan.to_markdown(),
+                "contract": plan.model_dump(),
+                "approaches": [],
+                "missing_credentials": [],
+            },
+        )
+    if state["iteration"]:
+        reason, message = (
+            "plan_revised",
+            f"The plan changed. {verdict.get('reason', '')} {verdict.get('fix', '')}".strip(),
+        )
+    else:
+        reason, message = "plan_ready", "Please look at the plan. Nothing has been written yet."
+    return build_interrupt(
+        "plan_approval",
+        reason=reason,
+        message=message,
+        options=[
+            option("approve", "Approve", "Build it and test it."),
+            option("request_changes", "Ask for changes", "Say what should be different."),
+            cancel,
+        ],
+        data={
+            "plan": plan.to_markdown(),
+            "contract": plan.model_dump(),
+            "approaches": [approach.model_dump() for approach in plan.approaches],
+            "missing_credentials": [item["type"] for item in state["missing_credentials"]],
+        },
+    )

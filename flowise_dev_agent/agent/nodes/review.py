@@ -1,0 +1,173 @@
+"""Phase F, second half: ask the written flow, judge the answers, let the person decide."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from langgraph.runtime import Runtime
+from langgraph.types import interrupt
+
+from flowise_dev_agent.agent.context import AgentContext
+from flowise_dev_agent.agent.domain import EvaluateRequest, TrialResult
+from flowise_dev_agent.agent.domains import Domains
+from flowise_dev_agent.agent.emit import Emitter
+from flowise_dev_agent.agent.interrupts import build_interrupt, option
+from flowise_dev_agent.agent.nodes.check import over_budget
+from flowise_dev_agent.agent.state import AgentState, degraded_marker
+from flowise_dev_agent.agent.tools import shorten
+from flowise_dev_agent.reasoning.contracts import FLOW_BUGS, PlanContract, Verdict
+from flowise_dev_agent.settings import LimitSettings
+
+#: Characters of an answer that the state and the review carry; the full texts are a blob.
+ANSWER_LIMIT = 1_000
+#: Predictions of one suite that run at the same time.
+PARALLEL_PREDICTIONS = 4
+
+
+async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains) -> dict[str, Any]:
+    """Ask every question `trials` times, each in a session of its own."""
+    emit = Emitter(runtime, "test_v2")
+    context = runtime.context
+    request = state["request"]
+    suite = domains.primary.generate_tests(
+        PlanContract(**(state.get("plan") or {})),
+        questions=request.get("test_questions"),
+        trials=request.get("test_trials") or 1,
+    )
+    chatflow_id = str(state.get("chatflow_id"))
+    gate = asyncio.Semaphore(PARALLEL_PREDICTIONS)
+
+    async def ask(index: int, question: str, number: int) -> TrialResult:
+        session = f"fda-test-{state['session_id']}-{state['iteration']}-{index}-{number}"
+        async with gate:
+            result = await domains.primary.run_trial(context, chatflow_id, question, number, session)
+        emit.event(
+            "test",
+            f"{'ok' if result.category is None else result.category}: {shorten(question, 80)}",
+            passed=result.category is None,
+            answer=shorten(result.answer or result.error, 300),
+            duration_ms=result.duration_ms,
+        )
+        return result
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [
+            group.create_task(ask(index, question, number))
+            for index, question in enumerate(suite.questions)
+            for number in range(1, suite.trials + 1)
+        ]
+    results = [task.result() for task in tasks]
+    full = await context.blobs.put(json.dumps([result.as_json(limit=1_000_000) for result in results], sort_keys=True))
+    return {"tests": [result.as_json(ANSWER_LIMIT) for result in results], "artifacts": {"flowise": {"tests": full}}}
+
+
+test_v2.__test__ = False  # type: ignore[attr-defined]  # a node, not a pytest function
+
+
+async def evaluate(state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains) -> dict[str, Any]:
+    """Code decides what failed, the reasoner judges content; then iterate or show the person."""
+    emit = Emitter(runtime, "evaluate")
+    context = runtime.context
+    raw: list[dict[str, Any]] = json.loads(await context.blobs.get(state["artifacts"]["flowise"]["tests"]))
+    results = tuple(
+        TrialResult(
+            question=item["question"],
+            number=item["trial"],
+            answer=item["answer"],
+            category=item["category"],
+            error=item["error"],
+            duration_ms=item["duration_ms"],
+            used_tools=tuple(item["used_tools"]),
+        )
+        for item in raw
+    )
+    result = await domains.primary.evaluate(
+        context,
+        EvaluateRequest(
+            requirement=state["requirement"],
+            plan=PlanContract(**(state.get("plan") or {})),
+            results=results,
+            model=state["request"].get("model"),
+            on_delta=emit.delta,
+        ),
+    )
+    emit.reasoned("judge", result)
+    verdict = result.value
+    step, iteration = next_step(state, verdict, context.limits)
+    return {
+        "verdict": verdict.model_dump(),
+        "next_step": step,
+        "iteration": iteration,
+        "usage": result.usage.model_dump(),
+        "degraded": degraded_marker("judge", result.degraded),
+    }
+
+
+def next_step(state: Mapping[str, Any], verdict: Verdict, limits: LimitSettings) -> tuple[str, int]:
+    """("iterate" or "review", the iteration that follows). Only flow bugs iterate, only within the ceilings, and not
+    for the very verdict that the last iteration could not mend."""
+    iteration: int = state["iteration"]
+    previous: Mapping[str, Any] = state.get("verdict") or {}
+    same_again = previous.get("reason") == verdict.reason and previous.get("category") == verdict.category
+    if verdict.done or verdict.category not in FLOW_BUGS or same_again:
+        return "review", iteration
+    if iteration + 1 >= limits.max_iterations or over_budget(state, limits):
+        return "review", iteration
+    return "iterate", iteration + 1
+
+
+async def hitl_review_v2(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
+    """Show the tested flow and wait."""
+    answer: dict[str, Any] = interrupt(_result_review(state, runtime.context))
+    match answer["action"]:
+        case "accept":
+            return {"answer": answer, "stage": "accept"}
+        case "rollback":
+            return {"answer": answer, "stage": "rollback"}
+        case _:
+            return {
+                "answer": answer,
+                "feedback": answer["feedback"],
+                "verdict": None,
+                "iteration": state["iteration"] + 1,
+            }
+
+
+def _result_review(state: AgentState, context: AgentContext) -> dict[str, Any]:
+    verdict: dict[str, Any] = state.get("verdict") or {}
+    plan: dict[str, Any] = state.get("plan") or {}
+    chatflow_id = str(state.get("chatflow_id"))
+    passed = sum(test["passed"] for test in state["tests"])
+    if verdict.get("done"):
+        reason, message = (
+            "tests_passed",
+            f"The chatflow works: {passed} of {len(state['tests'])} test questions passed.",
+        )
+    else:
+        reason = "tests_failed"
+        message = f"The chatflow needs a look. {verdict.get('reason', '')} {verdict.get('fix', '')}".strip()
+    return build_interrupt(
+        "result_review",
+        reason=reason,
+        message=message,
+        options=[
+            option("accept", "Accept", "Deploy the chatflow."),
+            option("iterate", "Change it", "Say what should be different."),
+            option("rollback", "Roll back", "Delete the chatflow that this session made."),
+        ],
+        data={
+            "chatflow": {
+                "id": chatflow_id,
+                "name": state.get("chatflow_name"),
+                "url": context.chatflow_url(chatflow_id, plan["flow_kind"]),
+            },
+            "verdict": verdict,
+            "tests": state["tests"],
+            "change": state.get("change"),
+            "usage": state["usage"],
+            "warnings": [item for item in state["findings"] if item["severity"] == "warning"],
+            "placeholders": plan["placeholders"],
+            "degraded": state["degraded"],
+        },
+    )

@@ -1,0 +1,169 @@
+"""Where the graph goes next: pure functions of the state.
+
+Each gives a `Decision`: the way taken and, for every other way, why it was not. The conditional edges in `graph.py`
+record it as an event, so that a session can explain itself.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+END: Final = "end"
+State = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Way:
+    """One candidate: a node (or END), whether it fits, and why or why not."""
+
+    to: str
+    fits: bool
+    why: str
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The first way that fits is taken; the last one always does."""
+
+    ways: tuple[Way, ...]
+
+    @property
+    def to(self) -> str:
+        return next(way.to for way in self.ways if way.fits)
+
+    @property
+    def why(self) -> str:
+        return next(way.why for way in self.ways if way.fits)
+
+
+Router = Callable[[State], Decision]
+
+
+def decide(*ways: tuple[str, bool, str], otherwise: tuple[str, str]) -> Decision:
+    """A decision from (node, fits, why) triples, in order of precedence."""
+    return Decision((*(Way(*way) for way in ways), Way(otherwise[0], True, otherwise[1])))
+
+
+def _action(state: State, type_: str) -> str | None:
+    """The action of the last answer if it was to an interrupt of this type."""
+    answer: Mapping[str, Any] = state.get("answer") or {}
+    return answer.get("action") if answer.get("type") == type_ else None
+
+
+def after_hydrate_context(state: State) -> Decision:
+    """Answers change the intent; then a new flow is planned, or the existing one is looked for."""
+    action = _action(state, "clarification")
+    return decide(
+        (END, action == "cancel", "the person cancelled"),
+        ("classify_intent", action is not None, "the questions were answered"),
+        ("plan_v2", state.get("operation_mode") == "create", "a new flow is wanted"),
+        otherwise=("resolve_target", f"operation is {state.get('operation_mode')}"),
+    )
+
+
+def after_select_target(state: State) -> Decision:
+    """A chosen flow is loaded; "create new" leaves all flows alone."""
+    action = _action(state, "select_target")
+    return decide(
+        (END, action == "cancel", "the person cancelled"),
+        ("plan_v2", action == "create_new", "the person wants a new flow"),
+        otherwise=("load_current_flow", "the person chose a flow"),
+    )
+
+
+def after_plan(state: State) -> Decision:
+    """An approved plan covers its revisions unless they change what was approved."""
+    return decide(
+        ("hitl_plan_v2", bool(state.get("plan_changed", True)), "the plan needs approval"),
+        otherwise=("define_patch_scope", "the revision stays within the approved plan"),
+    )
+
+
+def after_plan_approval(state: State) -> Decision:
+    action = _action(state, "plan_approval")
+    declined = bool((state.get("plan") or {}).get("declined"))
+    return decide(
+        ("define_patch_scope", action == "approve", "the plan was approved"),
+        ("classify_intent", action == "request_changes" and declined, "another wish replaces a declined one"),
+        ("plan_v2", action == "request_changes", "changes were asked for"),
+        otherwise=(END, "the person cancelled"),
+    )
+
+
+def after_scope(state: State) -> Decision:
+    action = _action(state, "credential_check")
+    return decide(
+        (END, action == "cancel", "the person cancelled"),
+        ("define_patch_scope", action is not None, "the credentials were looked at anew"),
+        otherwise=("compile_patch_ir", "credentials are settled"),
+    )
+
+
+def after_validate(state: State) -> Decision:
+    """Valid flows go on; the rest goes back to the op writer within its tries, then to the person."""
+    repairable = bool(state.get("unknown_types")) and state["repairs"] == 0
+    return decide(
+        ("preflight_validate_patch", state.get("stop") is not None, "the person must be asked first"),
+        ("preflight_validate_patch", state.get("validated_sha") is not None, "the flow is valid"),
+        ("repair_schema", repairable, "a node type is in no snapshot"),
+        otherwise=("compile_patch_ir", "findings go back to the op writer"),
+    )
+
+
+def after_preflight(state: State) -> Decision:
+    action = _action(state, "patch_review")
+    return decide(
+        (END, action == "cancel", "the person cancelled"),
+        ("plan_v2", action == "replan", "the person wants another plan"),
+        ("apply_patch", state.get("validated_sha") is not None, "the flow is valid and may be written"),
+        otherwise=("compile_patch_ir", "there is room for another try"),
+    )
+
+
+def after_apply(state: State) -> Decision:
+    return decide(
+        ("preflight_validate_patch", state.get("stop") is not None, "the flow on the server has changed"),
+        (END, state.get("outcome") is not None, f"the session ends as {state.get('outcome')}"),
+        otherwise=("test_v2", "the flow was written"),
+    )
+
+
+def after_evaluate(state: State) -> Decision:
+    return decide(
+        ("plan_v2", state.get("next_step") == "iterate", "a flow bug can be mended"),
+        otherwise=("hitl_review_v2", "the person decides"),
+    )
+
+
+def after_review(state: State) -> Decision:
+    return decide(
+        ("plan_v2", _action(state, "result_review") == "iterate", "changes were asked for"),
+        otherwise=("apply_patch", f"stage is {state.get('stage')}"),
+    )
+
+
+#: Conditional edges: node -> (router, the nodes it may lead to).
+ROUTERS: Final[dict[str, tuple[Router, tuple[str, ...]]]] = {
+    "hydrate_context": (after_hydrate_context, ("classify_intent", "plan_v2", "resolve_target", END)),
+    "hitl_select_target": (after_select_target, ("plan_v2", "load_current_flow", END)),
+    "plan_v2": (after_plan, ("hitl_plan_v2", "define_patch_scope")),
+    "hitl_plan_v2": (after_plan_approval, ("define_patch_scope", "classify_intent", "plan_v2", END)),
+    "define_patch_scope": (after_scope, ("define_patch_scope", "compile_patch_ir", END)),
+    "validate": (after_validate, ("preflight_validate_patch", "repair_schema", "compile_patch_ir")),
+    "preflight_validate_patch": (after_preflight, ("apply_patch", "plan_v2", "compile_patch_ir", END)),
+    "apply_patch": (after_apply, ("preflight_validate_patch", "test_v2", END)),
+    "evaluate": (after_evaluate, ("plan_v2", "hitl_review_v2")),
+    "hitl_review_v2": (after_review, ("plan_v2", "apply_patch")),
+}
+
+#: Edges without a choice.
+EDGES: Final[tuple[tuple[str, str], ...]] = (
+    ("classify_intent", "hydrate_context"),
+    ("resolve_target", "hitl_select_target"),
+    ("load_current_flow", "summarize_current_flow"),
+    ("summarize_current_flow", "plan_v2"),
+    ("compile_patch_ir", "compile_flow_data"),
+    ("compile_flow_data", "validate"),
+    ("repair_schema", "compile_flow_data"),
+    ("test_v2", "evaluate"),
+)

@@ -1,0 +1,171 @@
+"""The graph's state: small JSON only.
+
+Whole flows, full test answers and repaired schemas are content-addressed blobs; the state carries their hash. Session
+facts that a person may edit at any time (name, labels) live in the `sessions` row, never here.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, TypedDict
+
+from flowise_dev_agent.reasoning.contracts import Degraded, Usage
+
+#: Rounds of clarifying questions in one session.
+MAX_CLARIFICATION_ROUNDS = 2
+
+
+def append(left: list[Any], right: list[Any]) -> list[Any]:
+    """Reducer: a transcript only grows."""
+    return [*left, *right]
+
+
+def merge_domains(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
+    """Reducer: `{domain: {key: value}}` merged per domain and per key; the last writer of a key wins."""
+    merged = dict(left)
+    for domain, entries in right.items():
+        merged[domain] = {**merged.get(domain, {}), **entries}
+    return merged
+
+
+def add_usage(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
+    """Reducer: sum of `Usage` dumps."""
+    return (Usage(**left) + Usage(**right)).model_dump()
+
+
+class AgentState(TypedDict, total=False):
+    """See the groups; every key has one writer phase. All values are JSON."""
+
+    # What was asked for (written once, by `initial_state`; `budget` grows when the person raises it)
+    session_id: str
+    requirement: str
+    request: dict[str, Any]
+    budget: dict[str, Any]
+
+    # Across phases
+    messages: Annotated[list[dict[str, str]], append]
+    artifacts: Annotated[dict[str, Any], merge_domains]
+    facts: Annotated[dict[str, Any], merge_domains]
+    debug: Annotated[dict[str, Any], merge_domains]
+    usage: Annotated[dict[str, Any], add_usage]
+    degraded: Annotated[list[dict[str, Any]], append]
+    #: The last answer of the person, normalised: {"type", "action", ...}. Routers read it.
+    answer: dict[str, Any] | None
+    iteration: int
+    outcome: str | None
+
+    # A intent
+    intent: dict[str, Any] | None
+    operation_mode: str | None
+    open_questions: list[str]
+    clarifications: list[list[str]]
+    clarification_rounds: int
+
+    # B target, C baseline
+    target_chatflow_id: str | None
+    target_candidates: list[dict[str, Any]]
+    base: dict[str, str] | None
+
+    # D plan, patch
+    plan: dict[str, Any] | None
+    plan_changed: bool
+    approach: str | None
+    feedback: str | None
+    missing_credentials: list[dict[str, Any]]
+    credential_choices: dict[str, str]
+    scope: dict[str, Any] | None
+    ops: list[dict[str, Any]]
+    findings: list[dict[str, Any]]
+    unknown_types: list[str]
+    flow_sha: str | None
+    change: dict[str, Any] | None
+
+    # E check
+    validated_sha: str | None
+    retries: int
+    repairs: int
+    repeated: bool
+    error_keys: list[str]
+    #: Why the next node must ask before a write: {reason, message, ...}.
+    stop: dict[str, Any] | None
+    repaired_schemas: dict[str, str]
+
+    # F apply, test
+    stage: str
+    reviewed_sha: str | None
+    stale: dict[str, str] | None
+    chatflow_id: str | None
+    chatflow_name: str | None
+    tests: list[dict[str, Any]]
+    verdict: dict[str, Any] | None
+    next_step: str | None
+
+
+def initial_state(request: Mapping[str, Any]) -> AgentState:
+    """The state of a new session from its start request (`StartSession` as JSON, with `thread_id` set)."""
+    return AgentState(
+        session_id=str(request["thread_id"]),
+        requirement=request["requirement"],
+        request={
+            key: request.get(key)
+            for key in (
+                "operation",
+                "target",
+                "write_mode",
+                "review_patch",
+                "skip_clarification",
+                "test_trials",
+                "test_questions",
+                "model",
+                "session_name",
+            )
+        },
+        budget=dict(request.get("budget") or {}),
+        messages=[],
+        artifacts={},
+        facts={},
+        debug={},
+        usage=Usage().model_dump(),
+        degraded=[],
+        iteration=0,
+        clarifications=[],
+        clarification_rounds=0,
+        open_questions=[],
+        credential_choices={},
+        missing_credentials=[],
+        ops=[],
+        findings=[],
+        unknown_types=[],
+        retries=0,
+        repairs=0,
+        repaired_schemas={},
+        stage="apply",
+        tests=[],
+    )
+
+
+def project(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of the session's row that follow from the state; what the state does not know yet is None."""
+    usage = Usage(**(values.get("usage") or {}))
+    intent: Mapping[str, Any] = values.get("intent") or {}
+    return {
+        "session_name": intent.get("title"),
+        "operation_mode": values.get("operation_mode"),
+        "iteration": values.get("iteration", 0),
+        "chatflow_id": values.get("chatflow_id"),
+        "outcome": values.get("outcome"),
+        "degraded": values.get("degraded") or [],
+        "totals": {**usage.model_dump(), "repairs": values.get("repairs", 0)},
+    }
+
+
+def degraded_marker(phase: str, degraded: Degraded | None) -> list[dict[str, Any]]:
+    """What `degraded` gains from one phase: nothing, or one marker."""
+    if degraded is None:
+        return []
+    return [
+        {
+            "phase": phase,
+            "failed_mode": degraded.failed_mode,
+            "fallback_mode": degraded.fallback_mode,
+            "fallback_reason": degraded.reason,
+        }
+    ]

@@ -1,0 +1,127 @@
+"""What a person may answer, and what it is taken for."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flowise_dev_agent.agent.interrupts import build_interrupt, check_answer, option
+from flowise_dev_agent.errors import InvalidAnswerError
+
+
+def plan_approval(**data: Any) -> dict[str, Any]:
+    return build_interrupt(
+        "plan_approval",
+        reason="plan_ready",
+        message="Please look at the plan.",
+        options=[option("approve", "Approve"), option("request_changes", "Changes"), option("cancel", "Cancel")],
+        data={"approaches": [], **data},
+    )
+
+
+def result_review() -> dict[str, Any]:
+    return build_interrupt(
+        "result_review",
+        reason="tests_passed",
+        message="It works.",
+        options=[option("accept", "Accept"), option("iterate", "Change"), option("rollback", "Roll back")],
+        data={},
+    )
+
+
+@pytest.mark.parametrize("text", ["approved", "Yes", "accept", "accepted", "ok", " OK. ", "approve"])
+def test_p60_plain_yes_words_approve(text: str) -> None:
+    assert check_answer(plan_approval(), answer=None, response=text)["action"] == "approve"
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n"])
+@pytest.mark.parametrize("interrupt", [plan_approval(), result_review()], ids=["plan", "review"])
+def test_p60_an_empty_answer_is_refused_everywhere(interrupt: dict[str, Any], text: str) -> None:
+    with pytest.raises(InvalidAnswerError, match="empty"):
+        check_answer(interrupt, answer=None, response=text)
+
+
+@pytest.mark.parametrize("text", ["yes but use Claude", "ok, and add memory", "approved if it is cheap", "no"])
+def test_p60_a_yes_with_a_condition_is_feedback_and_keeps_every_word(text: str) -> None:
+    answer = check_answer(plan_approval(), answer=None, response=text)
+    assert (answer["action"], answer["feedback"]) == ("request_changes", text)
+
+
+@given(st.text(min_size=1, max_size=60))
+def test_p60_free_text_approves_only_when_it_is_exactly_a_yes_word(text: str) -> None:
+    try:
+        answer = check_answer(plan_approval(), answer=None, response=text)
+    except InvalidAnswerError:
+        assert not text.strip()
+        return
+    plain = text.strip().casefold().rstrip(".! ")
+    assert (answer["action"] == "approve") == (plain in {"approved", "approve", "yes", "accept", "accepted", "ok"})
+
+
+def test_an_approach_is_approved_by_its_label_in_either_form() -> None:
+    interrupt = plan_approval(approaches=[{"label": "With tools", "description": ""}])
+    by_text = check_answer(interrupt, answer=None, response="approved - approach: with tools")
+    by_answer = check_answer(interrupt, answer={"action": "approve", "approach": "With tools"}, response=None)
+    assert by_text == by_answer
+    assert by_text["approach"] == "With tools"
+
+
+def test_an_unknown_approach_names_those_there_are() -> None:
+    interrupt = plan_approval(approaches=[{"label": "With tools", "description": ""}])
+    with pytest.raises(InvalidAnswerError) as error:
+        check_answer(interrupt, answer={"action": "approve", "approach": "Magic"}, response=None)
+    assert "With tools" in str(error.value)
+
+
+def test_an_action_that_is_not_offered_is_refused() -> None:
+    interrupt = build_interrupt(
+        "patch_review",
+        reason="stale_base",
+        message="Changed meanwhile.",
+        options=[option("overwrite", "Overwrite"), option("cancel", "Cancel")],
+        data={},
+    )
+    with pytest.raises(InvalidAnswerError, match="not offered"):
+        check_answer(interrupt, answer={"action": "continue"}, response=None)
+
+
+def test_unknown_fields_of_an_answer_are_refused() -> None:
+    with pytest.raises(InvalidAnswerError):
+        check_answer(plan_approval(), answer={"action": "approve", "aproach": "x"}, response=None)
+
+
+def test_answer_and_response_together_are_refused() -> None:
+    with pytest.raises(InvalidAnswerError, match="either"):
+        check_answer(plan_approval(), answer={"action": "approve"}, response="yes")
+
+
+@pytest.mark.parametrize(("text", "action"), [("rollback", "rollback"), ("Revert", "rollback"), ("accept", "accept")])
+def test_commands_at_the_review_act(text: str, action: str) -> None:
+    assert check_answer(result_review(), answer=None, response=text)["action"] == action
+
+
+def test_other_text_at_the_review_is_feedback() -> None:
+    answer = check_answer(result_review(), answer=None, response="please answer in French")
+    assert (answer["action"], answer["feedback"]) == ("iterate", "please answer in French")
+
+
+def test_a_credential_is_chosen_only_among_those_of_the_instance() -> None:
+    interrupt = build_interrupt(
+        "credential_check",
+        reason="credential_ambiguous",
+        message="Choose.",
+        options=[option("choose", "Choose"), option("retry", "Retry")],
+        data={
+            "credentials": [{"type": "openAIApi", "candidates": [{"id": "a", "name": "A"}, {"id": "b", "name": "B"}]}]
+        },
+    )
+    assert check_answer(interrupt, answer={"choose": {"openAIApi": "b"}}, response=None)["choose"] == {"openAIApi": "b"}
+    with pytest.raises(InvalidAnswerError, match="not one of"):
+        check_answer(interrupt, answer={"choose": {"openAIApi": "c"}}, response=None)
+
+
+def test_the_response_schema_of_an_interrupt_is_a_json_schema_that_names_the_actions() -> None:
+    schema = plan_approval()["response_schema"]
+    assert "approve" in str(schema)
+    assert "request_changes" in str(schema)
