@@ -92,7 +92,7 @@ def bootstrap(endpoint: str, access_file: Path) -> FlowiseAccess:
 
 
 def _key_works(http: httpx2.Client, key: str) -> bool:
-    return http.get("/credentials", headers=_bearer(key)).status_code == httpx2.codes.OK
+    return http.get("/credentials", headers=_bearer(key)).is_success
 
 
 def _create_key(http: httpx2.Client, email: str, password: str) -> str:
@@ -100,7 +100,7 @@ def _create_key(http: httpx2.Client, email: str, password: str) -> str:
     internal = {"x-request-from": "internal"}
     login = {"email": email, "password": password}
     response = http.post("/auth/login", json=login, headers=internal)
-    if response.status_code != httpx2.codes.OK:
+    if not response.is_success:
         account = {"user": {"name": "devkit", "email": email, "credential": password}}
         _expect(http.post("/account/register", json=account), "create the account")
         response = http.post("/auth/login", json=login, headers=internal)

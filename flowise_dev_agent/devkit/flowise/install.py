@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -124,7 +124,7 @@ class FlowiseInstallation:
             raise _npm_failed(f"npm ended with code {code}", log)
 
     @contextmanager
-    def _lock(self, progress: Progress) -> Iterator[None]:
+    def _lock(self, progress: Progress) -> Generator[None]:
         with (self.cache_dir / ".install.lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,0 +1,23 @@
+"""Talking to Flowise servers: a typed client, and the instances that the settings name."""
+
+from flowise_dev_agent.flowise.client import FlowiseClient
+from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.flowise.models import (
+    Chatflow,
+    ChatflowCreate,
+    ChatflowPage,
+    ChatflowUpdate,
+    Credential,
+    Prediction,
+)
+
+__all__ = [
+    "Chatflow",
+    "ChatflowCreate",
+    "ChatflowPage",
+    "ChatflowUpdate",
+    "Credential",
+    "FlowiseClient",
+    "Instances",
+    "Prediction",
+]

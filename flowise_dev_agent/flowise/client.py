@@ -1,0 +1,238 @@
+"""The Flowise REST API as far as this product uses it. Every method is bounded in time and raises `FlowiseError`s."""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Self, TypeVar
+from urllib.parse import quote
+
+import httpx2
+from pydantic import SecretStr, TypeAdapter, ValidationError
+
+from flowise_dev_agent.errors import FlowiseUnexpectedResponseError
+from flowise_dev_agent.flowise.models import (
+    Chatflow,
+    ChatflowCreate,
+    ChatflowPage,
+    ChatflowUpdate,
+    Credential,
+    Prediction,
+)
+from flowise_dev_agent.flowise.transport import OnCall, Transport
+
+_T = TypeVar("_T")
+_SCAN_PAGE = 50
+_ROWS = TypeAdapter(list[dict[str, Any]])
+_CREDENTIALS = TypeAdapter(list[Credential])
+
+
+class FlowiseClient:
+    """One Flowise server. Share one object per server: it pools connections.
+
+    Timeouts are seconds for a whole call; `prediction_timeout` is for `predict`. Reads are tried up to three times,
+    writes and predictions once. `on_call` receives the method and route of every request sent ("GET /chatflows/:id").
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        api_key: SecretStr | None,
+        *,
+        timeout: float = 15,
+        connect_timeout: float = 5,
+        prediction_timeout: float = 60,
+        on_call: OnCall | None = None,
+        transport: httpx2.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._timeout = timeout
+        self._prediction_timeout = prediction_timeout
+        self._transport = Transport(
+            endpoint, api_key, connect_timeout=connect_timeout, on_call=on_call, transport=transport
+        )
+
+    @property
+    def endpoint(self) -> str:
+        """Base address of the server, without a slash at the end."""
+        return self._transport.endpoint
+
+    async def aclose(self) -> None:
+        """Close the pooled connections."""
+        await self._transport.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    def __repr__(self) -> str:
+        return f"FlowiseClient({self.endpoint!r})"
+
+    # --- the server ---------------------------------------------------------------------------------------------
+
+    async def ping(self) -> None:
+        """Return when the server answers; needs no API key."""
+        _, content = await self._transport.send("GET", "/ping", total_secs=self._timeout)
+        if content.strip() != b"pong":
+            raise self._odd("GET /ping", "something else than pong")
+
+    async def version(self) -> str:
+        """Flowise's version, e.g. "3.1.4"; needs no API key."""
+        body = await self._get("/version")
+        if not isinstance(body, dict) or not isinstance(body.get("version"), str):
+            raise self._odd("GET /version", "no version")
+        return body["version"]
+
+    # --- chatflows ----------------------------------------------------------------------------------------------
+
+    async def list_chatflows(self, page: int = 1, limit: int = 20) -> ChatflowPage:
+        """One page (from 1) of all chatflows, last updated first, with their flow data."""
+        return self._parse(
+            ChatflowPage, await self._get("/chatflows", params={"page": page, "limit": limit}), "GET /chatflows"
+        )
+
+    async def iter_chatflows(self, max_pages: int = 50) -> AsyncIterator[Chatflow]:
+        """All chatflows, last updated first, 50 a page; each id once even when rows move between pages."""
+        seen: set[str] = set()
+        for page in range(1, max_pages + 1):
+            rows = await self.list_chatflows(page, _SCAN_PAGE)
+            for row in rows.data:
+                if row.id not in seen:
+                    seen.add(row.id)
+                    yield row
+            if page * _SCAN_PAGE >= rows.total or not rows.data:
+                return
+
+    async def find_chatflow_by_category_tag(self, tag: str) -> list[Chatflow]:
+        """The chatflows that carry exactly this tag in `category`, last updated first."""
+        return [row async for row in self.iter_chatflows() if tag in row.tags]
+
+    async def get_chatflow(self, chatflow_id: str) -> Chatflow:
+        """One chatflow; FlowiseNotFoundError when there is none, FlowiseRejectedError when the id is not a UUID."""
+        path = f"/chatflows/{_segment(chatflow_id)}"
+        return self._parse(Chatflow, await self._get(path, route="/chatflows/:id"), f"GET {path}")
+
+    async def create_chatflow(self, chatflow: ChatflowCreate) -> Chatflow:
+        """Create a chatflow and return the row. Sent once: after an error look the tag up, the row may exist."""
+        body = chatflow.model_dump(by_alias=True, exclude_none=True)
+        answer = await self._transport.call("POST", "/chatflows", total_secs=self._timeout, body=body)
+        return self._parse(Chatflow, answer, "POST /chatflows")
+
+    async def update_chatflow(self, chatflow_id: str, **fields: Any) -> Chatflow:
+        """Change the given columns (names of `ChatflowUpdate`) and return the whole row. Sent once."""
+        body = ChatflowUpdate(**fields).model_dump(by_alias=True, exclude_unset=True)
+        path = f"/chatflows/{_segment(chatflow_id)}"
+        answer = await self._transport.call("PUT", path, total_secs=self._timeout, route="/chatflows/:id", body=body)
+        return self._parse(Chatflow, answer, f"PUT {path}")
+
+    async def delete_chatflow(self, chatflow_id: str) -> None:
+        """Delete a chatflow; FlowiseNotFoundError when there is none. Sent once."""
+        path = f"/chatflows/{_segment(chatflow_id)}"
+        await self._transport.call("DELETE", path, total_secs=self._timeout, route="/chatflows/:id")
+
+    # --- predictions --------------------------------------------------------------------------------------------
+
+    async def predict(
+        self,
+        chatflow_id: str,
+        question: str,
+        *,
+        session_id: str,
+        timeout: float | None = None,  # noqa: ASYNC109 - expiry becomes an error that says it is ambiguous
+    ) -> Prediction:
+        """Ask the flow. `session_id` keys its memory. Sent once; FlowiseTimeoutError after `timeout` seconds
+        (default: the client's `prediction_timeout`), when the flow may still be at work."""
+        path = f"/prediction/{_segment(chatflow_id)}"
+        body = {
+            "question": question,
+            "chatId": session_id,
+            "overrideConfig": {"sessionId": session_id},
+            "streaming": False,
+        }
+        answer = await self._transport.call(
+            "POST", path, total_secs=timeout or self._prediction_timeout, route="/prediction/:id", body=body
+        )
+        return self._parse(Prediction, answer, f"POST {path}")
+
+    async def delete_messages(self, chatflow_id: str, session_id: str) -> None:
+        """Forget the conversation of this session: the stored messages and the flow's own memory of it."""
+        await self._transport.call(
+            "DELETE",
+            f"/chatmessage/{_segment(chatflow_id)}",
+            total_secs=self._timeout,
+            route="/chatmessage/:id",
+            params={"sessionId": session_id},
+        )
+
+    # --- what flows are made of ---------------------------------------------------------------------------------
+
+    async def list_nodes(self) -> list[dict[str, Any]]:
+        """The raw schemas of all node types (about 300, 700 kB)."""
+        return self._rows(await self._get("/nodes"), "GET /nodes")
+
+    async def get_node(self, name: str) -> dict[str, Any]:
+        """The raw schema of one node type; FlowiseNotFoundError when there is none of this name (case matters)."""
+        path = f"/nodes/{_segment(name)}"
+        body = await self._get(path, route="/nodes/:name")
+        if not isinstance(body, dict):
+            raise self._odd(f"GET {path}", "no node")
+        return body
+
+    async def node_options(
+        self,
+        name: str,
+        method: str,
+        *,
+        credential_id: str | None = None,
+        inputs: Mapping[str, Any] | None = None,
+    ) -> list[dict[str, Any]]:
+        """The options that a parameter of type asyncOptions loads by `method`; empty when the method is unknown."""
+        body: dict[str, Any] = {"loadMethod": method, "inputs": dict(inputs or {})}
+        if credential_id:
+            body["credential"] = credential_id
+        path = f"/node-load-method/{_segment(name)}"
+        answer = await self._transport.call(
+            "POST", path, total_secs=self._timeout, route="/node-load-method/:name", body=body
+        )
+        return self._rows(answer, f"POST {path}")
+
+    async def list_credentials(self) -> list[Credential]:
+        """All credentials: id, name and type, never a secret."""
+        return self._parse(_CREDENTIALS, await self._get("/credentials"), "GET /credentials")
+
+    async def list_templates(self) -> list[dict[str, Any]]:
+        """The marketplace templates, raw. Their ids change with every call."""
+        return self._rows(await self._get("/marketplaces/templates"), "GET /marketplaces/templates")
+
+    async def list_tools(self) -> list[dict[str, Any]]:
+        """The custom tools, raw."""
+        return self._rows(await self._get("/tools"), "GET /tools")
+
+    async def list_variables(self) -> list[dict[str, Any]]:
+        """The variables, raw."""
+        return self._rows(await self._get("/variables"), "GET /variables")
+
+    # ------------------------------------------------------------------------------------------------------------
+
+    async def _get(self, path: str, *, params: Mapping[str, str | int] | None = None, route: str | None = None) -> Any:
+        return await self._transport.call("GET", path, total_secs=self._timeout, route=route, params=params)
+
+    def _rows(self, body: Any, call: str) -> list[dict[str, Any]]:
+        return self._parse(_ROWS, body, call)
+
+    def _parse(self, kind: type[_T] | TypeAdapter[_T], body: Any, call: str) -> _T:
+        adapter = kind if isinstance(kind, TypeAdapter) else TypeAdapter(kind)
+        try:
+            return adapter.validate_python(body)
+        except ValidationError as error:
+            where = ", ".join(sorted({".".join(str(part) for part in item["loc"]) for item in error.errors()})[:5])
+            raise self._odd(call, f"an unexpected shape (at: {where or 'the top'})") from None
+
+    def _odd(self, call: str, what: str) -> FlowiseUnexpectedResponseError:
+        return FlowiseUnexpectedResponseError(
+            f"Flowise at {self.endpoint} answered {call} with {what}.",
+            hint="Check that FLOWISE_API_ENDPOINT is the address of a Flowise server (3.1 or later).",
+            details={"call": call},
+        )
+
+
+def _segment(text: str) -> str:
+    return quote(text, safe="")

@@ -1,0 +1,113 @@
+"""What Flowise sends and takes, as far as this product looks at it (Flowise 3.1.4)."""
+
+import json
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
+
+_WIRE = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+
+
+class Chatflow(BaseModel):
+    """A row of `/chatflows`. Columns that are not named here are kept as extra attributes under Flowise's names.
+
+    `flow_data` is the stored text, byte for byte. `category` is free text, by convention tags separated by `;`.
+    """
+
+    model_config = _WIRE | ConfigDict(extra="allow")
+
+    id: str
+    name: str
+    flow_data: str
+    type: str | None = None
+    category: str | None = None
+    deployed: bool | None = None
+    is_public: bool | None = None
+    apikeyid: str | None = Field(default=None, alias="apikeyid")
+    chatbot_config: str | None = None
+    api_config: str | None = None
+    created_date: str = ""
+    updated_date: str = ""
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The tags in `category`."""
+        return tuple(tag for part in (self.category or "").split(";") if (tag := part.strip()))
+
+
+class ChatflowPage(BaseModel):
+    """One page of chatflows, last updated first; `total` counts all pages."""
+
+    data: list[Chatflow]
+    total: int
+
+
+class ChatflowCreate(BaseModel):
+    """A new chatflow. Flowise ignores an id given by the client; put a unique tag in `category` to find it again."""
+
+    model_config = _WIRE | ConfigDict(extra="forbid")
+
+    name: str = Field(min_length=1)
+    flow_data: str
+    type: str = "CHATFLOW"
+    category: str | None = None
+    deployed: bool = False
+    is_public: bool = False
+
+
+class ChatflowUpdate(BaseModel):
+    """Columns to change; what is not set stays as it is."""
+
+    model_config = _WIRE | ConfigDict(extra="forbid")
+
+    name: str = Field(default="", min_length=1)
+    flow_data: str = ""
+    type: str = ""
+    category: str | None = None
+    deployed: bool = False
+    is_public: bool = False
+
+
+class Credential(BaseModel):
+    """A credential's public side; Flowise's list carries no secrets, and anything else is dropped here."""
+
+    model_config = _WIRE | ConfigDict(extra="ignore")
+
+    id: str
+    name: str
+    credential_name: str
+
+
+class Prediction(BaseModel):
+    """The answer of a flow. A 200 does not prove success: look at the text and at `used_tools[].error`."""
+
+    model_config = _WIRE | ConfigDict(extra="ignore")
+
+    text: str | None = None
+    json_: Any = Field(default=None, alias="json")
+    chat_id: str | None = None
+    session_id: str | None = None
+    execution_id: str | None = None
+    used_tools: list[dict[str, Any]] = Field(default_factory=list)
+    source_documents: list[dict[str, Any]] = Field(default_factory=list)
+    raw: dict[str, Any] = Field(default_factory=dict, repr=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_lists_are_empty(cls, body: Any) -> Any:
+        if not isinstance(body, dict):
+            return body
+        lists = ("usedTools", "sourceDocuments")
+        return {
+            **body,
+            **{name: [item for item in body.get(name) or [] if isinstance(item, dict)] for name in lists},
+            "raw": body,
+        }
+
+    @property
+    def answer(self) -> str:
+        """The answer as text; structured output as JSON."""
+        if self.text is not None:
+            return self.text
+        return "" if self.json_ is None else json.dumps(self.json_, ensure_ascii=False)

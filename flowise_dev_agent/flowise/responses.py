@@ -1,0 +1,119 @@
+"""From a response of Flowise to its JSON, or to the one exception that says what went wrong.
+
+Flowise has three JSON error shapes (`{"error": text}`, `{"message": text}`,
+`{"statusCode", "success", "message", "stack"}`), answers 429 in plain text, answers unknown paths with its web page and
+HTTP 200, and uses HTTP 500 for almost every mistake, "not found" included.
+"""
+
+import json
+import re
+from typing import Any
+
+import httpx2
+
+from flowise_dev_agent.errors import (
+    FlowiseAuthError,
+    FlowiseError,
+    FlowiseNotFoundError,
+    FlowiseRateLimitedError,
+    FlowiseRejectedError,
+    FlowiseServerError,
+    FlowiseUnexpectedResponseError,
+)
+
+_MESSAGE_CHARS = 2000
+# Escapes that JSON can carry and Postgres cannot: NUL, and half of a surrogate pair.
+_UNSTORABLE_ESCAPE = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_MISSING = re.compile(r"\b(?:Chatflow|Node) \S+ not found", re.IGNORECASE)
+# A flow that is protected by a key of its own, reported by a prediction with HTTP 500.
+_PROTECTED_FLOW = re.compile(r"\bUnauthorized$")
+
+
+def read_json(response: httpx2.Response, body: bytes, *, call: str, endpoint: str) -> Any:
+    """The JSON of a successful response. `call` ("GET /chatflows") and `endpoint` go into error messages.
+
+    Characters that no database row can hold (NUL, lone surrogates) are replaced by U+FFFD.
+
+    Raises:
+        FlowiseError: the subclass that fits the status or the content.
+    """
+    if not 200 <= response.status_code < 300:
+        raise error_for(response, body, call=call, endpoint=endpoint)
+    if "json" not in response.headers.get("content-type", ""):
+        kind = response.headers.get("content-type", "nothing").split(";")[0] if body else "an empty body"
+        raise _unexpected(response, f"{kind} instead of JSON", call, endpoint)
+    try:
+        value = json.loads(body)
+    except ValueError:
+        raise _unexpected(response, "an empty body" if not body else "broken JSON", call, endpoint) from None
+    return storable(value) if _UNSTORABLE_ESCAPE.search(body) else value
+
+
+def storable(value: Any) -> Any:
+    """The same JSON value with NUL and lone surrogates replaced in every string."""
+    if isinstance(value, str):
+        return _UNSTORABLE.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [storable(item) for item in value]
+    if isinstance(value, dict):
+        return {storable(key): storable(item) for key, item in value.items()}
+    return value
+
+
+def error_for(response: httpx2.Response, body: bytes, *, call: str, endpoint: str) -> FlowiseError:
+    """The exception for a response that is not 2xx; its message quotes Flowise."""
+    status = response.status_code
+    said = flowise_message(body)
+    kind, hint = _classify(status, said, call)
+    if 300 <= status < 400:
+        said = f"a redirect to {response.headers.get('location', 'elsewhere')}"
+        hint = "Set FLOWISE_API_ENDPOINT to the address that it redirects to."
+    return kind(
+        f"Flowise at {endpoint} answered {call} with HTTP {status}: {said or 'no explanation'}",
+        hint=hint,
+        details={"status": status, "call": call, "flowise_message": said},
+    )
+
+
+def flowise_message(body: bytes) -> str:
+    """Flowise's own words in an error body of any of its shapes; never its stack, at most 2000 characters."""
+    text = body.decode("utf-8", errors="replace").strip()
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    if isinstance(value, dict):
+        said = value.get("message") or value.get("error") or ""
+        text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+    elif text.lower().startswith(("<!doctype", "<html")):
+        title = re.search(r"<title>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
+        text = f"a web page ({title.group(1).strip()})" if title else "a web page"
+    return str(storable(text))[:_MESSAGE_CHARS]
+
+
+def _classify(status: int, said: str, call: str) -> tuple[type[FlowiseError], str | None]:
+    predicting = "/prediction/" in call
+    if status == 401:
+        return FlowiseAuthError, "Check FLOWISE_API_KEY: this server does not accept it."
+    if status == 403:
+        return FlowiseAuthError, "Give the API key the permission for this call in Flowise (API Keys)."
+    if status == 404 or (status == 500 and not predicting and _MISSING.search(said)):
+        return FlowiseNotFoundError, None
+    if status == 429:
+        return FlowiseRateLimitedError, "Wait a little and try again."
+    if status >= 500:
+        if predicting and _PROTECTED_FLOW.search(said):
+            return FlowiseAuthError, "This chatflow has an API key of its own; use that key or remove it in Flowise."
+        return FlowiseServerError, None
+    if status < 400:
+        return FlowiseUnexpectedResponseError, None
+    return FlowiseRejectedError, None
+
+
+def _unexpected(response: httpx2.Response, what: str, call: str, endpoint: str) -> FlowiseUnexpectedResponseError:
+    return FlowiseUnexpectedResponseError(
+        f"Flowise at {endpoint} answered {call} with {what}.",
+        hint="Check that FLOWISE_API_ENDPOINT is the address of a Flowise server (3.1 or later), without a path.",
+        details={"status": response.status_code, "call": call},
+    )

@@ -1,0 +1,177 @@
+"""One bounded HTTP call to Flowise, with the retries that are safe."""
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import httpx2
+from pydantic import SecretStr
+
+from flowise_dev_agent.errors import (
+    FlowiseConnectionLostError,
+    FlowiseError,
+    FlowiseTimeoutError,
+    FlowiseUnexpectedResponseError,
+    FlowiseUnreachableError,
+)
+from flowise_dev_agent.flowise.responses import error_for, read_json
+
+_GET_RETRIES = 2
+_BACKOFF_SECS = 0.2
+_MAX_RETRY_AFTER_SECS = 5.0
+_RETRY_STATUS = frozenset({429, 502, 503, 504})
+_MAX_BODY_BYTES = 64 * 1024 * 1024
+# Node closes idle connections after 5 s. Ours expire before, so that a write never starts on one that is closing.
+_KEEPALIVE_SECS = 2.0
+
+#: Called with the method and the route of every request that is sent, e.g. "GET /chatflows".
+OnCall = Callable[[str], None]
+
+
+class Transport:
+    """Sends requests to one Flowise server under `/api/v1`.
+
+    GET is tried three times on transport errors, timeouts, 429 and 502-504. Nothing else is ever sent twice: an error
+    of a write does not prove that nothing was written.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        api_key: SecretStr | None,
+        *,
+        connect_timeout: float,
+        on_call: OnCall | None = None,
+        transport: httpx2.AsyncBaseTransport | None = None,
+    ) -> None:
+        self.endpoint = endpoint.rstrip("/").removesuffix("/api/v1")
+        self._on_call = on_call
+        self._http = httpx2.AsyncClient(
+            base_url=f"{self.endpoint}/api/v1",
+            headers={"Authorization": f"Bearer {api_key.get_secret_value()}"} if api_key else {},
+            # The total is kept by asyncio.timeout; this bounds the connect alone.
+            timeout=httpx2.Timeout(None, connect=connect_timeout, pool=connect_timeout),
+            limits=httpx2.Limits(max_connections=20, keepalive_expiry=_KEEPALIVE_SECS),
+            transport=transport,
+        )
+
+    async def aclose(self) -> None:
+        """Close the pooled connections."""
+        await self._http.aclose()
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        total_secs: float,
+        route: str | None = None,
+        params: Mapping[str, str | int] | None = None,
+        body: Any = None,
+    ) -> Any:
+        """The JSON that `method path` answers with, within `total_secs` seconds per try.
+
+        `route` is the path without ids, for the counter.
+
+        Raises:
+            FlowiseError: always one of its subclasses, naming the endpoint and the call.
+        """
+        response, content = await self.send(method, path, total_secs=total_secs, route=route, params=params, body=body)
+        return read_json(response, content, call=f"{method} {path}", endpoint=self.endpoint)
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        total_secs: float,
+        route: str | None = None,
+        params: Mapping[str, str | int] | None = None,
+        body: Any = None,
+    ) -> tuple[httpx2.Response, bytes]:
+        """Like `call`, but the raw 2xx response and its body, for the few answers that are not JSON."""
+        tries = 1 + (_GET_RETRIES if method == "GET" else 0)
+        for attempt in range(tries):
+            last = attempt == tries - 1
+            try:
+                if self._on_call:
+                    self._on_call(f"{method} {route or path}")
+                response, content = await self._once(method, path, total_secs, params, body)
+            except (FlowiseUnreachableError, FlowiseTimeoutError, FlowiseConnectionLostError):
+                if last:
+                    raise
+                await asyncio.sleep(_backoff(attempt))
+                continue
+            if response.is_success:
+                return response, content
+            error = error_for(response, content, call=f"{method} {path}", endpoint=self.endpoint)
+            wait = _retry_after(response, attempt)
+            if last or response.status_code not in _RETRY_STATUS or wait > _MAX_RETRY_AFTER_SECS:
+                raise error
+            await asyncio.sleep(wait)
+        raise AssertionError("the last try returns or raises")
+
+    async def _once(
+        self, method: str, path: str, total_secs: float, params: Mapping[str, str | int] | None, body: Any
+    ) -> tuple[httpx2.Response, bytes]:
+        call = f"{method} {path}"
+        try:
+            async with (
+                asyncio.timeout(total_secs),
+                self._http.stream(method, path, params=params, json=body) as response,
+            ):
+                return response, await self._read(response, call)
+        except TimeoutError:
+            raise FlowiseTimeoutError(
+                f"Flowise at {self.endpoint} did not answer {call} within {total_secs:g} s.",
+                hint="It may still do what it was asked; look in Flowise before trying again."
+                if method != "GET"
+                else "Check that the server is well, or raise FLOWISE_TIMEOUT.",
+                details={"call": call},
+            ) from None
+        except httpx2.RequestError as error:
+            raise self._transport_error(error, call) from error
+
+    async def _read(self, response: httpx2.Response, call: str) -> bytes:
+        content = bytearray()
+        async for chunk in response.aiter_bytes():
+            content += chunk
+            if len(content) > _MAX_BODY_BYTES:
+                raise FlowiseUnexpectedResponseError(
+                    f"Flowise at {self.endpoint} answered {call} with more than {_MAX_BODY_BYTES // 2**20} MB.",
+                    details={"call": call},
+                )
+        return bytes(content)
+
+    def _transport_error(self, error: httpx2.RequestError, call: str) -> FlowiseError:
+        not_sent = (
+            httpx2.ConnectError,
+            httpx2.ConnectTimeout,
+            httpx2.PoolTimeout,
+            httpx2.ProxyError,
+            httpx2.UnsupportedProtocol,
+        )
+        if isinstance(error, not_sent):
+            return FlowiseUnreachableError(
+                f"Flowise at {self.endpoint} cannot be reached ({str(error) or type(error).__name__}).",
+                hint="Check that it is running and that FLOWISE_API_ENDPOINT is right.",
+                details={"call": call},
+            )
+        return FlowiseConnectionLostError(
+            f"The connection to Flowise at {self.endpoint} broke during {call} ({type(error).__name__}).",
+            hint="Look in Flowise whether the call took effect before trying again.",
+            details={"call": call},
+        )
+
+
+def _backoff(attempt: int) -> float:
+    return _BACKOFF_SECS * 2**attempt * random.uniform(0.75, 1.25)  # noqa: S311 - jitter, not a secret
+
+
+def _retry_after(response: httpx2.Response, attempt: int) -> float:
+    """Seconds to wait before the next try: the server's word when it is a number, else the backoff."""
+    try:
+        return max(0.0, float(response.headers["retry-after"]))
+    except (KeyError, ValueError):
+        return _backoff(attempt)
