@@ -13,12 +13,12 @@ from uuid import UUID, uuid5
 
 from flowise_dev_agent.errors import FlowiseError, FlowiseNotFoundError, WriteFailedError
 from flowise_dev_agent.flowise.client import FlowiseClient
-from flowise_dev_agent.flowise.models import Chatflow
+from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
 from flowise_dev_agent.patch.hashing import payload_sha256
 from flowise_dev_agent.persistence.intents import WriteIntent, WriteIntents
 from flowise_dev_agent.persistence.lease import Lease
 from flowise_dev_agent.publish.guard import authorize
-from flowise_dev_agent.publish.tags import flow_tag, has_tag, without_tag
+from flowise_dev_agent.publish.tags import flow_tag, without_tag
 
 _T = TypeVar("_T")
 _KEYS = UUID("6f1c2a52-8f0b-5d3e-9a37-0d6a4c1f2b90")
@@ -88,7 +88,7 @@ class Publisher:
                 flow = await self._remove_younger_twins(flow)
         if adopted and flow.flow_data != flow_data:
             # The same create was made for another payload (an earlier plan): bring it to this one, it is ours.
-            flow = await self._client.update_chatflow(flow.id, flowData=flow_data)
+            flow = await self._client.update_chatflow(flow.id, flow_data=flow_data)
         return await self._confirmed(intent, flow, adopted=adopted)
 
     async def update(
@@ -107,7 +107,7 @@ class Publisher:
             await self._intents.finish(self._lease, intent.key, status="failed", result={"stale": asdict(found)})
             return Stale(chatflow_id, found)
         response = await self._guarded_call(
-            intent, lambda: self._client.update_chatflow(chatflow_id, flowData=flow_data)
+            intent, lambda: self._client.update_chatflow(chatflow_id, flow_data=flow_data)
         )
         return await self._confirmed(intent, response, adopted=False)
 
@@ -118,7 +118,7 @@ class Publisher:
             return Written(**intent.result)
         current = await self._client.get_chatflow(chatflow_id)
         category = without_tag(current.category, self._tag)
-        if has_tag(current.category, self._tag) or bool(current.deployed) != deploy:
+        if self._tag in current.tags or bool(current.deployed) != deploy:
             current = await self._guarded_call(
                 intent, lambda: self._client.update_chatflow(chatflow_id, category=category, deployed=deploy)
             )
@@ -141,7 +141,7 @@ class Publisher:
         except FlowiseNotFoundError:
             await self._intents.finish(self._lease, intent.key, status="done", result={"deleted": chatflow_id})
             return
-        if not has_tag(current.category, self._tag):
+        if self._tag not in current.tags:
             raise WriteFailedError(
                 f"Chatflow '{current.name}' was not deleted: it no longer carries this session's tag in its category, "
                 "so it may be in use.",
@@ -180,7 +180,7 @@ class Publisher:
         """POST; after any error look for the row, since an error does not prove that nothing was written."""
         try:
             created = await self._client.create_chatflow(
-                name=name, flowData=flow_data, type=kind, category=self._tag, deployed=False, isPublic=False
+                ChatflowCreate(name=name, flow_data=flow_data, type=kind, category=self._tag)
             )
         except FlowiseError as error:
             found = await self._oldest_tagged()

@@ -12,20 +12,9 @@ def flow_tag(session_id: str) -> str:
     return f"{PREFIX}{session_id}:flow"
 
 
-def with_tag(category: str | None, tag: str) -> str:
-    """`category` with `tag` added at the end, once."""
-    tags = _split(category)
-    return ";".join(tags if tag in tags else [*tags, tag])
-
-
 def without_tag(category: str | None, tag: str) -> str:
     """`category` without `tag`; the person's own tags keep their order."""
     return ";".join(part for part in _split(category) if part != tag)
-
-
-def has_tag(category: str | None, tag: str) -> bool:
-    """Whether `category` carries exactly this tag."""
-    return tag in _split(category)
 
 
 def _split(category: str | None) -> list[str]:

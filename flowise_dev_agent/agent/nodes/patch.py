@@ -24,7 +24,6 @@ from flowise_dev_agent.patch.schema import NodeSchema
 from flowise_dev_agent.patch.summary import summarize
 from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanContract, Usage, Verdict
 
-
 #: Similarity (difflib ratio) from which an unknown node type counts as a known one misspelt.
 MISSPELT = 0.85
 

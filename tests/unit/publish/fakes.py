@@ -1,0 +1,90 @@
+"""A Flowise and an intent log in memory, with the failures that matter for writing."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from flowise_dev_agent.errors import FlowiseError, FlowiseNotFoundError
+from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
+from flowise_dev_agent.persistence.intents import WriteIntent
+
+
+class FakeFlowise:
+    """`fail[method]` is called before ("before") or after ("after") the effect and may raise."""
+
+    def __init__(self) -> None:
+        self.flows: dict[str, Chatflow] = {}
+        self.before: dict[str, Callable[[], None]] = {}
+        self.after: dict[str, Callable[[], None]] = {}
+        self.calls: list[str] = []
+        self._clock = 0
+
+    def _tick(self) -> str:
+        self._clock += 1
+        return f"2026-01-01T00:00:{self._clock:02d}.000Z"
+
+    def _run(self, name: str, table: dict[str, Callable[[], None]]) -> None:
+        hook = table.pop(name, None)
+        if hook:
+            hook()
+
+    async def create_chatflow(self, chatflow: ChatflowCreate) -> Chatflow:
+        self.calls.append("create")
+        self._run("create", self.before)
+        now = self._tick()
+        row = Chatflow(id=str(uuid4()), created_date=now, updated_date=now, **chatflow.model_dump())
+        self.flows[row.id] = row
+        self._run("create", self.after)
+        return row
+
+    async def update_chatflow(self, chatflow_id: str, **fields: Any) -> Chatflow:
+        self.calls.append("update")
+        self._run("update", self.before)
+        row = await self.get_chatflow(chatflow_id)
+        self.flows[chatflow_id] = row.model_copy(update={**fields, "updated_date": self._tick()})
+        self._run("update", self.after)
+        return self.flows[chatflow_id]
+
+    async def delete_chatflow(self, chatflow_id: str) -> None:
+        self.calls.append("delete")
+        self._run("delete", self.before)
+        self.flows.pop(chatflow_id)
+        self._run("delete", self.after)
+
+    async def get_chatflow(self, chatflow_id: str) -> Chatflow:
+        if chatflow_id not in self.flows:
+            raise FlowiseNotFoundError("no such flow")
+        return self.flows[chatflow_id]
+
+    async def find_chatflow_by_category_tag(self, tag: str) -> list[Chatflow]:
+        rows = [row for row in self.flows.values() if tag in row.tags]
+        return sorted(rows, key=lambda row: row.updated_date, reverse=True)
+
+    def lose(self, error: type[FlowiseError]) -> Callable[[], None]:
+        """A hook that raises: the answer is lost."""
+
+        def hook() -> None:
+            raise error("lost")
+
+        return hook
+
+
+class FakeIntents:
+    """Rows by key, as the table keeps them."""
+
+    def __init__(self) -> None:
+        self.rows: dict[UUID, WriteIntent] = {}
+
+    async def open(self, lease: Any, *, key: UUID, **values: Any) -> WriteIntent:
+        if key not in self.rows:
+            self.rows[key] = WriteIntent(key=key, status="open", result=None, created_at=datetime.now(UTC), **values)
+        return self.rows[key]
+
+    async def finish(self, lease: Any, key: UUID, *, status: Any, result: dict[str, Any]) -> None:
+        row = self.rows[key]
+        if row.status != "done":
+            self.rows[key] = WriteIntent(**{**vars(row), "status": status, "result": result})
+
+    async def list_for(self, session_id: UUID) -> list[WriteIntent]:
+        return [row for row in self.rows.values() if row.session_id == session_id]

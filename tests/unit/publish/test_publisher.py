@@ -1,0 +1,265 @@
+"""Writes happen once, whatever is lost on the way; and only what was validated is written."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from flowise_dev_agent.errors import (
+    FlowiseConnectionLostError,
+    FlowiseRejectedError,
+    FlowiseServerError,
+    FlowiseTimeoutError,
+    FlowiseUnreachableError,
+    HashMismatchError,
+    ValidationRequiredError,
+    WriteFailedError,
+)
+from flowise_dev_agent.patch.hashing import payload_sha256
+from flowise_dev_agent.publish import Base, Publisher, Stale, Written, flow_tag, without_tag
+from flowise_dev_agent.publish.publisher import _KEYS
+from tests.unit.publish.fakes import FakeFlowise, FakeIntents
+
+SESSION = UUID("11111111-1111-4111-8111-111111111111")
+FLOW = '{"nodes":[],"edges":[]}'
+OTHER = '{"nodes":[{"id":"a"}],"edges":[]}'
+
+
+class Desk:
+    """A publisher over fakes; `again()` is the next worker, with the same tables and server."""
+
+    def __init__(self) -> None:
+        self.flowise = FakeFlowise()
+        self.intents = FakeIntents()
+
+    def again(self) -> Publisher:
+        fakes: Any = (self.flowise, self.intents)
+        return Publisher(session_id=SESSION, client=fakes[0], intents=fakes[1], lease=None)  # type: ignore[arg-type]
+
+    async def create(self, flow: str = FLOW, iteration: int = 0) -> Written:
+        return await self.again().create(
+            name="Bot", flow_data=flow, kind="CHATFLOW", validated_sha256=payload_sha256(flow), iteration=iteration
+        )
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+async def test_a_created_flow_is_undeployed_private_tagged_and_read_back(desk: Desk) -> None:
+    written = await desk.create()
+    row = desk.flowise.flows[written.chatflow_id]
+    assert (row.deployed, row.is_public, row.category) == (False, False, flow_tag(str(SESSION)))
+    assert written.sha256 == payload_sha256(FLOW)
+
+
+async def test_p08_nothing_is_written_without_validation(desk: Desk) -> None:
+    with pytest.raises(ValidationRequiredError):
+        await desk.again().create(name="Bot", flow_data=FLOW, kind="CHATFLOW", validated_sha256=None, iteration=0)
+    assert desk.flowise.calls == []
+
+
+async def test_p08_bytes_other_than_the_validated_ones_are_refused(desk: Desk) -> None:
+    with pytest.raises(HashMismatchError):
+        await desk.again().create(
+            name="Bot", flow_data=OTHER, kind="CHATFLOW", validated_sha256=payload_sha256(FLOW), iteration=0
+        )
+    assert desk.flowise.calls == []
+
+
+@pytest.mark.parametrize("error", [FlowiseTimeoutError, FlowiseConnectionLostError, FlowiseServerError])
+async def test_p03_a_create_whose_answer_was_lost_is_found_by_its_tag_and_adopted(desk: Desk, error: Any) -> None:
+    desk.flowise.after["create"] = desk.flowise.lose(error)
+    written = await desk.create()
+    assert written.adopted
+    assert list(desk.flowise.flows) == [written.chatflow_id]
+
+
+async def test_p02_a_worker_that_died_after_the_post_leaves_one_flow(desk: Desk) -> None:
+    def die() -> None:
+        raise KeyboardInterrupt
+
+    desk.flowise.after["create"] = die
+    with pytest.raises(KeyboardInterrupt):
+        await desk.create()
+    written = await desk.create()
+    assert written.adopted
+    assert desk.flowise.calls == ["create"]
+
+
+async def test_p02_a_call_of_the_lost_worker_that_lands_late_is_removed(desk: Desk) -> None:
+    desk.flowise.before["create"] = desk.flowise.lose(FlowiseTimeoutError)
+    with pytest.raises(FlowiseTimeoutError):
+        await desk.create()
+
+    async def late() -> None:
+        from flowise_dev_agent.flowise.models import ChatflowCreate
+
+        await desk.flowise.create_chatflow(ChatflowCreate(name="Bot", flow_data=FLOW, category=flow_tag(str(SESSION))))
+
+    original = desk.flowise.create_chatflow
+
+    async def post_while_the_late_one_lands(chatflow: Any) -> Any:
+        desk.flowise.create_chatflow = original  # type: ignore[method-assign]
+        row = await original(chatflow)
+        await late()
+        return row
+
+    desk.flowise.create_chatflow = post_while_the_late_one_lands  # type: ignore[method-assign]
+    written = await desk.create()
+    assert list(desk.flowise.flows) == [written.chatflow_id]
+
+
+async def test_a_repeated_create_returns_the_recorded_result_without_a_call(desk: Desk) -> None:
+    first = await desk.create()
+    assert await desk.create() == first
+    assert desk.flowise.calls == ["create"]
+
+
+async def test_an_adopted_flow_of_an_earlier_payload_is_brought_to_this_one(desk: Desk) -> None:
+    desk.flowise.after["create"] = desk.flowise.lose(FlowiseUnreachableError)
+    desk.flowise.find_chatflow_by_category_tag, find = _empty_once(desk.flowise)
+    with pytest.raises(FlowiseUnreachableError):
+        await desk.create(FLOW)
+    written = await desk.create(OTHER)
+    assert find()
+    assert [row.flow_data for row in desk.flowise.flows.values()] == [OTHER]
+    assert written.sha256 == payload_sha256(OTHER)
+
+
+def _empty_once(flowise: FakeFlowise) -> Any:
+    original = flowise.find_chatflow_by_category_tag
+    state = {"used": False}
+
+    async def find(tag: str) -> Any:
+        if not state["used"]:
+            state["used"] = True
+            return []
+        return await original(tag)
+
+    return find, lambda: state["used"]
+
+
+async def test_p12_a_refused_create_is_an_error_with_flowises_words_and_no_flow(desk: Desk) -> None:
+    desk.flowise.before["create"] = desk.flowise.lose(FlowiseRejectedError)
+    with pytest.raises(FlowiseRejectedError, match="lost"):
+        await desk.create()
+    assert [row.status for row in desk.intents.rows.values()] == ["failed"]
+
+
+async def test_p04_a_later_iteration_updates_the_sessions_own_flow(desk: Desk) -> None:
+    first = await desk.create()
+    second = await desk.again().update(
+        chatflow_id=first.chatflow_id,
+        flow_data=OTHER,
+        validated_sha256=payload_sha256(OTHER),
+        base=first.base,
+        iteration=1,
+    )
+    assert isinstance(second, Written)
+    assert [row.flow_data for row in desk.flowise.flows.values()] == [OTHER]
+
+
+async def test_p07_an_update_over_a_changed_flow_writes_nothing(desk: Desk) -> None:
+    first = await desk.create()
+    await desk.flowise.update_chatflow(first.chatflow_id, flow_data='{"nodes":[],"edges":[],"by":"a person"}')
+    result = await desk.again().update(
+        chatflow_id=first.chatflow_id,
+        flow_data=OTHER,
+        validated_sha256=payload_sha256(OTHER),
+        base=first.base,
+        iteration=1,
+    )
+    assert isinstance(result, Stale)
+    assert "a person" in desk.flowise.flows[first.chatflow_id].flow_data
+    over = await desk.again().update(
+        chatflow_id=first.chatflow_id,
+        flow_data=OTHER,
+        validated_sha256=payload_sha256(OTHER),
+        base=result.found,
+        iteration=1,
+    )
+    assert isinstance(over, Written)
+
+
+async def test_an_update_whose_answer_was_lost_is_recognised_and_not_sent_again(desk: Desk) -> None:
+    first = await desk.create()
+    desk.flowise.after["update"] = desk.flowise.lose(FlowiseTimeoutError)
+    arguments: dict[str, Any] = {
+        "chatflow_id": first.chatflow_id,
+        "flow_data": OTHER,
+        "validated_sha256": payload_sha256(OTHER),
+        "base": first.base,
+        "iteration": 1,
+    }
+    with pytest.raises(FlowiseTimeoutError):
+        await desk.again().update(**arguments)
+    result = await desk.again().update(**arguments)
+    assert isinstance(result, Written)
+    assert result.adopted
+    assert desk.flowise.calls.count("update") == 1
+
+
+async def test_p09_a_failed_update_is_a_failed_write(desk: Desk) -> None:
+    first = await desk.create()
+    desk.flowise.before["update"] = desk.flowise.lose(FlowiseServerError)
+    with pytest.raises(FlowiseServerError):
+        await desk.again().update(
+            chatflow_id=first.chatflow_id,
+            flow_data=OTHER,
+            validated_sha256=payload_sha256(OTHER),
+            base=first.base,
+            iteration=1,
+        )
+
+
+async def test_p15_a_read_back_that_differs_is_a_failed_write(desk: Desk) -> None:
+    async def other(chatflow_id: str) -> Any:
+        return desk.flowise.flows[chatflow_id].model_copy(update={"flow_data": OTHER})
+
+    desk.flowise.get_chatflow = other  # type: ignore[method-assign]
+    with pytest.raises(WriteFailedError):
+        await desk.create()
+
+
+async def test_acceptance_takes_only_our_tag_off_deploys_and_removes_late_twins(desk: Desk) -> None:
+    first = await desk.create()
+    tag = flow_tag(str(SESSION))
+    await desk.flowise.update_chatflow(first.chatflow_id, category=f"support;{tag};beta")
+    from flowise_dev_agent.flowise.models import ChatflowCreate
+
+    await desk.flowise.create_chatflow(ChatflowCreate(name="Twin", flow_data=FLOW, category=tag))
+    await desk.again().accept(chatflow_id=first.chatflow_id, deploy=True, iteration=0)
+    (row,) = desk.flowise.flows.values()
+    assert (row.id, row.category, row.deployed) == (first.chatflow_id, "support;beta", True)
+
+
+async def test_rollback_deletes_what_the_session_made_and_repeats_safely(desk: Desk) -> None:
+    first = await desk.create()
+    desk.flowise.after["delete"] = desk.flowise.lose(FlowiseTimeoutError)
+    with pytest.raises(FlowiseTimeoutError):
+        await desk.again().delete_created(chatflow_id=first.chatflow_id, iteration=0)
+    await desk.again().delete_created(chatflow_id=first.chatflow_id, iteration=0)
+    assert desk.flowise.flows == {}
+
+
+async def test_rollback_leaves_a_flow_that_lost_its_tag(desk: Desk) -> None:
+    first = await desk.create()
+    await desk.flowise.update_chatflow(first.chatflow_id, category="in use")
+    with pytest.raises(WriteFailedError, match="tag"):
+        await desk.again().delete_created(chatflow_id=first.chatflow_id, iteration=0)
+    assert list(desk.flowise.flows) == [first.chatflow_id]
+
+
+def test_tags_keep_the_persons_own() -> None:
+    assert without_tag("a; fda:x:flow ;b", "fda:x:flow") == "a;b"
+    assert without_tag(None, "fda:x:flow") == ""
+
+
+def test_keys_are_namespaced_for_ever() -> None:
+    assert str(_KEYS) == "6f1c2a52-8f0b-5d3e-9a37-0d6a4c1f2b90"
+
+
+def test_bases_compare_by_hash_and_date() -> None:
+    assert Base("a", "1") != Base("a", "2")
