@@ -1,7 +1,7 @@
 """What reasoning takes and gives: plain typed data, the same for a model and for the rules.
 
-Results (`Intent`, `PlanContract`, `Verdict`) are Pydantic models, since a model's answer is read into them and they live
-in checkpoints as JSON. Requests are dataclasses: they carry live objects (the node store) and are never stored.
+Results (`Intent`, `PlanContract`, `Verdict`) are Pydantic models, since a model's answer is read into them and they
+live in checkpoints as JSON. Requests are dataclasses: they carry live objects (the node store) and are never stored.
 """
 
 from collections.abc import Callable, Mapping
@@ -116,7 +116,7 @@ class Approach(_Contract):
 
 
 class PlanContract(_Contract):
-    """The approved agreement: it drives the scope, the tests and the judgement. `declined` says why it cannot be done."""
+    """The approved agreement: drives the scope, the tests and the judgement. `declined` says why it cannot be done."""
 
     goal: str
     operation: Operation
@@ -201,6 +201,8 @@ class PlanRequest(_Request):
     #: Credential type -> how many the instance has.
     credential_types: Mapping[str, int] = field(default_factory=dict)
     flow_summary: str | None = None
+    #: node id -> node name of what the flow holds already.
+    existing: Mapping[str, str] = field(default_factory=dict)
     previous: PlanContract | None = None
     feedback: str | None = None
     verdict: Verdict | None = None
@@ -259,6 +261,6 @@ class Reasoned(Generic[T]):
 
     value: T
     mode: Mode
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     tries: int = 1
     degraded: Degraded | None = None

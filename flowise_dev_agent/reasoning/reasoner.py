@@ -33,3 +33,6 @@ class Reasoner(ABC):
     @abstractmethod
     async def judge(self, request: JudgeRequest) -> Reasoned[Verdict]:
         """Do the answers meet the success criteria?"""
+
+    async def aclose(self) -> None:  # noqa: B027 - only some have anything to close
+        """Close connections. Closing twice is fine."""

@@ -1,0 +1,249 @@
+"""Anthropic's Messages API through its SDK."""
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, ClassVar, Literal, Protocol
+
+import anthropic
+from anthropic.types import Message as ClaudeMessage
+from anthropic.types import MessageParam, RawMessageStreamEvent, TextBlockParam, ToolChoiceParam, ToolParam
+
+from flowise_dev_agent.reasoning.contracts import DeltaSink, EngineResponse, Message, ToolDef, Usage
+from flowise_dev_agent.reasoning.engines.base import DEFAULT_MAX_TOKENS, SdkEngine, schema_instruction
+from flowise_dev_agent.reasoning.engines.draft import Draft
+from flowise_dev_agent.reasoning.engines.prices import cost
+from flowise_dev_agent.reasoning.text import clean
+from flowise_dev_agent.settings import DEFAULT_MODELS, ReasoningSettings
+
+_ANSWER = "give_answer"
+#: A stream that fails half-way carries an error type but the status 200.
+_STATUS_OF: dict[str, int] = {
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "rate_limit_error": 429,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+    "invalid_request_error": 400,
+}
+_CUT = ("max_tokens", "model_context_window_exceeded")
+
+
+class ClaudeEngine(SdkEngine):
+    """Claude, or any server that speaks the Messages API under `ANTHROPIC_BASE_URL`.
+
+    Structured output is a forced tool: its schema may hold open objects (op params), which the API's own JSON output
+    format cannot express, and every server of the last years knows it. A model that refuses to be forced is asked in
+    words, from then on. The API takes no sampling arguments any more (SDK 2.x), so `temperature` is not sent.
+    """
+
+    provider: ClassVar[str] = "Anthropic"
+    key_variable: ClassVar[str] = "ANTHROPIC_API_KEY"
+
+    def __init__(self, settings: ReasoningSettings, model: str | None = None) -> None:
+        super().__init__(
+            settings,
+            model or settings.model_choice or DEFAULT_MODELS["claude"],
+            settings.anthropic_api_key,
+            settings.anthropic_base_url,
+        )
+        self._client = anthropic.AsyncAnthropic(
+            # An explicit key keeps the SDK from looking for credentials in files and the environment.
+            api_key=self._key.get_secret_value() if self._key else "not-needed",
+            base_url=self._base_url,
+            timeout=self._timeout,
+            max_retries=settings.max_retries,
+        )
+        self._unforced: set[str] = set()
+
+    async def aclose(self) -> None:
+        await self._client.close()
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        system: str,
+        tools: Sequence[ToolDef] = (),
+        temperature: float | None = None,
+        *,
+        output_schema: dict[str, Any] | None = None,
+        model: str | None = None,
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+        on_delta: DeltaSink | None = None,
+    ) -> EngineResponse:
+        model = model or self._model
+        async with self._call(model):
+            try:
+                if output_schema is None:
+                    return await self._send(model, messages, system, tools, None, max_tokens, on_delta)
+                return await self._structured(model, messages, system, tools, output_schema, max_tokens, on_delta)
+            except anthropic.APIStatusError as error:
+                status = error.status_code if error.status_code >= 400 else _STATUS_OF.get(error.type or "", 500)
+                raise self._refused(model, status, error.api_message or "") from None
+            except anthropic.APITimeoutError:
+                raise self._unavailable(model, f"gave no answer within {self._timeout_secs:g} s") from None
+            except anthropic.APIConnectionError:
+                raise self._unavailable(model, "cannot be reached") from None
+            except (anthropic.AnthropicError, ValueError):
+                raise self._unreadable(model, "sent something that is not an answer of its API") from None
+
+    async def _structured(
+        self,
+        model: str,
+        messages: Sequence[Message],
+        system: str,
+        tools: Sequence[ToolDef],
+        schema: dict[str, Any],
+        max_tokens: int,
+        on_delta: DeltaSink | None,
+    ) -> EngineResponse:
+        if model not in self._unforced:
+            try:
+                return await self._send(model, messages, system, tools, schema, max_tokens, on_delta)
+            except anthropic.BadRequestError as error:
+                if "tool_choice" not in (error.api_message or ""):
+                    raise
+            self._unforced.add(model)
+        asked = system + schema_instruction(schema)
+        return await self._send(model, messages, asked, tools, None, max_tokens, on_delta)
+
+    async def _send(
+        self,
+        model: str,
+        messages: Sequence[Message],
+        system: str,
+        tools: Sequence[ToolDef],
+        schema: dict[str, Any] | None,
+        max_tokens: int,
+        on_delta: DeltaSink | None,
+    ) -> EngineResponse:
+        offered = [ToolParam(name=t.name, description=t.description, input_schema=t.parameters) for t in tools]
+        choice: ToolChoiceParam | anthropic.Omit = anthropic.omit
+        if schema is not None:
+            offered.append(ToolParam(name=_ANSWER, description="Give your whole answer here.", input_schema=schema))
+            choice = {"type": "tool", "name": _ANSWER, "disable_parallel_tool_use": True}
+        # One breakpoint behind tools and system: everything up to it is the same in every call of a phase.
+        prefix: list[TextBlockParam] = [{"type": "text", "text": clean(system), "cache_control": {"type": "ephemeral"}}]
+        turns = _turns(messages)
+        offer = offered or anthropic.omit
+        if on_delta is None:
+            answer: Any = await self._client.messages.create(
+                model=model, max_tokens=max_tokens, system=prefix, messages=turns, tools=offer, tool_choice=choice
+            )
+            if not isinstance(answer, ClaudeMessage):  # a proxy's HTML page arrives as plain text
+                raise self._unreadable(model, "sent a page instead of an answer")
+            draft = _from_message(answer)
+        else:
+            # The raw events and not the SDK's accumulator: that one raises on a tool input that is broken JSON,
+            # which is for the reasoner to see and to hand back to the model.
+            stream = await self._client.messages.create(
+                model=model,
+                max_tokens=max_tokens,
+                system=prefix,
+                messages=turns,
+                tools=offer,
+                tool_choice=choice,
+                stream=True,
+            )
+            async with stream:
+                draft = await _from_stream(stream, on_delta)
+        return _respond(draft, model)
+
+
+class _Counts(Protocol):
+    """The token counts that `Usage` and `MessageDeltaUsage` have in common."""
+
+    @property
+    def input_tokens(self) -> int | None: ...
+    @property
+    def output_tokens(self) -> int: ...
+    @property
+    def cache_read_input_tokens(self) -> int | None: ...
+    @property
+    def cache_creation_input_tokens(self) -> int | None: ...
+
+
+def _count(draft: Draft, usage: _Counts) -> None:
+    # Later counts are cumulative and replace; what an event leaves out keeps its value.
+    for name in ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"):
+        value = getattr(usage, name)
+        if value is not None:
+            draft.counts[name] = value
+
+
+def _from_message(answer: ClaudeMessage) -> Draft:
+    draft = Draft(model=answer.model, stop_reason=answer.stop_reason or "")
+    for index, block in enumerate(answer.content):
+        if block.type == "text":
+            draft.add_text(block.text)
+        elif block.type == "tool_use":
+            draft.start_call(index, block.id, block.name)
+            draft.add_arguments(index, json.dumps(block.input, ensure_ascii=False))
+    _count(draft, answer.usage)
+    return draft
+
+
+async def _from_stream(events: AsyncIterator[RawMessageStreamEvent], on_delta: DeltaSink) -> Draft:
+    draft = Draft()
+    async for event in events:
+        if event.type == "message_start":
+            draft.model = event.message.model
+            _count(draft, event.message.usage)
+        elif event.type == "content_block_start" and event.content_block.type == "tool_use":
+            draft.start_call(event.index, event.content_block.id, event.content_block.name)
+        elif event.type == "content_block_delta" and event.delta.type == "text_delta":
+            draft.add_text(event.delta.text)
+            on_delta(clean(event.delta.text))
+        elif event.type == "content_block_delta" and event.delta.type == "input_json_delta":
+            draft.add_arguments(event.index, event.delta.partial_json)
+            if draft.call_name(event.index) == _ANSWER:
+                on_delta(clean(event.delta.partial_json))
+        elif event.type == "message_delta":
+            draft.stop_reason = event.delta.stop_reason or ""
+            _count(draft, event.usage)
+    return draft
+
+
+def _respond(draft: Draft, model: str) -> EngineResponse:
+    answer = draft.take_call(_ANSWER)
+    read = draft.counts.get("cache_read_input_tokens", 0)
+    written = draft.counts.get("cache_creation_input_tokens", 0)
+    total = draft.counts.get("input_tokens", 0) + read + written
+    output = draft.counts.get("output_tokens", 0)
+    usage = Usage(
+        model_calls=1,
+        input_tokens=total,
+        output_tokens=output,
+        cached_tokens=read,
+        usd=cost(model, input_tokens=total, output_tokens=output, cached_tokens=read, written_tokens=written),
+    )
+    return draft.response(
+        text=answer if answer is not None else draft.text, usage=usage, fallback_model=model, cut_by=_CUT
+    )
+
+
+def _turns(messages: Sequence[Message]) -> list[MessageParam]:
+    turns: list[MessageParam] = []
+    for message in messages:
+        text = clean(message.content)
+        if message.role == "tool":
+            turns.append(
+                {
+                    "role": "user",
+                    "content": [{"type": "tool_result", "tool_use_id": message.tool_call_id or "", "content": text}],
+                }
+            )
+        elif message.role == "assistant" and message.tool_calls:
+            blocks: list[Any] = [{"type": "text", "text": text}] if text else []
+            blocks += [
+                {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments}
+                for call in message.tool_calls
+            ]
+            turns.append({"role": "assistant", "content": blocks})
+        else:
+            # The API refuses blank turns.
+            role: Literal["user", "assistant"] = "assistant" if message.role == "assistant" else "user"
+            turn: MessageParam = {"role": role, "content": text if text.strip() else "(nothing)"}
+            turns.append(turn)
+    return turns

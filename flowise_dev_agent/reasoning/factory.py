@@ -1,0 +1,21 @@
+"""From settings to a reasoner."""
+
+from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
+from flowise_dev_agent.reasoning.engines import ClaudeEngine, OpenAIEngine
+from flowise_dev_agent.reasoning.llm import LlmReasoner
+from flowise_dev_agent.reasoning.reasoner import Reasoner
+from flowise_dev_agent.settings import DEFAULT_MODELS, ReasoningSettings
+
+
+def make_reasoner(settings: ReasoningSettings) -> Reasoner:
+    """The reasoner that the settings name. It holds connections: close it with `aclose`."""
+    if settings.engine == "claude":
+        return LlmReasoner(ClaudeEngine(settings), settings)
+    if settings.engine == "openai":
+        return LlmReasoner(OpenAIEngine(settings), settings)
+    return DeterministicReasoner()
+
+
+def describe(settings: ReasoningSettings) -> dict[str, str]:
+    """`{engine, model}` for people; `stand_in` is not known here, the base URL says where the model is."""
+    return {"engine": settings.engine, "model": settings.model_choice or DEFAULT_MODELS[settings.engine]}

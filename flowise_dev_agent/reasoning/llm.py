@@ -1,0 +1,180 @@
+"""Reasoning by a model: prompts out, typed values back, what was wrong with an answer into the next try."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from flowise_dev_agent.errors import ModelOutputError, PatchError
+from flowise_dev_agent.patch.findings import Finding
+from flowise_dev_agent.patch.ops import AddNode, PatchOp, ops_from_json, ops_json_schema
+from flowise_dev_agent.reasoning.contracts import (
+    ClassifyRequest,
+    DeltaSink,
+    Intent,
+    JudgeRequest,
+    Message,
+    PatchRequest,
+    PlanContract,
+    PlannedNode,
+    PlanRequest,
+    Reasoned,
+    Usage,
+    Verdict,
+)
+from flowise_dev_agent.reasoning.credentials import required_types, with_bindings
+from flowise_dev_agent.reasoning.engines.base import ReasoningEngine
+from flowise_dev_agent.reasoning.parsing import UnusableOutputError, parse_model
+from flowise_dev_agent.reasoning.prompts import (
+    Prompt,
+    classify_prompt,
+    judge_prompt,
+    patch_prompt,
+    plan_prompt,
+    retry_text,
+)
+from flowise_dev_agent.reasoning.reasoner import Reasoner
+from flowise_dev_agent.reasoning.text import clip
+from flowise_dev_agent.settings import Phase, ReasoningSettings
+
+_SHOWN_BACK = 4_000
+T = TypeVar("T")
+
+
+class LlmReasoner(Reasoner):
+    """Asks `engine`. An answer that cannot be used is handed back with what is wrong, `1 + retry_count` tries in all.
+
+    Every phase raises `ModelOutputError` when no try was usable; its `details` hold `problems`, `tries` and `usage`.
+    """
+
+    def __init__(self, engine: ReasoningEngine, settings: ReasoningSettings) -> None:
+        self._engine = engine
+        self._settings = settings
+
+    async def classify(self, request: ClassifyRequest) -> Reasoned[Intent]:
+        def read(text: str) -> Intent:
+            intent = parse_model(text, Intent)
+            if intent.ambiguity >= 5 and not intent.questions:
+                raise UnusableOutputError(["ambiguity is 5 or more, so `questions` must hold two or three questions."])
+            return intent.model_copy(
+                update={
+                    "operation": request.forced or intent.operation,
+                    "questions": intent.questions if intent.ambiguity >= 5 else [],
+                }
+            )
+
+        return await self._ask("classify", classify_prompt(request), Intent.model_json_schema(), read, request)
+
+    async def plan(self, request: PlanRequest) -> Reasoned[PlanContract]:
+        def read(text: str) -> PlanContract:
+            return _checked_plan(parse_model(text, PlanContract), request)
+
+        return await self._ask("plan", plan_prompt(request), PlanContract.model_json_schema(), read, request)
+
+    async def patch(self, request: PatchRequest) -> Reasoned[list[PatchOp]]:
+        def read(text: str) -> list[PatchOp]:
+            return _checked_ops(text, request)
+
+        return await self._ask("patch", patch_prompt(request), ops_json_schema(), read, request)
+
+    async def judge(self, request: JudgeRequest) -> Reasoned[Verdict]:
+        def read(text: str) -> Verdict:
+            verdict = parse_model(text, Verdict)
+            if verdict.done:
+                return verdict.model_copy(update={"category": None})
+            if verdict.category is None or not verdict.reason:
+                raise UnusableOutputError(["done is false, so `category` and `reason` must say why."])
+            return verdict
+
+        return await self._ask("judge", judge_prompt(request), Verdict.model_json_schema(), read, request)
+
+    async def aclose(self) -> None:
+        await self._engine.aclose()
+
+    async def _ask(
+        self,
+        phase: Phase,
+        prompt: Prompt,
+        schema: dict[str, Any],
+        read: Callable[[str], T],
+        request: ClassifyRequest | PlanRequest | PatchRequest | JudgeRequest,
+    ) -> Reasoned[T]:
+        model = self._settings.model_for(phase, request.model)
+        on_delta: DeltaSink | None = request.on_delta
+        messages = [Message(role="user", content=prompt.user)]
+        usage = Usage()
+        tries = 1 + self._settings.retry_count
+        problems: list[str] = []
+        for number in range(1, tries + 1):
+            response = await self._engine.complete(
+                messages,
+                prompt.system,
+                temperature=self._settings.temperature,
+                output_schema=schema,
+                model=model,
+                on_delta=on_delta,
+            )
+            usage += response.usage
+            if response.truncated:
+                problems = ["The answer is cut off before its end. Give it again, shorter."]
+            else:
+                try:
+                    return Reasoned(read(response.text), mode="llm_guided", usage=usage, tries=number)
+                except UnusableOutputError as error:
+                    problems = error.problems
+            messages = [
+                messages[0],
+                Message(role="assistant", content=clip(response.text, _SHOWN_BACK)),
+                Message(role="user", content=retry_text(problems)),
+            ]
+        raise ModelOutputError(
+            f"The model {model} gave no usable answer for the phase '{phase}' in {tries} tries. "
+            f"Last problem: {clip(problems[0], 300)}",
+            hint="Try again, raise REASONING_RETRY_COUNT, or use a stronger model for this phase.",
+            details={"problems": problems, "tries": tries, "usage": usage.model_dump()},
+        )
+
+
+def _checked_plan(plan: PlanContract, request: PlanRequest) -> PlanContract:
+    """The plan with what code knows better: operation, node names as spelt, credential types."""
+    update: dict[str, Any] = {"operation": request.intent.operation}
+    if plan.declined or request.intent.operation == "question":
+        if not plan.declined and not plan.answer:
+            raise UnusableOutputError(["This is a question about a flow: put what you found into `answer`."])
+        return plan.model_copy(update=update | {"nodes": [], "credential_requirements": []})
+    problems = [] if plan.nodes else ["`nodes` is empty. List the nodes to add or to change, or fill `declined`."]
+    nodes: list[PlannedNode] = []
+    new = []
+    for node in plan.nodes:
+        schema = request.nodes.get(node.node_name)
+        if schema is None:
+            near = ", ".join(request.nodes.suggest(node.node_name)) or "none"
+            problems.append(f"There is no node type '{node.node_name}'. Close names: {near}.")
+            continue
+        if any(node.node_id == other.node_id for other in nodes):
+            problems.append(f"The node id '{node.node_id}' occurs twice.")
+        nodes.append(node.model_copy(update={"node_name": schema.name}))
+        if not node.existing:
+            new.append(schema)
+    if problems:
+        raise UnusableOutputError(problems)
+    update |= {"nodes": nodes, "credential_requirements": required_types(new, request.credential_types)}
+    return plan.model_copy(update=update)
+
+
+def _checked_ops(text: str, request: PatchRequest) -> list[PatchOp]:
+    try:
+        ops = ops_from_json(text)
+    except PatchError as error:
+        raise UnusableOutputError(
+            [Finding.model_validate(item).text for item in error.details["findings"]] or [error.message]
+        ) from None
+    problems: list[str] = []
+    if len(ops) > request.max_ops:
+        problems.append(f"There are {len(ops)} ops, at most {request.max_ops} are allowed.")
+    problems += [
+        f"The node '{op.node_id}' exists already: use SetParam on it instead of AddNode."
+        for op in ops
+        if isinstance(op, AddNode) and op.node_id in request.existing
+    ]
+    if problems:
+        raise UnusableOutputError(problems)
+    return with_bindings(ops, request.nodes.schemas, request.plan.credential_requirements)
