@@ -1,0 +1,123 @@
+"""Where new nodes go: left of what they feed, one column per step, stacked without overlap. Nodes that stand stay."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+WIDTH = 300
+COLUMN = 400
+GAP = 40
+
+_TALL_TYPES = frozenset({"boolean", "json", "code", "file", "datagrid"})
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """Top left corner and size in editor pixels."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    def overlaps(self, other: "Box") -> bool:
+        """Closer than the gap counts as overlap vertically; columns already keep their distance."""
+        return (
+            self.x < other.x + other.width
+            and other.x < self.x + self.width
+            and self.y < other.y + other.height + GAP
+            and other.y < self.y + self.height + GAP
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A connection as layout sees it; ``order`` is the rank among all inputs of the target, top to bottom."""
+
+    source: str
+    target: str
+    order: tuple[int, int]
+
+
+def node_height(data: Mapping[str, Any]) -> int:
+    """Height that the editor will give the node, within some 40 px (fitted on its own templates)."""
+    anchors: list[Mapping[str, Any]] = data.get("inputAnchors") or []
+    params: list[Mapping[str, Any]] = data.get("inputParams") or []
+    visible = [param for param in params if param.get("display", True) and not param.get("hidden")]
+    on_node = [param for param in visible if not param.get("additionalParams")]
+    height = 144 + 42 * sum(1 for anchor in anchors if anchor.get("display", True))
+    height += 49 * bool(anchors or on_node)
+    for param in on_node:
+        if param.get("type") in _TALL_TYPES:
+            height += 92
+        elif param.get("rows"):
+            height += 216
+        else:
+            height += 85
+    height += 66 * (len(on_node) < len(visible))
+    return height + 43 * any("options" in anchor for anchor in data.get("outputAnchors") or [])
+
+
+def place(heights: Mapping[str, float], links: Sequence[Link], standing: Mapping[str, Box]) -> dict[str, Box]:
+    """Boxes for the new nodes (the keys of ``heights``), in the order in which they should be stored: sources first.
+
+    The result depends on the graph alone, not on the order in which nodes or links are given. ``standing`` boxes are
+    never moved or covered.
+    """
+    consumers: dict[str, list[Link]] = {node_id: [] for node_id in heights}
+    producers: dict[str, list[Link]] = {node_id: [] for node_id in heights}
+    for link in links:
+        if link.source in consumers:
+            consumers[link.source].append(link)
+        if link.target in producers:
+            producers[link.target].append(link)
+    columns = _columns(heights, consumers)
+    placed: dict[str, Box] = dict(standing)
+    rank: dict[str, int] = {}
+
+    def priority(node_id: str) -> tuple[int, tuple[tuple[int, tuple[int, int]], ...], str]:
+        ranks = sorted((rank.get(link.target, -1), link.order) for link in consumers[node_id])
+        return columns[node_id], tuple(ranks[:1]), node_id
+
+    for column in sorted(set(columns.values())):
+        members = [node_id for node_id in heights if columns[node_id] == column]
+        for node_id in sorted(members, key=priority):
+            rank[node_id] = len(rank)
+            placed[node_id] = _free_box(
+                heights[node_id],
+                [placed[link.target] for link in consumers[node_id] if link.target in placed],
+                [placed[link.source] for link in producers[node_id] if link.source in standing],
+                placed,
+            )
+    return {node_id: placed[node_id] for node_id in sorted(heights, key=lambda key: (-columns[key], rank[key]))}
+
+
+def _columns(nodes: Mapping[str, float], consumers: Mapping[str, list[Link]]) -> dict[str, int]:
+    """Longest way to the end of the flow. Cycles, which the validator refuses, are cut at the number of nodes."""
+    columns = dict.fromkeys(nodes, 0)
+    for _ in nodes:
+        changed = False
+        for node_id in nodes:
+            steps = [columns[link.target] + 1 for link in consumers[node_id] if link.target in columns]
+            wanted = min(max(steps, default=0), len(nodes))
+            if wanted > columns[node_id]:
+                columns[node_id] = wanted
+                changed = True
+        if not changed:
+            break
+    return columns
+
+
+def _free_box(height: float, targets: list[Box], sources: list[Box], placed: Mapping[str, Box]) -> Box:
+    if targets:
+        x, y = min(box.x for box in targets) - COLUMN, min(box.y for box in targets)
+    elif sources:
+        x, y = max(box.x for box in sources) + COLUMN, min(box.y for box in sources)
+    elif placed:
+        x, y = max(box.x for box in placed.values()), max(box.y + box.height for box in placed.values()) + GAP
+    else:
+        x, y = 0.0, 0.0
+    box = Box(x, y, WIDTH, height)
+    while blocking := [other for other in placed.values() if box.overlaps(other)]:
+        box = Box(x, max(other.y + other.height for other in blocking) + GAP, WIDTH, height)
+    return box

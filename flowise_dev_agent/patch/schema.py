@@ -1,0 +1,193 @@
+"""A Flowise node type as `GET /nodes` describes it, with the questions that compiler and validator ask of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+#: Input types that the editor draws as fields; everything else is an anchor. A whitelist, not a matter of letter case:
+#: setVariable has the anchor type ``string | number | boolean | json | array``.
+PARAM_TYPES = frozenset(
+    {
+        "asyncOptions",
+        "asyncMultiOptions",
+        "options",
+        "multiOptions",
+        "array",
+        "datagrid",
+        "string",
+        "number",
+        "boolean",
+        "password",
+        "json",
+        "code",
+        "date",
+        "file",
+        "folder",
+        "tabs",
+        "conditionFunction",
+        "timePicker",
+        "weekDaysPicker",
+        "monthDaysPicker",
+        "datePicker",
+    }
+)
+
+#: Absolute paths on the server: no meaning elsewhere, and they would change the fingerprint from host to host.
+_MACHINE_KEYS = frozenset({"icon", "filePath"})
+
+
+def split_types(text: str) -> tuple[str, ...]:
+    """``"A | B"`` and ``"A|B"`` as ``("A", "B")``."""
+    return tuple(part for part in (piece.strip() for piece in text.split("|")) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class InputAnchor:
+    """A connection point: another node's output goes here."""
+
+    name: str
+    label: str
+    types: tuple[str, ...]
+    is_list: bool
+    optional: bool
+    show: Mapping[str, Any] | None
+    hide: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class InputParam:
+    """A field. ``options`` are the names of static choices; ``accept_variable`` fields also take connections."""
+
+    name: str
+    label: str
+    type: str
+    default: Any
+    options: tuple[str, ...]
+    optional: bool
+    accept_variable: bool
+    additional: bool
+    description: str
+    show: Mapping[str, Any] | None
+    hide: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class OutputOption:
+    """One of the things that a node can give, by class names."""
+
+    name: str
+    label: str
+    base_classes: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class NodeSchema:
+    """One entry of `GET /nodes`. ``raw`` is shared and must not be changed."""
+
+    raw: Mapping[str, Any]
+
+    @classmethod
+    def from_raw(cls, raw: Mapping[str, Any]) -> "NodeSchema":
+        """Takes an entry as Flowise sends it; raises KeyError when it has no ``name``."""
+        if "name" not in raw:
+            raise KeyError("name")
+        return cls({key: value for key, value in raw.items() if key not in _MACHINE_KEYS})
+
+    @property
+    def name(self) -> str:
+        return str(self.raw["name"])
+
+    @property
+    def label(self) -> str:
+        return str(self.raw.get("label") or self.name)
+
+    @property
+    def version(self) -> float:
+        return float(self.raw.get("version") or 0)
+
+    @property
+    def category(self) -> str:
+        return str(self.raw.get("category") or "")
+
+    @property
+    def description(self) -> str:
+        return str(self.raw.get("description") or "")
+
+    @property
+    def deprecated(self) -> bool:
+        return self.raw.get("badge") == "DEPRECATING"
+
+    @cached_property
+    def base_classes(self) -> tuple[str, ...]:
+        return tuple(self.raw.get("baseClasses") or ())
+
+    @property
+    def input_definitions(self) -> list[Mapping[str, Any]]:
+        """The raw input entries in order; a name may occur more than once, told apart by show and hide."""
+        return self.raw.get("inputs") or []
+
+    @cached_property
+    def anchors(self) -> tuple[InputAnchor, ...]:
+        return tuple(
+            InputAnchor(
+                name=entry["name"],
+                label=entry.get("label") or entry["name"],
+                types=split_types(entry["type"]),
+                is_list=bool(entry.get("list")),
+                optional=bool(entry.get("optional")),
+                show=entry.get("show"),
+                hide=entry.get("hide"),
+            )
+            for entry in self.input_definitions
+            if entry["type"] not in PARAM_TYPES
+        )
+
+    @cached_property
+    def params(self) -> tuple[InputParam, ...]:
+        return tuple(
+            InputParam(
+                name=entry["name"],
+                label=entry.get("label") or entry["name"],
+                type=entry["type"],
+                default=entry.get("default"),
+                options=tuple(str(option["name"]) for option in entry.get("options") or ()),
+                optional=bool(entry.get("optional")),
+                accept_variable=bool(entry.get("acceptVariable")),
+                additional=bool(entry.get("additionalParams")),
+                description=str(entry.get("description") or ""),
+                show=entry.get("show"),
+                hide=entry.get("hide"),
+            )
+            for entry in self.input_definitions
+            if entry["type"] in PARAM_TYPES
+        )
+
+    @property
+    def multi_output(self) -> bool:
+        return bool(self.raw.get("outputs"))
+
+    @cached_property
+    def outputs(self) -> tuple[OutputOption, ...]:
+        if self.raw.get("hideOutput"):
+            return ()
+        if not self.multi_output:
+            return (OutputOption(self.name, str(self.raw.get("type") or self.label), self.base_classes),)
+        return tuple(
+            OutputOption(entry["name"], entry.get("label") or entry["name"], tuple(entry.get("baseClasses") or ()))
+            for entry in self.raw["outputs"]
+        )
+
+    @cached_property
+    def credential_names(self) -> tuple[str, ...]:
+        credential = self.raw.get("credential") or {}
+        return tuple(credential.get("credentialNames") or ())
+
+    @property
+    def credential_optional(self) -> bool:
+        """True as well when the node takes no credential at all."""
+        credential = self.raw.get("credential")
+        return not credential or bool(credential.get("optional"))
+
+
+Schemas = Mapping[str, NodeSchema]

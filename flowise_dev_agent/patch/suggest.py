@@ -1,0 +1,36 @@
+"""Names that a person or a model probably meant."""
+
+import re
+from collections.abc import Iterable
+from difflib import SequenceMatcher
+
+_NOT_ALNUM = re.compile(r"[^a-z0-9]+")
+
+
+def fold(name: str) -> str:
+    """``Chat_OpenAI``, ``chatopenai`` and ``chat OpenAI`` are one name."""
+    return _NOT_ALNUM.sub("", name.lower())
+
+
+def resolve_case(name: str, candidates: Iterable[str]) -> str | None:
+    """The candidate equal to ``name``, exactly or but for case and separators; None when there is none or several."""
+    names = list(candidates)
+    if name in names:
+        return name
+    folded = fold(name)
+    matches = {candidate for candidate in names if fold(candidate) == folded}
+    return matches.pop() if len(matches) == 1 else None
+
+
+def closest(name: str, candidates: Iterable[str], n: int = 3) -> tuple[str, ...]:
+    """Up to ``n`` candidates, best first: close spelling counts, and so does one containing the other."""
+    folded = fold(name)
+    scored: list[tuple[float, str]] = []
+    for candidate in dict.fromkeys(candidates):
+        other = fold(candidate)
+        score = SequenceMatcher(None, folded, other).ratio()
+        if folded and other and (folded in other or other in folded):
+            score += 0.3
+        scored.append((score, candidate))
+    scored.sort(key=lambda pair: (-pair[0], pair[1]))
+    return tuple(candidate for score, candidate in scored[:n] if score > 0.3)

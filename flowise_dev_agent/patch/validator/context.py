@@ -1,0 +1,110 @@
+"""What rules look at: the flow by name, with edges resolved to inputs and outputs once for all of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from flowise_dev_agent.patch.graph import FlowEdge, FlowNode, GraphIR, Output
+from flowise_dev_agent.patch.references import referenced
+from flowise_dev_agent.patch.schema import PARAM_TYPES, NodeSchema, Schemas
+from flowise_dev_agent.patch.visibility import is_visible
+
+
+@dataclass(frozen=True)
+class Wire:
+    """An edge between two nodes that exist. ``input`` and ``output`` are None when the handle names none of theirs."""
+
+    edge: FlowEdge
+    source: FlowNode
+    target: FlowNode
+    output: Output | None
+    input: Mapping[str, Any] | None
+
+    @property
+    def input_name(self) -> str:
+        return str(self.input["name"]) if self.input is not None else self.edge.input_name
+
+
+@dataclass(frozen=True)
+class FlowContext:
+    """One flow under check. ``known_names`` are node types that the flow had before the update."""
+
+    graph: GraphIR
+    schemas: Schemas
+    credentials: Mapping[str, str] | None
+    known_names: frozenset[str] = frozenset()
+
+    @cached_property
+    def nodes(self) -> list[FlowNode]:
+        """Without sticky notes."""
+        return [node for node in self.graph.nodes if not node.is_note]
+
+    def schema(self, node: FlowNode) -> NodeSchema | None:
+        return self.schemas.get(node.name)
+
+    @cached_property
+    def wires(self) -> list[Wire]:
+        """Edges whose ends exist, in stored order."""
+        found: list[Wire] = []
+        for edge in self.graph.edges:
+            source, target = self.graph.node(edge.source), self.graph.node(edge.target)
+            if source is None or target is None:
+                continue
+            output = next((one for one in source.outputs if one.handle == edge.source_handle), None)
+            entries = (entry for entry in [*target.anchors, *target.params] if entry.get("id") == edge.target_handle)
+            found.append(
+                Wire(
+                    edge, source, target, output, next((e for e in entries if e.get("id") == edge.target_handle), None)
+                )
+            )
+        return found
+
+    @cached_property
+    def wires_into(self) -> dict[str, list[Wire]]:
+        grouped: dict[str, list[Wire]] = {}
+        for wire in self.wires:
+            grouped.setdefault(wire.target.id, []).append(wire)
+        return grouped
+
+    @cached_property
+    def successors(self) -> dict[str, list[str]]:
+        """Node id to the ids that it feeds, duplicates removed."""
+        grouped: dict[str, dict[str, None]] = {node.id: {} for node in self.nodes}
+        for wire in self.wires:
+            grouped.setdefault(wire.source.id, {})[wire.target.id] = None
+        return {node_id: list(targets) for node_id, targets in grouped.items()}
+
+    def definitions(self, node: FlowNode) -> list[Mapping[str, Any]]:
+        """Input definitions by today's schema, or the stored ones of a type that no schema knows."""
+        schema = self.schema(node)
+        return list(schema.input_definitions) if schema else [*node.anchors, *node.params]
+
+    def visible_anchors(self, node: FlowNode) -> list[Mapping[str, Any]]:
+        return [
+            entry
+            for entry in self.definitions(node)
+            if entry["type"] not in PARAM_TYPES and is_visible(entry, node.inputs)
+        ]
+
+    def visible_params(self, node: FlowNode) -> list[Mapping[str, Any]]:
+        """Fields that the editor shows now, on the node or behind its button."""
+        return [
+            entry
+            for entry in self.definitions(node)
+            if entry["type"] in PARAM_TYPES and not entry.get("hidden") and is_visible(entry, node.inputs)
+        ]
+
+    def is_connected(self, node: FlowNode, name: str) -> bool:
+        """An edge or a reference: when only one of them is there, another rule says so."""
+        return bool(referenced(node.inputs.get(name))) or any(
+            wire.input_name == name for wire in self.wires_into.get(node.id, [])
+        )
+
+    def version_drifted(self, node: FlowNode) -> bool:
+        """The node was stored under an older version of its schema than the instance has."""
+        schema = self.schema(node)
+        if schema is None:
+            return False
+        version = node.data.get("version")
+        return not isinstance(version, (int, float)) or float(version) < schema.version

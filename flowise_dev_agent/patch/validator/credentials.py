@@ -1,0 +1,96 @@
+"""Rules on credentials: bound where the server reads them, existing, of the right type, and never typed in."""
+
+from collections.abc import Iterator
+
+from flowise_dev_agent.patch.findings import Finding, error
+from flowise_dev_agent.patch.graph import FlowNode
+from flowise_dev_agent.patch.secrecy import looks_secret, named_secret
+from flowise_dev_agent.patch.uuids import is_uuid
+from flowise_dev_agent.patch.validator.context import FlowContext
+from flowise_dev_agent.patch.validator.registry import rule
+
+_MISPLACED_KEYS = ("FLOWISE_CREDENTIAL_ID", "credential")
+
+
+@rule(
+    "CREDENTIAL_UNBOUND",
+    "CREDENTIAL_MISPLACED",
+    "CREDENTIAL_NOT_UUID",
+    "CREDENTIAL_UNKNOWN",
+    "CREDENTIAL_TYPE_MISMATCH",
+)
+def bindings(flow: FlowContext) -> Iterator[Finding]:
+    """The server reads ``data.credential`` and nothing else."""
+    for node in flow.nodes:
+        if problem := _unbound(flow, node) if not node.credential else _wrongly_bound(flow, node):
+            yield problem
+
+
+def _unbound(flow: FlowContext, node: FlowNode) -> Finding | None:
+    if any(node.inputs.get(key) for key in _MISPLACED_KEYS):
+        return error(
+            "CREDENTIAL_MISPLACED",
+            "The credential stands in the inputs, where the server does not read it.",
+            where=node.id,
+            field="credential",
+            hint=f"Use BindCredential on {node.id}.",
+        )
+    schema = flow.schema(node)
+    if schema is None or schema.credential_optional:
+        return None
+    return error(
+        "CREDENTIAL_UNBOUND",
+        f"{node.name} needs a credential of type {' or '.join(schema.credential_names)} and has none.",
+        where=node.id,
+        field="credential",
+        hint=f"Use BindCredential on {node.id} with the id of such a credential.",
+    )
+
+
+def _wrongly_bound(flow: FlowContext, node: FlowNode) -> Finding | None:
+    if not is_uuid(node.credential):
+        return error(
+            "CREDENTIAL_NOT_UUID",
+            "The credential is not the id (a uuid) of one; every question would fail.",
+            where=node.id,
+            field="credential",
+            hint="Bind it by id, not by name.",
+        )
+    if flow.credentials is None:
+        return None
+    kind = flow.credentials.get(node.credential)
+    if kind is None:
+        return error(
+            "CREDENTIAL_UNKNOWN",
+            f"No credential with the id {node.credential} exists on this Flowise server.",
+            where=node.id,
+            field="credential",
+            hint="Choose one from the list of credentials.",
+        )
+    schema = flow.schema(node)
+    if schema and schema.credential_names and kind not in schema.credential_names:
+        return error(
+            "CREDENTIAL_TYPE_MISMATCH",
+            f"{node.name} needs {' or '.join(schema.credential_names)}, the bound credential is of type {kind}.",
+            where=node.id,
+            field="credential",
+        )
+    return None
+
+
+@rule("SECRET_IN_INPUTS")
+def secrets(flow: FlowContext) -> Iterator[Finding]:
+    """A key typed into a field overrides the credential and is stored in clear, for every reader of the flow."""
+    for node in flow.graph.nodes:
+        schema = flow.schema(node)
+        declared = {str(entry["name"]) for entry in schema.input_definitions} if schema else set()
+        for name, value in node.inputs.items():
+            # A declared field of such a name (a header, a session token) is the node's own design.
+            if looks_secret("" if name in declared and named_secret(name) else name, value):
+                yield error(
+                    "SECRET_IN_INPUTS",
+                    f"`{name}` holds a secret, which Flowise would store and show in clear.",
+                    where=node.id,
+                    field=name,
+                    hint="Put it into a credential of the Flowise server and bind that.",
+                )

@@ -1,0 +1,122 @@
+"""Rules on single nodes: identity, type, and the fields that the editor needs to draw them."""
+
+from collections.abc import Iterator
+
+from flowise_dev_agent.patch.findings import Finding, error, warning
+from flowise_dev_agent.patch.graph import FlowNode
+from flowise_dev_agent.patch.references import NODE_ID
+from flowise_dev_agent.patch.suggest import closest, resolve_case
+from flowise_dev_agent.patch.validator.context import FlowContext
+from flowise_dev_agent.patch.validator.registry import rule
+
+#: Categories that only run in flows of another type than CHATFLOW.
+_OTHER_KINDS = {
+    "Agent Flows": "AGENTFLOW",
+    "Sequential Agents": "MULTIAGENT",
+    "Multi Agents": "MULTIAGENT",
+}
+
+
+@rule("DUPLICATE_NODE_ID", "BAD_NODE_ID", "NODE_ID_MISMATCH")
+def node_ids(flow: FlowContext) -> Iterator[Finding]:
+    """Ids are unique, usable in handles and references, and the same inside and outside ``data``."""
+    seen: set[str] = set()
+    for node in flow.graph.nodes:
+        if node.id in seen:
+            yield error("DUPLICATE_NODE_ID", "Two nodes have this id.", where=node.id, hint="Give one another id.")
+            continue
+        seen.add(node.id)
+        if not NODE_ID.fullmatch(node.id):
+            yield error(
+                "BAD_NODE_ID",
+                "Only letters, digits and _ may stand in a node id; '-' breaks the editor, '.' the server.",
+                where=node.id,
+                hint=f"For example {node.name or 'node'}_0.",
+            )
+        if node.data.get("id") != node.id:
+            yield error("NODE_ID_MISMATCH", "`data.id` differs from the node's id.", where=node.id, field="id")
+
+
+@rule("DATA_FIELD_MISSING")
+def data_fields(flow: FlowContext) -> Iterator[Finding]:
+    """What the server or the editor reads without asking whether it is there."""
+    for node in flow.nodes:
+        for name in _missing_fields(node):
+            yield error(
+                "DATA_FIELD_MISSING",
+                f"`{name}` is missing: the server fails on it or the editor stays blank.",
+                where=node.id,
+                field=name,
+            )
+
+
+def _missing_fields(node: FlowNode) -> Iterator[str]:
+    data = node.data
+    for name in ("name", "category"):
+        if not isinstance(data.get(name), str):
+            yield name
+    if not isinstance(data.get("inputs"), dict):
+        yield "inputs"
+    for name in ("inputAnchors", "inputParams", "outputAnchors"):
+        if not isinstance(data.get(name), list):
+            yield name
+    if node.multi_output and not isinstance(data.get("outputs"), dict):
+        yield "outputs"
+    if not isinstance(node.raw.get("position"), dict):
+        yield "position"
+    if not isinstance(node.raw.get("type"), str):
+        yield "type"
+
+
+@rule("UNKNOWN_NODE_NAME", "UNVERIFIED_NODE")
+def node_types(flow: FlowContext) -> Iterator[Finding]:
+    """Types that the server does not have: it fails on them without naming the node."""
+    for node in flow.nodes:
+        if not node.name or flow.schema(node):
+            continue
+        right = resolve_case(node.name, flow.schemas)
+        if right is None and node.name in flow.known_names:
+            yield warning(
+                "UNVERIFIED_NODE",
+                f"The type {node.name!r} is not in the catalogue; it was in the flow before and stays unverified.",
+                where=node.id,
+                field="name",
+            )
+            continue
+        near = (right,) if right else closest(node.name, flow.schemas)
+        yield Finding(
+            code="UNKNOWN_NODE_NAME",
+            severity="error",
+            message=f"There is no node type {node.name!r} on this Flowise server.",
+            where=node.id,
+            field="name",
+            allowed=near,
+            hint=f"Did you mean {near[0]!r}?" if near else "",
+        )
+
+
+@rule("VERSION_DRIFT")
+def versions(flow: FlowContext) -> Iterator[Finding]:
+    """The editor marks such nodes as outdated; the server runs its own version of them."""
+    for node in flow.nodes:
+        schema = flow.schema(node)
+        if schema and flow.version_drifted(node):
+            yield warning(
+                "VERSION_DRIFT",
+                f"Stored as version {node.data.get('version', 'none')}, the server has {schema.version:g}.",
+                where=node.id,
+                field="version",
+            )
+
+
+@rule("KIND_MISMATCH")
+def kinds(flow: FlowContext) -> Iterator[Finding]:
+    """Nodes that run only in another type of flow."""
+    for node in flow.nodes:
+        if other := _OTHER_KINDS.get(node.category):
+            yield error(
+                "KIND_MISMATCH",
+                f"Nodes of category {node.category!r} run only in flows of type {other}, not in a CHATFLOW.",
+                where=node.id,
+                hint="Use a chain or an agent of the chatflow kind, for example toolAgent.",
+            )

@@ -1,0 +1,30 @@
+"""The list of rules. A rule is a generator over the flow; the decorator says which codes it can raise."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from flowise_dev_agent.patch.findings import Finding
+from flowise_dev_agent.patch.validator.context import FlowContext
+
+Check = Callable[[FlowContext], Iterable[Finding]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One check and the codes of its findings."""
+
+    codes: tuple[str, ...]
+    check: Check
+
+
+RULES: list[Rule] = []
+
+
+def rule(*codes: str) -> Callable[[Check], Check]:
+    """Register a check under the codes that it raises."""
+
+    def register(check: Check) -> Check:
+        RULES.append(Rule(codes, check))
+        return check
+
+    return register

@@ -1,0 +1,151 @@
+"""Values of fields: put a given value into the form that Flowise stores, or say why it cannot be meant."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from flowise_dev_agent.patch.graph import dump_json
+from flowise_dev_agent.patch.references import has_variable
+from flowise_dev_agent.patch.suggest import closest, fold
+from flowise_dev_agent.patch.visibility import is_visible
+
+_VARIABLE = re.compile(r"\{\{[^{}]*\}\}")
+_SHOWN_LENGTH = 60
+
+
+@dataclass(frozen=True, slots=True)
+class ValueProblem:
+    """Why a value does not fit its field. ``example`` is a value that would."""
+
+    code: str
+    message: str
+    allowed: tuple[str, ...] = ()
+    example: Any = None
+
+
+def is_empty(value: Any) -> bool:
+    """What an untouched or cleared field holds."""
+    return value is None or (isinstance(value, str) and not value.strip()) or value == []
+
+
+def shown(value: Any) -> str:
+    """A value short enough for a message."""
+    text = value if isinstance(value, str) else dump_json(value)
+    text = " ".join(text.split())
+    return text if len(text) <= _SHOWN_LENGTH else f"{text[: _SHOWN_LENGTH - 1]}…"
+
+
+def normalize(
+    definition: Mapping[str, Any], value: Any, inputs: Mapping[str, Any] | None = None
+) -> tuple[Any, ValueProblem | None]:
+    """The value as stored, and the problem if there is one (then the value is unchanged).
+
+    Text with ``{{...}}`` is filled in at run time and passes as it is. ``inputs`` are the node's other values: with
+    them only the options that the editor offers in that state are allowed.
+    """
+    kind = str(definition.get("type") or "")
+    if is_empty(value) or (has_variable(value) and kind != "json"):
+        return value, None
+    match kind:
+        case "number":
+            return _number(value)
+        case "boolean":
+            return _boolean(value)
+        case "options" | "multiOptions":
+            return _options(definition, value, inputs, several=kind == "multiOptions")
+        case "json":
+            return _json(value)
+        case "string" | "code" | "password" | "asyncOptions" | "date" | "file" | "folder":
+            return _text(value)
+        case "asyncMultiOptions" | "datagrid":
+            return (dump_json(value) if isinstance(value, (list, dict)) else value), None
+        case _:
+            return value, None
+
+
+def _number(value: Any) -> tuple[Any, ValueProblem | None]:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value, None
+    if isinstance(value, str):
+        try:
+            number = float(value)
+        except ValueError:
+            number = float("nan")
+        if number == number and abs(number) != float("inf"):
+            return value, None
+    return value, ValueProblem("NOT_A_NUMBER", f"{shown(value)!r} is not a number.", example=1)
+
+
+def _boolean(value: Any) -> tuple[Any, ValueProblem | None]:
+    if isinstance(value, bool):
+        return value, None
+    if isinstance(value, str) and value.lower() in ("true", "false"):
+        return value.lower() == "true", None
+    return value, ValueProblem("NOT_A_BOOLEAN", f"{shown(value)!r} is neither true nor false.", example=True)
+
+
+def _options(
+    definition: Mapping[str, Any], value: Any, inputs: Mapping[str, Any] | None, *, several: bool
+) -> tuple[Any, ValueProblem | None]:
+    options: list[Mapping[str, Any]] = definition.get("options") or []
+    if inputs is not None:
+        options = [option for option in options if is_visible(option, inputs)]
+    names = [str(option["name"]) for option in options]
+    if not names or definition.get("freeSolo"):
+        return value, None
+    by_fold = {fold(str(option.get("label") or "")): str(option["name"]) for option in options}
+    by_fold |= {fold(name): name for name in names}
+    if several:
+        wanted = _listed(value)
+    elif isinstance(value, (list, dict)):
+        return value, ValueProblem("BAD_OPTION", "One option is needed, not a list.", tuple(names[:3]), names[0])
+    else:
+        wanted = [value]
+    chosen: list[str] = []
+    for one in wanted:
+        text = str(one).lower() if isinstance(one, bool) else str(one)
+        if text in names:
+            chosen.append(text)
+        elif fold(text) in by_fold:
+            chosen.append(by_fold[fold(text)])
+        else:
+            near = closest(text, names) or tuple(names[:3])
+            example = [near[0]] if several else near[0]
+            return value, ValueProblem("BAD_OPTION", f"{shown(one)!r} is not one of its options.", near, example)
+    return (dump_json(chosen) if several else chosen[0]), None
+
+
+def _listed(value: Any) -> list[Any]:
+    """The editor keeps several options as JSON text."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return [value]
+    return value if isinstance(value, list) else [value]
+
+
+def _json(value: Any) -> tuple[Any, ValueProblem | None]:
+    if isinstance(value, (list, dict)):
+        return dump_json(value), None
+    if isinstance(value, str) and (_is_json(value) or _is_json(_VARIABLE.sub("null", value))):
+        return value, None
+    return value, ValueProblem("BAD_JSON", "The value is not valid JSON.", example={"key": "value"})
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _text(value: Any) -> tuple[Any, ValueProblem | None]:
+    if isinstance(value, str):
+        return value, None
+    if isinstance(value, (list, dict)):
+        return value, ValueProblem("NOT_A_TEXT", "The value must be a text.", example="text")
+    return (str(value).lower() if isinstance(value, bool) else str(value)), None

@@ -1,0 +1,66 @@
+"""Which inputs the editor shows: ``show`` and ``hide`` conditions over a node's current inputs."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+_PATH_STEP = re.compile(r"[^.\[\]]+")
+
+
+def js_truthy(value: Any) -> bool:
+    """JavaScript's idea: empty lists and objects are true, '', 0, NaN, false, null are not."""
+    if isinstance(value, (list, dict)):
+        return True
+    return bool(value) and value == value
+
+
+def is_visible(definition: Mapping[str, Any], inputs: Mapping[str, Any]) -> bool:
+    """True when every ``show`` condition holds and no ``hide`` condition does."""
+    show: Mapping[str, Any] = definition.get("show") or {}
+    hide: Mapping[str, Any] = definition.get("hide") or {}
+    return all(_matches(_look_up(inputs, path), wanted) for path, wanted in show.items()) and not any(
+        _matches(_look_up(inputs, path), wanted) for path, wanted in hide.items()
+    )
+
+
+def _look_up(inputs: Mapping[str, Any], path: str) -> Any:
+    value: Any = inputs
+    if path in inputs:
+        value = inputs[path]
+    else:
+        for step in _PATH_STEP.findall(path):
+            if isinstance(value, Mapping) and step in value:
+                value = value[step]
+            elif isinstance(value, list) and step.isdigit() and int(step) < len(value):
+                value = value[int(step)]
+            else:
+                return ""
+    if isinstance(value, str) and value.startswith("[") and value.endswith("]"):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _matches(actual: Any, wanted: Any) -> bool:
+    candidates = actual if isinstance(actual, list) else [actual]
+    if isinstance(wanted, list):
+        return any(_same(one, other) for one in wanted for other in candidates)
+    if isinstance(wanted, str):
+        return any(_same(wanted, one) or _found(wanted, one) for one in candidates)
+    return any(_same(wanted, one) for one in candidates)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """JavaScript's ===: true is not 1."""
+    return isinstance(one, bool) == isinstance(other, bool) and one == other
+
+
+def _found(pattern: str, value: Any) -> bool:
+    text = "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    try:
+        return re.search(pattern, text) is not None
+    except re.error:
+        return False
