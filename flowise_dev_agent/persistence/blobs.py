@@ -1,0 +1,38 @@
+"""Content-addressed texts (whole flows, prompts, raw bodies) that checkpoints refer to by hash."""
+
+import hashlib
+from uuid import UUID
+
+from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.persistence.database import Database
+
+
+class Blobs:
+    """Texts of sessions. A row belongs to its session and is deleted with it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def put(self, session_id: UUID, text: str) -> str:
+        """Store `text` byte for byte; returns the lower-case hex SHA-256 of its UTF-8. Safe to repeat.
+
+        Raises InvalidInputError for a text with lone surrogates, which has no UTF-8.
+        """
+        try:
+            content = text.encode()
+        except UnicodeEncodeError:
+            raise InvalidInputError("The text contains lone surrogates and cannot be stored.") from None
+        sha256 = hashlib.sha256(content).hexdigest()
+        async with self._database.connection() as connection:
+            await connection.execute(
+                "INSERT INTO blobs (session_id, sha256, content) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
+                (session_id, sha256, content),
+            )
+        return sha256
+
+    async def get(self, sha256: str) -> str:
+        """The text with this hash. Raises InvalidInputError when no session holds it."""
+        row = await self._database.fetch_one("SELECT content FROM blobs WHERE sha256 = %s LIMIT 1", (sha256,))
+        if row is None:
+            raise InvalidInputError(f"No stored text has the hash {sha256[:12]}…; its session may have been deleted.")
+        return bytes(row["content"]).decode()

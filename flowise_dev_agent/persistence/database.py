@@ -1,0 +1,130 @@
+"""The connection pool, and the border at which psycopg's errors become ours."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from types import TracebackType
+from typing import Any, Final, Self
+
+import psycopg
+from psycopg import AsyncConnection
+from psycopg.rows import DictRow, dict_row
+from psycopg_pool import AsyncConnectionPool, PoolClosed
+
+from flowise_dev_agent.errors import DatabaseUnavailableError, LeaseLostError
+from flowise_dev_agent.persistence.lease import LEASE_LOST_STATE
+
+Connection = AsyncConnection[DictRow]
+
+#: A host that vanished without a word is noticed after about this long instead of hours.
+KEEPALIVE: Final[dict[str, int]] = {
+    "keepalives": 1,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+_ROUND_TRIP_SECS: Final = 30.0
+
+
+@contextmanager
+def translated_errors() -> Generator[None]:
+    """Raise `DatabaseUnavailableError` for an absent or restarting server and `LeaseLostError` for a lost lease.
+
+    Other errors of psycopg are mistakes of ours and pass through.
+    """
+    try:
+        yield
+    except psycopg.Error as error:
+        if error.sqlstate == LEASE_LOST_STATE:
+            raise LeaseLostError("Another worker owns this run now.") from error
+        # PoolTimeout, AdminShutdown, a cut connection, a deadlock: all OperationalError, all worth another try.
+        if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+            raise _unavailable() from error
+        raise
+    except TimeoutError as error:
+        raise _unavailable() from error
+
+
+def _unavailable() -> DatabaseUnavailableError:
+    return DatabaseUnavailableError(
+        "The database does not answer.",
+        hint="Nothing is lost: sessions go on by themselves when Postgres is back. Check POSTGRES_DSN if it never is.",
+    )
+
+
+class Database:
+    """A pool of autocommit connections with dict rows. Use as an async context manager, or `open` and `close`."""
+
+    def __init__(self, dsn: str, *, min_size: int = 2, max_size: int = 10, connect_timeout: float = 5.0) -> None:
+        self._connect_timeout = connect_timeout
+        self.pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+            dsn,
+            connection_class=Connection,
+            kwargs={
+                "autocommit": True,
+                "prepare_threshold": 0,
+                "row_factory": dict_row,
+                "connect_timeout": max(2, round(connect_timeout)),
+                **KEEPALIVE,
+            },
+            min_size=min_size,
+            max_size=max_size,
+            open=False,
+            timeout=connect_timeout,
+            # Attempts back off exponentially; giving up early lets the next caller start a fresh, quick one.
+            reconnect_timeout=3.0,
+            check=AsyncConnectionPool[Connection].check_connection,
+            name="flowise-dev-agent",
+        )
+
+    async def open(self) -> None:
+        """Connect. Raises DatabaseUnavailableError when the server cannot be reached in time."""
+        with translated_errors():
+            try:
+                await self.pool.open(wait=True, timeout=self._connect_timeout)
+            except psycopg.OperationalError:
+                await self.pool.close()
+                raise
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self.pool.close()
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncGenerator[Connection]:
+        """A connection in autocommit mode, for at most 30 s.
+
+        Raises DatabaseUnavailableError, LeaseLostError (see `translated_errors`).
+        """
+        with translated_errors():
+            try:
+                async with asyncio.timeout(_ROUND_TRIP_SECS), self.pool.connection() as connection:
+                    yield connection
+            except PoolClosed as error:
+                raise _unavailable() from error
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncGenerator[Connection]:
+        """A connection inside a transaction that commits at the end of the block and rolls back on an error."""
+        async with self.connection() as connection, connection.transaction():
+            yield connection
+
+    async def fetch_one(self, query: Any, params: Any = None) -> DictRow | None:
+        """The first row of a query, or None."""
+        async with self.connection() as connection:
+            return await (await connection.execute(query, params)).fetchone()
+
+    async def fetch_all(self, query: Any, params: Any = None) -> list[DictRow]:
+        """All rows of a query that limits itself."""
+        async with self.connection() as connection:
+            return await (await connection.execute(query, params)).fetchall()

@@ -1,0 +1,181 @@
+"""The event log: a sequence without gaps per session, and the notices that tell readers of it.
+
+The counter in the sessions row is raised by the same statement that inserts, so rows become visible in the order of
+their numbers and a reader that follows them misses nothing.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final, Literal
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from flowise_dev_agent.errors import DatabaseUnavailableError, LeaseLostError
+from flowise_dev_agent.persistence.database import Connection, Database
+from flowise_dev_agent.persistence.lease import Lease
+from flowise_dev_agent.persistence.sanitize import bounded, clean_json, json_size, jsonb, shortened
+
+#: Notices "<session id> event" and "<session id> settled"; the second when the status that a client waits for is there.
+EVENTS_CHANNEL: Final = "fda_events"
+#: Whole events without a number, never stored.
+LIVE_CHANNEL: Final = "fda_live"
+MAX_SUMMARY_CHARS: Final = 200
+MAX_DATA_BYTES: Final = 4_000
+#: Postgres takes notices of less than 8000 bytes.
+MAX_LIVE_BYTES: Final = 7_500
+
+_INSERT: Final = """
+    INSERT INTO session_events
+        (session_id, seq, ts, run_id, type, node, phase, status, duration_ms, summary, data)
+    SELECT head.id, head.base + item.number, item.ts, %(run)s, item.type, item.node, item.phase, item.status,
+           item.duration_ms, item.summary, item.data
+    FROM head, ROWS FROM (jsonb_to_recordset(%(events)s) AS (
+        ts timestamptz, type text, node text, phase text, status text, duration_ms integer, summary text, data jsonb
+    )) WITH ORDINALITY AS item (ts, type, node, phase, status, duration_ms, summary, data, number)
+"""
+# The owner is checked in RETURNING, that is after the sessions row is locked: the lock order of the schema.
+_APPEND_FENCED: Final = f"""
+    WITH head AS (
+        UPDATE sessions SET event_seq = event_seq + %(count)s, status = 'running', phase = COALESCE(%(phase)s, phase)
+        WHERE id = %(session)s
+        RETURNING id, event_seq - %(count)s AS base, assert_owner(%(run)s, %(epoch)s) AS owned
+    ) {_INSERT}
+"""
+_APPEND: Final = f"""
+    WITH head AS (
+        UPDATE sessions SET event_seq = event_seq + %(count)s WHERE id = %(session)s
+        RETURNING id, event_seq - %(count)s AS base
+    ) {_INSERT}
+"""
+_COLUMNS: Final = "session_id, seq, ts, run_id, type, node, phase, status, duration_ms, summary, data"
+
+
+@dataclass(frozen=True)
+class NewEvent:
+    """An event to be stored. `summary` and `data` are cut to what the log takes."""
+
+    type: str
+    node: str | None = None
+    phase: str | None = None
+    status: str | None = None
+    duration_ms: int | None = None
+    summary: str = ""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    ts: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+@dataclass(frozen=True)
+class StoredEvent:
+    """One row of the log; `seq` is None for a live event that was never stored."""
+
+    session_id: UUID
+    seq: int | None
+    ts: datetime
+    run_id: UUID | None
+    type: str
+    node: str | None
+    phase: str | None
+    status: str | None
+    duration_ms: int | None
+    summary: str
+    data: dict[str, Any]
+
+
+class Events:
+    """Appends to and reads from the event log."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def append(self, lease: Lease, session_id: UUID, events: Sequence[NewEvent]) -> None:
+        """Store `events` in order and tell the readers. Raises LeaseLostError, DatabaseUnavailableError."""
+        phase = next((event.phase for event in reversed(events) if event.phase), None)
+        async with self._database.connection() as connection:
+            params = _params(session_id, lease.run_id, events) | {"epoch": lease.epoch, "phase": phase}
+            cursor = await connection.execute(_APPEND_FENCED, params)
+            if cursor.rowcount == 0:
+                raise LeaseLostError("The session was deleted meanwhile.")
+        # A statement of its own: inside a transaction NOTIFY takes a lock on the whole database.
+        await tell_if_possible(self._database, session_id, "event")
+
+    async def send_live(self, event: StoredEvent) -> None:
+        """Hand an event to whoever listens now: neither stored nor numbered, and not sent when it is too big."""
+        payload = clean_json(
+            {
+                "session_id": event.session_id,
+                "ts": event.ts.isoformat(),
+                "run_id": event.run_id,
+                "type": event.type,
+                "node": event.node,
+                "phase": event.phase,
+                "status": event.status,
+                "summary": shortened(event.summary, MAX_SUMMARY_CHARS),
+                "data": event.data,
+            }
+        )
+        if json_size(payload) > MAX_LIVE_BYTES:
+            return
+        async with self._database.connection() as connection:
+            await connection.execute(
+                "SELECT pg_notify(%s, %s)", (LIVE_CHANNEL, json.dumps(payload, ensure_ascii=False))
+            )
+
+    async def read(self, session_id: UUID, *, after: int, limit: int = 500) -> list[StoredEvent]:
+        """Stored events with a number above `after`, in order."""
+        async with (
+            self._database.connection() as connection,
+            connection.cursor(row_factory=class_row(StoredEvent)) as cursor,
+        ):
+            await cursor.execute(
+                f"SELECT {_COLUMNS} FROM session_events WHERE session_id = %s AND seq > %s ORDER BY seq LIMIT %s",
+                (session_id, after, limit),
+            )
+            return await cursor.fetchall()
+
+    async def heads(self, session_ids: Sequence[UUID]) -> dict[UUID, tuple[int, str]]:
+        """Last number and row status of each session that exists."""
+        rows = await self._database.fetch_all(
+            "SELECT id, event_seq, status FROM sessions WHERE id = ANY(%s)", (list(session_ids),)
+        )
+        return {row["id"]: (row["event_seq"], row["status"]) for row in rows}
+
+
+async def insert(connection: Connection, session_id: UUID, run_id: UUID | None, events: Sequence[NewEvent]) -> None:
+    """Store events inside the caller's transaction, which has checked its right to. Tell the readers afterwards."""
+    await connection.execute(_APPEND, _params(session_id, run_id, events))
+
+
+async def tell(
+    connection: Connection, session_id: UUID, what: Literal["event", "settled", "deleted"] = "event"
+) -> None:
+    """Tell all readers to look at the session. Lost when the connection breaks; their poll makes up for it."""
+    await connection.execute("SELECT pg_notify(%s, %s)", (EVENTS_CHANNEL, f"{session_id} {what}"))
+
+
+async def tell_if_possible(database: Database, session_id: UUID, what: Literal["event", "settled", "deleted"]) -> None:
+    """As `tell`, after a commit whose success must not be spoilt by a lost notice."""
+    try:
+        async with database.connection() as connection:
+            await tell(connection, session_id, what)
+    except DatabaseUnavailableError:
+        return
+
+
+def _params(session_id: UUID, run_id: UUID | None, events: Sequence[NewEvent]) -> dict[str, Any]:
+    rows = [
+        {
+            "ts": event.ts.isoformat(),
+            "type": event.type,
+            "node": event.node,
+            "phase": event.phase,
+            "status": event.status,
+            "duration_ms": event.duration_ms,
+            "summary": shortened(event.summary, MAX_SUMMARY_CHARS),
+            "data": bounded(event.data, MAX_DATA_BYTES),
+        }
+        for event in events
+    ]
+    return {"session": session_id, "run": run_id, "count": len(rows), "events": jsonb(rows)}

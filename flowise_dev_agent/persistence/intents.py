@@ -1,0 +1,96 @@
+"""Intents: what is about to be written to Flowise, committed before the call."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Literal
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from flowise_dev_agent.errors import LeaseLostError
+from flowise_dev_agent.persistence.database import Database
+from flowise_dev_agent.persistence.lease import ASSERT_OWNER_SQL, Lease
+from flowise_dev_agent.persistence.sanitize import jsonb
+
+IntentStatus = Literal["open", "done", "failed"]
+_COLUMNS: Final = (
+    "key, session_id, status, op, iteration, target_id, payload_sha256, base_sha256, tag, result, created_at"
+)
+
+
+@dataclass(frozen=True)
+class WriteIntent:
+    """One announced write. `open`: whether the call went through is not known."""
+
+    key: UUID
+    session_id: UUID
+    status: IntentStatus
+    op: str
+    iteration: int
+    target_id: str | None
+    payload_sha256: str | None
+    base_sha256: str | None
+    tag: str | None
+    result: dict[str, Any] | None
+    created_at: datetime
+
+
+class WriteIntents:
+    """All writes need the lease; a worker that lost it gets LeaseLostError and must not call Flowise."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def open(
+        self,
+        lease: Lease,
+        *,
+        key: UUID,
+        session_id: UUID,
+        op: str,
+        iteration: int,
+        target_id: str | None,
+        payload_sha256: str | None,
+        base_sha256: str | None,
+        tag: str | None,
+    ) -> WriteIntent:
+        """Announce a write, or return the row that an earlier attempt left under the same key, whatever its status."""
+        async with (
+            self._database.transaction() as connection,
+            connection.cursor(row_factory=class_row(WriteIntent)) as cursor,
+        ):
+            await cursor.execute(ASSERT_OWNER_SQL, (lease.run_id, lease.epoch))
+            await cursor.execute(
+                "INSERT INTO write_intents"
+                " (key, session_id, op, iteration, target_id, payload_sha256, base_sha256, tag)"
+                " VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT (key) DO NOTHING",
+                (key, session_id, op, iteration, target_id, payload_sha256, base_sha256, tag),
+            )
+            await cursor.execute(f"SELECT {_COLUMNS} FROM write_intents WHERE key = %s", (key,))
+            intent = await cursor.fetchone()
+        if intent is None:
+            raise LeaseLostError("The session was deleted meanwhile.")
+        return intent
+
+    async def finish(
+        self, lease: Lease, key: UUID, *, status: Literal["done", "failed"], result: dict[str, Any]
+    ) -> None:
+        """Record how the write ended. One that is done stays done."""
+        async with self._database.transaction() as connection:
+            await connection.execute(ASSERT_OWNER_SQL, (lease.run_id, lease.epoch))
+            await connection.execute(
+                "UPDATE write_intents SET status = %s, result = %s, updated_at = now()"
+                " WHERE key = %s AND status <> 'done'",
+                (status, jsonb(result), key),
+            )
+
+    async def list_for(self, session_id: UUID) -> list[WriteIntent]:
+        """The session's writes, oldest first."""
+        async with (
+            self._database.connection() as connection,
+            connection.cursor(row_factory=class_row(WriteIntent)) as cursor,
+        ):
+            await cursor.execute(
+                f"SELECT {_COLUMNS} FROM write_intents WHERE session_id = %s ORDER BY created_at, key", (session_id,)
+            )
+            return await cursor.fetchall()

@@ -1,0 +1,110 @@
+"""One step that brings a database up to date: the saver's tables, the queue's schema, our own numbered SQL files."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Final, LiteralString, cast
+
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from procrastinate.schema import SchemaManager
+from psycopg.rows import dict_row
+
+from flowise_dev_agent.errors import DatabaseUnavailableError
+from flowise_dev_agent.persistence.database import Connection, translated_errors
+
+#: Any number will do, as long as every replica takes the same.
+_LOCK_KEY: Final = 7_046_029_254_386_353_131
+_RETRY_SECS: Final = 0.1
+
+
+async def migrate(dsn: str, *, deadline_secs: float = 60.0) -> None:
+    """Apply what is missing. Safe to run by many processes at once and on an up-to-date database (about 20 ms).
+
+    Raises DatabaseUnavailableError when the server cannot be reached or another process keeps the lock too long.
+    """
+    with translated_errors():
+        async with (
+            asyncio.timeout(deadline_secs + 30),
+            _connection(dsn) as connection,
+            _lock(connection, deadline_secs),
+        ):
+            await connection.execute(
+                "CREATE TABLE IF NOT EXISTS schema_migrations"
+                " (name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())"
+            )
+            rows = await (await connection.execute("SELECT name FROM schema_migrations")).fetchall()
+            applied = {str(row["name"]) for row in rows}
+            await AsyncPostgresSaver(connection).setup()
+            await _migrate_queue(connection, applied)
+            for name, statements in _own_migrations():
+                if name not in applied:
+                    await _apply(connection, statements, [name])
+
+
+async def pending(connection: Connection) -> list[str]:
+    """Names of our own migrations that this database lacks; for readiness checks."""
+    row = await (await connection.execute("SELECT to_regclass('schema_migrations') IS NOT NULL AS known")).fetchone()
+    known = bool(row and row["known"])
+    rows = await (await connection.execute("SELECT name FROM schema_migrations")).fetchall() if known else []
+    applied = {str(row["name"]) for row in rows}
+    return [name for name, _ in _own_migrations() if name not in applied]
+
+
+@asynccontextmanager
+async def _connection(dsn: str) -> AsyncGenerator[Connection]:
+    # Plain and in autocommit mode: CREATE INDEX CONCURRENTLY runs in no transaction and waits for all others.
+    connection = await Connection.connect(dsn, autocommit=True, row_factory=dict_row, connect_timeout=5)
+    async with connection:
+        yield connection
+
+
+@asynccontextmanager
+async def _lock(connection: Connection, deadline_secs: float) -> AsyncGenerator[None]:
+    # Trying again and again: a blocking lock would be one of the transactions that CONCURRENTLY waits for.
+    deadline = time.monotonic() + deadline_secs
+    while True:
+        row = await (await connection.execute("SELECT pg_try_advisory_lock(%s) AS locked", (_LOCK_KEY,))).fetchone()
+        if row and row["locked"]:
+            break
+        if time.monotonic() > deadline:
+            raise DatabaseUnavailableError(
+                f"Another process has been migrating the database for more than {deadline_secs:.0f} s.",
+                hint="Wait for it or end it, then start again.",
+            )
+        await asyncio.sleep(_RETRY_SECS)
+    try:
+        yield
+    finally:
+        if not connection.closed:
+            await connection.execute("SELECT pg_advisory_unlock(%s)", (_LOCK_KEY,))
+
+
+async def _migrate_queue(connection: Connection, applied: set[str]) -> None:
+    """procrastinate keeps no record of its own migrations, so they stand in ours, under `procrastinate/`."""
+    scripts = {f"procrastinate/{name}": text for name, text in _scripts(Path(SchemaManager.get_migrations_path()))}
+    if not any(name in applied for name in scripts):
+        await _apply(connection, SchemaManager.get_schema(), list(scripts))
+        return
+    for name, statements in scripts.items():
+        if name not in applied:
+            await _apply(connection, statements, [name])
+
+
+def _own_migrations() -> list[tuple[str, str]]:
+    return _scripts(files("flowise_dev_agent.persistence") / "migrations")
+
+
+def _scripts(folder: Traversable) -> list[tuple[str, str]]:
+    scripts = sorted((item for item in folder.iterdir() if item.name.endswith(".sql")), key=lambda item: item.name)
+    return [(script.name, script.read_text(encoding="utf-8")) for script in scripts]
+
+
+async def _apply(connection: Connection, statements: str, names: list[str]) -> None:
+    """Run a script and record it in one transaction."""
+    async with connection.transaction():
+        await connection.execute(cast(LiteralString, statements))
+        await connection.execute("INSERT INTO schema_migrations (name) SELECT unnest(%s::text[])", (names,))

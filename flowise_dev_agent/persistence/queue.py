@@ -1,0 +1,76 @@
+"""The job queue: procrastinate on the same Postgres. One job is one attempt at a leg."""
+
+from types import TracebackType
+from typing import Any, Final, Self
+from uuid import UUID
+
+from procrastinate import App, PsycopgConnector
+from procrastinate.exceptions import ConnectorException
+from procrastinate.jobs import Job, Status
+
+from flowise_dev_agent.errors import DatabaseUnavailableError
+from flowise_dev_agent.persistence.database import KEEPALIVE, Connection
+
+LEG_TASK: Final = "leg"
+LEG_QUEUE: Final = "legs"
+MAINTENANCE_TASK: Final = "maintenance"
+MAINTENANCE_QUEUE: Final = "maintenance"
+
+
+class Queue:
+    """The queue's app object. `dsn` must reach Postgres directly (LISTEN does not pass a transaction pooler).
+
+    Tasks are registered by the runtime; deferring needs none of them.
+    """
+
+    def __init__(self, dsn: str) -> None:
+        # A pool of its own: with `autocommit` among the pool's kwargs procrastinate's listener dies silently.
+        connector = PsycopgConnector(
+            conninfo=dsn,
+            min_size=1,
+            max_size=4,
+            timeout=5.0,
+            reconnect_timeout=3.0,
+            kwargs={"connect_timeout": 5, **KEEPALIVE},
+            name="flowise-dev-agent-queue",
+        )
+        self.app = App(connector=connector)
+
+    async def open(self) -> None:
+        """Connect; only workers need to. Raises DatabaseUnavailableError."""
+        try:
+            await self.app.open_async()
+        except ConnectorException as error:
+            raise DatabaseUnavailableError("The job queue's database does not answer.") from error
+
+    async def close(self) -> None:
+        """Close the queue's own connections."""
+        await self.app.close_async()
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def defer_leg(self, connection: Connection, run_id: UUID, *, delay: float = 0.0) -> int:
+        """Queue one attempt at a run inside the caller's transaction, `delay` seconds from now; returns the job id."""
+        options: dict[str, Any] = {"schedule_in": {"milliseconds": round(delay * 1000)}} if delay > 0 else {}
+        deferrer = self.app.configure_task(LEG_TASK, queue=LEG_QUEUE, connection=connection, **options)
+        return await deferrer.defer_async(run_id=str(run_id))
+
+    async def cancel_job(self, connection: Connection, job_id: int) -> None:
+        """Take a waiting job out of the queue, or have its worker cancel it."""
+        await self.app.job_manager.cancel_job_by_id_async(job_id, abort=True, connection=connection)
+
+    async def stalled_legs(self, seconds: float) -> list[Job]:
+        """Jobs of workers that have not been heard of for `seconds`."""
+        jobs = await self.app.job_manager.get_stalled_jobs(task_name=LEG_TASK, seconds_since_heartbeat=seconds)
+        return list(jobs)
+
+    async def finish_as_failed(self, job: Job) -> None:
+        """Close a stalled job, so that nobody takes it up again."""
+        await self.app.job_manager.finish_job(job, Status.FAILED, delete_job=False)

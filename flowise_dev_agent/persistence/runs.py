@@ -1,0 +1,248 @@
+"""The runs table as a worker sees it: claims, ends of legs, recovery. Every change is fenced by the lease."""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+from uuid import UUID
+
+from procrastinate.jobs import Job
+from psycopg.types.json import Jsonb
+
+from flowise_dev_agent.errors import LeaseLostError
+from flowise_dev_agent.persistence.database import Connection, Database
+from flowise_dev_agent.persistence.events import NewEvent, insert, tell_if_possible
+from flowise_dev_agent.persistence.lease import Lease
+from flowise_dev_agent.persistence.queue import Queue
+from flowise_dev_agent.persistence.sanitize import clean_text, jsonb
+
+_RECOVERY_LOCK_KEY: Final = 2_862_933_555_777_941_757
+_SELECT_LOST: Final = "SELECT id, session_id, job_id, attempt FROM runs WHERE status IN ('queued', 'running')"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A run that this worker may now execute."""
+
+    lease: Lease
+    session_id: UUID
+    kind: str
+    #: How many attempts at this leg failed before.
+    attempt: int
+    interrupt_id: str | None
+    answer: dict[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Lost:
+    """An active run without a living worker. `job` is its stalled job, None when there is none any more."""
+
+    id: UUID
+    session_id: UUID
+    job_id: int | None
+    attempt: int
+    job: Job | None = None
+
+
+@dataclass(frozen=True)
+class Settlement:
+    """What a leg's end writes to its session. `columns` are those of `project`: None keeps what is stored."""
+
+    status: Literal["waiting", "completed", "cancelled", "failed"]
+    event: NewEvent
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    interrupt: Mapping[str, Any] | None = None
+    error: Mapping[str, Any] | None = None
+
+
+_SETTLE_SESSION: Final = """
+    UPDATE sessions SET
+        status = %(status)s,
+        name = COALESCE(name, %(session_name)s),
+        phase = COALESCE(%(phase)s, phase),
+        operation_mode = COALESCE(%(operation_mode)s, operation_mode),
+        iteration = COALESCE(%(iteration)s, iteration),
+        chatflow_id = COALESCE(%(chatflow_id)s, chatflow_id),
+        outcome = COALESCE(%(outcome)s, outcome),
+        degraded = COALESCE(%(degraded)s, degraded),
+        totals = totals || COALESCE(%(totals)s, '{}'::jsonb) || (
+            SELECT jsonb_build_object(
+                'phases_timed', count(*), 'phase_durations_ms', COALESCE(jsonb_object_agg(phase, ms), '{}'::jsonb))
+            FROM (SELECT phase, sum(duration_ms) AS ms FROM session_events
+                  WHERE session_id = %(session)s AND type = 'node_end' AND phase IS NOT NULL GROUP BY phase) AS timed
+        ),
+        interrupt = %(interrupt)s,
+        interrupt_id = %(interrupt_id)s,
+        error = %(error)s,
+        updated_at = now()
+    WHERE id = %(session)s
+"""
+
+
+class Runs:
+    """Repository of runs. Methods that take a lease raise LeaseLostError when it is gone."""
+
+    def __init__(self, database: Database, queue: Queue) -> None:
+        self._database = database
+        self._queue = queue
+
+    async def claim(self, run_id: UUID, job_id: int) -> Claim | None:
+        """Become the owner of the run; None when the job is not the run's current one or the run is over."""
+        row = await self._database.fetch_one(
+            "UPDATE runs SET epoch = epoch + 1, status = 'running', updated_at = now()"
+            " WHERE id = %s AND job_id = %s AND status IN ('queued', 'running')"
+            " RETURNING id, session_id, kind, epoch, attempt, interrupt_id, answer",
+            (run_id, job_id),
+        )
+        if row is None:
+            return None
+        return Claim(
+            lease=Lease(row["id"], row["epoch"]),
+            session_id=row["session_id"],
+            kind=row["kind"],
+            attempt=row["attempt"],
+            interrupt_id=row["interrupt_id"],
+            answer=row["answer"],
+        )
+
+    async def settle(self, lease: Lease, session_id: UUID, end: Settlement) -> None:
+        """End the leg: run, session, interrupt and event in one transaction, then the notice."""
+        columns: dict[str, Any] = dict(end.columns)
+        async with self._database.transaction() as connection:
+            await connection.execute(
+                _SETTLE_SESSION,
+                {
+                    "session": session_id,
+                    "status": end.status,
+                    "session_name": _text(columns.get("session_name")),
+                    "phase": columns.get("phase"),
+                    "operation_mode": columns.get("operation_mode"),
+                    "iteration": columns.get("iteration"),
+                    "chatflow_id": columns.get("chatflow_id"),
+                    "outcome": columns.get("outcome"),
+                    "degraded": _jsonb(columns.get("degraded")),
+                    "totals": _jsonb(columns.get("totals")),
+                    "interrupt": _jsonb(end.interrupt),
+                    "interrupt_id": end.interrupt["id"] if end.interrupt else None,
+                    "error": _jsonb(end.error),
+                },
+            )
+            status = "failed" if end.status == "failed" else "done"
+            await self._end_run(connection, lease, status, end.error)
+            await insert(connection, session_id, lease.run_id, [end.event])
+        await tell_if_possible(self._database, session_id, "settled")
+
+    async def requeue(
+        self, lease: Lease, session_id: UUID, *, attempt: int, delay: float = 0.0, event: NewEvent | None = None
+    ) -> None:
+        """Hand the leg back, to be taken up by any worker after `delay` seconds."""
+        async with self._database.transaction() as connection:
+            await connection.execute("UPDATE sessions SET status = 'queued' WHERE id = %s", (session_id,))
+            job_id = await self._queue.defer_leg(connection, lease.run_id, delay=delay)
+            changed = await connection.execute(
+                "UPDATE runs SET status = 'queued', job_id = %s, attempt = %s, updated_at = now()"
+                " WHERE id = %s AND epoch = %s AND status = 'running'",
+                (job_id, attempt, lease.run_id, lease.epoch),
+            )
+            if changed.rowcount == 0:
+                raise LeaseLostError("Another worker owns this run now.")
+            if event is not None:
+                await insert(connection, session_id, lease.run_id, [event])
+        if event is not None:
+            await tell_if_possible(self._database, session_id, "event")
+
+    # --- recovery ----------------------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def recovery_turn(self) -> AsyncGenerator[bool]:
+        """True for one process at a time: one pass over lost runs is enough for all workers."""
+        async with self._database.transaction() as connection:
+            row = await (
+                await connection.execute("SELECT pg_try_advisory_xact_lock(%s) AS ours", (_RECOVERY_LOCK_KEY,))
+            ).fetchone()
+            yield bool(row and row["ours"])
+
+    async def lost(self, seconds: float) -> list[Lost]:
+        """Active runs whose job stalled (its worker is silent for `seconds`) or is gone. Closes stalled jobs of no run.
+
+        A run whose job vanished gets `seconds` too: its outcome may be just about to be written.
+        """
+        found: list[Lost] = []
+        for job in await self._queue.stalled_legs(seconds):
+            row = await self._database.fetch_one(
+                f"{_SELECT_LOST} AND id = %s AND job_id = %s", (UUID(str(job.task_kwargs["run_id"])), job.id)
+            )
+            if row is None:
+                await self._queue.finish_as_failed(job)
+            else:
+                found.append(Lost(**row, job=job))
+        rows = await self._database.fetch_all(
+            f"{_SELECT_LOST} AND updated_at < now() - make_interval(secs => %s) AND NOT EXISTS"
+            " (SELECT 1 FROM procrastinate_jobs AS job WHERE job.id = runs.job_id AND job.status IN ('todo', 'doing'))"
+            " LIMIT 100",
+            (seconds,),
+        )
+        return [*found, *(Lost(**row) for row in rows)]
+
+    async def take_back(self, lost: Lost) -> bool:
+        """Give a lost run a new job and close the old one; False when its owner or someone else was quicker."""
+        async with self._database.transaction() as connection:
+            if not await self._still_lost(connection, lost):
+                return False
+            job_id = await self._queue.defer_leg(connection, lost.id)
+            await connection.execute(
+                "UPDATE runs SET job_id = %s, attempt = attempt + 1, updated_at = now() WHERE id = %s",
+                (job_id, lost.id),
+            )
+        if lost.job is not None:
+            # Never re-queued itself: a worker that thaws would finish its successor's row.
+            await self._queue.finish_as_failed(lost.job)
+        return True
+
+    async def give_up(self, lost: Lost, end: Settlement) -> bool:
+        """Fail a lost run and its session; False as for `take_back`."""
+        async with self._database.transaction() as connection:
+            await connection.execute("SELECT 1 FROM sessions WHERE id = %s FOR NO KEY UPDATE", (lost.session_id,))
+            if not await self._still_lost(connection, lost):
+                return False
+            await connection.execute(
+                "UPDATE runs SET status = 'failed', epoch = epoch + 1, error = %s, updated_at = now() WHERE id = %s",
+                (_jsonb(end.error), lost.id),
+            )
+            await connection.execute(
+                "UPDATE sessions SET status = 'failed', error = %s, updated_at = now() WHERE id = %s",
+                (_jsonb(end.error), lost.session_id),
+            )
+            await insert(connection, lost.session_id, lost.id, [end.event])
+        if lost.job is not None:
+            await self._queue.finish_as_failed(lost.job)
+        await tell_if_possible(self._database, lost.session_id, "settled")
+        return True
+
+    async def _still_lost(self, connection: Connection, lost: Lost) -> bool:
+        row = await (
+            await connection.execute(
+                f"{_SELECT_LOST} AND id = %s AND job_id IS NOT DISTINCT FROM %s FOR NO KEY UPDATE",
+                (lost.id, lost.job_id),
+            )
+        ).fetchone()
+        return row is not None
+
+    async def _end_run(
+        self, connection: Connection, lease: Lease, status: str, error: Mapping[str, Any] | None
+    ) -> None:
+        changed = await connection.execute(
+            "UPDATE runs SET status = %s, error = %s, updated_at = now()"
+            " WHERE id = %s AND epoch = %s AND status = 'running'",
+            (status, _jsonb(error), lease.run_id, lease.epoch),
+        )
+        if changed.rowcount == 0:
+            raise LeaseLostError("Another worker owns this run now.")
+
+
+def _jsonb(value: Any) -> Jsonb | None:
+    return None if value is None else jsonb(value)
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else clean_text(str(value))

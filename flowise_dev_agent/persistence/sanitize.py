@@ -1,0 +1,72 @@
+"""Text and JSON as Postgres takes it: it refuses NUL, lone surrogates and NaN."""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+_REPLACEMENT = "\ufffd"
+
+
+def clean_text(text: str) -> str:
+    """`text` with NUL and lone surrogates replaced by U+FFFD."""
+    if "\x00" in text:
+        text = text.replace("\x00", _REPLACEMENT)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # A pair of halves is a character after all; what stays lone is replaced.
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def clean_json(value: Any) -> Any:
+    """A copy of `value` that is plain JSON: texts cleaned, NaN and infinities None, foreign objects as their text."""
+    match value:
+        case None | bool() | int():
+            return value
+        case float():
+            return value if math.isfinite(value) else None
+        case str():
+            return clean_text(value)
+        case Mapping():
+            return {clean_text(str(key)): clean_json(item) for key, item in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [clean_json(item) for item in value]
+        case _:
+            return clean_text(str(value))
+
+
+def jsonb(value: Any) -> Jsonb:
+    """`value`, cleaned, as a jsonb parameter."""
+    return Jsonb(clean_json(value))
+
+
+def shortened(text: str, limit: int) -> str:
+    """`text` cut to `limit` characters, the last of them an ellipsis when something was cut."""
+    text = clean_text(text)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def bounded(data: Mapping[str, Any], limit: int) -> dict[str, Any]:
+    """`data`, cleaned, in at most `limit` bytes of JSON: the largest values give way, `truncated` names them."""
+    kept: dict[str, Any] = clean_json(data)
+    sizes = {key: json_size(value) + json_size(key) + 4 for key, value in kept.items()}
+    total = sum(sizes.values()) + 2
+    if total <= limit:
+        return kept
+    dropped: list[str] = []
+    for key in sorted(sizes, key=lambda name: sizes[name], reverse=True):
+        if total + 64 + json_size(dropped) <= limit:
+            break
+        total -= sizes[key]
+        del kept[key]
+        dropped.append(key[:60])
+    return {**kept, "truncated": dropped[:20]}
+
+
+def json_size(value: Any) -> int:
+    """Bytes of the JSON text of a clean value."""
+    return len(json.dumps(value, ensure_ascii=False).encode())

@@ -1,0 +1,289 @@
+"""The sessions table: the read model, and what clients do to a session (start, answer, cancel, retry, delete).
+
+Each change is one transaction together with the run and the job that follow from it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, LiteralString
+from uuid import UUID, uuid4
+
+from langgraph.checkpoint.postgres.base import PRUNE_DELETE_THREADS_SQL
+from psycopg.errors import UniqueViolation
+from psycopg.rows import class_row
+
+from flowise_dev_agent.errors import SessionConflictError, SessionNotFoundError
+from flowise_dev_agent.persistence.database import Connection, Database
+from flowise_dev_agent.persistence.events import NewEvent, insert, tell_if_possible
+from flowise_dev_agent.persistence.queue import Queue
+from flowise_dev_agent.persistence.sanitize import clean_text, jsonb
+
+_COLUMNS: Final = (
+    "id, name, requirement, request, instance_id, status, outcome, phase, operation_mode, iteration, chatflow_id,"
+    " interrupt, interrupt_id, error, totals, degraded, event_seq, fingerprint, created_at, updated_at"
+)
+#: The list shows beginnings: a page of 200 sessions stays small.
+_LISTED: Final = _COLUMNS.replace("requirement,", "left(requirement, 300) AS requirement,").replace(
+    "interrupt, interrupt_id", "interrupt - '{data,response_schema}'::text[] AS interrupt, interrupt_id"
+)
+
+
+@dataclass(frozen=True)
+class SessionRow:
+    """One session as stored; see CHECK constraints of the table for `status`."""
+
+    id: UUID
+    name: str | None
+    requirement: str
+    request: dict[str, Any]
+    instance_id: str
+    status: str
+    outcome: str | None
+    phase: str | None
+    operation_mode: str | None
+    iteration: int
+    chatflow_id: str | None
+    interrupt: dict[str, Any] | None
+    interrupt_id: str | None
+    error: dict[str, Any] | None
+    totals: dict[str, Any]
+    degraded: list[dict[str, Any]]
+    event_seq: int
+    fingerprint: str | None
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True)
+class NewSession:
+    """What a start writes. `fingerprint` identifies the request's content beside its idempotency key."""
+
+    id: UUID
+    name: str | None
+    requirement: str
+    request: Mapping[str, Any]
+    instance_id: str
+    idempotency_key: str | None = None
+    fingerprint: str | None = None
+
+
+class Sessions:
+    """Repository of sessions. Unknown ids raise SessionNotFoundError, an absent server DatabaseUnavailableError."""
+
+    def __init__(self, database: Database, queue: Queue) -> None:
+        self._database = database
+        self._queue = queue
+
+    # --- reading ---------------------------------------------------------------------------------------------------
+
+    async def get(self, session_id: UUID) -> SessionRow:
+        """The session's row."""
+        row = await self._one("id = %s", (session_id,))
+        if row is None:
+            raise _not_found(session_id)
+        return row
+
+    async def by_idempotency_key(self, key: str) -> SessionRow | None:
+        """The session that was started with this key."""
+        return await self._one("idempotency_key = %s", (key,))
+
+    async def page(
+        self, *, statuses: Sequence[str] | None, limit: int, before: tuple[datetime, UUID] | None
+    ) -> list[SessionRow]:
+        """Newest first, by one index scan. Requirements are cut to 300 characters, interrupts lack their data."""
+        conditions: list[LiteralString] = ["true"]
+        params: dict[str, Any] = {"limit": limit}
+        if statuses is not None:
+            conditions.append("status = ANY(%(statuses)s)")
+            params["statuses"] = list(statuses)
+        if before is not None:
+            conditions.append("(created_at, id) < (%(created_at)s, %(id)s)")
+            params |= {"created_at": before[0], "id": before[1]}
+        query = (
+            f"SELECT {_LISTED} FROM sessions WHERE {' AND '.join(conditions)}"
+            " ORDER BY created_at DESC, id DESC LIMIT %(limit)s"
+        )
+        async with (
+            self._database.connection() as connection,
+            connection.cursor(row_factory=class_row(SessionRow)) as cursor,
+        ):
+            await cursor.execute(query, params)
+            return await cursor.fetchall()
+
+    async def answer_fingerprint(self, session_id: UUID, key: str) -> str | None:
+        """The fingerprint of the answer that was given to this session under an idempotency key."""
+        row = await self._database.fetch_one(
+            "SELECT fingerprint FROM runs WHERE session_id = %s AND idempotency_key = %s", (session_id, key)
+        )
+        return None if row is None else str(row["fingerprint"])
+
+    async def _one(self, condition: LiteralString, params: tuple[Any, ...]) -> SessionRow | None:
+        async with (
+            self._database.connection() as connection,
+            connection.cursor(row_factory=class_row(SessionRow)) as cursor,
+        ):
+            await cursor.execute(f"SELECT {_COLUMNS} FROM sessions WHERE {condition}", params)
+            return await cursor.fetchone()
+
+    # --- changing --------------------------------------------------------------------------------------------------
+
+    async def start(self, session: NewSession) -> bool:
+        """Write the session with its first run and job; False when the id or the idempotency key exists already."""
+        run_id = uuid4()
+        async with self._database.transaction() as connection:
+            row = await (
+                await connection.execute(
+                    "INSERT INTO sessions (id, name, requirement, request, instance_id, idempotency_key, fingerprint)"
+                    " VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING RETURNING id",
+                    (
+                        session.id,
+                        session.name,
+                        session.requirement,
+                        jsonb(session.request),
+                        session.instance_id,
+                        session.idempotency_key,
+                        session.fingerprint,
+                    ),
+                )
+            ).fetchone()
+            if row is None:
+                return False
+            await self._add_run(connection, run_id, session.id, "start")
+        return True
+
+    async def resume(
+        self,
+        session_id: UUID,
+        *,
+        interrupt_id: str,
+        answer: Mapping[str, Any],
+        idempotency_key: str | None,
+        fingerprint: str | None,
+    ) -> bool:
+        """Claim the open interrupt for this answer and queue the run; False when it is no longer open."""
+        try:
+            async with self._database.transaction() as connection:
+                claimed = await connection.execute(
+                    "UPDATE sessions SET status = 'queued', interrupt = NULL, interrupt_id = NULL, updated_at = now()"
+                    " WHERE id = %s AND status = 'waiting' AND interrupt_id = %s",
+                    (session_id, interrupt_id),
+                )
+                if claimed.rowcount == 0:
+                    return False
+                await self._add_run(
+                    connection, uuid4(), session_id, "resume", interrupt_id, answer, idempotency_key, fingerprint
+                )
+        except UniqueViolation as error:
+            raise SessionConflictError(
+                "This Idempotency-Key was used for another answer in this session.", hint="Use a new key."
+            ) from error
+        return True
+
+    async def retry(self, session_id: UUID) -> bool:
+        """Queue a failed session again, with the answer of its last run; False when it has not failed."""
+        async with self._database.transaction() as connection:
+            changed = await connection.execute(
+                "UPDATE sessions SET status = 'queued', error = NULL, updated_at = now()"
+                " WHERE id = %s AND status = 'failed'",
+                (session_id,),
+            )
+            if changed.rowcount == 0:
+                return False
+            last = await (
+                await connection.execute(
+                    "SELECT interrupt_id, answer FROM runs WHERE session_id = %s ORDER BY created_at DESC LIMIT 1",
+                    (session_id,),
+                )
+            ).fetchone()
+            before = last or {"interrupt_id": None, "answer": None}
+            await self._add_run(connection, uuid4(), session_id, "retry", before["interrupt_id"], before["answer"])
+        return True
+
+    async def cancel(self, session_id: UUID) -> str:
+        """End the session wherever it is; returns the status it had. A finished one is left as it is."""
+        async with self._database.transaction() as connection:
+            status = await self._lock(connection, session_id)
+            if status not in {"queued", "running", "waiting"}:
+                return status
+            await self._end_active_run(connection, session_id)
+            await connection.execute(
+                "UPDATE sessions SET status = 'cancelled', outcome = 'cancelled', interrupt = NULL,"
+                " interrupt_id = NULL, updated_at = now() WHERE id = %s",
+                (session_id,),
+            )
+            done = NewEvent("done", status="cancelled", summary="Cancelled", data={"outcome": "cancelled"})
+            await insert(connection, session_id, None, [done])
+        await tell_if_possible(self._database, session_id, "settled")
+        return status
+
+    async def rename(self, session_id: UUID, name: str) -> None:
+        """Give the session another display title."""
+        async with self._database.connection() as connection:
+            changed = await connection.execute(
+                "UPDATE sessions SET name = %s, updated_at = now() WHERE id = %s", (clean_text(name), session_id)
+            )
+        if changed.rowcount == 0:
+            raise _not_found(session_id)
+
+    async def delete(self, session_id: UUID) -> None:
+        """Remove everything of the session, checkpoints included, in one transaction. A running leg loses its lease."""
+        async with self._database.transaction() as connection:
+            await self._lock(connection, session_id)
+            await self._end_active_run(connection, session_id)
+            await connection.execute("DELETE FROM sessions WHERE id = %s", (session_id,))
+            # Last: a checkpoint that passed the fence before us is committed by now, no other can follow.
+            for statement in PRUNE_DELETE_THREADS_SQL:
+                await connection.execute(statement, ([str(session_id)],))
+        await tell_if_possible(self._database, session_id, "deleted")
+
+    async def _lock(self, connection: Connection, session_id: UUID) -> str:
+        row = await (
+            await connection.execute("SELECT status FROM sessions WHERE id = %s FOR NO KEY UPDATE", (session_id,))
+        ).fetchone()
+        if row is None:
+            raise _not_found(session_id)
+        return str(row["status"])
+
+    async def _end_active_run(self, connection: Connection, session_id: UUID) -> None:
+        # The raised epoch fences a leg that is running; cancelling its job ends it without waiting for its next write.
+        row = await (
+            await connection.execute(
+                "UPDATE runs SET status = 'cancelled', epoch = epoch + 1, updated_at = now()"
+                " WHERE session_id = %s AND status IN ('queued', 'running') RETURNING job_id",
+                (session_id,),
+            )
+        ).fetchone()
+        if row is not None:
+            await self._queue.cancel_job(connection, row["job_id"])
+
+    async def _add_run(
+        self,
+        connection: Connection,
+        run_id: UUID,
+        session_id: UUID,
+        kind: str,
+        interrupt_id: str | None = None,
+        answer: Mapping[str, Any] | None = None,
+        idempotency_key: str | None = None,
+        fingerprint: str | None = None,
+    ) -> None:
+        job_id = await self._queue.defer_leg(connection, run_id)
+        await connection.execute(
+            "INSERT INTO runs (id, session_id, kind, job_id, interrupt_id, answer, idempotency_key, fingerprint)"
+            " VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
+            (
+                run_id,
+                session_id,
+                kind,
+                job_id,
+                interrupt_id,
+                None if answer is None else jsonb(answer),
+                idempotency_key,
+                fingerprint,
+            ),
+        )
+
+
+def _not_found(session_id: UUID) -> SessionNotFoundError:
+    return SessionNotFoundError(f"There is no session {session_id}.", hint="List the sessions with GET /sessions.")
