@@ -33,6 +33,13 @@ PARAM_TYPES = frozenset(
     }
 )
 
+#: Categories whose nodes run only in flows of another type than CHATFLOW.
+KIND_OF_CATEGORY: Mapping[str, str] = {
+    "Agent Flows": "AGENTFLOW",
+    "Sequential Agents": "MULTIAGENT",
+    "Multi Agents": "MULTIAGENT",
+}
+
 #: Absolute paths on the server: no meaning elsewhere, and they would change the fingerprint from host to host.
 _MACHINE_KEYS = frozenset({"icon", "filePath"})
 

@@ -53,11 +53,7 @@ class FlowContext:
                 continue
             output = next((one for one in source.outputs if one.handle == edge.source_handle), None)
             entries = (entry for entry in [*target.anchors, *target.params] if entry.get("id") == edge.target_handle)
-            found.append(
-                Wire(
-                    edge, source, target, output, next((e for e in entries if e.get("id") == edge.target_handle), None)
-                )
-            )
+            found.append(Wire(edge, source, target, output, next(entries, None)))
         return found
 
     @cached_property

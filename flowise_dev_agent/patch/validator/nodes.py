@@ -5,16 +5,10 @@ from collections.abc import Iterator
 from flowise_dev_agent.patch.findings import Finding, error, warning
 from flowise_dev_agent.patch.graph import FlowNode
 from flowise_dev_agent.patch.references import NODE_ID
+from flowise_dev_agent.patch.schema import KIND_OF_CATEGORY
 from flowise_dev_agent.patch.suggest import closest, resolve_case
 from flowise_dev_agent.patch.validator.context import FlowContext
 from flowise_dev_agent.patch.validator.registry import rule
-
-#: Categories that only run in flows of another type than CHATFLOW.
-_OTHER_KINDS = {
-    "Agent Flows": "AGENTFLOW",
-    "Sequential Agents": "MULTIAGENT",
-    "Multi Agents": "MULTIAGENT",
-}
 
 
 @rule("DUPLICATE_NODE_ID", "BAD_NODE_ID", "NODE_ID_MISMATCH")
@@ -113,7 +107,7 @@ def versions(flow: FlowContext) -> Iterator[Finding]:
 def kinds(flow: FlowContext) -> Iterator[Finding]:
     """Nodes that run only in another type of flow."""
     for node in flow.nodes:
-        if other := _OTHER_KINDS.get(node.category):
+        if other := KIND_OF_CATEGORY.get(node.category):
             yield error(
                 "KIND_MISMATCH",
                 f"Nodes of category {node.category!r} run only in flows of type {other}, not in a CHATFLOW.",

@@ -78,7 +78,7 @@ def _not_an_ending(node: FlowNode) -> Finding | None:
     if node.category not in _ENDING_CATEGORIES:
         return error(
             "ENDING_NODE_KIND",
-            f"The flow ends in {node.name} ({node.category or 'no category'}); only a chain, agent or engine can answer.",
+            f"The flow ends in {node.name} ({node.category or 'no category'}); only chains, agents and engines answer.",
             where=node.id,
             hint="Connect it to a chain or an agent.",
         )
