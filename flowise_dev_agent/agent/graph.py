@@ -1,6 +1,6 @@
 """The wiring of the 18 nodes; what they do stands in `nodes/`, where they lead in `routing.py`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -56,7 +56,7 @@ def build_graph(
     for source, destination in routing.EDGES:
         builder.add_edge(source, destination)
     for source, (router, destinations) in routing.ROUTERS.items():
-        ways = {name: END if name == routing.END else name for name in destinations}
+        ways: dict[Hashable, str] = {name: END if name == routing.END else name for name in destinations}
         builder.add_conditional_edges(source, _recorded(source, router), ways)
     return builder.compile(checkpointer=checkpointer)
 

@@ -74,7 +74,7 @@ def after_select_target(state: State) -> Decision:
 def after_plan(state: State) -> Decision:
     """An approved plan covers its revisions unless they change what was approved."""
     return decide(
-        ("hitl_plan_v2", bool(state.get("plan_changed", True)), "the plan needs approval"),
+        ("hitl_plan_v2", not state["approved"], "the plan needs approval"),
         otherwise=("define_patch_scope", "the revision stays within the approved plan"),
     )
 

@@ -31,8 +31,8 @@ def add_usage(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
     return (Usage(**left) + Usage(**right)).model_dump()
 
 
-class AgentState(TypedDict, total=False):
-    """See the groups; every key has one writer phase. All values are JSON."""
+class AgentState(TypedDict):
+    """See the groups. All keys are there from the start, all values are JSON."""
 
     # What was asked for (written once, by `initial_state`; `budget` grows when the person raises it)
     session_id: str
@@ -44,7 +44,6 @@ class AgentState(TypedDict, total=False):
     messages: Annotated[list[dict[str, str]], append]
     artifacts: Annotated[dict[str, Any], merge_domains]
     facts: Annotated[dict[str, Any], merge_domains]
-    debug: Annotated[dict[str, Any], merge_domains]
     usage: Annotated[dict[str, Any], add_usage]
     degraded: Annotated[list[dict[str, Any]], append]
     #: The last answer of the person, normalised: {"type", "action", ...}. Routers read it.
@@ -66,7 +65,8 @@ class AgentState(TypedDict, total=False):
 
     # D plan, patch
     plan: dict[str, Any] | None
-    plan_changed: bool
+    #: The person approved a plan, and no later one went beyond it.
+    approved: bool
     approach: str | None
     feedback: str | None
     missing_credentials: list[dict[str, Any]]
@@ -82,7 +82,6 @@ class AgentState(TypedDict, total=False):
     validated_sha: str | None
     retries: int
     repairs: int
-    repeated: bool
     error_keys: list[str]
     #: Why the next node must ask before a write: {reason, message, ...}.
     stop: dict[str, Any] | None
@@ -91,7 +90,6 @@ class AgentState(TypedDict, total=False):
     # F apply, test
     stage: str
     reviewed_sha: str | None
-    stale: dict[str, str] | None
     chatflow_id: str | None
     chatflow_name: str | None
     tests: list[dict[str, Any]]
@@ -122,23 +120,44 @@ def initial_state(request: Mapping[str, Any]) -> AgentState:
         messages=[],
         artifacts={},
         facts={},
-        debug={},
         usage=Usage().model_dump(),
         degraded=[],
+        answer=None,
         iteration=0,
+        outcome=None,
+        intent=None,
+        operation_mode=None,
+        open_questions=[],
         clarifications=[],
         clarification_rounds=0,
-        open_questions=[],
-        credential_choices={},
+        target_chatflow_id=None,
+        target_candidates=[],
+        base=None,
+        plan=None,
+        approved=False,
+        approach=None,
+        feedback=None,
         missing_credentials=[],
+        credential_choices={},
+        scope=None,
         ops=[],
         findings=[],
         unknown_types=[],
+        flow_sha=None,
+        change=None,
+        validated_sha=None,
         retries=0,
         repairs=0,
+        error_keys=[],
+        stop=None,
         repaired_schemas={},
         stage="apply",
+        reviewed_sha=None,
+        chatflow_id=None,
+        chatflow_name=None,
         tests=[],
+        verdict=None,
+        next_step=None,
     )
 
 

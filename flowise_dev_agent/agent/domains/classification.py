@@ -18,20 +18,11 @@ from flowise_dev_agent.errors import (
 from flowise_dev_agent.flowise.models import Prediction
 from flowise_dev_agent.reasoning.contracts import VerdictCategory
 
-_RULES: Final[tuple[tuple[VerdictCategory, re.Pattern[str]], ...]] = tuple(
-    (category, re.compile(pattern, re.IGNORECASE))
-    for category, pattern in (
-        ("CREDENTIAL", r"missing credentials|api ?key|\b401\b|\b403\b|unauthorized|authentication"),
-        (
-            "EXTERNAL",
-            r"\b429\b|rate limit|\b50[0234] |overloaded|econn|enotfound|fetch failed|connection error|socket hang",
-        ),
-        ("TIMEOUT", r"timed? ?out|etimedout"),
-        (
-            "CONFIG",
-            r"\b404\b.*model|model.*(not found|does not exist)|denied by policy|tool .* not found|no vector node",
-        ),
-    )
+_RULES: Final[tuple[tuple[VerdictCategory, str], ...]] = (
+    ("CREDENTIAL", r"missing credentials|api ?key|\b401\b|\b403\b|unauthorized|authentication"),
+    ("EXTERNAL", r"\b429\b|rate limit|\b50[0234] |overloaded|econn|enotfound|fetch failed|connection error|socket hang"),
+    ("TIMEOUT", r"timed? ?out|etimedout"),
+    ("CONFIG", r"\b404\b.*model|model.*(not found|does not exist)|denied by policy|tool .* not found|no vector node"),
 )
 #: Texts by which Flowise reports an error inside a 200.
 _ERROR_TEXT = re.compile(r"^\s*(error: |missing credentials|access to this host is denied)", re.IGNORECASE)
@@ -67,4 +58,4 @@ def classify_prediction(prediction: Prediction) -> tuple[VerdictCategory | None,
 
 
 def _by_text(text: str) -> VerdictCategory | None:
-    return next((category for category, pattern in _RULES if pattern.search(text)), None)
+    return next((category for category, pattern in _RULES if re.search(pattern, text, re.IGNORECASE)), None)

@@ -133,7 +133,7 @@ class FlowiseCapability(DomainCapability):
 async def _list_credentials(context: AgentContext) -> ToolResult:
     store = await context.knowledge.credentials()
     by_type: dict[str, list[dict[str, str]]] = {}
-    for item in store.credentials:
+    for item in store.all():
         by_type.setdefault(item.type, []).append({"id": item.id, "name": item.name})
     counts = {type_: len(items) for type_, items in sorted(by_type.items())}
     text = ", ".join(f"{type_} ({count})" for type_, count in counts.items()) or "none"

@@ -25,8 +25,8 @@ _ACTIONS = {
 
 async def preflight_validate_patch(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
     """Ask when something forbids going on, or when the person wanted to see the change before the write."""
-    stop = state.get("stop")
-    if stop is None and state["request"].get("review_patch") and state.get("reviewed_sha") != state.get("flow_sha"):
+    stop = state["stop"]
+    if stop is None and state["request"].get("review_patch") and state["reviewed_sha"] != state["flow_sha"]:
         stop = {"reason": "diff_requested", "message": "This is what will be written."}
     if stop is None:
         return {"answer": None}
@@ -34,9 +34,9 @@ async def preflight_validate_patch(state: AgentState, runtime: Runtime[AgentCont
     update: dict[str, Any] = {"answer": answer, "stop": None}
     match answer["action"]:
         case "continue":
-            update["reviewed_sha"] = state.get("flow_sha")
+            update["reviewed_sha"] = state["flow_sha"]
         case "replan":
-            update |= {"feedback": answer.get("feedback"), "plan_changed": True}
+            update |= {"feedback": answer.get("feedback"), "approved": False}
         case "overwrite":
             update["base"] = stop["found"]
         case "raise_budget":
@@ -50,9 +50,9 @@ async def apply_patch(state: AgentState, runtime: Runtime[AgentContext]) -> dict
     """The one node that writes to Flowise; `stage` says what: the flow, its acceptance, or its removal."""
     emit = Emitter(runtime, "apply_patch")
     publisher = runtime.context.publisher
-    iteration, chatflow_id = state["iteration"], state.get("chatflow_id")
+    iteration, chatflow_id = state["iteration"], state["chatflow_id"]
     if state["stage"] == "accept" and chatflow_id:
-        deploy = bool((state.get("answer") or {}).get("deploy", True))
+        deploy = bool((state["answer"] or {}).get("deploy", True))
         written = await publisher.accept(chatflow_id=chatflow_id, deploy=deploy, iteration=iteration)
         emit.event("write", f"Accepted '{written.name}'", chatflow_id=chatflow_id, deployed=deploy)
         return {"outcome": "accepted", "base": asdict(written.base)}
@@ -65,14 +65,14 @@ async def apply_patch(state: AgentState, runtime: Runtime[AgentContext]) -> dict
 
 
 async def _write_flow(state: AgentState, context: AgentContext, emit: Emitter) -> dict[str, Any]:
-    plan = state.get("plan") or {}
-    flow_data = await context.blobs.get(str(state.get("flow_sha")))
-    chatflow_id, base = state.get("chatflow_id"), state.get("base")
+    plan = state["plan"] or {}
+    flow_data = await context.blobs.get(str(state["flow_sha"]))
+    chatflow_id, base = state["chatflow_id"], state["base"]
     if chatflow_id and base:
         result: Written | Stale = await context.publisher.update(
             chatflow_id=chatflow_id,
             flow_data=flow_data,
-            validated_sha256=state.get("validated_sha"),
+            validated_sha256=state["validated_sha"],
             base=Base(**base),
             iteration=state["iteration"],
         )
@@ -81,7 +81,7 @@ async def _write_flow(state: AgentState, context: AgentContext, emit: Emitter) -
             name=plan["flow_name"],
             flow_data=flow_data,
             kind=plan["flow_kind"],
-            validated_sha256=state.get("validated_sha"),
+            validated_sha256=state["validated_sha"],
             iteration=state["iteration"],
         )
     if isinstance(result, Stale):
@@ -102,7 +102,7 @@ async def _write_flow(state: AgentState, context: AgentContext, emit: Emitter) -
 
 
 def _patch_review(state: AgentState, stop: dict[str, Any]) -> dict[str, Any]:
-    change = state.get("change") or {}
+    change = state["change"] or {}
     return build_interrupt(
         "patch_review",
         reason=stop["reason"],

@@ -23,17 +23,17 @@ async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains
     """Check the exact bytes that would be written; only if they pass is their hash stored as validated."""
     emit = Emitter(runtime, "validate")
     context = runtime.context
-    flow_sha = state.get("flow_sha")
+    flow_sha = state["flow_sha"]
     findings = [Finding(**item) for item in state["findings"]]
     validated: str | None = None
     if flow_sha and not errors(findings):
         flow_data = await context.blobs.get(flow_sha)
-        kind: str = (state.get("plan") or {})["flow_kind"]
+        kind: str = (state["plan"] or {})["flow_kind"]
         found = await domains.primary.validate(context, flow_data, kind, await repaired_schemas(state, context))
         findings = [_as_decided(finding, state) for finding in found]
         validated = None if errors(findings) else payload_sha256(flow_data)
     keys = sorted({finding.key for finding in errors(findings)})
-    repeated = bool(keys) and keys == state.get("error_keys") and state["retries"] > 0
+    repeated = bool(keys) and keys == state["error_keys"] and state["retries"] > 0
     emit.event(
         "decision" if keys else "artifact",
         f"{len(keys)} findings" if keys else "Flow passed validation",
@@ -42,7 +42,6 @@ async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains
     return {
         "findings": [finding.model_dump(mode="json") for finding in findings],
         "error_keys": keys,
-        "repeated": repeated,
         "validated_sha": validated,
         "stop": _stop(state, context.limits, errors(findings), repeated),
     }

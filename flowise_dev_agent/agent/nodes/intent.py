@@ -72,7 +72,7 @@ async def hydrate_context(state: AgentState, runtime: Runtime[AgentContext]) -> 
 
 
 def _clarification(state: AgentState, questions: list[str]) -> dict[str, Any]:
-    intent = state.get("intent") or {}
+    intent = state["intent"] or {}
     return build_interrupt(
         "clarification",
         reason="ambiguous_requirement",

@@ -34,7 +34,7 @@ async def define_patch_scope(state: AgentState, runtime: Runtime[AgentContext]) 
     if missing:
         answer: dict[str, Any] = interrupt(_credential_check(missing))
         return await _settle(state, runtime.context, answer)
-    plan = state.get("plan") or {}
+    plan = state["plan"] or {}
     limits = runtime.context.limits
     scope = {
         "nodes": [node["node_id"] for node in plan["nodes"]],
@@ -59,9 +59,9 @@ async def _settle(state: AgentState, context: AgentContext, answer: dict[str, An
         case _:
             store = await context.knowledge.credentials(refresh=True)
             available: dict[str, list[dict[str, str]]] = {}
-            for item in store.credentials:
+            for item in store.all():
                 available.setdefault(item.type, []).append({"id": item.id, "name": item.name})
-            required: list[str] = (state.get("plan") or {})["credential_requirements"]
+            required: list[str] = (state["plan"] or {})["credential_requirements"]
             choices, left = match_credentials(required, available, state["credential_choices"])
             return {"answer": answer, "missing_credentials": left, "credential_choices": choices}
 
@@ -71,10 +71,10 @@ async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *,
     emit = Emitter(runtime, "compile_patch_ir")
     context = runtime.context
     findings = tuple(Finding(**item) for item in state["findings"])
-    plan = PlanContract(**(state.get("plan") or {}))
+    plan = PlanContract(**(state["plan"] or {}))
     graph = await base_graph(state, context)
-    verdict = state.get("verdict")
-    scope = state.get("scope") or {}
+    verdict = state["verdict"]
+    scope = state["scope"] or {}
     request = PatchRequest(
         requirement=state["requirement"],
         clarifications=tuple((q, a) for q, a in state["clarifications"]),
@@ -82,10 +82,10 @@ async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *,
         on_delta=emit.delta,
         plan=plan,
         nodes=await context.knowledge.nodes(),
-        approach=state.get("approach"),
+        approach=state["approach"],
         flow_summary=summarize(graph) if graph.nodes else None,
         existing={node.id: node.name for node in graph.nodes},
-        feedback=state.get("feedback"),
+        feedback=state["feedback"],
         verdict=Verdict(**verdict) if verdict else None,
         findings=findings,
         previous_ops=tuple(state["ops"]),

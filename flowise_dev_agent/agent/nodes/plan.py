@@ -18,13 +18,13 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
     """Plan, and find out which credentials the plan needs and the instance lacks (asked for by `credential_check`)."""
     emit = Emitter(runtime, "plan_v2")
     context = runtime.context
-    intent = Intent(**(state.get("intent") or {}))
-    feedback = state.get("feedback")
+    intent = Intent(**(state["intent"] or {}))
+    feedback = state["feedback"]
     discovery = await domains.primary.discover(
         context, DiscoverRequest(requirement=state["requirement"], intent=intent, feedback=feedback)
     )
-    previous = state.get("plan")
-    verdict = state.get("verdict")
+    previous = state["plan"]
+    verdict = state["verdict"]
     summary: str | None = state["facts"].get("flowise", {}).get("flow_summary")
     result = await context.reasoner.plan(
         PlanRequest(
@@ -49,7 +49,7 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
     )
     return {
         "plan": plan.model_dump(),
-        "plan_changed": _needs_new_approval(previous, plan),
+        "approved": state["approved"] and not _needs_new_approval(previous, plan),
         "missing_credentials": missing,
         "credential_choices": choices,
         "messages": [{"role": "assistant", "content": plan.to_markdown()}],
@@ -59,7 +59,6 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
         "answer": None,
         "retries": 0,
         "repairs": 0,
-        "repeated": False,
         "findings": [],
         "ops": [],
         "validated_sha": None,
@@ -71,12 +70,12 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
 async def hitl_plan_v2(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
     """Show the plan and wait."""
     answer: dict[str, Any] = interrupt(_plan_approval(state))
-    plan: dict[str, Any] = state.get("plan") or {}
+    plan: dict[str, Any] = state["plan"] or {}
     if answer["action"] == "cancel":
         return {"answer": answer, "outcome": "declined" if plan.get("declined") else "cancelled"}
     if answer["action"] == "approve":
-        return {"answer": answer, "approach": answer.get("approach"), "feedback": None, "plan_changed": False}
-    update: dict[str, Any] = {"answer": answer, "feedback": answer["feedback"], "plan_changed": True}
+        return {"answer": answer, "approach": answer.get("approach"), "feedback": None, "approved": True}
+    update: dict[str, Any] = {"answer": answer, "feedback": answer["feedback"], "approved": False}
     if plan.get("declined"):
         # Another wish, not another way to the same one: it is read from the start.
         question = "This cannot be built as described. What should be built instead?"
@@ -119,8 +118,8 @@ def _needs_new_approval(previous: dict[str, Any] | None, plan: PlanContract) -> 
 
 
 def _plan_approval(state: AgentState) -> dict[str, Any]:
-    plan = PlanContract(**(state.get("plan") or {}))
-    verdict: dict[str, Any] = state.get("verdict") or {}
+    plan = PlanContract(**(state["plan"] or {}))
+    verdict: dict[str, Any] = state["verdict"] or {}
     cancel = option("cancel", "Cancel", "End the session; nothing is written.")
     if plan.declined:
         return build_interrupt(

@@ -31,11 +31,11 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
     context = runtime.context
     request = state["request"]
     suite = domains.primary.generate_tests(
-        PlanContract(**(state.get("plan") or {})),
+        PlanContract(**(state["plan"] or {})),
         questions=request.get("test_questions"),
         trials=request.get("test_trials") or 1,
     )
-    chatflow_id = str(state.get("chatflow_id"))
+    chatflow_id = str(state["chatflow_id"])
     gate = asyncio.Semaphore(PARALLEL_PREDICTIONS)
 
     async def ask(index: int, question: str, number: int) -> TrialResult:
@@ -86,7 +86,7 @@ async def evaluate(state: AgentState, runtime: Runtime[AgentContext], *, domains
         context,
         EvaluateRequest(
             requirement=state["requirement"],
-            plan=PlanContract(**(state.get("plan") or {})),
+            plan=PlanContract(**(state["plan"] or {})),
             results=results,
             model=state["request"].get("model"),
             on_delta=emit.delta,
@@ -108,7 +108,7 @@ def next_step(state: Mapping[str, Any], verdict: Verdict, limits: LimitSettings)
     """("iterate" or "review", the iteration that follows). Only flow bugs iterate, only within the ceilings, and not
     for the very verdict that the last iteration could not mend."""
     iteration: int = state["iteration"]
-    previous: Mapping[str, Any] = state.get("verdict") or {}
+    previous: Mapping[str, Any] = state["verdict"] or {}
     same_again = previous.get("reason") == verdict.reason and previous.get("category") == verdict.category
     if verdict.done or verdict.category not in FLOW_BUGS or same_again:
         return "review", iteration
@@ -135,9 +135,9 @@ async def hitl_review_v2(state: AgentState, runtime: Runtime[AgentContext]) -> d
 
 
 def _result_review(state: AgentState, context: AgentContext) -> dict[str, Any]:
-    verdict: dict[str, Any] = state.get("verdict") or {}
-    plan: dict[str, Any] = state.get("plan") or {}
-    chatflow_id = str(state.get("chatflow_id"))
+    verdict: dict[str, Any] = state["verdict"] or {}
+    plan: dict[str, Any] = state["plan"] or {}
+    chatflow_id = str(state["chatflow_id"])
     passed = sum(test["passed"] for test in state["tests"])
     if verdict.get("done"):
         reason, message = (
@@ -159,12 +159,12 @@ def _result_review(state: AgentState, context: AgentContext) -> dict[str, Any]:
         data={
             "chatflow": {
                 "id": chatflow_id,
-                "name": state.get("chatflow_name"),
+                "name": state["chatflow_name"],
                 "url": context.chatflow_url(chatflow_id, plan["flow_kind"]),
             },
             "verdict": verdict,
             "tests": state["tests"],
-            "change": state.get("change"),
+            "change": state["change"],
             "usage": state["usage"],
             "warnings": [item for item in state["findings"] if item["severity"] == "warning"],
             "placeholders": plan["placeholders"],

@@ -22,7 +22,7 @@ MAX_CANDIDATES = 10
 
 async def resolve_target(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
     """Chatflows whose id or name is in what the person wrote, best match first."""
-    intent = state.get("intent") or {}
+    intent = state["intent"] or {}
     wanted = state["request"].get("target") or intent.get("target_hint") or state["requirement"]
     candidates: list[tuple[int, dict[str, Any]]] = []
     async for flow in runtime.context.flowise.iter_chatflows():
@@ -45,7 +45,7 @@ async def hitl_select_target(state: AgentState, runtime: Runtime[AgentContext]) 
 
 async def load_current_flow(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
     """Read the target; the flow becomes a blob, the state keeps its hash and the base for the stale check."""
-    target = state.get("target_chatflow_id")
+    target = state["target_chatflow_id"]
     if not target:
         raise InvalidInputError("There is no target flow to load.", hint="Name the chatflow to change.")
     flow = await runtime.context.flowise.get_chatflow(target)
@@ -63,7 +63,7 @@ async def summarize_current_flow(state: AgentState, runtime: Runtime[AgentContex
 
 
 def _select_target(state: AgentState) -> dict[str, Any]:
-    candidates = state.get("target_candidates", [])
+    candidates = state["target_candidates"]
     found = ", ".join(f"'{item['name']}'" for item in candidates[:3])
     verb = {"copy": "Copying", "question": "Answering questions about"}.get(str(state["operation_mode"]), "Changing")
     return build_interrupt(

@@ -1,0 +1,208 @@
+"""The graph on a bench: real nodes, compiler and validator; Flowise, the tables and the reasoner in memory."""
+
+import hashlib
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+from uuid import UUID, uuid4
+
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from flowise_dev_agent.agent import AgentContext, FlowiseCapability, build_graph, initial_state
+from flowise_dev_agent.agent.interrupts import check_answer
+from flowise_dev_agent.errors import AgentError
+from flowise_dev_agent.flowise.models import Chatflow, Prediction
+from flowise_dev_agent.knowledge.credentials import CredentialStore
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch.ops import PatchOp
+from flowise_dev_agent.patch.schema import NodeSchema
+from flowise_dev_agent.publish import Publisher
+from flowise_dev_agent.reasoning.contracts import (
+    Intent,
+    PlanContract,
+    PlannedNode,
+    Reasoned,
+    Usage,
+    Verdict,
+)
+from flowise_dev_agent.reasoning.reasoner import Reasoner
+from flowise_dev_agent.settings import LimitSettings
+from tests.unit.publish.fakes import FakeFlowise, FakeIntents
+
+OPENAI = "0d3cf4b6-6a27-4c8e-9a0e-3f6d8ad0c001"
+OTHER_OPENAI = "0d3cf4b6-6a27-4c8e-9a0e-3f6d8ad0c002"
+
+
+class BenchFlowise(FakeFlowise):
+    """Adds what the graph reads; `answers` maps a question to a text or an error."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.endpoint = "http://flowise.test"
+        self.answers: dict[str, str | AgentError] = {}
+        self.asked: list[tuple[str, str]] = []
+
+    async def iter_chatflows(self) -> AsyncIterator[Chatflow]:
+        for row in list(self.flows.values()):
+            yield row
+
+    async def predict(self, chatflow_id: str, question: str, *, session_id: str) -> Prediction:
+        self.asked.append((question, session_id))
+        answer = self.answers.get(question, f"Answer to: {question}")
+        if isinstance(answer, AgentError):
+            raise answer
+        return Prediction(text=answer)
+
+
+class Script(Reasoner):
+    """A reasoner that plays what a test put into its lists; the last entry is repeated."""
+
+    def __init__(self) -> None:
+        self.intents = [Intent(operation="create", confidence=1, ambiguity=0, title="Support bot")]
+        self.plans = [plan()]
+        self.patches: list[list[PatchOp] | Exception] = []
+        self.verdicts = [Verdict(done=True)]
+        self.usage = Usage(model_calls=1, input_tokens=10, output_tokens=5)
+        self.seen: dict[str, list[Any]] = {"classify": [], "plan": [], "patch": [], "judge": []}
+
+    def _next(self, phase: str, request: Any, items: list[Any]) -> Reasoned[Any]:
+        self.seen[phase].append(request)
+        value = items.pop(0) if len(items) > 1 else items[0]
+        if isinstance(value, Exception):
+            raise value
+        return Reasoned(value=value, mode="llm_guided", usage=self.usage)
+
+    async def classify(self, request: Any) -> Reasoned[Intent]:
+        return self._next("classify", request, self.intents)
+
+    async def plan(self, request: Any) -> Reasoned[PlanContract]:
+        return self._next("plan", request, self.plans)
+
+    async def patch(self, request: Any) -> Reasoned[list[PatchOp]]:
+        return self._next("patch", request, self.patches)
+
+    async def judge(self, request: Any) -> Reasoned[Verdict]:
+        return self._next("judge", request, self.verdicts)
+
+
+class BenchKnowledge:
+    """The committed snapshot, credentials as given, and node types that only the server knows."""
+
+    def __init__(self, credentials: CredentialStore) -> None:
+        self.store = NodeStore.from_snapshot()
+        self.credential_store = credentials
+        self.server_only: dict[str, NodeSchema] = {}
+        self.on_refresh: Callable[[], CredentialStore] | None = None
+        self.repairs: list[str] = []
+
+    async def nodes(self) -> NodeStore:
+        return self.store
+
+    async def credentials(self, *, refresh: bool = False) -> CredentialStore:
+        if refresh and self.on_refresh:
+            self.credential_store = self.on_refresh()
+        return self.credential_store
+
+    async def repair(self, name: str) -> NodeSchema | None:
+        self.repairs.append(name)
+        return self.server_only.get(name)
+
+
+class BenchBlobs:
+    def __init__(self) -> None:
+        self.rows: dict[str, str] = {}
+
+    async def put(self, text: str) -> str:
+        sha256 = hashlib.sha256(text.encode()).hexdigest()
+        self.rows[sha256] = text
+        return sha256
+
+    async def get(self, sha256: str) -> str:
+        return self.rows[sha256]
+
+
+def plan(**values: Any) -> PlanContract:
+    base: dict[str, Any] = {
+        "goal": "A support bot",
+        "operation": "create",
+        "flow_name": "Support bot",
+        "nodes": [
+            PlannedNode(node_id="chatOpenAI_0", node_name="chatOpenAI", purpose="the model"),
+            PlannedNode(node_id="conversationChain_0", node_name="conversationChain", purpose="the chain"),
+            PlannedNode(node_id="bufferMemory_0", node_name="bufferMemory", purpose="the memory"),
+        ],
+        "credential_requirements": ["openAIApi"],
+        "success_criteria": ["It answers"],
+        "test_questions": ["Hello", "Who are you?"],
+    }
+    return PlanContract(**{**base, **values})
+
+
+class Bench:
+    """One session, driven leg by leg like the runtime does it."""
+
+    def __init__(self, ops: list[PatchOp], credentials: CredentialStore, **limits: Any) -> None:
+        self.flowise = BenchFlowise()
+        self.reasoner = Script()
+        self.reasoner.patches = [ops]
+        self.knowledge = BenchKnowledge(credentials)
+        self.blobs = BenchBlobs()
+        self.intents = FakeIntents()
+        self.session_id = uuid4()
+        self.limits = LimitSettings(_env_file=None, **limits)  # type: ignore[call-arg]
+        self.graph = build_graph([FlowiseCapability()], InMemorySaver())
+        self.config: Any = {"configurable": {"thread_id": str(self.session_id)}}
+        self.events: list[dict[str, Any]] = []
+        self.nodes_run: list[str] = []
+
+    def context(self) -> AgentContext:
+        fakes: Any = self.flowise, self.knowledge, self.blobs, self.intents
+        return AgentContext(
+            session_id=str(self.session_id),
+            instance_id="default",
+            endpoint="http://flowise.test",
+            flowise=fakes[0],
+            knowledge=fakes[1],
+            reasoner=self.reasoner,
+            blobs=fakes[2],
+            publisher=Publisher(
+                session_id=UUID(str(self.session_id)),
+                client=fakes[0],
+                intents=fakes[3],
+                lease=None,  # type: ignore[arg-type]
+            ),
+            limits=self.limits,
+        )
+
+    async def start(self, requirement: str = "A support bot", **request: Any) -> dict[str, Any]:
+        """Run to the first interrupt (returned) or to the end ({})."""
+        return await self._leg(
+            initial_state(
+                {"thread_id": str(self.session_id), "requirement": requirement, "operation": "auto", **request}
+            )
+        )
+
+    async def answer(self, **answer: Any) -> dict[str, Any]:
+        """Answer the open interrupt and run on."""
+        open_ = await self.open_interrupt()
+        normal = check_answer(open_.value, answer=answer, response=None)
+        return await self._leg(Command(resume={open_.id: normal}))
+
+    async def open_interrupt(self) -> Any:
+        snapshot = await self.graph.aget_state(self.config)
+        (interrupt,) = snapshot.interrupts
+        return interrupt
+
+    async def values(self) -> dict[str, Any]:
+        return (await self.graph.aget_state(self.config)).values
+
+    async def _leg(self, given: Any) -> dict[str, Any]:
+        async for part in self.graph.astream(
+            given, self.config, context=self.context(), stream_mode=["tasks", "custom"], version="v2", durability="sync"
+        ):
+            if part["type"] == "custom":
+                self.events.append(part["data"])
+            elif "input" in part["data"]:
+                self.nodes_run.append(part["data"]["name"])
+        snapshot = await self.graph.aget_state(self.config)
+        return dict(snapshot.interrupts[0].value) if snapshot.interrupts else {}

@@ -1,0 +1,368 @@
+"""The CREATE path through all its forks, on the real graph, compiler, validator and write path."""
+
+import json
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.errors import FlowiseServerError, FlowiseTimeoutError, ModelOutputError, PatchError
+from flowise_dev_agent.flowise.models import Credential
+from flowise_dev_agent.knowledge.credentials import CredentialStore
+from flowise_dev_agent.patch.findings import Finding
+from flowise_dev_agent.patch.ops import AddNode, BindCredential, Connect, PatchOp, SetParam
+from flowise_dev_agent.patch.schema import NodeSchema
+from flowise_dev_agent.reasoning.contracts import Approach, Intent, Usage, Verdict
+from tests.unit.agent.rig import OPENAI, OTHER_OPENAI, Bench, plan
+
+
+def ops(**values: Any) -> list[PatchOp]:
+    return [
+        AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0", params={"modelName": "gpt-4o"}),
+        AddNode(node_name="bufferMemory", node_id="bufferMemory_0"),
+        AddNode(node_name=values.get("chain", "conversationChain"), node_id="conversationChain_0"),
+        Connect(source_node_id="chatOpenAI_0", target_node_id="conversationChain_0", target_anchor="model"),
+        Connect(source_node_id="bufferMemory_0", target_node_id="conversationChain_0", target_anchor="memory"),
+        BindCredential(node_id="chatOpenAI_0", credential_type="openAIApi"),
+    ]
+
+
+def credentials(*ids: str) -> CredentialStore:
+    return CredentialStore.from_rows(
+        [Credential(id=id_, name=f"key {index}", credential_name="openAIApi") for index, id_ in enumerate(ids)]
+    )
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench(ops(), credentials(OPENAI))
+
+
+async def test_a_sentence_becomes_a_tested_flow_with_two_answers(bench: Bench) -> None:
+    approval = await bench.start()
+    assert (approval["type"], approval["reason"]) == ("plan_approval", "plan_ready")
+    assert bench.flowise.flows == {}
+    review = await bench.answer(action="approve")
+    assert (review["type"], review["reason"]) == ("result_review", "tests_passed")
+    assert [test["answer"] for test in review["data"]["tests"]] == ["Answer to: Hello", "Answer to: Who are you?"]
+    (row,) = bench.flowise.flows.values()
+    assert (row.deployed, row.tags) == (False, (f"fda:{bench.session_id}:flow",))
+    model = next(node for node in json.loads(row.flow_data)["nodes"] if node["id"] == "chatOpenAI_0")
+    assert (model["data"]["credential"], model["data"]["inputs"]["modelName"]) == (OPENAI, "gpt-4o")
+    assert await bench.answer(action="accept") == {}
+    (row,) = bench.flowise.flows.values()
+    assert (row.deployed, row.tags) == (True, ())
+    values = await bench.values()
+    assert (values["outcome"], values["chatflow_id"]) == ("accepted", row.id)
+    assert values["usage"]["model_calls"] == 4
+
+
+async def test_each_conditional_edge_records_what_it_took_and_why(bench: Bench) -> None:
+    await bench.start()
+    decisions = {event["node"]: event["data"] for event in bench.events if event["type"] == "decision"}
+    assert decisions["plan_v2"]["taken"] == "hitl_plan_v2"
+    assert all(way["why"] for data in decisions.values() for way in data["ways"])
+
+
+async def test_p30_no_flow_and_no_schema_enters_the_state(bench: Bench) -> None:
+    await bench.start()
+    await bench.answer(action="approve")
+    text = json.dumps(await bench.values())
+    assert "inputAnchors" not in text
+    assert len(text) < 20_000
+
+
+async def test_changes_asked_for_at_the_plan_reach_the_planner(bench: Bench) -> None:
+    await bench.start()
+    again = await bench.answer(action="request_changes", feedback="use gpt-4o-mini")
+    assert again["type"] == "plan_approval"
+    assert bench.reasoner.seen["plan"][1].feedback == "use gpt-4o-mini"
+    assert bench.reasoner.seen["plan"][1].previous is not None
+
+
+async def test_cancel_at_the_plan_ends_without_a_write(bench: Bench) -> None:
+    await bench.start()
+    assert await bench.answer(action="cancel") == {}
+    assert (await bench.values())["outcome"] == "cancelled"
+    assert bench.flowise.calls == []
+
+
+async def test_an_approved_approach_reaches_the_op_writer() -> None:
+    bench = Bench(ops(), credentials(OPENAI))
+    bench.reasoner.plans = [plan(approaches=[Approach(label="Small", description="one chain")])]
+    await bench.start()
+    await bench.answer(action="approve", approach="Small")
+    assert bench.reasoner.seen["patch"][0].approach == "Small"
+
+
+async def test_what_cannot_be_built_is_said_and_ends_as_declined(bench: Bench) -> None:
+    bench.reasoner.plans = [plan(nodes=[], declined="There is no node quantumTeleporter.")]
+    approval = await bench.start()
+    assert approval["reason"] == "declined"
+    assert "approve" not in {item["value"] for item in approval["options"]}
+    await bench.answer(action="cancel")
+    assert (await bench.values())["outcome"] == "declined"
+
+
+async def test_another_wish_after_a_declined_one_is_classified_anew(bench: Bench) -> None:
+    bench.reasoner.plans = [plan(nodes=[], declined="No."), plan()]
+    await bench.start()
+    approval = await bench.answer(action="request_changes", feedback="then a plain chatbot")
+    assert approval["reason"] == "plan_ready"
+    assert bench.reasoner.seen["classify"][1].clarifications[-1][1] == "then a plain chatbot"
+
+
+async def test_a_vague_requirement_is_asked_about_at_most_twice(bench: Bench) -> None:
+    vague = Intent(operation="create", confidence=0.2, ambiguity=9, questions=["Which model?", "Memory?"], title="Bot")
+    bench.reasoner.intents = [vague]
+    first = await bench.start("make me a bot")
+    assert (first["type"], first["data"]["questions"]) == ("clarification", ["Which model?", "Memory?"])
+    second = await bench.answer(answers=["gpt-4o", ""])
+    assert second["type"] == "clarification"
+    third = await bench.answer(answers=["gpt-4o", "yes"])
+    assert third["type"] == "plan_approval"
+    assert bench.reasoner.seen["classify"][1].clarifications == (("Which model?", "gpt-4o"),)
+
+
+async def test_going_on_without_answers_plans_at_once(bench: Bench) -> None:
+    bench.reasoner.intents = [Intent(operation="create", confidence=0, ambiguity=9, questions=["Which?"], title="Bot")]
+    await bench.start("make me a bot")
+    assert (await bench.answer(action="go_on"))["type"] == "plan_approval"
+
+
+async def test_clarification_is_skipped_when_the_session_says_so(bench: Bench) -> None:
+    bench.reasoner.intents = [Intent(operation="create", confidence=0, ambiguity=9, questions=["Which?"], title="Bot")]
+    assert (await bench.start("make me a bot", skip_clarification=True))["type"] == "plan_approval"
+
+
+@pytest.mark.parametrize("operation", ["update", "copy", "question"])
+async def test_editing_says_honestly_that_it_is_not_available(bench: Bench, operation: Any) -> None:
+    bench.reasoner.intents = [Intent(operation=operation, confidence=1, ambiguity=0, title="Edit")]
+    question = await bench.start("change the flow Sales bot")
+    assert (question["type"], question["reason"]) == ("select_target", "editing_not_available")
+    assert (await bench.answer(action="create_new"))["type"] == "plan_approval"
+
+
+async def test_p10_a_missing_credential_asks_before_anything_is_written() -> None:
+    bench = Bench(ops(), credentials())
+    bench.knowledge.on_refresh = lambda: credentials(OPENAI)
+    await bench.start()
+    check = await bench.answer(action="approve")
+    assert (check["type"], check["reason"]) == ("credential_check", "credential_missing")
+    assert bench.flowise.calls == []
+    review = await bench.answer(action="retry")
+    assert review["type"] == "result_review"
+
+
+async def test_a_credential_that_is_still_missing_asks_again_with_a_new_id() -> None:
+    bench = Bench(ops(), credentials())
+    await bench.start()
+    await bench.answer(action="approve")
+    first = (await bench.open_interrupt()).id
+    assert (await bench.answer(action="retry"))["type"] == "credential_check"
+    assert (await bench.open_interrupt()).id != first
+
+
+async def test_several_credentials_are_a_choice() -> None:
+    bench = Bench(ops(), credentials(OPENAI, OTHER_OPENAI))
+    await bench.start()
+    check = await bench.answer(action="approve")
+    assert check["reason"] == "credential_ambiguous"
+    await bench.answer(choose={"openAIApi": OTHER_OPENAI})
+    (row,) = bench.flowise.flows.values()
+    assert OTHER_OPENAI in row.flow_data
+
+
+async def test_a_credential_that_the_person_skips_is_a_warning_and_not_an_error() -> None:
+    bench = Bench(ops(), credentials())
+    await bench.start()
+    await bench.answer(action="approve")
+    review = await bench.answer(action="skip")
+    assert review["type"] == "result_review"
+    assert "CREDENTIAL_UNBOUND" in {item["code"] for item in review["data"]["warnings"]}
+
+
+async def test_p10_a_name_instead_of_an_id_never_passes() -> None:
+    bad = [*ops()[:-1], BindCredential(node_id="chatOpenAI_0", credential_id="my key", credential_type="openAIApi")]
+    bench = Bench(bad, credentials(OPENAI))
+    await bench.start()
+    review = await bench.answer(action="approve")
+    assert (review["type"], review["reason"]) == ("patch_review", "repeated_finding")
+    assert bench.flowise.calls == []
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        ModelOutputError("The model wrote prose."),
+        PatchError(
+            "No ops.", details={"findings": [Finding(code="NO_JSON", severity="error", message="x").model_dump()]}
+        ),
+    ],
+    ids=["prose", "no-json"],
+)
+async def test_p05_unusable_output_goes_back_to_the_model_then_to_the_person_and_writes_nothing(
+    failure: Exception,
+) -> None:
+    bench = Bench(ops(), credentials(OPENAI))
+    bench.reasoner.patches = [failure]
+    await bench.start()
+    review = await bench.answer(action="approve")
+    assert (review["type"], review["reason"]) == ("patch_review", "repeated_finding")
+    assert review["data"]["findings"]
+    assert len(bench.reasoner.seen["patch"]) == 2
+    assert bench.reasoner.seen["patch"][1].findings
+    assert bench.flowise.calls == []
+
+
+async def test_p22_findings_reach_the_next_try_and_a_mended_patch_is_written() -> None:
+    bench = Bench(ops(), credentials(OPENAI))
+    bad = [*ops(), SetParam(node_id="nobody_0", param_name="x", value=1)]
+    bench.reasoner.patches = [bad, ops()]
+    await bench.start()
+    review = await bench.answer(action="approve")
+    assert review["type"] == "result_review"
+    assert "UNKNOWN_NODE" in {finding.code for finding in bench.reasoner.seen["patch"][1].findings}
+
+
+async def test_p06_an_op_that_adds_an_existing_id_is_refused() -> None:
+    bench = Bench([*ops(), AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0")], credentials(OPENAI))
+    await bench.start()
+    review = await bench.answer(action="approve")
+    assert review["type"] == "patch_review"
+    assert any("chatOpenAI_0" in item["message"] for item in review["data"]["findings"])
+
+
+async def test_a_node_type_that_only_the_server_knows_is_fetched_once_and_compiled_without_a_model_call() -> None:
+    bench = Bench(ops(chain="brandNewChain"), credentials(OPENAI))
+    raw = dict(bench.knowledge.store.schemas["conversationChain"].raw) | {"name": "brandNewChain"}
+    bench.knowledge.server_only["brandNewChain"] = NodeSchema.from_raw(raw)
+    await bench.start()
+    review = await bench.answer(action="approve")
+    assert review["type"] == "result_review"
+    assert bench.knowledge.repairs == ["brandNewChain"]
+    assert len(bench.reasoner.seen["patch"]) == 1
+
+
+async def test_p29_more_ops_than_the_ceiling_are_refused_whatever_the_model_wants() -> None:
+    bench = Bench(ops(), credentials(OPENAI), MAX_PATCH_OPS_PER_ITER=3)
+    await bench.start()
+    review = await bench.answer(action="approve")
+    assert "TOO_MANY_OPS" in {item["code"] for item in review["data"]["findings"]}
+    assert bench.flowise.calls == []
+
+
+async def test_p28_a_used_up_budget_asks_and_a_raised_one_goes_on(bench: Bench) -> None:
+    bench.reasoner.usage = Usage(model_calls=1, input_tokens=400)
+    await bench.start(budget={"tokens": 1_000})
+    review = await bench.answer(action="approve")
+    assert (review["type"], review["reason"]) == ("patch_review", "budget")
+    assert bench.flowise.calls == []
+    assert (await bench.answer(action="raise_budget", budget={"tokens": 9_000}))["type"] == "result_review"
+
+
+async def test_the_change_can_be_seen_before_it_is_written(bench: Bench) -> None:
+    await bench.start(review_patch=True)
+    review = await bench.answer(action="approve")
+    assert (review["type"], review["reason"]) == ("patch_review", "diff_requested")
+    assert bench.flowise.calls == []
+    assert (await bench.answer(action="continue"))["type"] == "result_review"
+
+
+async def test_p24_a_failed_prediction_is_not_overruled_by_a_model(bench: Bench) -> None:
+    bench.flowise.answers["Hello"] = FlowiseServerError("Error: Missing credentials. Please pass an `apiKey`")
+    await bench.start()
+    review = await bench.answer(action="approve")
+    assert review["reason"] == "tests_failed"
+    assert (review["data"]["verdict"]["done"], review["data"]["verdict"]["category"]) == (False, "CREDENTIAL")
+    assert bench.reasoner.seen["judge"] == []
+
+
+async def test_a_slow_answer_is_a_timeout_and_not_a_flow_bug(bench: Bench) -> None:
+    bench.flowise.answers["Hello"] = FlowiseTimeoutError("No answer within 60 s.")
+    await bench.start()
+    review = await bench.answer(action="approve")
+    assert review["data"]["verdict"]["category"] == "TIMEOUT"
+    assert (await bench.values())["iteration"] == 0
+
+
+@pytest.mark.parametrize(("text", "category"), [("", "LOGIC"), ("Error: Expected a Runnable", "STRUCTURE")])
+async def test_an_empty_or_error_text_at_200_fails_the_test(text: str, category: str) -> None:
+    bench = Bench(ops(), credentials(OPENAI), MAX_ITERATIONS=1)
+    bench.flowise.answers["Hello"] = text
+    await bench.start()
+    review = await bench.answer(action="approve")
+    assert review["data"]["verdict"]["category"] == category
+    assert not review["data"]["tests"][0]["passed"]
+
+
+async def test_p04_a_flow_bug_iterates_on_the_same_chatflow_without_a_new_approval(bench: Bench) -> None:
+    bench.reasoner.verdicts = [Verdict(done=False, category="LOGIC", reason="rude", fix="be kind"), Verdict(done=True)]
+    bench.reasoner.patches = [ops(), [SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.1)]]
+    await bench.start()
+    review = await bench.answer(action="approve")
+    assert review["reason"] == "tests_passed"
+    (row,) = bench.flowise.flows.values()
+    nodes = {node["id"]: node["data"]["inputs"] for node in json.loads(row.flow_data)["nodes"]}
+    assert str(nodes["chatOpenAI_0"]["temperature"]) == "0.1"
+    assert nodes["chatOpenAI_0"]["modelName"] == "gpt-4o"
+    assert (await bench.values())["iteration"] == 1
+    assert bench.reasoner.seen["patch"][1].existing.keys() == {"chatOpenAI_0", "bufferMemory_0", "conversationChain_0"}
+
+
+async def test_p04_feedback_at_the_review_changes_the_same_chatflow(bench: Bench) -> None:
+    bench.reasoner.patches = [ops(), [SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.1)]]
+    await bench.start()
+    await bench.answer(action="approve")
+    review = await bench.answer(action="iterate", feedback="be more precise")
+    assert review["type"] == "result_review"
+    assert len(bench.flowise.flows) == 1
+    assert bench.reasoner.seen["patch"][1].feedback == "be more precise"
+
+
+async def test_p07_a_flow_that_a_person_edited_meanwhile_is_not_overwritten_silently(bench: Bench) -> None:
+    bench.reasoner.patches = [ops(), [SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.1)]]
+    await bench.start()
+    await bench.answer(action="approve")
+    (row,) = bench.flowise.flows.values()
+    await bench.flowise.update_chatflow(row.id, name="Renamed by a person")
+    review = await bench.answer(action="iterate", feedback="be more precise")
+    assert (review["type"], review["reason"]) == ("patch_review", "stale_base")
+    assert (await bench.answer(action="overwrite"))["type"] == "result_review"
+    (row,) = bench.flowise.flows.values()
+    assert row.name == "Renamed by a person"
+
+
+async def test_rollback_deletes_the_flow_that_the_session_made(bench: Bench) -> None:
+    await bench.start()
+    await bench.answer(action="approve")
+    await bench.answer(action="rollback")
+    assert bench.flowise.flows == {}
+    assert (await bench.values())["outcome"] == "rolled_back"
+
+
+async def test_a_person_may_accept_without_deploying(bench: Bench) -> None:
+    await bench.start()
+    await bench.answer(action="approve")
+    await bench.answer(action="accept", deploy=False)
+    (row,) = bench.flowise.flows.values()
+    assert (row.deployed, row.tags) == (False, ())
+
+
+async def test_every_trial_has_a_session_of_its_own(bench: Bench) -> None:
+    await bench.start(test_trials=3, test_questions=["One?", "Two?"])
+    await bench.answer(action="approve")
+    assert len({session for _, session in bench.flowise.asked}) == 6
+    assert {question for question, _ in bench.flowise.asked} == {"One?", "Two?"}
+
+
+async def test_p43_an_interrupting_node_runs_nothing_twice(bench: Bench) -> None:
+    await bench.start()
+    await bench.answer(action="approve")
+    await bench.answer(action="accept")
+    assert bench.flowise.calls == ["create", "update"]
+    assert {phase: len(seen) for phase, seen in bench.reasoner.seen.items()} == {
+        "classify": 1,
+        "plan": 1,
+        "patch": 1,
+        "judge": 1,
+    }
