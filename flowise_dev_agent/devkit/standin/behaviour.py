@@ -1,0 +1,177 @@
+"""What the stand-in says when nothing is scripted: sensible for the flows that people try first, and never clever.
+
+The rules look only at the shape of a prompt (tools on offer, format instructions, context, history), so that any
+flow of such a shape gets a fitting answer.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+
+from flowise_dev_agent.devkit.standin.conversation import (
+    context_of,
+    earlier_questions,
+    is_condense_prompt,
+    question_of,
+    relevant_sentences,
+)
+from flowise_dev_agent.devkit.standin.protocol import RecordedRequest, Reply, ToolCall, ToolSpec
+from flowise_dev_agent.devkit.standin.samples import sample
+
+_ASKS_FOR_HISTORY = re.compile(
+    r"\b(?:did i (?:just )?(?:ask|say|tell|mention)|my (?:last|previous|first) (?:question|message)|remember)\b",
+    re.IGNORECASE,
+)
+_ASKS_FOR_TIME = re.compile(r"\b(?:date|time|day|today|tomorrow|year|month|clock)\b", re.IGNORECASE)
+_QUESTION = re.compile(
+    r"\?|^\s*(?:what|who|when|where|which|how|why|does|is|are|can|tell|find|search)\b", re.IGNORECASE
+)
+_TIME_TOOL = re.compile(r"date|time|clock", re.IGNORECASE)
+_CALCULATOR_TOOL = re.compile(r"calc|math|arithmetic", re.IGNORECASE)
+_SEARCH_TOOL = re.compile(r"search|retriev|document|knowledge|lookup|question|information|find", re.IGNORECASE)
+
+_OPERATORS = {
+    "times": "*",
+    "multiplied by": "*",
+    "x": "*",
+    "×": "*",
+    "plus": "+",
+    "minus": "-",
+    "divided by": "/",
+    "÷": "/",
+    "over": "/",
+    "to the power of": "^",
+}
+_WORD_OPERATOR = re.compile(
+    r"(?<=[\d)])\s*(" + "|".join(sorted(map(re.escape, _OPERATORS), key=len, reverse=True)) + r")\s*(?=[\d(-])",
+    re.IGNORECASE,
+)
+_EXPRESSION = re.compile(r"[\d(][\d\s.()+\-*/^%]*[+\-*/^%][\d\s.()+\-*/^%]*[\d)]")
+
+_SCHEMA_BLOCK = re.compile(r"```json\s*(\{.*?\})\s*```", re.DOTALL)
+_ACTION_FORMAT = '"action": "Final Answer"'
+_SEPARATOR = re.compile(r'items separated by "([^"]+)"')
+
+
+def default_reply(request: RecordedRequest) -> Reply:
+    """The answer to a chat request that no script matches."""
+    question = question_of(request)
+    if is_condense_prompt(request):
+        return Reply(question)
+    if request.json_schema is not None:
+        return Reply(json=sample(request.json_schema, question) if request.json_schema else {"answer": question})
+    if request.forced_tool:
+        return Reply(tool_calls=(_forced_call(request, question),))
+    if request.messages and request.messages[-1].role == "tool":
+        return Reply(_from_tools(request, question))
+    call = choose_tool(request.tools, question)
+    if call is not None:
+        return Reply(tool_calls=(call,))
+    return Reply(_in_format(request, question))
+
+
+def choose_tool(tools: Sequence[ToolSpec], question: str) -> ToolCall | None:
+    """The call that the question asks for, by the tools' names and descriptions; None to answer directly."""
+    expression = arithmetic(question)
+    for tool in tools:
+        if expression and _CALCULATOR_TOOL.search(tool.name):
+            return ToolCall(tool.name, _arguments(tool, expression))
+        if _ASKS_FOR_TIME.search(question) and _TIME_TOOL.search(tool.name):
+            return ToolCall(tool.name, _arguments(tool, question))
+    if _QUESTION.search(question) and not _ASKS_FOR_HISTORY.search(question):
+        for tool in tools:
+            if _SEARCH_TOOL.search(f"{tool.name} {tool.description}") and not _CALCULATOR_TOOL.search(tool.name):
+                return ToolCall(tool.name, _arguments(tool, question))
+    return None
+
+
+def arithmetic(text: str) -> str:
+    """The arithmetic expression in `text` ("12 times 14" -> "12*14"), or an empty string."""
+    symbols = _WORD_OPERATOR.sub(lambda match: _OPERATORS[match.group(1).lower()], text)
+    found = _EXPRESSION.search(symbols)
+    return re.sub(r"\s+", "", found.group()) if found else ""
+
+
+def _arguments(tool: ToolSpec, text: str) -> dict[str, object]:
+    """Arguments that fit the tool's schema, with `text` in its required (else its first) string."""
+    properties = tool.schema.get("properties", {})
+    required = tool.schema.get("required", list(properties)[:1])
+    strings = [name for name in required if properties.get(name, {}).get("type", "string") == "string"]
+    filled = sample({"type": "object", "properties": {name: properties.get(name, {}) for name in required}}, text)
+    return {**filled, **dict.fromkeys(strings[:1], text)}
+
+
+def _forced_call(request: RecordedRequest, question: str) -> ToolCall:
+    for tool in request.tools:
+        if request.forced_tool in ("*", tool.name):
+            return ToolCall(tool.name, sample({"type": "object", **tool.schema}, question))
+    return ToolCall(request.forced_tool)
+
+
+def _from_tools(request: RecordedRequest, question: str) -> str:
+    results: list[str] = []
+    for message in reversed(request.messages):
+        if message.role != "tool":
+            break
+        results.insert(0, message.text.strip())
+    return " ".join(_from_result(result, question) for result in results)
+
+
+def _from_result(result: str, question: str) -> str:
+    if len(result) > 200:
+        return relevant_sentences(result, question)
+    return f"The result is {result}" if result else "The tool gave no result."
+
+
+def _in_format(request: RecordedRequest, question: str) -> str:
+    """The plain answer in the form that the prompt's format instructions ask for, if it has any."""
+    prompt = request.prompt
+    answer = _answer(request, question)
+    if _ACTION_FORMAT in prompt:
+        action = _action(request, question, answer)
+        return f"```json\n{json.dumps(action, ensure_ascii=False)}\n```"
+    if "JSON Schema" in prompt and (blocks := _SCHEMA_BLOCK.findall(prompt)):
+        try:
+            schema = json.loads(blocks[-1])
+        except ValueError:
+            return answer
+        return f"```json\n{json.dumps(sample(schema, question), ensure_ascii=False)}\n```"
+    if "list of comma separated values" in prompt:
+        return "alpha, beta, gamma"
+    if separated := _SEPARATOR.search(prompt):
+        return separated.group(1).join(("alpha", "beta", "gamma"))
+    if "numbered list with each item on a new line" in prompt:
+        return "1. alpha\n2. beta\n3. gamma"
+    if "<final_answer>" in prompt:
+        return f"<final_answer>{answer}</final_answer>"
+    if "Final Answer:" in prompt:
+        return f"I now know the final answer\nFinal Answer: {answer}"
+    return answer
+
+
+def _action(request: RecordedRequest, question: str, answer: str) -> dict[str, str]:
+    """The JSON action of LangChain's conversational agent: a tool by its name in the prompt, or the final answer."""
+    observed = re.search(r"TOOL RESPONSE:\s*-+\s*(.*?)\s*USER'S INPUT", request.last_user, re.DOTALL)
+    if observed:
+        return {"action": "Final Answer", "action_input": _from_result(observed.group(1), question)}
+    listing = re.search(r"tools the human can use are:\s*(.*?)\s*RESPONSE FORMAT", request.prompt, re.DOTALL)
+    lines = listing.group(1).splitlines() if listing else []
+    tools = [
+        ToolSpec(name.strip(), description, {"properties": {"input": {"type": "string"}}, "required": ["input"]})
+        for name, separator, description in (line.partition(":") for line in lines)
+        if separator
+    ]
+    call = choose_tool(tools, question)
+    if call is not None:
+        return {"action": call.name, "action_input": str(call.arguments["input"])}
+    return {"action": "Final Answer", "action_input": answer}
+
+
+def _answer(request: RecordedRequest, question: str) -> str:
+    if _ASKS_FOR_HISTORY.search(question):
+        before = earlier_questions(request, question)
+        return f'You asked: "{before[-1]}"' if before else "You have not asked anything before."
+    context = context_of(request)
+    if context:
+        return relevant_sentences(context, question)
+    return f'This is the model stand-in. You said: "{question}"'

@@ -1,0 +1,207 @@
+"""OpenAI's dialect: chat completions (plain and streamed) and embeddings. Groq speaks it too."""
+
+import base64
+import json
+import struct
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from flowise_dev_agent.devkit.standin.embeddings import embed
+from flowise_dev_agent.devkit.standin.protocol import (
+    Failure,
+    Message,
+    RecordedRequest,
+    Reply,
+    Role,
+    ToolCall,
+    ToolSpec,
+    estimate_tokens,
+    pieces,
+)
+
+_ROLES: dict[str, Role] = {"system": "system", "developer": "system", "assistant": "assistant", "tool": "tool"}
+_DIMENSIONS = 1536
+
+
+def parse_chat(path: str, body: dict[str, Any], api_key: str) -> RecordedRequest:
+    """A `/chat/completions` body in neutral terms."""
+    choice = body.get("tool_choice")
+    forced = choice["function"]["name"] if isinstance(choice, dict) else "*" if choice == "required" else ""
+    form = body.get("response_format") or {}
+    schema = form.get("json_schema", {}).get("schema", {}) if form.get("type") == "json_schema" else None
+    return RecordedRequest(
+        provider="openai",
+        kind="chat",
+        path=path,
+        model=str(body.get("model", "")),
+        body=body,
+        api_key=api_key,
+        messages=tuple(_message(item) for item in body.get("messages", [])),
+        tools=tuple(
+            ToolSpec(
+                item["function"]["name"],
+                item["function"].get("description", ""),
+                item["function"].get("parameters") or {},
+            )
+            for item in body.get("tools") or []
+            if item.get("type") == "function"
+        ),
+        forced_tool=forced,
+        json_schema={} if form.get("type") == "json_object" else schema,
+        stream=bool(body.get("stream")),
+    )
+
+
+def parse_embeddings(path: str, body: dict[str, Any], api_key: str) -> RecordedRequest:
+    """An `/embeddings` body; the texts are its user messages."""
+    return RecordedRequest(
+        provider="openai",
+        kind="embeddings",
+        path=path,
+        model=str(body.get("model", "")),
+        body=body,
+        api_key=api_key,
+        messages=tuple(Message("user", text) for text in _inputs(body.get("input", ""))),
+    )
+
+
+def _message(item: dict[str, Any]) -> Message:
+    calls = tuple(
+        ToolCall(call["function"]["name"], _arguments(call["function"].get("arguments")), call.get("id", ""))
+        for call in item.get("tool_calls") or []
+    )
+    return Message(_ROLES.get(item.get("role", ""), "user"), text_of(item.get("content")), calls)
+
+
+def text_of(content: Any) -> str:
+    """The text in a content field: a string, or a list of parts of which only the text parts count."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(part.get("text", "") for part in content if isinstance(part, dict) and "text" in part)
+    return ""
+
+
+def _arguments(text: Any) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (TypeError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _inputs(value: Any) -> list[str]:
+    # Some clients send token numbers instead of text; each is as good as a word.
+    if isinstance(value, str):
+        return [value]
+    if all(isinstance(item, int) for item in value):
+        return [" ".join(map(str, value))]
+    return [item if isinstance(item, str) else " ".join(map(str, item)) for item in value]
+
+
+def render_chat(request: RecordedRequest, reply: Reply) -> dict[str, Any]:
+    """The whole answer as one JSON object."""
+    message: dict[str, Any] = {"role": "assistant", "content": _content(reply), "refusal": None}
+    if reply.tool_calls:
+        message["tool_calls"] = _tool_calls(reply.tool_calls)
+    return {
+        "id": f"chatcmpl-{uuid.uuid4().hex}",
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": request.model,
+        "choices": [{"index": 0, "message": message, "finish_reason": _finish_reason(reply), "logprobs": None}],
+        "usage": _usage(request, reply),
+    }
+
+
+def stream_chat(request: RecordedRequest, reply: Reply) -> Iterator[str]:
+    """The answer as server-sent events, with a usage chunk at the end when the client asked for one."""
+    head = {
+        "id": f"chatcmpl-{uuid.uuid4().hex}",
+        "object": "chat.completion.chunk",
+        "created": int(time.time()),
+        "model": request.model,
+    }
+
+    def chunk(delta: dict[str, Any], finish: str | None = None) -> str:
+        return _event({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}]})
+
+    yield chunk({"role": "assistant", "content": ""})
+    for piece in pieces(_content(reply) or ""):
+        if piece:
+            yield chunk({"content": piece})
+    for index, call in enumerate(_tool_calls(reply.tool_calls)):
+        whole = call["function"]["arguments"]
+        opening = {**call, "index": index, "function": {"name": call["function"]["name"], "arguments": ""}}
+        yield chunk({"tool_calls": [opening]})
+        for start in range(0, len(whole), 16):
+            yield chunk({"tool_calls": [{"index": index, "function": {"arguments": whole[start : start + 16]}}]})
+    yield chunk({}, _finish_reason(reply))
+    if (request.body.get("stream_options") or {}).get("include_usage"):
+        yield _event({**head, "choices": [], "usage": _usage(request, reply)})
+    yield "data: [DONE]\n\n"
+
+
+def render_embeddings(request: RecordedRequest) -> dict[str, Any]:
+    """Deterministic vectors, as lists or base64 as the client asked."""
+    size = int(request.body.get("dimensions") or _DIMENSIONS)
+    as_base64 = request.body.get("encoding_format") == "base64"
+    vectors = [embed(message.text, size) for message in request.messages]
+    tokens = estimate_tokens(request.prompt)
+    return {
+        "object": "list",
+        "model": request.model,
+        "data": [
+            {"object": "embedding", "index": index, "embedding": _packed(vector) if as_base64 else vector}
+            for index, vector in enumerate(vectors)
+        ],
+        "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
+    }
+
+
+def render_error(failure: Failure) -> dict[str, Any]:
+    """OpenAI's error body."""
+    return {"error": {"message": failure.message, "type": "stand_in_failure", "param": None, "code": None}}
+
+
+def _packed(vector: Sequence[float]) -> str:
+    return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
+
+
+def _content(reply: Reply) -> str | None:
+    if reply.json is not None:
+        return json.dumps(reply.json, ensure_ascii=False)
+    return reply.text or (None if reply.tool_calls else "")
+
+
+def _tool_calls(calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": call.id or f"call_{uuid.uuid4().hex[:24]}",
+            "type": "function",
+            "function": {"name": call.name, "arguments": json.dumps(call.arguments, ensure_ascii=False)},
+        }
+        for call in calls
+    ]
+
+
+def _finish_reason(reply: Reply) -> str:
+    return reply.stop_reason or ("tool_calls" if reply.tool_calls else "stop")
+
+
+def _usage(request: RecordedRequest, reply: Reply) -> dict[str, Any]:
+    spoken = (_content(reply) or "") + "".join(json.dumps(call.arguments) for call in reply.tool_calls)
+    before, after = reply.tokens or (estimate_tokens(json.dumps(request.body)), estimate_tokens(spoken))
+    return {
+        "prompt_tokens": before,
+        "completion_tokens": after,
+        "total_tokens": before + after,
+        "prompt_tokens_details": {"cached_tokens": 0},
+        "completion_tokens_details": {"reasoning_tokens": 0},
+    }
+
+
+def _event(data: dict[str, Any]) -> str:
+    return f"data: {json.dumps(data, ensure_ascii=False)}\n\n"

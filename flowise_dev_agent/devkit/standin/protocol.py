@@ -1,0 +1,128 @@
+"""Requests and replies without the dialect of a provider."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self
+
+Provider = Literal["openai", "anthropic"]
+Role = Literal["system", "user", "assistant", "tool"]
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A call that the model asks for; `arguments` is a JSON object."""
+
+    name: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+    id: str = ""
+
+
+@dataclass(frozen=True)
+class Message:
+    """One turn. `text` of a `tool` turn is the tool's result; `tool_calls` only on `assistant` turns."""
+
+    role: Role
+    text: str
+    tool_calls: tuple[ToolCall, ...] = ()
+
+
+@dataclass(frozen=True)
+class ToolSpec:
+    """A tool on offer; `schema` is the JSON schema of its arguments."""
+
+    name: str
+    description: str
+    schema: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class RecordedRequest:
+    """A chat or embeddings request as it came in. `body` is the provider's own JSON; `api_key` what the client sent."""
+
+    provider: Provider
+    kind: Literal["chat", "embeddings"]
+    path: str
+    model: str
+    body: dict[str, Any] = field(repr=False)
+    api_key: str = field(default="", repr=False)
+    messages: tuple[Message, ...] = ()
+    tools: tuple[ToolSpec, ...] = ()
+    #: Name of the tool that must be called, "*" when any must be, "" when none.
+    forced_tool: str = ""
+    #: Schema that the answer must fit; an empty one means "any JSON object".
+    json_schema: dict[str, Any] | None = None
+    stream: bool = False
+
+    @property
+    def system(self) -> str:
+        """The system prompt."""
+        return "\n\n".join(message.text for message in self.messages if message.role == "system")
+
+    @property
+    def last_user(self) -> str:
+        """The last thing that the user said."""
+        return next((message.text for message in reversed(self.messages) if message.role == "user"), "")
+
+    @property
+    def prompt(self) -> str:
+        """All texts of the request, one after the other; what `script("text", ...)` searches."""
+        return "\n\n".join(message.text for message in self.messages)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the model says: a text, tool calls, or `json` (any JSON value, sent as text).
+
+    `delay` seconds pass before the first byte, `chunk_delay` between the pieces of a streamed answer. `tokens` replaces
+    the estimated usage: (input, output).
+    """
+
+    text: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    json: Any = None
+    delay: float = 0.0
+    chunk_delay: float = 0.0
+    tokens: tuple[int, int] | None = None
+    #: Replaces the stop reason that follows from the content, in the provider's own words ("length", ...).
+    stop_reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A provider that does not do its work. Use the constructors."""
+
+    mode: Literal["status", "hang", "drop", "malformed"]
+    status: int = 200
+    message: str = ""
+    retry_after: float | None = None
+
+    @classmethod
+    def http(cls, status: int, message: str = "scripted failure", *, retry_after: float | None = None) -> Self:
+        """An error status in the provider's own error shape."""
+        return cls("status", status=status, message=message, retry_after=retry_after)
+
+    @classmethod
+    def hang(cls) -> Self:
+        """No answer at all until the client gives up or the stand-in stops."""
+        return cls("hang")
+
+    @classmethod
+    def drop(cls) -> Self:
+        """The connection breaks: after the headers, or after the first event of a stream."""
+        return cls("drop")
+
+    @classmethod
+    def malformed(cls) -> Self:
+        """HTTP 200 with JSON that ends in the middle."""
+        return cls("malformed")
+
+
+def estimate_tokens(text: str) -> int:
+    """Roughly the number of tokens in `text`: four characters each."""
+    return max(1, len(text) // 4)
+
+
+def pieces(text: str, words: int = 4) -> list[str]:
+    """`text` cut into streamable pieces of a few words; joined they are the text again."""
+    parts = text.split(" ")
+    cut = [" ".join(parts[start : start + words]) for start in range(0, len(parts), words)]
+    return [piece if index == len(cut) - 1 else f"{piece} " for index, piece in enumerate(cut)]

@@ -1,0 +1,264 @@
+"""The stand-in's HTTP server: a thread with its own event loop, so that sync and async code can use it alike."""
+
+import asyncio
+import json
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from typing import Self
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from flowise_dev_agent.devkit.standin import anthropic, openai
+from flowise_dev_agent.devkit.standin.behaviour import default_reply
+from flowise_dev_agent.devkit.standin.protocol import Failure, RecordedRequest, Reply
+from flowise_dev_agent.errors import ConfigurationError
+
+HOST = "127.0.0.1"
+LABEL = "model stand-in"
+_HEADERS = {"x-model-stand-in": "1"}
+_MODELS = ("gpt-4o", "gpt-4o-mini", "claude-sonnet-4-6", "text-embedding-3-small")
+_MAX_REQUESTS = 1000
+_START_SECS = 10.0
+_STOP_SECS = 5.0
+
+Match = Callable[[RecordedRequest], bool] | str
+Answer = Reply | Failure | str | Callable[[RecordedRequest], Reply | Failure | str]
+
+
+@dataclass
+class Script:
+    """A rule given by a test; `calls` counts how often it answered."""
+
+    match: Match
+    answer: Answer
+    times: int | None = None
+    calls: int = 0
+
+    def takes(self, request: RecordedRequest) -> bool:
+        """True when this rule answers `request`."""
+        if self.times is not None and self.calls >= self.times:
+            return False
+        return self.match in request.prompt if isinstance(self.match, str) else self.match(request)
+
+
+class ModelStandIn:
+    """Anthropic's and OpenAI's APIs on `http://127.0.0.1:port` (0 takes a free port).
+
+    Requests that match no script are answered by `behaviour.default_reply`; `requests` holds the last 1000.
+    """
+
+    def __init__(self, port: int = 0) -> None:
+        self._port = port
+        self._scripts: list[Script] = []
+        self._requests: deque[RecordedRequest] = deque(maxlen=_MAX_REQUESTS)
+        self._lock = threading.Lock()
+        self._server: uvicorn.Server | None = None
+        self._thread: threading.Thread | None = None
+
+    # --- addresses ----------------------------------------------------------------------------------------------
+
+    @property
+    def endpoint(self) -> str:
+        """Base address, final once `start` has returned."""
+        return f"http://{HOST}:{self._port}"
+
+    @property
+    def base_url_openai(self) -> str:
+        """What OpenAI SDKs take as base URL."""
+        return f"{self.endpoint}/v1"
+
+    @property
+    def base_url_anthropic(self) -> str:
+        """What Anthropic SDKs take as base URL."""
+        return self.endpoint
+
+    def flowise_env(self) -> dict[str, str]:
+        """The variables that turn the OpenAI, Anthropic and Groq nodes of a Flowise to this stand-in."""
+        return {
+            "OPENAI_BASE_URL": self.base_url_openai,
+            "ANTHROPIC_BASE_URL": self.base_url_anthropic,
+            "GROQ_BASE_URL": self.endpoint,
+        }
+
+    # --- scripting ----------------------------------------------------------------------------------------------
+
+    @property
+    def requests(self) -> list[RecordedRequest]:
+        """The requests so far, oldest first."""
+        with self._lock:
+            return list(self._requests)
+
+    def script(self, match: Match, reply: Answer, *, times: int | None = None) -> Script:
+        """Answer requests that `match` (a predicate, or a text in the prompt) with `reply`, `times` times or always.
+
+        The first rule that matches answers, in the order in which they were given. `reply` may be a function of the
+        request; a plain string is a text reply.
+        """
+        rule = Script(match, reply, times)
+        with self._lock:
+            self._scripts.append(rule)
+        return rule
+
+    def reset(self) -> None:
+        """Forget all scripts and requests."""
+        with self._lock:
+            self._scripts.clear()
+            self._requests.clear()
+
+    # --- life ---------------------------------------------------------------------------------------------------
+
+    def start(self) -> Self:
+        """Listen; returns when requests are answered. ConfigurationError when the port is taken."""
+        listener = self._listen()
+        config = uvicorn.Config(
+            self._app(), log_config=None, lifespan="off", access_log=False, timeout_graceful_shutdown=1, ws="none"
+        )
+        server = self._server = uvicorn.Server(config)
+        thread = self._thread = threading.Thread(
+            target=server.run, kwargs={"sockets": [listener]}, name="model-stand-in", daemon=True
+        )
+        thread.start()
+        deadline = time.monotonic() + _START_SECS
+        while not server.started:
+            if not thread.is_alive() or time.monotonic() > deadline:
+                raise ConfigurationError("The model stand-in did not start.")
+            time.sleep(0.005)
+        return self
+
+    def stop(self) -> None:
+        """Stop listening, cutting what hangs. Does nothing when it is not running."""
+        server, self._server = self._server, None
+        thread, self._thread = self._thread, None
+        if server is not None and thread is not None:
+            server.should_exit = True
+            thread.join(_STOP_SECS)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _listen(self) -> socket.socket:
+        listener = socket.socket()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((HOST, self._port))
+        except OSError as error:
+            listener.close()
+            raise ConfigurationError(
+                f"Port {self._port} on {HOST}, meant for the model stand-in, is in use.",
+                hint="End the program that listens there or choose another port.",
+            ) from error
+        self._port = int(listener.getsockname()[1])
+        return listener
+
+    # --- requests -----------------------------------------------------------------------------------------------
+
+    def _app(self) -> Starlette:
+        return Starlette(routes=[Route("/{path:path}", self._handle, methods=["GET", "POST"])])
+
+    async def _handle(self, http: Request) -> Response:
+        response = await self._post(http) if http.method == "POST" else self._get(http.url.path)
+        response.headers.update(_HEADERS)
+        return response
+
+    def _get(self, path: str) -> Response:
+        if path == "/":
+            return JSONResponse({"service": LABEL, "model": False, "openai": "/v1", "anthropic": "/"})
+        if path.endswith("/models"):
+            return JSONResponse({"object": "list", "data": [{"id": name, "object": "model"} for name in _MODELS]})
+        return _unknown(path)
+
+    async def _post(self, http: Request) -> Response:
+        path = http.url.path
+        key = http.headers.get("x-api-key") or http.headers.get("authorization", "").removeprefix("Bearer ")
+        try:
+            body = json.loads(await http.body())
+        except ValueError:
+            return JSONResponse({"error": {"message": "The body is not JSON."}}, 400)
+        if path.endswith("/chat/completions"):
+            request = openai.parse_chat(path, body, key)
+        elif path.endswith("/messages"):
+            request = anthropic.parse_chat(path, body, key)
+        elif path.endswith("/embeddings"):
+            request = openai.parse_embeddings(path, body, key)
+        else:
+            return _unknown(path)
+        answer = self._answer(request)
+        if isinstance(answer, Failure):
+            return _failed(request, answer)
+        if request.kind == "embeddings":
+            return JSONResponse(openai.render_embeddings(request))
+        await asyncio.sleep(answer.delay)
+        dialect = anthropic if request.provider == "anthropic" else openai
+        if request.stream:
+            events = _paced(dialect.stream_chat(request, answer), answer.chunk_delay)
+            return StreamingResponse(events, media_type="text/event-stream")
+        return JSONResponse(dialect.render_chat(request, answer))
+
+    def _answer(self, request: RecordedRequest) -> Reply | Failure:
+        with self._lock:
+            self._requests.append(request)
+            rule = next((rule for rule in self._scripts if rule.takes(request)), None)
+            if rule is not None:
+                rule.calls += 1
+        if rule is None:
+            return default_reply(request) if request.kind == "chat" else Reply()
+        answer = rule.answer(request) if callable(rule.answer) else rule.answer
+        return Reply(answer) if isinstance(answer, str) else answer
+
+
+async def _paced(events: Iterator[str], delay: float) -> AsyncIterator[str]:
+    for event in events:
+        yield event
+        if delay:
+            await asyncio.sleep(delay)
+
+
+def _unknown(path: str) -> Response:
+    return JSONResponse({"error": {"message": f"The {LABEL} has no {path}.", "type": "not_found_error"}}, 404)
+
+
+def _failed(request: RecordedRequest, failure: Failure) -> Response:
+    dialect = anthropic if request.provider == "anthropic" else openai
+    if failure.mode == "hang":
+        return _Hang()
+    if failure.mode == "drop":
+        events = dialect.stream_chat(request, Reply("cut off here")) if request.stream else iter("{")
+        return _Drop(next(events), "text/event-stream" if request.stream else "application/json")
+    if failure.mode == "malformed":
+        content = 'data: {"id": "x", "cho\n\n' if request.stream else '{"id": "x", "cho'
+        return Response(content, media_type="text/event-stream" if request.stream else "application/json")
+    headers = {} if failure.retry_after is None else {"retry-after": f"{failure.retry_after:g}"}
+    return JSONResponse(dialect.render_error(failure), failure.status, headers=headers)
+
+
+class _Hang(Response):
+    """Never answers; ends when the client has gone or the server stops."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+
+class _Drop(Response):
+    """Sends headers and a first piece of the body, then leaves it unfinished: the server cuts the connection."""
+
+    def __init__(self, first: str, media_type: str) -> None:
+        super().__init__(media_type=media_type)
+        self._first = first.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = [(b"content-type", str(self.media_type).encode()), (b"content-length", b"1000000")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": self._first, "more_body": True})
