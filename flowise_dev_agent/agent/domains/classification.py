@@ -20,7 +20,7 @@ from flowise_dev_agent.reasoning.contracts import VerdictCategory
 
 _RULES: Final[tuple[tuple[VerdictCategory, str], ...]] = (
     ("CREDENTIAL", r"missing credentials|api ?key|\b401\b|\b403\b|unauthorized|authentication"),
-    ("EXTERNAL", r"\b429\b|rate limit|\b50[0234] |overloaded|econn|enotfound|fetch failed|connection error|socket hang"),
+    ("EXTERNAL", r"\b429\b|rate limit|\b50[0234] |overloaded|econn|enotfound|fetch failed|connection error|hang up"),
     ("TIMEOUT", r"timed? ?out|etimedout"),
     ("CONFIG", r"\b404\b.*model|model.*(not found|does not exist)|denied by policy|tool .* not found|no vector node"),
 )

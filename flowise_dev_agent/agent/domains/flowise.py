@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 
 from flowise_dev_agent.agent.context import AgentContext
+from flowise_dev_agent.agent.credentials import available_credentials
 from flowise_dev_agent.agent.domain import (
     DiscoverRequest,
     DomainCapability,
@@ -131,10 +132,7 @@ class FlowiseCapability(DomainCapability):
 
 
 async def _list_credentials(context: AgentContext) -> ToolResult:
-    store = await context.knowledge.credentials()
-    by_type: dict[str, list[dict[str, str]]] = {}
-    for item in store.all():
-        by_type.setdefault(item.type, []).append({"id": item.id, "name": item.name})
+    by_type = await available_credentials(context)
     counts = {type_: len(items) for type_, items in sorted(by_type.items())}
     text = ", ".join(f"{type_} ({count})" for type_, count in counts.items()) or "none"
     return ToolResult(

@@ -10,10 +10,10 @@ from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
 from flowise_dev_agent.agent.context import AgentContext
+from flowise_dev_agent.agent.credentials import available_credentials, match_credentials
 from flowise_dev_agent.agent.domains import Domains
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import build_interrupt, option
-from flowise_dev_agent.agent.nodes.plan import match_credentials
 from flowise_dev_agent.agent.state import AgentState, degraded_marker
 from flowise_dev_agent.errors import ModelOutputError, PatchError
 from flowise_dev_agent.patch.compiler import compile_ops
@@ -57,10 +57,7 @@ async def _settle(state: AgentState, context: AgentContext, answer: dict[str, An
             choices = {**state["credential_choices"], **chosen}
             return {"answer": answer, "missing_credentials": left, "credential_choices": choices}
         case _:
-            store = await context.knowledge.credentials(refresh=True)
-            available: dict[str, list[dict[str, str]]] = {}
-            for item in store.all():
-                available.setdefault(item.type, []).append({"id": item.id, "name": item.name})
+            available = await available_credentials(context, refresh=True)
             required: list[str] = (state["plan"] or {})["credential_requirements"]
             choices, left = match_credentials(required, available, state["credential_choices"])
             return {"answer": answer, "missing_credentials": left, "credential_choices": choices}

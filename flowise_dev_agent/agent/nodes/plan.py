@@ -6,6 +6,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
 from flowise_dev_agent.agent.context import AgentContext
+from flowise_dev_agent.agent.credentials import available_credentials, match_credentials
 from flowise_dev_agent.agent.domain import DiscoverRequest
 from flowise_dev_agent.agent.domains import Domains
 from flowise_dev_agent.agent.emit import Emitter
@@ -44,9 +45,11 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
     )
     emit.reasoned("plan", result)
     plan = result.value
-    choices, missing = match_credentials(
-        plan.credential_requirements, discovery.credentials, state["credential_choices"]
-    )
+    required, chosen = plan.credential_requirements, state["credential_choices"]
+    choices, missing = match_credentials(required, discovery.credentials, chosen)
+    if missing:
+        # It may have been created since the credentials were last read: look before asking.
+        choices, missing = match_credentials(required, await available_credentials(context, refresh=True), chosen)
     return {
         "plan": plan.model_dump(),
         "approved": state["approved"] and not _needs_new_approval(previous, plan),
@@ -81,28 +84,6 @@ async def hitl_plan_v2(state: AgentState, runtime: Runtime[AgentContext]) -> dic
         question = "This cannot be built as described. What should be built instead?"
         update["clarifications"] = [*state["clarifications"], [question, answer["feedback"]]]
     return update
-
-
-def match_credentials(
-    required: list[str], available: dict[str, list[dict[str, str]]], chosen: dict[str, str]
-) -> tuple[dict[str, str], list[dict[str, Any]]]:
-    """(type -> id to bind, types the person must see to).
-
-    A credential is filled in by itself only when exactly one of its type exists; an earlier choice holds as long as the
-    instance still has it.
-    """
-    choices: dict[str, str] = {}
-    missing: list[dict[str, Any]] = []
-    for type_ in dict.fromkeys(required):
-        candidates = available.get(type_, [])
-        ids = [item["id"] for item in candidates]
-        if chosen.get(type_) in ids:
-            choices[type_] = chosen[type_]
-        elif len(ids) == 1:
-            choices[type_] = ids[0]
-        else:
-            missing.append({"type": type_, "candidates": candidates})
-    return choices, missing
 
 
 def _needs_new_approval(previous: dict[str, Any] | None, plan: PlanContract) -> bool:

@@ -144,11 +144,11 @@ async def test_editing_says_honestly_that_it_is_not_available(bench: Bench, oper
 
 async def test_p10_a_missing_credential_asks_before_anything_is_written() -> None:
     bench = Bench(ops(), credentials())
-    bench.knowledge.on_refresh = lambda: credentials(OPENAI)
     await bench.start()
     check = await bench.answer(action="approve")
     assert (check["type"], check["reason"]) == ("credential_check", "credential_missing")
     assert bench.flowise.calls == []
+    bench.knowledge.on_refresh = lambda: credentials(OPENAI)
     review = await bench.answer(action="retry")
     assert review["type"] == "result_review"
 
@@ -366,3 +366,10 @@ async def test_p43_an_interrupting_node_runs_nothing_twice(bench: Bench) -> None
         "patch": 1,
         "judge": 1,
     }
+
+
+async def test_a_credential_created_since_the_last_read_is_found_without_asking() -> None:
+    bench = Bench(ops(), credentials())
+    bench.knowledge.on_refresh = lambda: credentials(OPENAI)
+    await bench.start()
+    assert (await bench.answer(action="approve"))["type"] == "result_review"
