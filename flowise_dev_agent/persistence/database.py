@@ -8,6 +8,7 @@ from typing import Any, Final, Self
 
 import psycopg
 from psycopg import AsyncConnection
+from psycopg.conninfo import make_conninfo
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolClosed
 
@@ -51,6 +52,12 @@ def _unavailable() -> DatabaseUnavailableError:
         "The database does not answer.",
         hint="Nothing is lost: sessions go on by themselves when Postgres is back. Check POSTGRES_DSN if it never is.",
     )
+
+
+async def listening_connection(dsn: str) -> Connection:
+    """A connection of its own, outside of any pool, for LISTEN. Raises psycopg's errors."""
+    parameters: dict[str, Any] = {"connect_timeout": 5, **KEEPALIVE}
+    return await Connection.connect(make_conninfo(dsn, **parameters), autocommit=True, row_factory=dict_row)
 
 
 class Database:

@@ -1,0 +1,40 @@
+"""One line per record on stderr, with the session and run it belongs to."""
+
+import logging
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final
+
+_context: ContextVar[str] = ContextVar("log_context", default="")
+
+_FORMAT: Final = "%(asctime)s %(levelname)-7s %(name)s%(context)s: %(message)s"
+#: Libraries that report each job, connection or request at INFO.
+_CHATTY: Final = ("procrastinate", "psycopg.pool", "httpx", "httpx2", "httpcore", "anthropic", "openai")
+
+
+class _ContextFilter(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.context = _context.get()
+        return True
+
+
+@contextmanager
+def log_context(**fields: object) -> Generator[None]:
+    """Mark every record of the block, and of the tasks it starts, with `fields` (ids, never secrets)."""
+    token = _context.set(_context.get() + "".join(f" {name}={value}" for name, value in fields.items()))
+    try:
+        yield
+    finally:
+        _context.reset(token)
+
+
+def configure_logging(level: str) -> None:
+    """Send the records of this process to stderr. Chatty libraries only from WARNING on, unless `level` is DEBUG."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.addFilter(_ContextFilter())
+    handler.setFormatter(logging.Formatter(_FORMAT))
+    logging.basicConfig(level=level, handlers=[handler], force=True)
+    for name in _CHATTY:
+        logging.getLogger(name).setLevel(logging.DEBUG if level == "DEBUG" else logging.WARNING)

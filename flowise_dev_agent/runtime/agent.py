@@ -1,0 +1,56 @@
+"""What the runtime needs of an agent. It is handed in, so the runtime runs any graph (and tests run small ones)."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from langgraph.graph.state import CompiledStateGraph
+
+from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.persistence import Lease, SessionRow
+from flowise_dev_agent.runtime.emission import Emit
+from flowise_dev_agent.runtime.requests import ResumeSession
+
+Graph = CompiledStateGraph[Any, Any, Any, Any]
+
+
+class ContextFactory(Protocol):
+    """Makes the graph's run-time context for one leg. Errors in it fail the session with their own words."""
+
+    def __call__(self, session: SessionRow, lease: Lease, emit: Emit, /) -> Any: ...
+
+
+class AnswerCheck(Protocol):
+    """Normalises an answer to an interrupt. Raises InvalidAnswerError; the interrupt then stays open."""
+
+    def __call__(self, interrupt: Mapping[str, Any], body: ResumeSession, /) -> Mapping[str, Any]: ...
+
+
+@dataclass(frozen=True)
+class Agent:
+    """A graph with what belongs to it.
+
+    `project` reads the session's columns from the state: session_name, phase, operation_mode, iteration, chatflow_id,
+    outcome, degraded, totals; what is missing or None keeps what is stored. `chatflow_url` takes an instance's
+    endpoint and a chatflow's id.
+    """
+
+    graph: Graph
+    context: ContextFactory
+    initial_state: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+    project: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+    check_answer: AnswerCheck
+    instances: Instances
+    chatflow_url: Callable[[str, str], str]
+    node_phases: Mapping[str, str] = field(default_factory=dict)
+
+    def resolve_instance(self, name: str | None) -> str:
+        """The id of the Flowise instance that a request names; None is the default one. Raises InvalidInputError."""
+        self.instances.endpoint(name)
+        return name or self.instances.default_id
+
+    def chatflow_link(self, instance_id: str, chatflow_id: str) -> str | None:
+        """Where the flow opens in the Flowise editor; None when the settings no longer name its instance."""
+        if instance_id not in self.instances.ids:
+            return None
+        return self.chatflow_url(self.instances.endpoint(instance_id), chatflow_id)

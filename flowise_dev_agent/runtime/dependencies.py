@@ -1,0 +1,126 @@
+"""The real agent for the runtime: the graph with its Flowise servers, knowledge, reasoner and write path."""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from flowise_dev_agent.agent import (
+    NODE_PHASES,
+    AgentContext,
+    FlowiseCapability,
+    build_graph,
+    chatflow_url,
+    initial_state,
+    project,
+)
+from flowise_dev_agent.agent.interrupts import check_answer
+from flowise_dev_agent.flowise.client import FlowiseClient
+from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.knowledge.credentials import CredentialKnowledge, CredentialStore
+from flowise_dev_agent.knowledge.nodes import NodeKnowledge, NodeStore
+from flowise_dev_agent.patch.schema import NodeSchema
+from flowise_dev_agent.persistence import Blobs, Database, Lease, SessionRow, WriteIntents
+from flowise_dev_agent.publish import Publisher
+from flowise_dev_agent.reasoning.factory import make_reasoner
+from flowise_dev_agent.reasoning.reasoner import Reasoner
+from flowise_dev_agent.runtime.agent import Agent
+from flowise_dev_agent.runtime.emission import Emit
+from flowise_dev_agent.runtime.requests import ResumeSession
+from flowise_dev_agent.settings import LimitSettings, Settings
+
+
+@asynccontextmanager
+async def open_agent(settings: Settings, database: Database) -> AsyncGenerator[Agent]:
+    """The agent of these settings. `database` need not be open yet; clients and reasoner are closed at the end."""
+    async with AsyncExitStack() as stack:
+        instances = Instances(settings.flowise)
+        stack.push_async_callback(instances.aclose)
+        reasoner = make_reasoner(settings.reasoning)
+        stack.push_async_callback(reasoner.aclose)
+        contexts = _Contexts(
+            instances=instances,
+            nodes=NodeKnowledge(settings.flowise.discover_cache_ttl_secs),
+            credentials=CredentialKnowledge(settings.flowise.credential_snapshot_ttl_secs),
+            reasoner=reasoner,
+            blobs=Blobs(database),
+            intents=WriteIntents(database),
+            limits=settings.limits,
+        )
+        yield Agent(
+            graph=build_graph([FlowiseCapability()]),
+            context=contexts.of_leg,
+            initial_state=initial_state,
+            project=project,
+            check_answer=_check_answer,
+            instances=instances,
+            chatflow_url=chatflow_url,
+            node_phases=NODE_PHASES,
+        )
+
+
+def _check_answer(interrupt: Mapping[str, Any], body: ResumeSession, /) -> Mapping[str, Any]:
+    return check_answer(interrupt, answer=body.answer, response=body.response)
+
+
+@dataclass(frozen=True)
+class _Contexts:
+    """What all legs of the process share, and the context that it makes for each."""
+
+    instances: Instances
+    nodes: NodeKnowledge
+    credentials: CredentialKnowledge
+    reasoner: Reasoner
+    blobs: Blobs
+    intents: WriteIntents
+    limits: LimitSettings
+
+    def of_leg(self, session: SessionRow, lease: Lease, emit: Emit, /) -> AgentContext:
+        """The context of one leg. Raises InvalidInputError when the settings no longer name the instance."""
+        del emit  # nodes write to the run's stream themselves
+        client = self.instances.client(session.instance_id)
+        return AgentContext(
+            session_id=str(session.id),
+            instance_id=session.instance_id,
+            endpoint=client.endpoint,
+            flowise=client,
+            knowledge=_InstanceKnowledge(session.instance_id, client, self.nodes, self.credentials),
+            reasoner=self.reasoner,
+            blobs=_SessionBlobs(session.id, self.blobs),
+            publisher=Publisher(session_id=session.id, client=client, intents=self.intents, lease=lease),
+            limits=self.limits,
+        )
+
+
+@dataclass(frozen=True)
+class _InstanceKnowledge:
+    """What the process knows about one instance."""
+
+    instance_id: str
+    client: FlowiseClient
+    node_knowledge: NodeKnowledge
+    credential_knowledge: CredentialKnowledge
+
+    async def nodes(self) -> NodeStore:
+        return await self.node_knowledge.store(self.instance_id, self.client)
+
+    async def credentials(self, *, refresh: bool = False) -> CredentialStore:
+        return await self.credential_knowledge.store(self.instance_id, self.client, refresh=refresh)
+
+    async def repair(self, name: str) -> NodeSchema | None:
+        return await self.node_knowledge.repair(self.instance_id, self.client, name)
+
+
+@dataclass(frozen=True)
+class _SessionBlobs:
+    """The blobs of one session."""
+
+    session_id: UUID
+    blobs: Blobs
+
+    async def put(self, text: str) -> str:
+        return await self.blobs.put(self.session_id, text)
+
+    async def get(self, sha256: str) -> str:
+        return await self.blobs.get(sha256)

@@ -1,0 +1,159 @@
+"""Everything that a process needs, built once."""
+
+import time
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+from flowise_dev_agent.errors import ConfigurationError, DatabaseUnavailableError
+from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.persistence import Database, Events, Queue, Runs, Sessions, migrate
+from flowise_dev_agent.persistence.migrate import pending
+from flowise_dev_agent.persistence.queue import LEG_QUEUE
+from flowise_dev_agent.runtime.agent import Agent
+from flowise_dev_agent.runtime.feed import Feed
+from flowise_dev_agent.runtime.legs import LegRunner
+from flowise_dev_agent.runtime.recovery import Recovery
+from flowise_dev_agent.runtime.service import SessionService
+from flowise_dev_agent.runtime.timings import Timings
+from flowise_dev_agent.runtime.worker import Worker
+from flowise_dev_agent.settings import Settings
+
+
+class Engine:
+    """The runtime of a process: `service` for clients, and a worker unless other processes do that work.
+
+    Make it with `Engine.open`, or with `Engine.assemble` around any graph.
+    """
+
+    def __init__(
+        self, *, db: Database, instances: Instances, service: SessionService, feed: Feed, worker: Worker | None
+    ) -> None:
+        self.db = db
+        self.instances = instances
+        self.service = service
+        self._feed = feed
+        self._worker = worker
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, settings: Settings, *, worker: bool) -> AsyncGenerator["Engine"]:
+        """Migrate, connect and start. Leaving the block drains within about 10 s.
+
+        Raises ConfigurationError without a database, DatabaseUnavailableError when it does not answer.
+        """
+        # The agent with its model SDKs takes a second to import; a process that runs another graph needs none of it.
+        from flowise_dev_agent.runtime.dependencies import open_agent
+
+        dsn, direct_dsn = settings.database.dsn, settings.database.direct_dsn
+        if dsn is None:
+            raise ConfigurationError(
+                "No database is set.",
+                hint="Set POSTGRES_DSN to a Postgres of your own, or start with --embedded to use a built-in one.",
+            )
+        async with AsyncExitStack() as stack:
+            database = Database(
+                dsn.get_secret_value(),
+                min_size=settings.database.pool_min_size,
+                max_size=settings.database.pool_max_size,
+                connect_timeout=settings.database.connect_timeout_secs,
+            )
+            agent = await stack.enter_async_context(open_agent(settings, database))
+            yield await stack.enter_async_context(
+                cls.assemble(
+                    database,
+                    (direct_dsn or dsn).get_secret_value(),
+                    agent,
+                    worker=worker,
+                    concurrency=settings.server.worker_concurrency,
+                    attempts=settings.limits.leg_attempts,
+                )
+            )
+
+    @classmethod
+    @asynccontextmanager
+    async def assemble(
+        cls,
+        database: Database,
+        direct_dsn: str,
+        agent: Agent,
+        *,
+        worker: bool,
+        concurrency: int = 10,
+        attempts: int = 5,
+        timings: Timings | None = None,
+    ) -> AsyncGenerator["Engine"]:
+        """An engine around `agent` on a database that is not open yet; `direct_dsn` is for LISTEN and migrations."""
+        timings = timings or Timings()
+        await migrate(direct_dsn)
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(database)
+            queue = Queue(direct_dsn)
+            sessions, runs, events = Sessions(database, queue), Runs(database, queue), Events(database)
+            feed = await stack.enter_async_context(Feed(events, direct_dsn, poll_secs=timings.poll))
+            service = SessionService(
+                database=database, sessions=sessions, feed=feed, agent=agent, poll_secs=timings.poll
+            )
+            consumer: Worker | None = None
+            if worker:
+                await stack.enter_async_context(queue)
+                legs = LegRunner(
+                    database=database,
+                    sessions=sessions,
+                    runs=runs,
+                    events=events,
+                    agent=agent,
+                    timings=timings,
+                    attempts=attempts,
+                )
+                consumer = Worker(
+                    queue=queue,
+                    legs=legs,
+                    recovery=Recovery(runs, timings, attempts=attempts),
+                    timings=timings,
+                    concurrency=concurrency,
+                )
+                await stack.enter_async_context(consumer)
+            # Streams end before the worker drains, so that the server can close its connections meanwhile.
+            stack.callback(feed.end_streams)
+            yield cls(db=database, instances=agent.instances, service=service, feed=feed, worker=consumer)
+
+    def end_streams(self) -> None:
+        """End all event streams and waits now; for a server that shuts down before the engine is left."""
+        self._feed.end_streams()
+
+    async def health(self) -> dict[str, Any]:
+        """State of this process and of the database, never raising: `status` is `ok`, `degraded` or `unavailable`."""
+        worker = self._worker
+        report: dict[str, Any] = {
+            "status": "ok",
+            "feed": "listening" if self._feed.listening else "polling",
+            "worker": None
+            if worker is None
+            else {"state": "running" if worker.running else "restarting", "legs": worker.active_legs},
+        }
+        if not self._feed.listening or (worker is not None and not worker.running):
+            report["status"] = "degraded"
+        try:
+            report |= await self._database_health()
+        except DatabaseUnavailableError:
+            report |= {"status": "unavailable", "database": {"state": "unavailable"}}
+        return report
+
+    async def _database_health(self) -> dict[str, Any]:
+        started = time.monotonic()
+        async with self.db.connection() as connection:
+            row = await (
+                await connection.execute(
+                    "SELECT count(*) AS queued,"
+                    " COALESCE(EXTRACT(EPOCH FROM now() - min(runs.updated_at)), 0)::float AS oldest_secs,"
+                    " (SELECT count(*) FROM procrastinate_workers) AS workers"
+                    " FROM runs WHERE status = 'queued'"
+                )
+            ).fetchone()
+            missing = await pending(connection)
+        latency_ms = round((time.monotonic() - started) * 1000, 1)
+        return {
+            "database": {"state": "ok", "latency_ms": latency_ms, "pending_migrations": missing},
+            "queue": {"name": LEG_QUEUE, **(row or {})},
+        }

@@ -1,0 +1,343 @@
+"""Legs: driving the graph from where it stands to the next interrupt or the end, under a lease.
+
+A leg may be killed, frozen or doubled at any moment. What it may do is decided by its lease alone; what has been done
+is decided by the last checkpoint alone; and each way a leg can end is one transaction.
+"""
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import Any, Final, TypeVar
+from uuid import UUID
+
+import psycopg
+from langchain_core.runnables import RunnableConfig
+from langgraph.errors import GraphDrained, NodeTimeoutError
+from langgraph.runtime import RunControl
+from langgraph.types import Command, Interrupt, StateSnapshot
+
+from flowise_dev_agent.errors import AgentError, DatabaseUnavailableError, LeaseLostError
+from flowise_dev_agent.observability import log_context
+from flowise_dev_agent.persistence import Claim, Database, Events, FencedSaver, NewEvent, Runs, Sessions
+from flowise_dev_agent.persistence.database import translated_errors
+from flowise_dev_agent.persistence.runs import Settlement
+from flowise_dev_agent.runtime.agent import Agent, Graph
+from flowise_dev_agent.runtime.emission import EventWriter
+from flowise_dev_agent.runtime.timings import Timings
+from flowise_dev_agent.runtime.views import public_status
+
+logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+
+#: LangGraph's private switch: a resume that does not match the open interrupt is refused instead of answering another.
+STRICT_RESUME_KEY: Final = "__pregel_strict_resume"
+_RECURSION_LIMIT: Final = 250
+_DATABASE_RETRY_SECS: Final = (0.2, 2.0)
+_HAND_BACK_SECS: Final = 5.0
+
+
+class LegRunner:
+    """Executes legs of this process. `attempts` is how often a leg is tried when its infrastructure fails."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        sessions: Sessions,
+        runs: Runs,
+        events: Events,
+        agent: Agent,
+        timings: Timings,
+        attempts: int,
+    ) -> None:
+        self._database = database
+        self._sessions = sessions
+        self._runs = runs
+        self._events = events
+        self._agent = agent
+        self._timings = timings
+        self._attempts = attempts
+        self._controls: set[RunControl] = set()
+
+    @property
+    def active(self) -> int:
+        """Legs running now."""
+        return len(self._controls)
+
+    def request_drain(self) -> None:
+        """Have every running leg stop before its next step and hand its run back."""
+        for control in self._controls:
+            control.request_drain()
+
+    async def run(self, run_id: UUID, job_id: int) -> None:
+        """One attempt at a run, on behalf of a job; returns without effect when the job is no longer the run's."""
+        with log_context(run=run_id, job=job_id):
+            claim = await _until_database_is_back(lambda: self._runs.claim(run_id, job_id))
+            if claim is None:
+                logger.info("The run is over or has another job; nothing to do.")
+                return
+            with log_context(session=claim.session_id):
+                control = RunControl()
+                self._controls.add(control)
+                try:
+                    await self._attempt(claim, control)
+                finally:
+                    self._controls.discard(control)
+
+    async def _attempt(self, claim: Claim, control: RunControl) -> None:
+        writer = EventWriter(self._events, claim.lease, claim.session_id)
+        leg = _Leg(self._database, self._sessions, self._agent, claim, writer)
+        try:
+            try:
+                end = await leg.drive(control)
+                await writer.flush()
+            except GraphDrained:
+                await writer.flush()
+                await self._hand_back(claim)
+            except Exception as error:  # noqa: BLE001 - whatever a node raises ends here, as a retry or a failed session
+                await self._end_badly(claim, leg, writer, error)
+            else:
+                await _until_database_is_back(lambda: self._runs.settle(claim.lease, claim.session_id, end))
+        except LeaseLostError:
+            logger.info("Another worker owns this run now; this leg ends without a trace.")
+        except asyncio.CancelledError:
+            # By a client's cancel (then the lease is gone and this does nothing), or by a shutdown out of patience.
+            await asyncio.shield(self._hand_back_quickly(claim))
+            raise
+        finally:
+            await writer.close()
+
+    async def _end_badly(self, claim: Claim, leg: "_Leg", writer: EventWriter, error: Exception) -> None:
+        if isinstance(error, LeaseLostError):
+            raise error
+        node = leg.last_node
+        problem = _problem(error, node, claim.lease.run_id)
+        logger.error("The leg stopped in %s: %s", node or "no node", problem["code"], exc_info=error)
+        await writer.flush()
+        if _is_transient(error) and claim.attempt + 1 < self._attempts:
+            attempt = claim.attempt + 1
+            pause = min(self._timings.backoff * 2**claim.attempt, self._timings.backoff_max)
+            pause *= random.uniform(0.75, 1.25)  # noqa: S311 - only spreads retries
+            event = NewEvent(
+                "retry",
+                node=node,
+                phase=self._agent.node_phases.get(node or ""),
+                summary=f"Attempt {attempt + 1} of {self._attempts} in {pause:.0f} s: {problem['detail']}",
+                data={"attempt": attempt + 1, "of": self._attempts, "code": problem["code"]},
+            )
+            await _until_database_is_back(
+                lambda: self._runs.requeue(claim.lease, claim.session_id, attempt=attempt, delay=pause, event=event)
+            )
+            return
+        end = failure(problem, node=node, phase=self._agent.node_phases.get(node or ""), columns=await leg.columns())
+        await _until_database_is_back(lambda: self._runs.settle(claim.lease, claim.session_id, end))
+
+    async def _hand_back(self, claim: Claim) -> None:
+        logger.info("Handing the run back from its last checkpoint.")
+        await self._runs.requeue(claim.lease, claim.session_id, attempt=claim.attempt)
+
+    async def _hand_back_quickly(self, claim: Claim) -> None:
+        # When this fails too, the recovery of another worker finds the run without a living job.
+        with suppress(LeaseLostError, DatabaseUnavailableError, TimeoutError):
+            async with asyncio.timeout(_HAND_BACK_SECS):
+                await self._hand_back(claim)
+
+
+class _Leg:
+    """One attempt, from its claim to what shall be settled."""
+
+    def __init__(self, database: Database, sessions: Sessions, agent: Agent, claim: Claim, writer: EventWriter) -> None:
+        self._sessions = sessions
+        self._agent = agent
+        self._claim = claim
+        self._writer = writer
+        self._saver = FencedSaver(database.pool, claim.lease)
+        self._graph: Graph = agent.graph.copy(update={"checkpointer": self._saver})
+        self._config: RunnableConfig = {
+            # Nothing else belongs here: what is configurable is written into every checkpoint.
+            "configurable": {"thread_id": str(claim.session_id), STRICT_RESUME_KEY: True},
+            "recursion_limit": _RECURSION_LIMIT,
+        }
+        self._started: dict[str, float] = {}
+        self.last_node: str | None = None
+
+    async def drive(self, control: RunControl) -> Settlement:
+        """Run the graph until it needs a person or has ended."""
+        session = await self._sessions.get(self._claim.session_id)
+        state = await self._graph.aget_state(self._config)
+        if state.created_at is None:
+            await self._stream(dict(self._agent.initial_state(session.request)), session, control)
+        elif self._claim.interrupt_id in {interrupt.id for interrupt in state.interrupts}:
+            await self._stream(Command(resume={self._claim.interrupt_id: self._claim.answer}), session, control)
+        elif state.tasks and not _all_wait(state):
+            await self._stream(None, session, control)
+        else:
+            # An earlier attempt came this far and was lost before it could say so.
+            return await self._settlement(state)
+        return await self._settlement(await self._graph.aget_state(self._config))
+
+    async def columns(self) -> Mapping[str, Any]:
+        """What the state says about the session's columns; nothing when it cannot be read just now."""
+        try:
+            return self._agent.project((await self._graph.aget_state(self._config)).values)
+        except DatabaseUnavailableError:
+            return {}
+
+    async def _stream(self, graph_input: Any, session: Any, control: RunControl) -> None:
+        context = self._agent.context(session, self._claim.lease, self._writer.emit)
+        parts = self._graph.astream(
+            graph_input,
+            self._config,
+            context=context,
+            stream_mode=["tasks", "custom"],
+            durability="sync",
+            control=control,
+            version="v2",
+        )
+        async for part in parts:
+            if part["type"] == "custom":
+                self._writer.emit(part["data"])
+            elif part["type"] == "tasks":
+                self._report(part["data"])
+
+    def _report(self, task: Mapping[str, Any]) -> None:
+        """A task's start or end as an event. The end of one that interrupts is told by the settlement."""
+        node: str = task["name"]
+        phase = self._agent.node_phases.get(node)
+        if "input" in task:
+            self.last_node = node
+            self._started[task["id"]] = time.monotonic()
+            self._writer.put(NewEvent("node_start", node=node, phase=phase, status="running"))
+            return
+        started = self._started.pop(task["id"], None)
+        duration = None if started is None else round((time.monotonic() - started) * 1000)
+        if task["error"] is not None:
+            problem = _problem(task["error"], node, self._claim.lease.run_id)
+            self._writer.put(
+                NewEvent(
+                    "node_error",
+                    node=node,
+                    phase=phase,
+                    status="failed",
+                    duration_ms=duration,
+                    summary=problem["detail"],
+                    data={"code": problem["code"]},
+                )
+            )
+        elif not task["interrupts"]:
+            self._writer.put(NewEvent("node_end", node=node, phase=phase, status="ok", duration_ms=duration))
+
+    async def _settlement(self, state: StateSnapshot) -> Settlement:
+        columns = dict(self._agent.project(state.values))
+        if state.interrupts:
+            interrupt = state.interrupts[0]
+            node = next((task.name for task in state.tasks if task.interrupts), None)
+            return _waiting(interrupt, node, self._agent.node_phases.get(node or ""), columns)
+        outcome = columns.get("outcome")
+        await self._prune()
+        status = "cancelled" if outcome == "cancelled" else "completed"
+        event = NewEvent(
+            "done",
+            status=public_status(status),
+            summary=f"Ended: {outcome}" if outcome else "Ended",
+            data={"outcome": outcome, "chatflow_id": columns.get("chatflow_id")},
+        )
+        return Settlement(status=status, event=event, columns=columns)
+
+    async def _prune(self) -> None:
+        """Drop all but the last checkpoint while the thread is still ours alone."""
+        try:
+            with translated_errors():
+                await self._saver.aprune([str(self._claim.session_id)])
+        except DatabaseUnavailableError:
+            logger.warning("The finished thread was not pruned; retention will do it.")
+
+
+def failure(
+    problem: Mapping[str, Any],
+    *,
+    node: str | None = None,
+    phase: str | None = None,
+    columns: Mapping[str, Any] | None = None,
+) -> Settlement:
+    """The end of a leg that nobody tries again by himself."""
+    event = NewEvent(
+        "error",
+        node=node,
+        phase=phase,
+        status=public_status("failed"),
+        summary=problem["detail"],
+        data={"code": problem["code"], "hint": problem.get("hint")},
+    )
+    return Settlement(status="failed", event=event, columns=columns or {}, error=problem)
+
+
+def _waiting(interrupt: Interrupt[Any], node: str | None, phase: str | None, columns: Mapping[str, Any]) -> Settlement:
+    value: Mapping[str, Any] = interrupt.value
+    schema = value.get("response_schema") or interrupt.response_schema
+    message = str(value.get("message", ""))
+    public = {
+        "id": interrupt.id,
+        "type": value.get("type", "question"),
+        "reason": value.get("reason", ""),
+        "message": message,
+        "options": value.get("options", []),
+        "data": value.get("data", {}),
+        "response_schema": schema if isinstance(schema, dict) else {},
+    }
+    event = NewEvent(
+        "interrupt",
+        node=node,
+        phase=phase,
+        status=public_status("waiting"),
+        summary=message,
+        data={"interrupt_id": interrupt.id, "type": public["type"], "reason": public["reason"]},
+    )
+    return Settlement(status="waiting", event=event, columns=columns, interrupt=public)
+
+
+def _all_wait(state: StateSnapshot) -> bool:
+    """Every task of the step has asked its question: there is nothing to run before an answer."""
+    open_ids = {interrupt.id for interrupt in state.interrupts}
+    return all(any(interrupt.id in open_ids for interrupt in task.interrupts) for task in state.tasks)
+
+
+def _is_transient(error: BaseException) -> bool:
+    if isinstance(error, AgentError):
+        return error.transient
+    # OSError covers refused and broken connections, and TimeoutError.
+    return isinstance(error, OSError | NodeTimeoutError | psycopg.OperationalError)
+
+
+def _problem(error: Any, node: str | None, run_id: UUID) -> dict[str, Any]:
+    """What a person may read about an error: our own words, or only the kind of a foreign one."""
+    if isinstance(error, AgentError):
+        return error.as_problem()
+    where = f"The step '{node}'" if node else "The session"
+    if isinstance(error, TimeoutError | NodeTimeoutError):
+        return {
+            "code": "step_timeout",
+            "detail": f"{where} took too long and was stopped.",
+            "hint": "Retry the session.",
+        }
+    kind = type(error).__name__ if isinstance(error, BaseException) else "error"
+    return {
+        "code": "internal_error",
+        "detail": f"{where} stopped with an unexpected {kind}.",
+        "hint": f"Retry the session; if it happens again, report it with the service's log of run {run_id}.",
+    }
+
+
+async def _until_database_is_back(action: Callable[[], Awaitable[_T]]) -> _T:
+    """Repeat `action`, which is safe to repeat, until the database takes it. Ended by cancellation alone."""
+    pause, longest = _DATABASE_RETRY_SECS
+    while True:
+        try:
+            return await action()
+        except DatabaseUnavailableError:
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, longest)

@@ -1,0 +1,116 @@
+"""What clients send: the start of a session and the answer to an interrupt. Unknown fields are refused."""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from flowise_dev_agent.persistence.sanitize import clean_text, json_size
+
+_MAX_ANSWER_BYTES = 200_000
+
+
+def _storable(text: str) -> str:
+    if clean_text(text) != text:
+        raise ValueError("must not contain NUL characters or lone surrogates")
+    return text
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must not be blank")
+    return text
+
+
+Storable = Annotated[str, AfterValidator(_storable)]
+Line = Annotated[Storable, Field(min_length=1, max_length=200), AfterValidator(_not_blank)]
+SessionName = Annotated[Storable, Field(min_length=1, max_length=120), AfterValidator(_not_blank)]
+Question = Annotated[Storable, Field(min_length=1, max_length=4_000), AfterValidator(_not_blank)]
+LongText = Annotated[Storable, Field(min_length=1, max_length=32_000), AfterValidator(_not_blank)]
+
+
+class _Request(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    def fingerprint(self) -> str:
+        """Hash of what was sent, to tell a repeated request from another one under the same Idempotency-Key."""
+        sent = self.model_dump(mode="json", exclude_unset=True)
+        return hashlib.sha256(json.dumps(sent, sort_keys=True).encode()).hexdigest()
+
+
+class Budget(_Request):
+    """Hard ceilings of the session; one that is left out stays as the settings have it."""
+
+    tokens: int | None = Field(default=None, ge=1, le=100_000_000)
+    usd: float | None = Field(default=None, gt=0, le=10_000, allow_inf_nan=False)
+
+
+class StartSession(_Request):
+    """The body of `POST /sessions`."""
+
+    requirement: LongText = Field(description="What to build or change, in plain words.")
+    thread_id: UUID | None = Field(default=None, description="The session's id; made by the server when left out.")
+    session_name: SessionName | None = Field(default=None, description="Display title; made from the requirement.")
+    operation: Literal["auto", "create", "update", "copy"] = Field(default="auto", description="Forces the intent.")
+    target: Line | None = Field(default=None, description="Id or name of the chatflow to update or copy.")
+    flowise_instance_id: Line | None = Field(default=None, description="The Flowise instance; the default one.")
+    write_mode: Literal["staged", "direct"] | None = Field(
+        default=None, description="Staged (through a draft) for updates and direct for creates when left out."
+    )
+    review_patch: bool = Field(default=False, description="Stop with the diff before any write.")
+    skip_clarification: bool | None = Field(default=None, description="Ask no questions; the setting when left out.")
+    test_trials: int = Field(default=1, ge=1, le=10, description="How often each question must pass.")
+    test_questions: list[Question] | None = Field(
+        default=None, max_length=10, description="Questions to test with; those of the plan when left out."
+    )
+    model: Line | None = Field(default=None, description="Model for the agent's reasoning in this session.")
+    budget: Budget | None = None
+
+
+class ResumeSession(_Request):
+    """The body of `POST /sessions/{id}/resume`: a typed `answer`, or a free text `response`."""
+
+    interrupt_id: Line | None = Field(default=None, description="The interrupt that is answered; needed with `answer`.")
+    answer: dict[str, Any] | None = Field(default=None, description="As the interrupt's `response_schema` says.")
+    response: LongText | None = Field(
+        default=None, description="Plain yes-words approve, a few commands act, everything else is feedback."
+    )
+
+    @field_validator("answer")
+    @classmethod
+    def _is_storable(cls, answer: dict[str, Any] | None) -> dict[str, Any] | None:
+        if answer is not None:
+            _check_storable(answer)
+            if json_size(answer) > _MAX_ANSWER_BYTES:
+                raise ValueError(f"must not be larger than {_MAX_ANSWER_BYTES} bytes")
+        return answer
+
+    @model_validator(mode="after")
+    def _is_one_answer(self) -> "ResumeSession":
+        if (self.answer is None) == (self.response is None):
+            raise ValueError("send either `answer` (an object) or `response` (a text)")
+        if self.answer is not None and self.interrupt_id is None:
+            raise ValueError("an `answer` needs the `interrupt_id` that it answers")
+        return self
+
+
+def _check_storable(value: Any) -> None:
+    match value:
+        case str():
+            _storable(value)
+        case Mapping():
+            for key, item in value.items():
+                _check_storable(key)
+                _check_storable(item)
+        case list():
+            for item in value:
+                _check_storable(item)
+        case float():
+            if not math.isfinite(value):
+                raise ValueError("must not contain NaN or infinity")
+        case _:
+            return

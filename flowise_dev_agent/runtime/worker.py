@@ -1,0 +1,114 @@
+"""The worker: the queue's consumer under a supervisor, and the recovery loop beside it."""
+
+import asyncio
+import logging
+import random
+from types import TracebackType
+from typing import Final, Self
+from uuid import UUID
+
+from procrastinate import JobContext
+
+from flowise_dev_agent.persistence import Queue
+from flowise_dev_agent.persistence.queue import LEG_QUEUE, LEG_TASK, MAINTENANCE_QUEUE, MAINTENANCE_TASK
+from flowise_dev_agent.runtime.legs import LegRunner
+from flowise_dev_agent.runtime.recovery import Recovery
+from flowise_dev_agent.runtime.timings import Timings
+
+logger = logging.getLogger(__name__)
+
+_RESTART_SECS: Final = (0.2, 5.0)
+_KEEP_FINISHED_JOBS_HOURS: Final = 24
+
+
+class Worker:
+    """Runs legs of the queue, up to `concurrency` at once. Use as an async context manager.
+
+    Leaving it drains: no new legs, running ones stop before their next step or, after `timings.drain`, are cut off;
+    either way their runs are handed back.
+    """
+
+    def __init__(
+        self, *, queue: Queue, legs: LegRunner, recovery: Recovery, timings: Timings, concurrency: int
+    ) -> None:
+        self._queue = queue
+        self._legs = legs
+        self._recovery = recovery
+        self._timings = timings
+        self._concurrency = concurrency
+        self._tasks: list[asyncio.Task[None]] = []
+        self._consuming = False
+        self._register_tasks()
+
+    @property
+    def running(self) -> bool:
+        """False while the consumer is being restarted after a fault of the database."""
+        return self._consuming
+
+    @property
+    def active_legs(self) -> int:
+        """Legs running in this process."""
+        return self._legs.active
+
+    async def __aenter__(self) -> Self:
+        self._tasks = [
+            asyncio.create_task(self._supervise(), name="worker"),
+            asyncio.create_task(self._recovery.run(), name="recovery"),
+        ]
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        self._legs.request_drain()
+        for task in self._tasks:
+            task.cancel()
+        # The queue's consumer waits for its jobs, then cancels them: its own patience bounds this.
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _register_tasks(self) -> None:
+        app = self._queue.app
+
+        @app.task(name=LEG_TASK, queue=LEG_QUEUE, pass_context=True)
+        async def leg(context: JobContext, run_id: str) -> None:
+            if context.job.id is not None:
+                await self._legs.run(UUID(run_id), context.job.id)
+
+        # At least one periodic task must exist, else the consumer stops watching its own side tasks.
+        @app.periodic(cron="*/10 * * * *")
+        @app.task(name=MAINTENANCE_TASK, queue=MAINTENANCE_QUEUE, queueing_lock=MAINTENANCE_TASK)
+        async def maintenance(timestamp: int) -> None:
+            del timestamp
+            await app.job_manager.delete_old_jobs(
+                nb_hours=_KEEP_FINISHED_JOBS_HOURS, include_failed=True, include_cancelled=True, include_aborted=True
+            )
+
+        del leg, maintenance
+
+    async def _supervise(self) -> None:
+        """Run the consumer again whenever it ends: it does not survive a restart of Postgres."""
+        pause, longest = _RESTART_SECS
+        while True:
+            started = asyncio.get_running_loop().time()
+            self._consuming = True
+            try:
+                await self._queue.app.run_worker_async(
+                    queues=[LEG_QUEUE, MAINTENANCE_QUEUE],
+                    concurrency=self._concurrency,
+                    install_signal_handlers=False,
+                    update_heartbeat_interval=self._timings.heartbeat,
+                    stalled_worker_timeout=self._timings.stalled,
+                    shutdown_graceful_timeout=self._timings.drain,
+                    fetch_job_polling_interval=self._timings.poll,
+                    abort_job_polling_interval=self._timings.poll,
+                    delete_jobs="successful",
+                )
+                logger.warning("The queue's consumer ended; starting it again.")
+            except Exception as error:  # noqa: BLE001 - whatever ended it, a worker without a consumer is of no use
+                logger.warning("The queue's consumer failed (%s); starting it again.", type(error).__name__)
+            finally:
+                self._consuming = False
+            if asyncio.get_running_loop().time() - started > longest:
+                pause = _RESTART_SECS[0]
+            await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - only spreads restarts
+            pause = min(pause * 2, longest)

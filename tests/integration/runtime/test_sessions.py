@@ -1,0 +1,295 @@
+"""Sessions from start to end in one process: answers, conflicts, idempotency, listing, deletion."""
+
+import asyncio
+import uuid
+
+import pytest
+
+from flowise_dev_agent.errors import (
+    InvalidAnswerError,
+    InvalidInputError,
+    SessionConflictError,
+    SessionExistsError,
+    SessionNotFoundError,
+)
+from flowise_dev_agent.runtime import Engine, ResumeSession, SessionView, StartSession
+from tests.runtime_world import World, script, until
+
+WAIT = 20.0
+
+
+def answer(view: SessionView, **value: object) -> ResumeSession:
+    assert view.interrupt is not None
+    return ResumeSession(interrupt_id=view.interrupt.id, answer=value or {"ok": True})
+
+
+async def begin(engine: Engine, *words: str) -> SessionView:
+    started = await engine.service.start(script(*words))
+    return await engine.service.wait(started.thread_id, WAIT)
+
+
+async def test_a_session_runs_to_its_question_and_after_the_answer_to_its_end(engine: Engine, world: World) -> None:
+    view = await begin(engine, "work:a", "ask:why", "work:b", "end:accepted")
+    assert view.status == "pending_interrupt"
+    assert view.interrupt is not None
+    assert (view.interrupt.type, view.interrupt.message, view.interrupt.data) == ("question", "why", {"q": "why"})
+    assert view.session_name == "A script"
+    assert view.phase == "labour"
+
+    resumed = await engine.service.resume(view.thread_id, answer(view))
+    assert resumed.status == "in_progress"
+    assert resumed.interrupt is None
+    done = await engine.service.wait(view.thread_id, WAIT)
+    assert (done.status, done.outcome) == ("completed", "accepted")
+    assert done.totals.model_calls == 1
+    assert done.totals.phases_timed == 1
+    assert done.totals.phase_durations_ms["labour"] >= 0
+    assert await world.effects(view.thread_id) == ["a", "b"]
+
+
+async def test_an_outcome_of_cancelled_ends_the_session_as_cancelled(engine: Engine) -> None:
+    assert (await begin(engine, "end:cancelled")).status == "cancelled"
+
+
+async def test_p43_a_node_that_asks_runs_no_effect_twice(engine: Engine, world: World) -> None:
+    view = await begin(engine, "work:a", "ask:one", "work:b", "ask:two", "work:c")
+    for _ in range(2):
+        await engine.service.resume(view.thread_id, answer(view))
+        view = await engine.service.wait(view.thread_id, WAIT)
+    assert view.status == "completed"
+    assert await world.effects(view.thread_id) == ["a", "b", "c"]
+
+
+async def test_p01_of_many_concurrent_resumes_one_wins_and_the_others_get_a_conflict(
+    engine: Engine, world: World
+) -> None:
+    view = await begin(engine, "ask:one", "work:a", "ask:two")
+    results = await asyncio.gather(
+        *(engine.service.resume(view.thread_id, answer(view, by=number)) for number in range(8)),
+        return_exceptions=True,
+    )
+    conflicts = [item for item in results if isinstance(item, SessionConflictError)]
+    assert len(conflicts) == 7
+    assert sum(isinstance(item, SessionView) for item in results) == 1
+    assert all(set(item.details) == {"status", "interrupt_id"} for item in conflicts)
+    after = await engine.service.wait(view.thread_id, WAIT)
+    assert after.interrupt is not None
+    assert after.interrupt.message == "two"
+    assert await world.effects(view.thread_id) == ["a"]
+
+
+async def test_p61_resume_of_an_unknown_a_completed_and_a_wrong_interrupt(engine: Engine) -> None:
+    with pytest.raises(SessionNotFoundError):
+        await engine.service.resume(uuid.uuid4(), ResumeSession(response="yes"))
+    view = await begin(engine, "ask:one")
+    with pytest.raises(SessionConflictError, match="not the open one") as wrong:
+        await engine.service.resume(view.thread_id, ResumeSession(interrupt_id="0" * 32, answer={}))
+    assert view.interrupt is not None
+    assert wrong.value.details == {"status": "pending_interrupt", "interrupt_id": view.interrupt.id}
+    await engine.service.resume(view.thread_id, answer(view))
+    await engine.service.wait(view.thread_id, WAIT)
+    with pytest.raises(SessionConflictError) as over:
+        await engine.service.resume(view.thread_id, answer(view))
+    assert over.value.details == {"status": "completed", "interrupt_id": None}
+
+
+async def test_an_answer_that_does_not_fit_leaves_the_question_open(engine: Engine) -> None:
+    view = await begin(engine, "ask:one")
+    with pytest.raises(InvalidAnswerError):
+        await engine.service.resume(view.thread_id, ResumeSession(response="wrong"))
+    assert (await engine.service.get(view.thread_id)).interrupt == view.interrupt
+
+
+async def test_p67_an_existing_thread_id_is_refused_and_changes_nothing(engine: Engine) -> None:
+    view = await begin(engine, "ask:one")
+    with pytest.raises(SessionExistsError):
+        await engine.service.start(StartSession(requirement="work:x", thread_id=view.thread_id))
+    assert await engine.service.get(view.thread_id) == view
+
+
+async def test_an_idempotency_key_makes_a_repeated_start_one_session(engine: Engine) -> None:
+    views = await asyncio.gather(
+        *(engine.service.start(script("ask:one"), idempotency_key="k1") for _ in range(4))
+    )
+    assert len({view.thread_id for view in views}) == 1
+    with pytest.raises(SessionConflictError, match="Idempotency-Key"):
+        await engine.service.start(script("ask:other"), idempotency_key="k1")
+
+
+async def test_an_idempotency_key_makes_a_repeated_answer_one_answer(engine: Engine, world: World) -> None:
+    view = await begin(engine, "ask:one", "work:a", "ask:two", "work:b")
+    body = answer(view)
+    for _ in range(2):
+        await engine.service.resume(view.thread_id, body, idempotency_key="k")
+    after = await engine.service.wait(view.thread_id, WAIT)
+    assert after.interrupt is not None
+    assert after.interrupt.message == "two"
+    again = await engine.service.resume(view.thread_id, body, idempotency_key="k")
+    assert again.interrupt == after.interrupt
+    with pytest.raises(SessionConflictError, match="Idempotency-Key"):
+        await engine.service.resume(view.thread_id, answer(after), idempotency_key="k")
+    assert await world.effects(view.thread_id) == ["a"]
+
+
+async def test_a_permanent_error_fails_the_session_with_its_own_words_and_can_be_retried(engine: Engine) -> None:
+    view = await begin(engine, "work:a", "fail")
+    assert view.status == "error"
+    assert view.error == {
+        "code": "flowise_auth",
+        "detail": "Flowise at http://flowise.test refused the API key.",
+        "hint": "Set FLOWISE_API_KEY.",
+    }
+    retried = await engine.service.retry(view.thread_id)
+    assert (retried.status, retried.error) == ("in_progress", None)
+    assert (await engine.service.wait(view.thread_id, WAIT)).status == "error"
+
+
+async def test_p62_an_unexpected_exception_shows_its_kind_and_nothing_of_its_text(engine: Engine) -> None:
+    view = await begin(engine, "bug")
+    assert view.error is not None
+    assert view.error["code"] == "internal_error"
+    events = [event async for event in _until_error(engine, view)]
+    assert "sk-a-secret" not in view.model_dump_json() + "".join(event.model_dump_json() for event in events)
+    assert "KeyError" in view.error["detail"]
+
+
+async def _until_error(engine: Engine, view: SessionView):  # noqa: ANN202
+    async for event in engine.service.events(view.thread_id):
+        yield event
+        if event.type == "error":
+            return
+
+
+async def test_a_transient_error_is_tried_again_with_a_note_in_the_log(engine: Engine, world: World) -> None:
+    view = await begin(engine, "work:a", "flaky:2", "work:b")
+    assert view.status == "completed"
+    assert await world.effects(view.thread_id) == ["a", "flaky", "flaky", "flaky", "b"]
+    events = [event async for event in engine.service.events(view.thread_id)]
+    assert [event.data["attempt"] for event in events if event.type == "retry"] == [2, 3]
+
+
+async def test_transient_errors_end_in_a_failed_session_after_the_last_attempt(database_dsn: str) -> None:
+    from tests.runtime_world import running_engine
+
+    async with running_engine(database_dsn, attempts=2) as engine:
+        view = await begin(engine, "flaky:9")
+    assert view.status == "error"
+    assert view.error is not None
+    assert view.error["code"] == "flowise_timeout"
+    assert await World(database_dsn).effects(view.thread_id) == ["flaky", "flaky"]
+
+
+async def test_cancel_ends_a_session_while_a_step_hangs(engine: Engine, world: World) -> None:
+    view = await engine.service.start(script("work:a", "gate:never", "work:b"))
+    await until(lambda: _has(world, view, "never"), "the hanging step has begun")
+    cancelled = await engine.service.cancel(view.thread_id)
+    assert (cancelled.status, cancelled.outcome) == ("cancelled", "cancelled")
+    health = await until(lambda: _no_legs(engine), "the leg has ended")
+    assert health["worker"]["legs"] == 0
+    assert (await engine.service.cancel(view.thread_id)).status == "cancelled"
+    assert (await engine.service.get(view.thread_id)).status == "cancelled"
+    types = [event.type async for event in engine.service.events(view.thread_id)]
+    assert types[-1] == "done"
+    assert types.count("done") == 1
+
+
+async def _has(world: World, view: SessionView, name: str) -> bool:
+    return name in await world.effects(view.thread_id)
+
+
+async def _no_legs(engine: Engine) -> dict[str, object] | None:
+    health = await engine.health()
+    return health if health["worker"]["legs"] == 0 else None
+
+
+async def test_cancel_ends_a_waiting_session_and_refuses_a_completed_one(engine: Engine) -> None:
+    waiting = await begin(engine, "ask:one")
+    assert (await engine.service.cancel(waiting.thread_id)).interrupt is None
+    with pytest.raises(SessionConflictError):
+        await engine.service.resume(waiting.thread_id, answer(waiting))
+    completed = await begin(engine, "work:a")
+    with pytest.raises(SessionConflictError, match="completed"):
+        await engine.service.cancel(completed.thread_id)
+
+
+async def test_p47_delete_leaves_no_row_of_the_session_even_while_it_runs(engine: Engine, world: World) -> None:
+    view = await engine.service.start(script("work:a", "gate:never"))
+    await until(lambda: _has(world, view, "never"), "the hanging step has begun")
+    await engine.service.delete(view.thread_id)
+    await until(lambda: _no_legs(engine), "the leg has ended")
+    for table, column in [
+        ("sessions", "id"),
+        ("runs", "session_id"),
+        ("session_events", "session_id"),
+        ("checkpoints", "thread_id"),
+        ("checkpoint_blobs", "thread_id"),
+        ("checkpoint_writes", "thread_id"),
+    ]:
+        rows = await world.fetch(f"SELECT count(*) FROM {table} WHERE {column}::text = %s", str(view.thread_id))
+        assert rows == [(0,)], table
+    with pytest.raises(SessionNotFoundError):
+        await engine.service.get(view.thread_id)
+    with pytest.raises(SessionNotFoundError):
+        await engine.service.delete(view.thread_id)
+
+
+async def test_p49_a_finished_thread_keeps_only_its_last_checkpoint(engine: Engine, world: World) -> None:
+    view = await begin(engine, *(f"work:{number}" for number in range(10)))
+    rows = await world.fetch("SELECT count(*) FROM checkpoints WHERE thread_id = %s", str(view.thread_id))
+    assert rows == [(1,)]
+
+
+async def test_p46_the_list_pages_newest_first_and_filters_by_status(engine: Engine) -> None:
+    started = [await engine.service.start(script("ask:one")) for _ in range(5)]
+    for view in started:
+        await engine.service.wait(view.thread_id, WAIT)
+    done = await begin(engine, "work:a")
+    newest_first = [done.thread_id, *(view.thread_id for view in reversed(started))]
+    seen: list[uuid.UUID] = []
+    cursor = None
+    while True:
+        page = await engine.service.list(limit=2, cursor=cursor)
+        seen += [view.thread_id for view in page.sessions]
+        if (cursor := page.next_cursor) is None:
+            break
+    assert seen == newest_first
+    waiting = await engine.service.list(status="pending_interrupt")
+    assert [view.thread_id for view in waiting.sessions] == newest_first[1:]
+    assert waiting.sessions[0].interrupt is not None
+    assert waiting.sessions[0].interrupt.data == {}
+    with pytest.raises(InvalidInputError, match="no status"):
+        await engine.service.list(status="sleeping")
+    with pytest.raises(InvalidInputError, match="cursor"):
+        await engine.service.list(cursor="AAAA")
+
+
+async def test_an_unknown_instance_is_refused_with_the_known_ones(engine: Engine) -> None:
+    with pytest.raises(InvalidInputError, match="main"):
+        await engine.service.start(StartSession(requirement="work:a", flowise_instance_id="nope"))
+
+
+async def test_a_session_can_be_renamed_and_keeps_its_name(engine: Engine) -> None:
+    view = await begin(engine, "ask:one")
+    assert (await engine.service.rename(view.thread_id, "Mine")).session_name == "Mine"
+    await engine.service.resume(view.thread_id, answer(view))
+    assert (await engine.service.wait(view.thread_id, WAIT)).session_name == "Mine"
+
+
+async def test_p41_waiting_ends_with_the_time_and_the_session_goes_on(engine: Engine, world: World) -> None:
+    view = await engine.service.start(script("gate:g", "end:accepted"))
+    assert (await engine.service.wait(view.thread_id, 0.3)).status == "in_progress"
+    await world.open_gate("g")
+    assert (await engine.service.wait(view.thread_id, WAIT)).status == "completed"
+
+
+async def test_health_names_database_queue_feed_and_worker(engine: Engine, api: Engine) -> None:
+    report = await until(lambda: _healthy(engine), "all parts run")
+    assert report["database"]["pending_migrations"] == []
+    assert report["queue"]["workers"] >= 1
+    assert report["worker"] == {"state": "running", "legs": 0}
+    assert (await api.health())["worker"] is None
+
+
+async def _healthy(engine: Engine) -> dict[str, object] | None:
+    report = await engine.health()
+    return report if report["status"] == "ok" else None

@@ -1,0 +1,286 @@
+"""A small agent for tests of the runtime: a graph that plays a script, with its effects kept in a table.
+
+The requirement of a session is its script, words separated by spaces:
+
+    work:x      record the effect x
+    ask:q       interrupt with the question q
+    gate:g      record the effect g, then wait until the gate g is opened
+    fail        an error that a person must see
+    bug         an exception that nobody expected
+    flaky:n     a transient error, n times
+    talk:n      n token events
+    tell:n      n stored events
+    die         kill this process, once
+    end:o       the outcome
+
+Run as a program it is a worker process: `python -m tests.runtime_world DSN [FIELD=SECONDS ...]`.
+"""
+
+import asyncio
+import json
+import operator
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Annotated, Any, TypedDict
+from uuid import UUID
+
+import psycopg
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+from langgraph.types import interrupt
+
+from flowise_dev_agent.errors import FlowiseAuthError, FlowiseTimeoutError, InvalidAnswerError
+from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.persistence import Database
+from flowise_dev_agent.runtime import Agent, Engine, ResumeSession, StartSession, Timings
+from flowise_dev_agent.settings import FlowiseSettings
+
+FAST = Timings(heartbeat=0.2, stalled=1.2, recovery=0.2, drain=1.0, poll=0.5, backoff=0.05, backoff_max=0.2)
+DEADLINE_SECS = 30.0
+
+TABLES = """
+    CREATE TABLE IF NOT EXISTS effects (id bigserial, session_id uuid, name text, pid integer);
+    CREATE TABLE IF NOT EXISTS gates (name text PRIMARY KEY);
+"""
+
+
+class World:
+    """The outside world of one database: effects and gates, reached without the product's pool."""
+
+    def __init__(self, dsn: str) -> None:
+        self.dsn = dsn
+
+    @asynccontextmanager
+    async def _connect(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+        async with await psycopg.AsyncConnection.connect(self.dsn, autocommit=True, connect_timeout=5) as connection:
+            yield connection
+
+    async def prepare(self) -> None:
+        async with self._connect() as connection:
+            await connection.execute(TABLES)
+
+    async def fetch(self, query: str, *params: Any) -> list[tuple[Any, ...]]:
+        async with self._connect() as connection:
+            return await (await connection.execute(query, params)).fetchall()  # pyright: ignore[reportArgumentType]
+
+    async def record(self, session_id: str, name: str) -> int:
+        """Record an effect; how often it has happened in this session so far."""
+        async with self._connect() as connection:
+            await connection.execute(
+                "INSERT INTO effects (session_id, name, pid) VALUES (%s, %s, %s)", (session_id, name, os.getpid())
+            )
+            row = await (
+                await connection.execute(
+                    "SELECT count(*) FROM effects WHERE session_id = %s AND name = %s", (session_id, name)
+                )
+            ).fetchone()
+        return row[0] if row else 0
+
+    async def effects(self, session_id: UUID) -> list[str]:
+        rows = await self.fetch("SELECT name FROM effects WHERE session_id = %s ORDER BY id", session_id)
+        return [row[0] for row in rows]
+
+    async def pids(self, session_id: UUID) -> list[int]:
+        rows = await self.fetch("SELECT pid FROM effects WHERE session_id = %s ORDER BY id", session_id)
+        return [row[0] for row in rows]
+
+    async def open_gate(self, name: str) -> None:
+        async with self._connect() as connection:
+            await connection.execute("INSERT INTO gates VALUES (%s) ON CONFLICT DO NOTHING", (name,))
+
+    async def pass_gate(self, name: str) -> None:
+        while True:
+            try:
+                async with self._connect() as connection:
+                    while True:
+                        cursor = await connection.execute("SELECT 1 FROM gates WHERE name = %s", (name,))
+                        if await cursor.fetchone():
+                            return
+                        await asyncio.sleep(0.02)
+            except psycopg.OperationalError:
+                await asyncio.sleep(0.05)
+
+
+@dataclass(frozen=True)
+class Context:
+    session_id: str
+    world: World
+
+
+class State(TypedDict, total=False):
+    script: list[str]
+    pc: int
+    answers: Annotated[list[Any], operator.add]
+    outcome: str | None
+
+
+def _word(state: State) -> tuple[str, str]:
+    name, _, argument = state.get("script", [])[state.get("pc", 0)].partition(":")
+    return name, argument
+
+
+def _next(state: State) -> str:
+    return _word(state)[0] if state.get("pc", 0) < len(state.get("script", [])) else END
+
+
+def _done(state: State, **more: Any) -> State:
+    return State(pc=state.get("pc", 0) + 1, **more)
+
+
+async def work(state: State, runtime: Runtime[Context]) -> State:
+    await runtime.context.world.record(runtime.context.session_id, _word(state)[1])
+    return _done(state)
+
+
+async def ask(state: State) -> State:
+    question = _word(state)[1]
+    answer = interrupt(
+        {"type": "question", "reason": "scripted", "message": question, "options": [], "data": {"q": question}}
+    )
+    return _done(state, answers=[answer])
+
+
+async def gate(state: State, runtime: Runtime[Context]) -> State:
+    name = _word(state)[1]
+    await runtime.context.world.record(runtime.context.session_id, name)
+    await runtime.context.world.pass_gate(name)
+    return _done(state)
+
+
+async def fail(state: State) -> State:
+    raise FlowiseAuthError("Flowise at http://flowise.test refused the API key.", hint="Set FLOWISE_API_KEY.")
+
+
+async def bug(state: State) -> State:
+    raise KeyError("sk-a-secret-that-must-not-leave")
+
+
+async def flaky(state: State, runtime: Runtime[Context]) -> State:
+    if await runtime.context.world.record(runtime.context.session_id, "flaky") <= int(_word(state)[1]):
+        raise FlowiseTimeoutError("Flowise at http://flowise.test did not answer within 15 s.")
+    return _done(state)
+
+
+async def talk(state: State, runtime: Runtime[Context]) -> State:
+    for number in range(int(_word(state)[1])):
+        runtime.stream_writer({"type": "token", "node": "talk", "phase": "speech", "data": {"text": f"{number} "}})
+        await asyncio.sleep(0)
+    return _done(state)
+
+
+async def tell(state: State, runtime: Runtime[Context]) -> State:
+    for number in range(int(_word(state)[1])):
+        runtime.stream_writer(
+            {
+                "type": "decision",
+                "node": "tell",
+                "phase": "speech",
+                "summary": f"{number} \x00 {'x' * 300}",
+                "data": {"number": number, "big": "y" * 9000},
+            }
+        )
+    return _done(state)
+
+
+async def die(state: State, runtime: Runtime[Context]) -> State:
+    if await runtime.context.world.record(runtime.context.session_id, "die") == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return _done(state)
+
+
+async def end(state: State) -> State:
+    return _done(state, outcome=_word(state)[1])
+
+
+NODES = {
+    "work": work,
+    "ask": ask,
+    "gate": gate,
+    "fail": fail,
+    "bug": bug,
+    "flaky": flaky,
+    "talk": talk,
+    "tell": tell,
+    "die": die,
+    "end": end,
+}
+
+
+def build_graph() -> Any:
+    builder = StateGraph(State, context_schema=Context)
+    for name, node in NODES.items():
+        builder.add_node(name, node)
+    builder.add_conditional_edges(START, _next)
+    for name in NODES:
+        builder.add_conditional_edges(name, _next)
+    return builder.compile()
+
+
+def check_answer(interrupt: Mapping[str, Any], body: ResumeSession, /) -> Mapping[str, Any]:
+    if body.response == "wrong":
+        raise InvalidAnswerError("The answer does not fit.")
+    return body.answer or {"text": body.response}
+
+
+def make_agent(world: World) -> Agent:
+    return Agent(
+        graph=build_graph(),
+        context=lambda session, lease, emit: Context(session_id=str(session.id), world=world),
+        initial_state=lambda request: State(script=request["requirement"].split(), pc=0, answers=[]),
+        project=lambda values: {
+            "session_name": "A script",
+            "outcome": values.get("outcome"),
+            "iteration": values.get("pc"),
+            "totals": {"model_calls": len(values.get("answers", []))},
+            "degraded": [],
+        },
+        check_answer=check_answer,
+        instances=Instances(
+            FlowiseSettings(instances_json=json.dumps([{"id": "main", "endpoint": "http://flowise.test"}]))
+        ),
+        chatflow_url=lambda endpoint, chatflow_id: f"{endpoint}/canvas/{chatflow_id}",
+        node_phases={name: "speech" if name in {"talk", "tell"} else "labour" for name in NODES},
+    )
+
+
+@asynccontextmanager
+async def running_engine(dsn: str, *, worker: bool = True, timings: Timings = FAST, **options: Any) -> AsyncIterator[Engine]:
+    world = World(dsn)
+    await world.prepare()
+    database = Database(dsn, min_size=1, max_size=8, connect_timeout=2)
+    async with Engine.assemble(database, dsn, make_agent(world), worker=worker, timings=timings, **options) as engine:
+        yield engine
+
+
+def script(*words: str) -> StartSession:
+    return StartSession(requirement=" ".join(words))
+
+
+async def until(condition: Any, what: str, deadline_secs: float = DEADLINE_SECS) -> Any:
+    """The first true result of an awaitable check; fails with `what` after the deadline."""
+    async with asyncio.timeout(deadline_secs) as limit:
+        try:
+            while not (result := await condition()):
+                await asyncio.sleep(0.02)
+        except asyncio.CancelledError:
+            if limit.expired():
+                raise AssertionError(f"not within {deadline_secs} s: {what}") from None
+            raise
+    return result
+
+
+async def _serve(dsn: str, timings: Timings) -> None:
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    async with running_engine(dsn, timings=timings):
+        print("ready", flush=True)
+        await stop.wait()
+
+
+if __name__ == "__main__":
+    overrides = {name: float(value) for name, _, value in (item.partition("=") for item in sys.argv[2:])}
+    asyncio.run(_serve(sys.argv[1], Timings(**{**vars(FAST), **overrides})))
