@@ -1,0 +1,84 @@
+"""The FastAPI app, put together."""
+
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.middleware import Middleware
+from starlette.staticfiles import StaticFiles
+
+from flowise_dev_agent import __version__
+from flowise_dev_agent.api import problems
+from flowise_dev_agent.api.limits import build_limiter
+from flowise_dev_agent.api.middleware import ApiKeyMiddleware, BodyLimitMiddleware, SecurityHeadersMiddleware
+from flowise_dev_agent.api.routes import health, page, sessions
+from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.runtime.engine import Engine
+from flowise_dev_agent.settings import Settings
+from flowise_dev_agent.web import STATIC_DIR
+
+_DESCRIPTION = """A sentence becomes a tested chatflow on your Flowise server, with your approval before anything is
+written. Start a session, answer its questions (`interrupt`), read the result. Errors are RFC 9457 problem details with
+a stable `code`."""
+
+
+def create_app(settings: Settings, engine: Engine | None = None, *, model_stand_in: bool = False) -> FastAPI:
+    """The service over `engine`, or over one that it opens itself (with a worker inside) for its lifetime.
+
+    `model_stand_in` labels, in `/health` and on the page, a Flowise whose models are the devkit's stand-in.
+    """
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(app.state.instances.aclose)
+            if engine is None:
+                app.state.engine = await stack.enter_async_context(Engine.open(settings, worker=True))
+            yield
+
+    app = FastAPI(
+        title="Flowise Dev Agent",
+        version=__version__,
+        description=_DESCRIPTION,
+        lifespan=lifespan,
+        # Both load scripts from a CDN; /docs is a page of our own.
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        middleware=[
+            Middleware(SecurityHeadersMiddleware),
+            Middleware(ApiKeyMiddleware, api_key=settings.server.api_key),
+            Middleware(BodyLimitMiddleware, max_bytes=problems.MAX_BODY_BYTES),
+        ],
+    )
+    app.state.settings = settings
+    app.state.engine = engine
+    app.state.stopping = False
+    #: For the health report only; sessions use the engine's.
+    app.state.instances = Instances(settings.flowise)
+    app.state.limiter = limiter = build_limiter(settings.server)
+    app.state.model_stand_in = model_stand_in
+    problems.install(app)
+    app.include_router(sessions.build_router(settings.server, limiter))
+    app.include_router(health.router)
+    app.include_router(page.router)
+    app.mount("/assets", StaticFiles(directory=STATIC_DIR), name="assets")
+    _complete_openapi(app)
+    return app
+
+
+def _complete_openapi(app: FastAPI) -> None:
+    """Add the shared problem components and the key to the generated document."""
+    generate = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        document = generate()
+        shared, parts = problems.components(), document["components"]
+        parts["schemas"].update(shared["schemas"])
+        parts["responses"] = shared["responses"]
+        parts["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer", "description": "AGENT_API_KEY"}}
+        document["security"] = [{"key": []}]
+        return document
+
+    app.openapi = openapi

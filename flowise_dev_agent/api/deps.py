@@ -1,0 +1,74 @@
+"""What routes ask for in their signatures."""
+
+import re
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import Depends, Header, Path, Query, Request, Response
+
+from flowise_dev_agent.runtime.engine import Engine
+from flowise_dev_agent.runtime.service import SessionService
+from flowise_dev_agent.runtime.views import SessionView
+
+MAX_WAIT_SECS = 300
+#: The largest Postgres bigint; a larger cursor could not be compared with a sequence number.
+_MAX_SEQ = 2**63 - 1
+
+
+def engine(request: Request) -> Engine:
+    """What this process runs on."""
+    return request.app.state.engine
+
+
+def _service(request: Request) -> SessionService:
+    return engine(request).service
+
+
+def _wait_secs(
+    request: Request,
+    wait: Annotated[
+        float | None,
+        Query(ge=0, le=MAX_WAIT_SECS, description="Seconds to wait for the next question or the end; 0: none."),
+    ] = None,
+    prefer: Annotated[str | None, Header(description="RFC 7240: `wait=10` or `respond-async`.")] = None,
+) -> float:
+    """`?wait=`, else what `Prefer` says, else AGENT_WAIT_SECS."""
+    if wait is not None:
+        return wait
+    preferences = {item.strip().lower() for item in re.split("[,;]", prefer or "")}
+    if "respond-async" in preferences:
+        return 0
+    for preference in preferences:
+        if found := re.fullmatch(r"wait\s*=\s*\"?(\d{1,9})\"?", preference):
+            return min(int(found[1]), MAX_WAIT_SECS)
+    return request.app.state.settings.server.wait_secs
+
+
+def _after_seq(
+    after_seq: Annotated[int, Query(ge=0, le=_MAX_SEQ, description="Leave out events up to this number.")] = 0,
+    last_event_id: Annotated[int, Header(ge=0, le=_MAX_SEQ, description="Sent by a client that reconnects.")] = 0,
+) -> int:
+    # A browser reconnects to the very same URL, so the header is the newer of the two.
+    return max(after_seq, last_event_id)
+
+
+Service = Annotated[SessionService, Depends(_service)]
+SessionId = Annotated[UUID, Path(description="The session's id (`thread_id`).")]
+WaitSecs = Annotated[float, Depends(_wait_secs)]
+AfterSeq = Annotated[int, Depends(_after_seq)]
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        pattern=r"^[\x21-\x7e]{1,255}$",
+        description="The same key with the same request gives the same answer instead of a second run.",
+    ),
+]
+
+
+async def settle(response: Response, service: SessionService, view: SessionView, wait_secs: float) -> SessionView:
+    """Wait until the session asks or ends: 200 then, 202 while it still works (time is up, or the service stops)."""
+    if view.in_progress and wait_secs > 0:
+        view = await service.wait(view.thread_id, wait_secs)
+    response.headers["Location"] = f"/sessions/{view.thread_id}"
+    response.status_code = 202 if view.in_progress else 200
+    return view

@@ -1,0 +1,27 @@
+"""The ceiling on session starts: per key, or per address when there is no key. Counted in this process."""
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+from slowapi import Limiter
+from starlette.requests import Request
+
+from flowise_dev_agent.settings import ServerSettings
+
+
+def build_limiter(server: ServerSettings) -> Limiter:
+    """A limiter of its own for each app; a limit of 0 switches it off."""
+
+    def caller(request: Request) -> str:
+        if server.api_key:
+            # Not the key itself: slowapi logs what it counts by.
+            return hashlib.sha256(request.headers.get("authorization", "").encode()).hexdigest()[:16]
+        return request.client.host if request.client else "unknown"
+
+    return Limiter(key_func=caller, enabled=server.rate_limit_sessions_per_min > 0)
+
+
+def session_start_limit(limiter: Limiter, server: ServerSettings) -> Callable[..., Any]:
+    """The decorator for routes that start a session; they share one count."""
+    return limiter.shared_limit(f"{server.rate_limit_sessions_per_min} per 1 minute", scope="session-starts")

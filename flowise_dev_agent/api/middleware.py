@@ -1,0 +1,107 @@
+"""What holds for every request before a route sees it: headers, the key, the size of the body.
+
+Plain ASGI, so that a new route is covered without its doing and streams are not buffered.
+"""
+
+import secrets
+
+from pydantic import SecretStr
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from flowise_dev_agent.api.problems import problem_response
+
+#: The page and its files carry nothing that is not in this repository; `/live` tells nothing but that it answers.
+PUBLIC_PATHS = frozenset({"/", "/docs", "/live"})
+PUBLIC_PREFIX = "/assets/"
+
+_CSP = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+)
+
+
+def is_public(method: str, path: str) -> bool:
+    """True for what is served without a key."""
+    return method in {"GET", "HEAD"} and (path in PUBLIC_PATHS or path.startswith(PUBLIC_PREFIX))
+
+
+class SecurityHeadersMiddleware:
+    """Adds the headers that keep a browser from doing more than the page needs."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        cache = "no-cache" if is_public(scope["method"], scope["path"]) else "no-store"
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers["Content-Security-Policy"] = _CSP
+                headers["X-Content-Type-Options"] = "nosniff"
+                headers["Referrer-Policy"] = "no-referrer"
+                headers.setdefault("Cache-Control", cache)
+            await send(message)
+
+        await self.app(scope, receive, send_with_headers)
+
+
+class ApiKeyMiddleware:
+    """Asks for `Authorization: Bearer <key>` everywhere but at the public paths, unknown paths included."""
+
+    def __init__(self, app: ASGIApp, api_key: SecretStr | None) -> None:
+        self.app = app
+        self._key = api_key.get_secret_value().encode() if api_key else None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._key is None or scope["type"] == "lifespan" or self._allows(scope):
+            await self.app(scope, receive, send)
+            return
+        response = problem_response(
+            401,
+            path=scope["path"],
+            detail="The key is missing or wrong.",
+            headers={"WWW-Authenticate": 'Bearer realm="flowise-dev-agent"'},
+        )
+        await response(scope, receive, send)
+
+    def _allows(self, scope: Scope) -> bool:
+        if scope["type"] == "http" and is_public(scope["method"], scope["path"]):
+            return True
+        given = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+        scheme, _, token = given.partition(b" ")
+        return scheme.lower() == b"bearer" and secrets.compare_digest(token.strip(), self._key or b"")
+
+
+class BodyLimitMiddleware:
+    """413 for a body over `max_bytes`, by its declared length or, without one, as it arrives."""
+
+    # FastAPI's own limit answers in plain text when the length is declared.
+    def __init__(self, app: ASGIApp, max_bytes: int) -> None:
+        self.app = app
+        self._max_bytes = max_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        declared = Headers(scope=scope).get("content-length", "0")
+        if not declared.isdecimal() or int(declared[:20]) > self._max_bytes:
+            await problem_response(413, path=scope["path"])(scope, receive, send)
+            return
+        received = 0
+
+        async def receive_limited() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > self._max_bytes:
+                raise HTTPException(413)
+            return message
+
+        await self.app(scope, receive_limited, send)

@@ -1,0 +1,212 @@
+"""Errors as RFC 9457 problem details, the same for every route and every cause.
+
+What a client may match on is `code`. Nothing that was not written for a person leaves: an unexpected exception becomes
+a plain 500, a validation error loses the value that caused it.
+"""
+
+import logging
+import math
+import time
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field
+from slowapi.errors import RateLimitExceeded
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+
+from flowise_dev_agent import errors
+
+logger = logging.getLogger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+MAX_BODY_BYTES = 256 * 1024
+
+_MAX_ERRORS = 20
+_MAX_POINTER = 200
+_RETRY_AFTER_SECS = "5"
+
+#: By class, the nearest ancestor counts. What is missing here is a 500 and its text stays inside.
+_STATUS: dict[type[errors.AgentError], int] = {
+    errors.InvalidInputError: 422,
+    errors.SessionNotFoundError: 404,
+    errors.SessionExistsError: 409,
+    errors.SessionConflictError: 409,
+    errors.DatabaseUnavailableError: 503,
+    errors.FlowiseError: 502,
+    errors.FlowiseTimeoutError: 504,
+    errors.ReasoningError: 502,
+    errors.ConfigurationError: 500,
+}
+
+#: Problems that HTTP itself knows: code, hint.
+_HTTP_PROBLEMS: dict[int, tuple[str, str]] = {
+    400: ("bad_request", "Send a JSON body in UTF-8."),
+    401: ("unauthorized", "Send the service's key: `Authorization: Bearer <AGENT_API_KEY>`."),
+    404: ("not_found", "See /docs for the routes."),
+    405: ("method_not_allowed", "See /docs for the methods of this path."),
+    413: ("body_too_large", f"A request body may have {MAX_BODY_BYTES // 1024} KB."),
+    429: ("rate_limited", "Wait as long as `Retry-After` says, or raise RATE_LIMIT_SESSIONS_PER_MIN."),
+    500: ("internal_error", "The service's log says more. Trying again may help."),
+    503: ("unavailable", "Try again in a few seconds."),
+}
+
+
+class FieldError(BaseModel):
+    """One thing wrong with a request."""
+
+    source: str = Field(description="`body`, `query`, `path` or `header`")
+    pointer: str = Field(description="where in the source, as a JSON pointer")
+    code: str
+    detail: str
+
+
+class Problem(BaseModel):
+    """RFC 9457 problem details. `code` is stable, texts may change."""
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    code: str
+    detail: str
+    hint: str | None = None
+    instance: str | None = Field(default=None, description="the path that was asked for")
+    errors: list[FieldError] | None = Field(default=None, description="for a 422: what is wrong with which field")
+    details: dict[str, Any] | None = Field(default=None, description="facts for machines, by code")
+
+
+def problem_response(
+    status: int,
+    *,
+    path: str,
+    code: str | None = None,
+    detail: str | None = None,
+    hint: str | None = None,
+    field_errors: Sequence[FieldError] | None = None,
+    details: Mapping[str, Any] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> JSONResponse:
+    """A response for `status`; code and hint default to those that HTTP suggests."""
+    http_code, http_hint = _HTTP_PROBLEMS.get(status, ("http_error", None))
+    title = HTTPStatus(status).phrase
+    problem = Problem(
+        title=title,
+        status=status,
+        code=code or http_code,
+        detail=detail or f"{title}.",
+        hint=hint or (http_hint if code is None else None),
+        instance=_printable(path),
+        errors=list(field_errors) if field_errors is not None else None,
+        details=dict(details) if details else None,
+    )
+    return JSONResponse(
+        problem.model_dump(exclude_none=True), status_code=status, headers=dict(headers or {}), media_type=MEDIA_TYPE
+    )
+
+
+def status_of(error: errors.AgentError) -> int:
+    """The HTTP status of an error; 500 for one that should have been handled inside."""
+    return next((_STATUS[cls] for cls in type(error).__mro__ if cls in _STATUS), 500)
+
+
+def install(app: FastAPI) -> None:
+    """Register the handlers."""
+    app.add_exception_handler(errors.AgentError, _agent_error)
+    app.add_exception_handler(RequestValidationError, _invalid_request)
+    app.add_exception_handler(RateLimitExceeded, _rate_limited)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+def declared(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The `responses` of a route that can answer with these problems, as references to shared components."""
+    every = sorted({*statuses, 401, 422, 500, 503})
+    return {s: {"$ref": f"#/components/responses/{_component(s)}", "description": HTTPStatus(s).phrase} for s in every}
+
+
+def components() -> dict[str, Any]:
+    """The shared OpenAPI components behind `declared`."""
+    schema = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+    schemas = {**schema.pop("$defs", {}), "Problem": schema}
+    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    statuses = sorted({*_HTTP_PROBLEMS, *_STATUS.values()})
+    responses = {_component(s): {"description": HTTPStatus(s).phrase, "content": content} for s in statuses}
+    return {"schemas": schemas, "responses": responses}
+
+
+def _component(status: int) -> str:
+    return HTTPStatus(status).phrase.replace(" ", "").replace("-", "")
+
+
+def _agent_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, errors.AgentError)  # noqa: S101 - what Starlette's handler table guarantees
+    status = status_of(error)
+    path = request.url.path
+    if status == 500 and not isinstance(error, errors.ConfigurationError):
+        logger.error("unhandled %s at %s", error.code, path, exc_info=error)
+        return problem_response(500, path=path)
+    return problem_response(
+        status,
+        path=path,
+        code=error.code,
+        detail=error.message,
+        hint=error.hint,
+        details=error.details,
+        headers={"Retry-After": _RETRY_AFTER_SECS} if status == 503 else None,
+    )
+
+
+def _invalid_request(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)  # noqa: S101
+    found = [_field_error(item) for item in error.errors()[:_MAX_ERRORS]]
+    return problem_response(
+        422,
+        path=request.url.path,
+        code="invalid_request",
+        detail="; ".join(f"{item.pointer or item.source}: {item.detail}" for item in found[:3]),
+        hint="`errors` lists what to correct; /docs shows the shape.",
+        field_errors=found,
+    )
+
+
+def _field_error(item: Mapping[str, Any]) -> FieldError:
+    source, *where = item["loc"]
+    # A JSON syntax error is located by its offset, which is no pointer.
+    pointer = "" if item["type"] == "json_invalid" else "".join(f"/{part}" for part in where)
+    detail = str(item["msg"]).removeprefix("Value error, ")
+    return FieldError(
+        source=str(source),
+        pointer=_printable(pointer)[:_MAX_POINTER],
+        code=str(item["type"]),
+        detail=_printable(detail),
+    )
+
+
+def _rate_limited(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RateLimitExceeded)  # noqa: S101
+    limit, keys = request.state.view_rate_limit
+    reset, _ = request.app.state.limiter.limiter.get_window_stats(limit, *keys)
+    return problem_response(
+        429,
+        path=request.url.path,
+        detail=f"Only {error.detail} of these requests are allowed.",
+        headers={"Retry-After": str(max(1, math.ceil(reset - time.time())))},
+    )
+
+
+def _http_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)  # noqa: S101
+    return problem_response(error.status_code, path=request.url.path, detail=error.detail, headers=error.headers)
+
+
+def _unexpected(request: Request, _: Exception) -> JSONResponse:
+    # Starlette raises it again behind this answer, so that the server logs it.
+    return problem_response(500, path=request.url.path, detail="Something unexpected went wrong inside the service.")
+
+
+def _printable(text: str) -> str:
+    """`text` without what cannot be sent as UTF-8 (a client may put a lone surrogate into a field's name)."""
+    return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,68 @@
+"""Is it alive, is it ready, what does it run on."""
+
+import asyncio
+from typing import Any, Final
+
+from fastapi import APIRouter, HTTPException, Request, Response
+
+from flowise_dev_agent import __version__
+from flowise_dev_agent.api.deps import engine
+from flowise_dev_agent.api.problems import declared
+from flowise_dev_agent.errors import FlowiseError, FlowiseTimeoutError
+from flowise_dev_agent.flowise.client import FlowiseClient
+from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.settings import ReasoningSettings
+
+_FLOWISE_SECS: Final = 3.0
+
+router = APIRouter(tags=["health"])
+
+
+@router.get("/live", openapi_extra={"security": []})
+async def live() -> dict[str, str]:
+    """The process answers. Needs no key."""
+    return {"status": "ok"}
+
+
+@router.get("/ready", responses=declared())
+async def ready(request: Request) -> dict[str, str]:
+    """New work is taken: the database answers and the service is not stopping. 503 otherwise."""
+    if request.app.state.stopping:
+        raise HTTPException(503, "The service is stopping.")
+    async with engine(request).db.connection() as connection:
+        await connection.execute("SELECT 1")
+    return {"status": "ok"}
+
+
+@router.get("/health", responses=declared())
+async def health(request: Request, response: Response) -> dict[str, Any]:
+    """What the service runs on and whether each part answers. 503 only when the database does not."""
+    state = request.app.state
+    reasoning: ReasoningSettings = state.settings.reasoning
+    report, flowise = await asyncio.gather(engine(request).health(), flowise_health(state.instances))
+    response.status_code = 503 if report["status"] == "unavailable" else 200
+    return report | {
+        "version": __version__,
+        "reasoning": {"engine": reasoning.engine, "model": reasoning.model_for("plan")},
+        "flowise": flowise,
+        "model_stand_in": state.model_stand_in,
+    }
+
+
+async def flowise_health(instances: Instances) -> dict[str, dict[str, Any]]:
+    """By instance id: its endpoint, `state` (ok or unavailable) and, where it fails, the error. Takes 3 s at most."""
+    states = await asyncio.gather(*(_instance_health(instances.client(id_)) for id_ in instances.ids))
+    return dict(zip(instances.ids, states, strict=True))
+
+
+async def _instance_health(client: FlowiseClient) -> dict[str, Any]:
+    try:
+        async with asyncio.timeout(_FLOWISE_SECS):
+            # A call that needs the key, so that a wrong one shows here and not in the first session.
+            await client.list_chatflows(limit=1)
+    except FlowiseError as error:
+        return {"endpoint": client.endpoint, "state": "unavailable", "error": error.as_problem()}
+    except TimeoutError:
+        late = FlowiseTimeoutError(f"Flowise at {client.endpoint} did not answer within {_FLOWISE_SECS:.0f} s.")
+        return {"endpoint": client.endpoint, "state": "unavailable", "error": late.as_problem()}
+    return {"endpoint": client.endpoint, "state": "ok"}

@@ -1,0 +1,118 @@
+"""Sessions: start, answer, cancel, read, list, delete; and the same two starts as event streams."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from slowapi import Limiter
+from sse_starlette import EventSourceResponse
+
+from flowise_dev_agent.api.deps import AfterSeq, IdempotencyKey, Service, SessionId, WaitSecs, settle
+from flowise_dev_agent.api.limits import session_start_limit
+from flowise_dev_agent.api.problems import declared
+from flowise_dev_agent.api.sse import LEG_ENDS, event_stream
+from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
+from flowise_dev_agent.runtime.views import PublicStatus, SessionPage, SessionView
+from flowise_dev_agent.settings import ServerSettings
+
+_RUNNING = {202: {"model": SessionView, "description": "Still working; come back by GET or the stream."}}
+_EVENTS = {200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "Session events."}}
+
+
+def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
+    """The `/sessions` routes; those that start a session go through `limiter`."""
+    router = APIRouter(prefix="/sessions", tags=["sessions"])
+    start_limit = session_start_limit(limiter, server)
+
+    @router.post("", responses=_RUNNING | declared(409, 413, 429))
+    @start_limit
+    async def start_session(
+        request: Request,
+        response: Response,
+        body: StartSession,
+        service: Service,
+        wait_secs: WaitSecs,
+        idempotency_key: IdempotencyKey = None,
+    ) -> SessionView:
+        """Start a session and wait for its first question or its end."""
+        view = await service.start(body, idempotency_key=idempotency_key)
+        return await settle(response, service, view, wait_secs)
+
+    @router.post("/stream", response_class=EventSourceResponse, responses=_EVENTS | declared(409, 413, 429))
+    @start_limit
+    async def start_session_stream(
+        request: Request, body: StartSession, service: Service, idempotency_key: IdempotencyKey = None
+    ) -> EventSourceResponse:
+        """Start a session and stream its events through the first question, the end or an error."""
+        view = await service.start(body, idempotency_key=idempotency_key)
+        headers = {"Location": f"/sessions/{view.thread_id}"}
+        return event_stream(request, service.events(view.thread_id, 0), until=LEG_ENDS, headers=headers)
+
+    @router.get("", responses=declared())
+    async def list_sessions(
+        service: Service,
+        status: Annotated[PublicStatus | None, Query(description="Only sessions in this state.")] = None,
+        limit: Annotated[int, Query(ge=1, le=100)] = 20,
+        cursor: Annotated[str | None, Query(max_length=200, description="`next_cursor` of the page before.")] = None,
+    ) -> SessionPage:
+        """Sessions, newest first, a page at a time."""
+        return await service.list(status, limit, cursor)
+
+    @router.get("/{session_id}", responses=declared(404))
+    async def get_session(session_id: SessionId, service: Service) -> SessionView:
+        """One session with its open question, if any."""
+        return await service.get(session_id)
+
+    @router.delete("/{session_id}", status_code=204, responses=declared(404, 409))
+    async def delete_session(session_id: SessionId, service: Service) -> None:
+        """Remove a session and everything that belongs to it. The chatflow in Flowise stays."""
+        await service.delete(session_id)
+
+    @router.post("/{session_id}/resume", responses=_RUNNING | declared(404, 409, 413))
+    async def resume_session(
+        response: Response,
+        session_id: SessionId,
+        body: ResumeSession,
+        service: Service,
+        wait_secs: WaitSecs,
+        idempotency_key: IdempotencyKey = None,
+    ) -> SessionView:
+        """Answer the open question and wait for the next one or the end. One answer wins; any other gets 409."""
+        view = await service.resume(session_id, body, idempotency_key=idempotency_key)
+        return await settle(response, service, view, wait_secs)
+
+    @router.post("/{session_id}/cancel", responses=declared(404, 409))
+    async def cancel_session(session_id: SessionId, service: Service) -> SessionView:
+        """Stop a session, running or waiting. What was written to Flowise stays."""
+        return await service.cancel(session_id)
+
+    @router.post("/{session_id}/retry", responses=_RUNNING | declared(404, 409))
+    async def retry_session(
+        response: Response, session_id: SessionId, service: Service, wait_secs: WaitSecs
+    ) -> SessionView:
+        """Go on with a session that ended in an error, from the last step that worked."""
+        return await settle(response, service, await service.retry(session_id), wait_secs)
+
+    @router.get("/{session_id}/stream", response_class=EventSourceResponse, responses=_EVENTS | declared(404))
+    async def stream_session(
+        request: Request, session_id: SessionId, service: Service, after_seq: AfterSeq
+    ) -> EventSourceResponse:
+        """All events of a session, those of the past first, over all its questions until it is done."""
+        await service.get(session_id)
+        return event_stream(request, service.events(session_id, after_seq))
+
+    @router.post(
+        "/{session_id}/stream", response_class=EventSourceResponse, responses=_EVENTS | declared(404, 409, 413)
+    )
+    async def resume_session_stream(
+        request: Request,
+        session_id: SessionId,
+        body: ResumeSession,
+        service: Service,
+        idempotency_key: IdempotencyKey = None,
+    ) -> EventSourceResponse:
+        """Answer the open question and stream what follows through the next question, the end or an error."""
+        before = await service.get(session_id)
+        await service.resume(session_id, body, idempotency_key=idempotency_key)
+        return event_stream(request, service.events(session_id, before.last_event_seq), until=LEG_ENDS)
+
+    return router

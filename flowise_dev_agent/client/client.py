@@ -1,0 +1,182 @@
+"""`AgentClient`: sessions over HTTP as typed calls, events as an async iterator."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Self
+from uuid import UUID
+
+import httpx2
+from pydantic import SecretStr
+
+from flowise_dev_agent.client.errors import ServiceError, ServiceUnreachableError
+from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
+from flowise_dev_agent.runtime.views import SessionEvent, SessionPage, SessionView
+
+_CONNECT_SECS = 5.0
+#: Events come at least as keep-alive comments; so much silence is a dead connection.
+_STREAM_SILENCE_SECS = 90.0
+_RECONNECT_SECS = 1.0
+_RECONNECTS = 30
+#: What makes a session worth reading again.
+_SETTLES = frozenset({"interrupt", "done", "error"})
+
+
+class AgentClient:
+    """Use it as an async context manager.
+
+    Every call raises `ServiceError` with the service's own words when it answers with a problem, and
+    `ServiceUnreachableError` when nothing answers at `base_url`. `timeout` (seconds) is for the answer of a call, on
+    top of the time that the call itself waits.
+    """
+
+    def __init__(
+        self,
+        base_url: str = "http://localhost:8000",
+        api_key: SecretStr | None = None,
+        *,
+        timeout: float = 30.0,
+        transport: httpx2.AsyncBaseTransport | None = None,
+    ) -> None:
+        self.base_url = base_url.rstrip("/")
+        self._timeout = timeout
+        headers = {"Authorization": f"Bearer {api_key.get_secret_value()}"} if api_key else {}
+        self._http = httpx2.AsyncClient(
+            base_url=self.base_url,
+            headers=headers,
+            timeout=httpx2.Timeout(timeout, connect=_CONNECT_SECS),
+            transport=transport,
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def start(self, request: StartSession, *, wait: float = 0, idempotency_key: str | None = None) -> SessionView:
+        """Start a session; wait up to `wait` seconds for its first question or its end."""
+        return await self._post("/sessions", request.model_dump(mode="json", exclude_unset=True), wait, idempotency_key)
+
+    async def resume(
+        self, session_id: UUID, answer: ResumeSession, *, wait: float = 0, idempotency_key: str | None = None
+    ) -> SessionView:
+        """Answer the open question; wait up to `wait` seconds for the next one or the end."""
+        body = answer.model_dump(mode="json", exclude_unset=True)
+        return await self._post(f"/sessions/{session_id}/resume", body, wait, idempotency_key)
+
+    async def cancel(self, session_id: UUID) -> SessionView:
+        """Stop a session."""
+        return SessionView.model_validate(await self._call("POST", f"/sessions/{session_id}/cancel"))
+
+    async def get(self, session_id: UUID) -> SessionView:
+        """Read a session."""
+        return SessionView.model_validate(await self._call("GET", f"/sessions/{session_id}"))
+
+    async def list(self, *, status: str | None = None, limit: int = 20, cursor: str | None = None) -> SessionPage:
+        """A page of sessions, newest first; `cursor` is `next_cursor` of the page before."""
+        given = {"status": status, "limit": limit, "cursor": cursor}
+        params = {name: value for name, value in given.items() if value is not None}
+        return SessionPage.model_validate(await self._call("GET", "/sessions", params=params))
+
+    async def delete(self, session_id: UUID) -> None:
+        """Remove a session. Its chatflow in Flowise stays."""
+        await self._call("DELETE", f"/sessions/{session_id}")
+
+    async def health(self) -> dict[str, Any]:
+        """What the service runs on."""
+        return await self._call("GET", "/health")
+
+    async def wait(self, session_id: UUID, timeout: float) -> SessionView:  # noqa: ASYNC109 - ends with a view, not an error
+        """The session once it asks, ends or fails; as it is when `timeout` seconds are over."""
+        view = await self.get(session_id)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                while view.status == "in_progress":
+                    async for event in self.events(session_id, after_seq=view.last_event_seq):
+                        if event.type in _SETTLES:
+                            break
+                    view = await self.get(session_id)
+        return view
+
+    async def events(self, session_id: UUID, after_seq: int = 0) -> AsyncGenerator[SessionEvent]:
+        """Events after `after_seq`, those of the past first, through `done`.
+
+        A connection that breaks is made again where it ended; `ServiceUnreachableError` when that fails for long.
+        """
+        failures = 0
+        while True:
+            try:
+                async with self._stream(session_id, after_seq) as events:
+                    async for event in events:
+                        failures = 0
+                        after_seq = event.seq or after_seq
+                        yield event
+                        if event.type == "done":
+                            return
+            except ServiceUnreachableError:
+                failures += 1
+                if failures > _RECONNECTS:
+                    raise
+            await asyncio.sleep(_RECONNECT_SECS)
+
+    @asynccontextmanager
+    async def _stream(self, session_id: UUID, after_seq: int) -> AsyncGenerator[AsyncIterator[SessionEvent]]:
+        timeout = httpx2.Timeout(_STREAM_SILENCE_SECS, connect=_CONNECT_SECS)
+        path = f"/sessions/{session_id}/stream"
+        with self._in_words():
+            async with self._http.stream("GET", path, params={"after_seq": after_seq}, timeout=timeout) as response:
+                if response.is_error:
+                    await response.aread()
+                    raise _problem(response)
+
+                async def events() -> AsyncIterator[SessionEvent]:
+                    async for frame in httpx2.EventSource(response):
+                        if frame.data:
+                            yield SessionEvent.model_validate_json(frame.data)
+
+                yield events()
+
+    async def _post(self, path: str, body: Mapping[str, Any], wait: float, idempotency_key: str | None) -> SessionView:
+        headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
+        timeout = httpx2.Timeout(self._timeout + wait, connect=_CONNECT_SECS)
+        answer = await self._call("POST", path, json=body, params={"wait": wait}, headers=headers, timeout=timeout)
+        return SessionView.model_validate(answer)
+
+    async def _call(self, method: str, path: str, **options: Any) -> Any:
+        with self._in_words():
+            response = await self._http.request(method, path, **options)
+        if response.is_error:
+            raise _problem(response)
+        return response.json() if response.content else None
+
+    def _in_words(self) -> "_InWords":
+        return _InWords(self.base_url)
+
+
+class _InWords:
+    """Turns transport errors into `ServiceUnreachableError`."""
+
+    def __init__(self, base_url: str) -> None:
+        self._base_url = base_url
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, httpx2.TransportError | httpx2.InvalidURL):
+            raise ServiceUnreachableError(
+                f"No service answers at {self._base_url} ({type(error).__name__}).",
+                hint="Start it with `flowise-dev-agent serve`, or name another address with --url.",
+            ) from error
+
+
+def _problem(response: httpx2.Response) -> ServiceError:
+    try:
+        body: Any = response.json()
+    except ValueError:
+        body = {}
+    return ServiceError(response.status_code, body if isinstance(body, dict) else {})

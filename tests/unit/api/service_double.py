@@ -1,0 +1,169 @@
+"""A session service in memory with the runtime's signatures, for tests of the HTTP floor alone."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from flowise_dev_agent.errors import SessionExistsError, SessionNotFoundError
+from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
+from flowise_dev_agent.runtime.views import InterruptView, SessionEvent, SessionPage, SessionView, Totals
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+QUESTION = InterruptView(id="i1", type="plan_approval", message="Please look.")
+
+
+def view(session_id: UUID, status: str = "in_progress", **fields: Any) -> SessionView:
+    defaults: dict[str, Any] = {
+        "thread_id": session_id,
+        "session_id": session_id,
+        "session_name": None,
+        "status": status,
+        "outcome": None,
+        "phase": None,
+        "operation_mode": None,
+        "instance": "default",
+        "chatflow_id": None,
+        "chatflow_url": None,
+        "iteration": 0,
+        "totals": Totals(),
+        "degraded": [],
+        "interrupt": QUESTION if status == "pending_interrupt" else None,
+        "error": None,
+        "requirement": "r",
+        "last_event_seq": 0,
+        "created_at": NOW,
+        "updated_at": NOW,
+    }
+    return SessionView(**{**defaults, **fields})
+
+
+def event(session_id: UUID, seq: int | None, type_: str, **data: Any) -> SessionEvent:
+    return SessionEvent(
+        seq=seq,
+        ts=NOW,
+        session_id=session_id,
+        run_id=None,
+        type=type_,
+        node="plan_v2",
+        phase="plan",
+        status=None,
+        duration_ms=None,
+        summary="two\nlines",
+        data=data,
+    )
+
+
+class ServiceDouble:
+    """Sessions settle only when a test says so by `settle`; `failure` is raised by every call while it is set."""
+
+    def __init__(self) -> None:
+        self.views: dict[UUID, SessionView] = {}
+        self.log: list[SessionEvent] = []
+        self.calls: list[tuple[str, Any]] = []
+        self.failure: Exception | None = None
+        self.ended = asyncio.Event()
+        self.streams_closed = 0
+        self._changed = asyncio.Event()
+
+    def _called(self, name: str, *details: Any) -> None:
+        self.calls.append((name, details))
+        if self.failure:
+            raise self.failure
+
+    def settle(self, session_id: UUID, status: str = "pending_interrupt", **fields: Any) -> None:
+        self.views[session_id] = view(session_id, status, **fields)
+        self._changed.set()
+
+    async def start(self, request: StartSession, *, idempotency_key: str | None = None) -> SessionView:
+        self._called("start", request, idempotency_key)
+        session_id = request.thread_id or uuid4()
+        if session_id in self.views:
+            raise SessionExistsError("exists", details={"thread_id": str(session_id)})
+        self.views[session_id] = view(session_id, requirement=request.requirement)
+        return self.views[session_id]
+
+    async def resume(self, session_id: UUID, body: ResumeSession, *, idempotency_key: str | None = None) -> SessionView:
+        self._called("resume", session_id, body, idempotency_key)
+        await self.get(session_id)
+        self.views[session_id] = view(session_id)
+        return self.views[session_id]
+
+    async def cancel(self, session_id: UUID) -> SessionView:
+        self._called("cancel", session_id)
+        await self.get(session_id)
+        self.views[session_id] = view(session_id, "cancelled", outcome="cancelled")
+        return self.views[session_id]
+
+    async def retry(self, session_id: UUID) -> SessionView:
+        self._called("retry", session_id)
+        return await self.get(session_id)
+
+    async def get(self, session_id: UUID) -> SessionView:
+        if self.failure:
+            raise self.failure
+        if session_id not in self.views:
+            raise SessionNotFoundError(f"There is no session {session_id}.")
+        return self.views[session_id]
+
+    async def list(self, status: str | None = None, limit: int = 50, cursor: str | None = None) -> SessionPage:
+        self._called("list", status, limit, cursor)
+        return SessionPage(sessions=list(self.views.values())[:limit], next_cursor=None)
+
+    async def delete(self, session_id: UUID) -> None:
+        self._called("delete", session_id)
+        await self.get(session_id)
+        del self.views[session_id]
+
+    async def wait(self, session_id: UUID, timeout: float) -> SessionView:
+        self._called("wait", timeout)
+        try:
+            async with asyncio.timeout(timeout):
+                while self.views[session_id].in_progress and not self.ended.is_set():
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            pass
+        return self.views[session_id]
+
+    async def events(self, session_id: UUID, after_seq: int = 0) -> AsyncGenerator[SessionEvent]:
+        self._called("events", after_seq)
+        try:
+            for item in self.log:
+                if item.seq is None or item.seq > after_seq:
+                    yield item
+                    if item.type == "done":
+                        return
+            await self.ended.wait()
+        finally:
+            self.streams_closed += 1
+
+
+class DatabaseDouble:
+    def __init__(self) -> None:
+        self.failure: Exception | None = None
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncGenerator["DatabaseDouble"]:
+        if self.failure:
+            raise self.failure
+        yield self
+
+    async def execute(self, _: str) -> None:
+        return None
+
+
+class EngineDouble:
+    def __init__(self) -> None:
+        self.service = ServiceDouble()
+        self.db = DatabaseDouble()
+        self.status = "ok"
+
+    async def health(self) -> dict[str, Any]:
+        return {"status": self.status, "database": {"state": "ok"}}
+
+    def end_streams(self) -> None:
+        self.service.ended.set()
+        self.service._changed.set()

@@ -1,0 +1,129 @@
+"""The key, the headers of the browser, the rate limit."""
+
+import asyncio
+from uuid import uuid4
+
+import pytest
+from fastapi import FastAPI
+from fastapi.routing import iter_route_contexts
+
+from tests.unit.api.conftest import MakeApp, client_of
+from tests.unit.api.service_double import EngineDouble
+
+KEY = {"Authorization": "Bearer s3cret"}
+#: All that may be seen without a key. A new public path must be added here on purpose.
+PUBLIC = {("GET", "/"), ("GET", "/docs"), ("GET", "/live"), ("GET", "/assets")}
+STARTS = ["/sessions", "/sessions/stream"]
+
+
+def routes(app: FastAPI) -> set[tuple[str, str]]:
+    found: set[tuple[str, str]] = set()
+    for context in iter_route_contexts(app.routes):
+        path = getattr(context, "path", None) or context.route.path
+        methods = getattr(context, "methods", None) or getattr(context.route, "methods", None) or {"GET"}
+        found |= {(method, path) for method in methods if method != "HEAD"}
+    return found
+
+
+async def test_p66_every_route_asks_for_the_key(make_app: MakeApp, engine: EngineDouble) -> None:
+    app = make_app(api_key="s3cret")
+    walked = routes(app)
+    assert {("POST", "/sessions"), ("GET", "/openapi.json"), ("GET", "/health"), ("GET", "/ready")} <= walked
+    assert ("GET", "/sessions/{session_id}/stream") in walked
+    assert PUBLIC <= walked
+    async with client_of(app) as http:
+        for method, path in sorted(walked - PUBLIC):
+            for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic s3cret"}):
+                address = path.replace("{session_id}", str(uuid4()))
+                response = await http.request(method, address, headers=headers)
+                assert response.status_code == 401, (method, path, headers)
+                assert response.json()["code"] == "unauthorized"
+                assert response.headers["www-authenticate"].startswith("Bearer")
+    assert engine.service.calls == []
+
+
+async def test_p66_paths_that_do_not_exist_ask_for_the_key_too(make_app: MakeApp) -> None:
+    async with client_of(make_app(api_key="s3cret")) as http:
+        for path in ("/nowhere", "/assetsx", "/live/", "/ASSETS/app.js"):
+            assert (await http.get(path)).status_code == 401, path
+        assert (await http.post("/")).status_code == 401
+        assert (await http.get("/assets/..%2f..%2f__init__.py")).status_code == 404
+
+
+@pytest.mark.parametrize("header", ["Bearer s3cret", "bearer s3cret", "Bearer  s3cret "])
+async def test_the_right_key_opens(make_app: MakeApp, header: str) -> None:
+    async with client_of(make_app(api_key="s3cret")) as http:
+        assert (await http.get("/sessions", headers={"Authorization": header})).status_code == 200
+
+
+async def test_the_public_paths_need_no_key(make_app: MakeApp) -> None:
+    async with client_of(make_app(api_key="s3cret")) as http:
+        for path in ("/", "/docs", "/live", "/assets/app.js", "/assets/app.css"):
+            assert (await http.get(path)).status_code == 200, path
+
+
+async def test_p70_pages_load_nothing_from_elsewhere(make_app: MakeApp) -> None:
+    async with client_of(make_app()) as http:
+        for path in ("/", "/docs"):
+            response = await http.get(path)
+            policy = response.headers["content-security-policy"]
+            assert "default-src 'none'" in policy
+            assert "unsafe" not in policy
+            assert "//" not in response.text.replace("<!doctype html>", "").replace("http://", "//")
+            assert "style=" not in response.text
+            assert response.headers["x-content-type-options"] == "nosniff"
+
+
+async def test_p70_no_script_writes_markup(make_app: MakeApp) -> None:
+    async with client_of(make_app()) as http:
+        for name in ("app.js", "api.js", "dom.js", "questions.js", "docs.js"):
+            text = (await http.get(f"/assets/{name}")).text
+            for sink in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"):
+                assert sink not in text, (name, sink)
+
+
+async def test_answers_of_the_api_are_not_kept_by_caches(make_app: MakeApp) -> None:
+    async with client_of(make_app()) as http:
+        assert (await http.get("/sessions")).headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize("path", STARTS)
+async def test_p65_starts_are_limited(make_app: MakeApp, engine: EngineDouble, path: str) -> None:
+    engine.service.ended.set()
+    async with client_of(make_app(rate_limit_sessions_per_min=2)) as http:
+        for _ in range(2):
+            assert (await http.post(path, json={"requirement": "x"})).status_code in {200, 202}
+        response = await http.post(path, json={"requirement": "x"})
+    assert (response.status_code, response.json()["code"]) == (429, "rate_limited")
+    assert 0 < int(response.headers["retry-after"]) <= 60
+
+
+async def test_p65_both_starts_share_one_count(make_app: MakeApp, engine: EngineDouble) -> None:
+    engine.service.ended.set()
+    async with client_of(make_app(rate_limit_sessions_per_min=2)) as http:
+        statuses = [(await http.post(path, json={"requirement": "x"})).status_code for path in [*STARTS, *STARTS]]
+    assert statuses == [202, 200, 429, 429]
+
+
+async def test_p65_zero_is_off(make_app: MakeApp, engine: EngineDouble) -> None:
+    engine.service.ended.set()
+    async with client_of(make_app(rate_limit_sessions_per_min=0)) as http:
+        responses = await asyncio.gather(*(http.post(STARTS[i % 2], json={"requirement": "x"}) for i in range(30)))
+    assert {response.status_code for response in responses} == {200, 202}
+
+
+async def test_p65_nothing_else_is_limited(make_app: MakeApp, engine: EngineDouble) -> None:
+    session_id = uuid4()
+    engine.service.settle(session_id)
+    async with client_of(make_app(rate_limit_sessions_per_min=1)) as http:
+        for _ in range(3):
+            assert (await http.get("/sessions")).status_code == 200
+            assert (await http.post(f"/sessions/{session_id}/resume", json={"response": "x"})).status_code == 202
+            assert (await http.post("/sessions", json={})).status_code == 422
+
+
+async def test_p65_with_a_key_the_count_is_the_keys(make_app: MakeApp) -> None:
+    app = make_app(rate_limit_sessions_per_min=1, api_key="s3cret")
+    async with client_of(app, headers=KEY) as http:
+        assert (await http.post("/sessions", json={"requirement": "x"})).status_code == 202
+        assert (await http.post("/sessions", json={"requirement": "x"})).status_code == 429

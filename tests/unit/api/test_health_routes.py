@@ -1,0 +1,50 @@
+"""Live, ready, health and what they tell."""
+
+import httpx2
+
+from flowise_dev_agent.errors import DatabaseUnavailableError
+from tests.unit.api.conftest import MakeApp, client_of
+from tests.unit.api.service_double import EngineDouble
+
+
+async def test_live_needs_nothing(http: httpx2.AsyncClient, engine: EngineDouble) -> None:
+    engine.db.failure = DatabaseUnavailableError("gone")
+    assert (await http.get("/live")).json() == {"status": "ok"}
+
+
+async def test_p42_ready_follows_the_database(http: httpx2.AsyncClient, engine: EngineDouble) -> None:
+    assert (await http.get("/ready")).status_code == 200
+    engine.db.failure = DatabaseUnavailableError("gone")
+    response = await http.get("/ready")
+    assert (response.status_code, response.json()["code"]) == (503, "database_unavailable")
+
+
+async def test_a_service_that_stops_is_not_ready(make_app: MakeApp) -> None:
+    app = make_app()
+    app.state.stopping = True
+    async with client_of(app) as http:
+        response = await http.get("/ready")
+    assert (response.status_code, response.json()["code"]) == (503, "unavailable")
+
+
+async def test_health_tells_what_the_service_runs_on(http: httpx2.AsyncClient) -> None:
+    response = await http.get("/health")
+    body = response.json()
+    assert response.status_code == 200
+    assert body["reasoning"] == {"engine": "deterministic", "model": "rules"}
+    assert body["database"] == {"state": "ok"}
+    assert body["model_stand_in"] is False
+    assert body["flowise"]["default"]["state"] == "unavailable"
+    assert body["flowise"]["default"]["error"]["code"] == "flowise_unreachable"
+
+
+async def test_health_labels_the_model_stand_in(make_app: MakeApp) -> None:
+    async with client_of(make_app(model_stand_in=True)) as http:
+        assert (await http.get("/health")).json()["model_stand_in"] is True
+
+
+async def test_p42_health_is_503_only_without_the_database(http: httpx2.AsyncClient, engine: EngineDouble) -> None:
+    engine.status = "degraded"
+    assert (await http.get("/health")).status_code == 200
+    engine.status = "unavailable"
+    assert (await http.get("/health")).status_code == 503

@@ -1,0 +1,72 @@
+"""The socket and the drain."""
+
+import asyncio
+import signal
+import socket
+
+import httpx2
+import pytest
+from pydantic import SecretStr
+
+from flowise_dev_agent.api.server import Server, bind, url_of
+from flowise_dev_agent.errors import ConfigurationError
+from flowise_dev_agent.settings import ServerSettings
+from tests.unit.api.conftest import MakeApp
+from tests.unit.api.service_double import EngineDouble
+
+
+def server(host: str = "127.0.0.1", port: int = 0, key: str | None = None) -> ServerSettings:
+    return ServerSettings(host=host, port=port, api_key=SecretStr(key) if key else None)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])  # noqa: S104 - what is refused
+def test_without_a_key_only_this_machine_is_served(host: str) -> None:
+    with pytest.raises(ConfigurationError, match="AGENT_API_KEY") as caught:
+        bind(server(host))
+    assert "AGENT_API_KEY" in str(caught.value.hint)
+
+
+def test_with_a_key_any_address_is_served() -> None:
+    with bind(server("0.0.0.0", key="k")) as listener:  # noqa: S104
+        assert url_of(listener).startswith("http://localhost:")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_loopback_needs_no_key(host: str) -> None:
+    with bind(server(host)) as listener:
+        assert url_of(listener) == f"http://localhost:{listener.getsockname()[1]}"
+
+
+def test_a_taken_port_is_said_in_a_sentence() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(ConfigurationError, match=f"Port {port} .* is taken") as caught:
+            bind(server(port=port))
+    assert "--port" in str(caught.value.hint)
+
+
+def test_an_unknown_host_is_said_in_a_sentence() -> None:
+    with pytest.raises(ConfigurationError, match="is not known"):
+        bind(server("no.such.host.invalid"))
+
+
+async def test_p50_sigterm_ends_streams_and_waits_at_once(make_app: MakeApp, engine: EngineDouble) -> None:
+    app = make_app()
+    listener = bind(server())
+    listener.listen()
+    running = Server(app)
+    serving = asyncio.create_task(running.serve(sockets=[listener]))
+    async with httpx2.AsyncClient(base_url=url_of(listener)) as http:
+        start = await http.post("/sessions?wait=0", json={"requirement": "x"})
+        path = start.headers["location"]
+        waiting = asyncio.create_task(http.post("/sessions?wait=60", json={"requirement": "x"}))
+        async with http.stream("GET", f"{path}/stream") as stream:
+            lines = stream.aiter_lines()
+            assert await anext(lines) == "retry: 2000"
+            while not any(name == "wait" for name, _ in engine.service.calls):
+                await asyncio.sleep(0.01)
+            signal.raise_signal(signal.SIGTERM)
+            assert [line async for line in lines if line] == []
+        assert (await waiting).status_code == 202
+    async with asyncio.timeout(5):
+        await serving

@@ -1,0 +1,119 @@
+"""Events on the wire."""
+
+import asyncio
+import json
+from uuid import UUID, uuid4
+
+import httpx2
+import pytest
+
+from flowise_dev_agent.errors import DatabaseUnavailableError
+from tests.unit.api.conftest import MakeApp, client_of
+from tests.unit.api.service_double import EngineDouble, event
+
+SESSION = uuid4()
+
+
+@pytest.fixture(autouse=True)
+def _log(engine: EngineDouble) -> None:
+    engine.service.settle(SESSION, last_event_seq=3)
+    engine.service.log = [
+        event(SESSION, 1, "node_start"),
+        event(SESSION, None, "token", text="Hé\u2028llo"),
+        event(SESSION, 3, "interrupt"),
+        event(SESSION, 4, "node_start"),
+        event(SESSION, 5, "done"),
+    ]
+
+
+def frames(text: str) -> list[dict[str, str]]:
+    """Frames as {field: value}; comments as {"": text}."""
+    return [
+        {name: value.removeprefix(" ") for name, _, value in (line.partition(":") for line in frame.split("\n"))}
+        for frame in text.strip("\n").split("\n\n")
+    ]
+
+
+async def test_a_stream_is_framed_by_the_book(http: httpx2.AsyncClient) -> None:
+    response = await http.get(f"/sessions/{SESSION}/stream")
+    assert response.status_code == 200
+    assert response.headers["content-type"].startswith("text/event-stream")
+    assert response.headers["x-accel-buffering"] == "no"
+    assert response.headers["cache-control"] == "no-store"
+    retry, *events = frames(response.text)
+    assert retry == {"retry": "2000"}
+    assert [(one.get("id"), one["event"]) for one in events] == [
+        ("1", "node_start"),
+        (None, "token"),
+        ("3", "interrupt"),
+        ("4", "node_start"),
+        ("5", "done"),
+    ]
+    assert [json.loads(one["data"])["seq"] for one in events] == [1, None, 3, 4, 5]
+    assert json.loads(events[1]["data"])["data"] == {"text": "Hé\u2028llo"}
+
+
+@pytest.mark.parametrize(
+    ("query", "header", "first"), [("", None, 1), ("?after_seq=3", None, 4), ("", "3", 4), ("?after_seq=1", "4", 5)]
+)
+async def test_a_client_that_comes_back_gets_what_it_missed(
+    http: httpx2.AsyncClient, query: str, header: str | None, first: int
+) -> None:
+    headers = {"Last-Event-ID": header} if header else {}
+    response = await http.get(f"/sessions/{SESSION}/stream{query}", headers=headers)
+    assert next(one["id"] for one in frames(response.text) if "id" in one) == str(first)
+
+
+async def test_p45_an_unknown_session_is_404_before_the_stream_begins(
+    http: httpx2.AsyncClient, engine: EngineDouble
+) -> None:
+    for method, body in (("GET", None), ("POST", {"response": "yes"})):
+        response = await http.request(method, f"/sessions/{uuid4()}/stream", json=body)
+        assert (response.status_code, response.json()["code"]) == (404, "session_not_found")
+    assert engine.service.streams_closed == 0
+
+
+async def test_the_start_stream_ends_with_the_question(http: httpx2.AsyncClient, engine: EngineDouble) -> None:
+    response = await http.post("/sessions/stream", json={"requirement": "x"})
+    assert [one["event"] for one in frames(response.text) if "event" in one] == ["node_start", "token", "interrupt"]
+    assert UUID(response.headers["location"].removeprefix("/sessions/")) in engine.service.views
+    assert engine.service.streams_closed == 1
+
+
+async def test_the_resume_stream_brings_only_what_follows(http: httpx2.AsyncClient, engine: EngineDouble) -> None:
+    response = await http.post(f"/sessions/{SESSION}/stream", json={"response": "yes"})
+    assert [one.get("id") for one in frames(response.text) if "event" in one] == [None, "4", "5"]
+    assert [name for name, _ in engine.service.calls] == ["resume", "events"]
+
+
+async def test_p51_silence_is_filled_with_comments(make_app: MakeApp, engine: EngineDouble) -> None:
+    engine.service.log = []
+    async with client_of(make_app(sse_keepalive_secs=0.01)) as http:
+        task = asyncio.create_task(http.get(f"/sessions/{SESSION}/stream"))
+        await asyncio.sleep(0.1)
+        engine.end_streams()
+        text = (await task).text
+    assert text.count(": keepalive\n\n") > 1
+
+
+async def test_p50_a_stream_ends_when_the_service_stops(http: httpx2.AsyncClient, engine: EngineDouble) -> None:
+    engine.service.log = engine.service.log[:1]
+    task = asyncio.create_task(http.get(f"/sessions/{SESSION}/stream"))
+    while not any(name == "events" for name, _ in engine.service.calls):
+        await asyncio.sleep(0)
+    engine.end_streams()
+    response = await task
+    assert frames(response.text)[0] == {"retry": "2000"}
+    assert engine.service.streams_closed == 1
+
+
+async def test_p42_a_database_fault_ends_the_stream_without_telling_more(
+    http: httpx2.AsyncClient, engine: EngineDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def failing(*_: object):
+        yield event(SESSION, 1, "node_start")
+        raise DatabaseUnavailableError("host db.internal")
+
+    monkeypatch.setattr(engine.service, "events", failing)
+    response = await http.get(f"/sessions/{SESSION}/stream")
+    assert frames(response.text)[-1] == {"": "interrupted: database_unavailable"}

@@ -1,0 +1,90 @@
+"""Reading the environment: defaults, choices that follow from others, mistakes as sentences."""
+
+import pytest
+
+from flowise_dev_agent.errors import ConfigurationError
+from flowise_dev_agent.settings import Settings, load_settings
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
+    for group in Settings.model_fields.values():
+        for field in group.default_factory.model_fields.values():  # type: ignore[union-attr]
+            monkeypatch.delenv(field.alias, raising=False)
+    monkeypatch.chdir(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("environment", "engine", "model"),
+    [
+        ({}, "deterministic", "rules"),
+        ({"ANTHROPIC_API_KEY": "a"}, "claude", "claude-sonnet-4-6"),
+        ({"OPENAI_API_KEY": "o"}, "openai", "gpt-4o"),
+        ({"OPENAI_BASE_URL": "http://localhost:11434/v1"}, "openai", "gpt-4o"),
+        ({"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "o"}, "claude", "claude-sonnet-4-6"),
+        ({"ANTHROPIC_API_KEY": "a", "REASONING_ENGINE": "deterministic"}, "deterministic", "rules"),
+    ],
+)
+def test_the_engine_follows_from_the_keys_unless_named(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], engine: str, model: str
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    reasoning = load_settings().reasoning
+    assert reasoning.engine == engine
+    assert reasoning.model_for("plan") == model
+
+
+@pytest.mark.parametrize("engine", ["claude", "openai"])
+def test_a_named_engine_without_a_key_stops_the_start(monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
+    monkeypatch.setenv("REASONING_ENGINE", engine)
+    with pytest.raises(ConfigurationError, match=f"REASONING_ENGINE={engine} needs"):
+        load_settings()
+
+
+def test_a_phase_may_have_a_model_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REASONING_MODEL", "general")
+    monkeypatch.setenv("REASONING_MODEL_JUDGE", "judge")
+    reasoning = load_settings().reasoning
+    assert reasoning.model_for("judge", "of-the-session") == "judge"
+    assert reasoning.model_for("plan", "of-the-session") == "of-the-session"
+    assert reasoning.model_for("plan") == "general"
+
+
+def test_an_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENT_API_KEY", "")
+    monkeypatch.setenv("AGENT_API_PORT", "")
+    server = load_settings().server
+    assert server.api_key is None
+    assert server.port == 8000
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("AGENT_API_PORT", "70000"),
+        ("RATE_LIMIT_SESSIONS_PER_MIN", "-1"),
+        ("REASONING_RETRY_COUNT", "6"),
+        ("FLOWISE_INSTANCES", "not json"),
+        ("FLOWISE_INSTANCES", '[{"id": "a", "endpoint": "http://h"}, {"id": "a", "endpoint": "http://i"}]'),
+    ],
+)
+def test_a_mistake_names_the_variable(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigurationError, match=name) as caught:
+        load_settings()
+    assert caught.value.hint
+
+
+def test_a_mistake_does_not_repeat_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLOWISE_INSTANCES", '[{"id": "bad id!", "endpoint": "http://h", "api_key": "s3cr3t"}]')
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings()
+    assert "s3cr3t" not in str(caught.value)
+
+
+def test_instances_replace_the_single_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [instance.id for instance in load_settings().flowise.instances] == ["default"]
+    monkeypatch.setenv("FLOWISE_INSTANCES", '[{"id": "dev", "endpoint": "http://h:1", "api_key": "k"}]')
+    (instance,) = load_settings().flowise.instances
+    assert (instance.id, str(instance.endpoint)) == ("dev", "http://h:1/")

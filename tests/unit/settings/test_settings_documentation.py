@@ -1,0 +1,81 @@
+"""Every variable is documented where people look for it, with the default that it really has."""
+
+import re
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+from pydantic_settings import BaseSettings
+
+from flowise_dev_agent.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def _variables() -> dict[str, str]:
+    """Variable -> default as it is written in `.env.example`; "" without one."""
+    found: dict[str, str] = {}
+    for group in Settings.model_fields.values():
+        factory = group.default_factory
+        assert isinstance(factory, type)
+        assert issubclass(factory, BaseSettings)
+        for field in factory.model_fields.values():
+            assert field.alias
+            found[field.alias] = _written(field.default)
+    return found
+
+
+def _written(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value).rstrip("/")
+
+
+VARIABLES = _variables()
+#: Shown with an example, since they have no default that could be shown.
+EXAMPLES = {"FLOWISE_INSTANCES", "POSTGRES_DSN"}
+
+
+def _env_example() -> dict[str, str]:
+    text = (ROOT / ".env.example").read_text()
+    return dict(re.findall(r"^#([A-Z][A-Z0-9_]+)=(.*)$", text, flags=re.MULTILINE))
+
+
+def test_the_example_file_names_exactly_the_variables_that_exist() -> None:
+    assert set(_env_example()) == set(VARIABLES)
+
+
+@pytest.mark.parametrize("name", sorted(set(VARIABLES) - EXAMPLES))
+def test_the_example_file_shows_the_real_default(name: str) -> None:
+    assert _env_example()[name] == VARIABLES[name]
+
+
+def test_the_example_file_sets_nothing_by_itself() -> None:
+    lines = (ROOT / ".env.example").read_text().splitlines()
+    assert [line for line in lines if line and not line.startswith("#")] == []
+
+
+def _readme_table() -> dict[str, str]:
+    text = (ROOT / "README.md").read_text()
+    return dict(re.findall(r"^\| `([A-Z][A-Z0-9_]+)` \| ([^|]*) \|", text, flags=re.MULTILINE))
+
+
+def test_the_readme_names_exactly_the_variables_that_exist() -> None:
+    assert set(_readme_table()) == set(VARIABLES)
+
+
+@pytest.mark.parametrize("name", sorted(VARIABLES))
+def test_the_readme_shows_the_real_default(name: str) -> None:
+    assert _readme_table()[name].strip().strip("`") == VARIABLES[name]
+
+
+def test_no_secret_has_a_default_or_shows_in_a_repr(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in VARIABLES:
+        if name.endswith(("_KEY", "_SECRET")) or name == "POSTGRES_DSN":
+            assert VARIABLES[name] == ""
+            monkeypatch.setenv(name, "postgresql://u:s3cr3t@h/d" if name == "POSTGRES_DSN" else "s3cr3t")
+    settings: BaseModel = Settings()
+    assert "s3cr3t" not in repr(settings)
+    assert "s3cr3t" not in settings.model_dump_json()
