@@ -13,9 +13,11 @@ _TAG = re.compile(r"<[^>]+>")
 _SPELLINGS = {"openai": "OpenAI", "OpenAI": "Openai", "LlamaIndex": "Llamaindex", "AgentFlow": "Agentflow"}
 
 _STOP_WORDS = frozenset(
-    "a all also an and any are as at be build by can create do does for from has have how i in into is it its make me my "
-    "new of on or our over people please question same should show so support than that the their them then they this "
-    "to use used user using want we what when which will with without wrapper you your".split()
+    _WORD.findall(
+        "all also an and any are as at be build by can create do does for from has have how in into is it its make me "
+        "my new of on or our over people please question same should show so support than that the their them then "
+        "they this to use used user using want we what when which will with without wrapper you your"
+    )
 )
 
 _NAME_WEIGHT, _CATEGORY_WEIGHT, _DESCRIPTION_WEIGHT = 5.0, 2.0, 1.0
@@ -144,7 +146,7 @@ def words(text: str) -> list[str]:
     for vendor, spelling in _SPELLINGS.items():
         text = text.replace(vendor, spelling)
     found = (_stem(word.lower()) for word in _WORD.findall(text))
-    return [word for word in found if word not in _STOP_WORDS]
+    return [word for word in found if len(word) > 1 and word not in _STOP_WORDS]
 
 
 def _stem(word: str) -> str:

@@ -143,7 +143,7 @@ def _standing_box(node: FlowNode) -> Box:
 
 
 def _placed(node: FlowNode, box: Box) -> dict[str, Any]:
-    position = {"x": round(box.x), "y": round(box.y)}
+    position = {"x": box.x, "y": box.y}
     return {
         "id": node.id,
         "position": position,

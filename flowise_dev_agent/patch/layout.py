@@ -1,5 +1,6 @@
 """Where new nodes go: left of what they feed, one column per step, stacked without overlap. Nodes that stand stay."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -117,7 +118,9 @@ def _free_box(height: float, targets: list[Box], sources: list[Box], placed: Map
         x, y = max(box.x for box in placed.values()), max(box.y + box.height for box in placed.values()) + GAP
     else:
         x, y = 0.0, 0.0
+    # Whole pixels, away from what stands: rounding later could eat into the gap.
+    x, y = math.floor(x), math.ceil(y)
     box = Box(x, y, WIDTH, height)
     while blocking := [other for other in placed.values() if box.overlaps(other)]:
-        box = Box(x, max(other.y + other.height for other in blocking) + GAP, WIDTH, height)
+        box = Box(x, math.ceil(max(other.y + other.height for other in blocking)) + GAP, WIDTH, height)
     return box

@@ -1,0 +1,108 @@
+"""Reading ops out of a model's answer."""
+
+import json
+
+import pytest
+
+from flowise_dev_agent.errors import PatchError
+from flowise_dev_agent.patch.findings import Finding
+from flowise_dev_agent.patch.ops import AddNode, Connect, SetParam, ops_from_json, ops_json_schema
+
+BATCH = [
+    {
+        "op_type": "AddNode",
+        "node_name": "chatOpenAI",
+        "node_id": "m",
+        "params": {"a": ["b"], "d": [{"x": 1}]},
+    },
+    {"op_type": "Connect", "source_node_id": "m", "target_node_id": "c", "target_anchor": "model"},
+]
+TEXT = json.dumps(BATCH)
+
+
+def _codes(text: str) -> list[str]:
+    with pytest.raises(PatchError) as caught:
+        ops_from_json(text)
+    return [finding["code"] for finding in caught.value.details["findings"]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT,
+        json.dumps({"ops": BATCH}),
+        f"```json\n{TEXT}\n```",
+        f"Sure! [As asked] here {{are}} the ops:\n\n```\n{TEXT}\n```\nLet me know.",
+        f"<answer>{json.dumps({'ops': BATCH}, indent=2)}</answer>",
+        f"{TEXT}\n\nOnce more:\n{TEXT}",
+    ],
+)
+def test_finds_the_batch_with_fences_and_prose_around(text: str) -> None:
+    ops = ops_from_json(text)
+
+    assert [type(op) for op in ops] == [AddNode, Connect]
+    assert ops[0].model_dump()["params"] == {"a": ["b"], "d": [{"x": 1}]}
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("", "NO_JSON"),
+        ("I would add a chat model and a memory.", "NO_JSON"),
+        ('{"nodes": []}', "NO_JSON"),
+        ('["AddNode"]', "NO_JSON"),
+        ("[]", "EMPTY_PATCH"),
+        ('{"ops": []}', "EMPTY_PATCH"),
+        (f"```json\n{TEXT[:-1]},]\n```", "INVALID_JSON"),
+        (TEXT.replace("1}", "NaN}"), "INVALID_JSON"),
+        (f"{TEXT} or {json.dumps(BATCH[:1])}", "AMBIGUOUS_JSON"),
+        ('[{"op_type": "DeleteEverything"}]', "UNKNOWN_OP"),
+        ('[{"node_id": "a"}]', "UNKNOWN_OP"),
+        ('[{"op_type": "SetParam", "node_id": "a", "param_name": "b"}]', "BAD_OP"),
+        ('[{"op_type": "SetParam", "node_id": "a", "param_name": "b", "value": 1, "vaule": 2}]', "BAD_OP"),
+        ('[{"op_type": "AddNode", "node_name": "x", "node_id": 7}]', "BAD_OP"),
+    ],
+)
+def test_p05_unusable_answers_are_findings_and_never_a_smaller_patch(text: str, code: str) -> None:
+    assert _codes(text) == [code]
+
+
+@pytest.mark.parametrize("cut", range(12, len(TEXT) - 1, 7))
+def test_p05_truncated_answers_are_refused_wherever_they_end(cut: int) -> None:
+    assert _codes(TEXT[:cut]) == ["TRUNCATED_JSON"]
+    assert _codes(f"```json\n{TEXT[:cut]}\n```")[0] in ("TRUNCATED_JSON", "INVALID_JSON")
+
+
+def test_every_bad_op_is_reported_with_its_position_and_an_example() -> None:
+    with pytest.raises(PatchError) as caught:
+        ops_from_json('[{"op_type": "addnode"}, {"op_type": "Connect", "source": "a"}]')
+
+    findings = [Finding.model_validate(raw) for raw in caught.value.details["findings"]]
+    assert {finding.op_index for finding in findings} == {0, 1}
+    assert '"op_type":"AddNode"' in findings[0].hint
+    missing = {finding.field for finding in findings if finding.op_index == 1}
+    assert missing == {"source", "source_node_id", "target_node_id", "target_anchor"}
+    assert all('"op_type":"Connect"' in finding.hint for finding in findings[1:])
+
+
+def test_schema_for_structured_output_names_every_op_and_forbids_the_rest() -> None:
+    schema = ops_json_schema()
+
+    assert set(schema["properties"]) == {"ops"}
+    ops = {name: part for name, part in schema["$defs"].items() if "op_type" in part.get("properties", {})}
+    assert set(ops) == {"AddNode", "SetParam", "Connect", "BindCredential"}
+    assert all(part["additionalProperties"] is False for part in ops.values())
+
+
+def test_a_finding_keeps_its_key_when_only_positions_move() -> None:
+    first = Finding(code="UNKNOWN_OP", severity="error", message="a", where="op 3", op_index=3, op_type="X")
+    second = Finding(code="UNKNOWN_OP", severity="error", message="b", where="op 5", op_index=5, op_type="X")
+    other = Finding(code="UNKNOWN_PARAM", severity="error", message="a", where="m", field="x", op_type="SetParam")
+
+    assert first.key == second.key
+    assert other.key != other.model_copy(update={"field": "y"}).key
+
+
+def test_values_that_json_cannot_hold_are_refused() -> None:
+    with pytest.raises(ValueError, match="value"):
+        SetParam(node_id="a", param_name="b", value=object())  # pyright: ignore[reportArgumentType] - the point

@@ -1,0 +1,502 @@
+"""Each rule: a flow that is good but for one thing, and exactly the code for that thing."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.patch.compiler import compile_ops
+from flowise_dev_agent.patch.findings import Finding
+from flowise_dev_agent.patch.graph import GraphIR
+from flowise_dev_agent.patch.ops import AddNode, Connect, PatchOp, SetParam
+from flowise_dev_agent.patch.schema import Schemas
+from flowise_dev_agent.patch.validator import validate_flow
+from flowise_dev_agent.patch.validator.registry import RULES
+from tests.fixtures.golden_flows import GOLDEN, NOWHERE
+
+Flow = dict[str, Any]
+Mutation = Callable[[Flow], None]
+
+UUID = NOWHERE["openAIApi"]
+CREDENTIALS = {UUID: "openAIApi", "22222222-2222-4222-8222-222222222222": "anthropicApi"}
+
+
+def _build(schemas: Schemas, name: str) -> Flow:
+    return json.loads(compile_ops(GraphIR.empty(), GOLDEN[name](NOWHERE), schemas).flow_data)
+
+
+def _validate(flow: Flow | str, schemas: Schemas, **options: Any) -> list[Finding]:
+    text = flow if isinstance(flow, str) else json.dumps(flow)
+    return validate_flow(text, schemas=schemas, **({"credentials": CREDENTIALS} | options))
+
+
+def _node(flow: Flow, node_id: str) -> Flow:
+    return next(node for node in flow["nodes"] if node["id"] == node_id)
+
+
+def _data(flow: Flow, node_id: str) -> Flow:
+    return _node(flow, node_id)["data"]
+
+
+def _edge(flow: Flow, source: str) -> Flow:
+    return next(edge for edge in flow["edges"] if edge["source"] == source)
+
+
+def _drop_edge(flow: Flow, source: str) -> None:
+    flow["edges"].remove(_edge(flow, source))
+
+
+def _disconnect(flow: Flow, source: str) -> None:
+    edge = _edge(flow, source)
+    flow["edges"].remove(edge)
+    name = edge["targetHandle"].split("-")[2]
+    inputs = _data(flow, edge["target"])["inputs"]
+    inputs[name] = [] if isinstance(inputs[name], list) else ""
+
+
+def _add(flow: Flow, schemas: Schemas, *ops: PatchOp) -> None:
+    """Continue with the compiler what a mutation began."""
+    flow.update(json.loads(compile_ops(GraphIR(flow), ops, schemas).flow_data))
+
+
+MUTATIONS: list[tuple[str, str, str, Callable[[Flow, Schemas], None]]] = []
+
+
+def _case(code: str, flow: str, where: str) -> Callable[[Callable[[Flow, Schemas], None]], None]:
+    def register(mutate: Callable[[Flow, Schemas], None]) -> None:
+        MUTATIONS.append((code, flow, where, mutate))
+
+    return register
+
+
+def _simple(code: str, flow: str, where: str, mutate: Mutation) -> None:
+    MUTATIONS.append((code, flow, where, lambda built, _: mutate(built)))
+
+
+for _field in ("inputAnchors", "inputParams", "outputAnchors", "inputs", "category", "name"):
+    _simple(
+        "DATA_FIELD_MISSING", "chat", "bufferMemory_0", lambda f, field=_field: _data(f, "bufferMemory_0").pop(field)
+    )
+for _field in ("position", "type"):
+    _simple("DATA_FIELD_MISSING", "chat", "bufferMemory_0", lambda f, key=_field: _node(f, "bufferMemory_0").pop(key))
+_simple("DATA_FIELD_MISSING", "rag", "plainText_0", lambda f: _data(f, "plainText_0").pop("outputs"))
+_simple("BAD_SOURCE_HANDLE", "chat", "bufferMemory_0", lambda f: _edge(f, "bufferMemory_0").update(sourceHandle="x"))
+_simple(
+    "BAD_TARGET_HANDLE",
+    "chat",
+    "conversationChain_0",
+    lambda f: _edge(f, "bufferMemory_0").update(targetHandle="conversationChain_0-input-memory-Old"),
+)
+_simple(
+    "DANGLING_EDGE", "chat", "ghost_0", lambda f: f["edges"].append({**_edge(f, "bufferMemory_0"), "source": "ghost_0"})
+)
+_simple(
+    "DANGLING_EDGE", "chat", "ghost_0", lambda f: f["edges"].append({**_edge(f, "bufferMemory_0"), "target": "ghost_0"})
+)
+_simple("DUPLICATE_EDGE", "chat", "conversationChain_0", lambda f: f["edges"].append(dict(f["edges"][0])))
+_simple("REF_WITHOUT_EDGE", "tool_agent", "toolAgent_0", lambda f: _drop_edge(f, "calculator_0"))
+_simple(
+    "EDGE_WITHOUT_REF",
+    "chat",
+    "conversationChain_0",
+    lambda f: _data(f, "conversationChain_0")["inputs"].update(memory=""),
+)
+_simple(
+    "REF_TO_MISSING_NODE",
+    "chat",
+    "conversationChain_0",
+    lambda f: _data(f, "conversationChain_0")["inputs"].update(memory="{{ghost_0.data.instance}}"),
+)
+_simple("REQUIRED_ANCHOR_UNCONNECTED", "chat", "conversationChain_0", lambda f: (
+    _disconnect(f, "bufferMemory_0"), f["nodes"].remove(_node(f, "bufferMemory_0"))))  # fmt: skip
+_simple(
+    "SINGLE_ANCHOR_IS_LIST",
+    "chat",
+    "conversationChain_0",
+    lambda f: _data(f, "conversationChain_0")["inputs"].update(memory=["{{bufferMemory_0.data.instance}}"]),
+)
+_simple(
+    "BAD_REFERENCE",
+    "tool_agent",
+    "toolAgent_0",
+    lambda f: _data(f, "toolAgent_0")["inputs"]["tools"].append(None),
+)
+_simple("UNKNOWN_OUTPUT", "rag", "plainText_0", lambda f: _data(f, "plainText_0")["outputs"].update(output="nope"))
+_simple(
+    "OUTPUT_SELECTION_MISMATCH",
+    "rag",
+    "plainText_0",
+    lambda f: _data(f, "plainText_0")["outputs"].update(output="text"),
+)
+_simple("CREDENTIAL_UNBOUND", "chat", "chatOpenAI_0", lambda f: _data(f, "chatOpenAI_0").update(credential=""))
+_simple("CREDENTIAL_UNBOUND", "chat", "chatOpenAI_0", lambda f: _data(f, "chatOpenAI_0").pop("credential"))
+_simple("CREDENTIAL_NOT_UUID", "chat", "chatOpenAI_0", lambda f: _data(f, "chatOpenAI_0").update(credential="my key"))
+_simple(
+    "CREDENTIAL_UNKNOWN",
+    "chat",
+    "chatOpenAI_0",
+    lambda f: _data(f, "chatOpenAI_0").update(credential="33333333-3333-4333-8333-333333333333"),
+)
+_simple(
+    "CREDENTIAL_TYPE_MISMATCH",
+    "chat",
+    "chatOpenAI_0",
+    lambda f: _data(f, "chatOpenAI_0").update(credential="22222222-2222-4222-8222-222222222222"),
+)
+_simple("UNKNOWN_NODE_NAME", "chat", "bufferMemory_0", lambda f: _data(f, "bufferMemory_0").update(name="BufferMemory"))
+_simple("VERSION_DRIFT", "chat", "bufferMemory_0", lambda f: _data(f, "bufferMemory_0").update(version=1))
+_simple("UNKNOWN_PARAM", "chat", "bufferMemory_0", lambda f: _data(f, "bufferMemory_0")["inputs"].update(colour="red"))
+_simple("NOT_A_NUMBER", "chat", "chatOpenAI_0", lambda f: _data(f, "chatOpenAI_0")["inputs"].update(temperature="hot"))
+_simple(
+    "NOT_A_BOOLEAN", "chat", "chatOpenAI_0", lambda f: _data(f, "chatOpenAI_0")["inputs"].update(streaming="perhaps")
+)
+_simple(
+    "NOT_A_TEXT",
+    "chat",
+    "conversationChain_0",
+    lambda f: _data(f, "conversationChain_0")["inputs"].update(systemMessagePrompt={"a": 1}),
+)
+_simple("BAD_JSON", "chat", "chatOpenAI_0", lambda f: _data(f, "chatOpenAI_0")["inputs"].update(baseOptions="{oops"))
+_simple(
+    "BAD_OPTION",
+    "chat",
+    "chatOpenAI_0",
+    lambda f: _data(f, "chatOpenAI_0")["inputs"].update(
+        reasoning=True, reasoningEffort="huge", reasoningSummary="auto"
+    ),
+)
+_simple(
+    "REQUIRED_PARAM_MISSING", "chat", "chatOpenAI_0", lambda f: _data(f, "chatOpenAI_0")["inputs"].update(modelName="")
+)
+_simple(
+    "REQUIRED_PARAM_MISSING",
+    "llm_chain",
+    "promptTemplate_0",
+    lambda f: _data(f, "promptTemplate_0")["inputs"].update(template="  "),
+)
+_simple("NODE_ID_MISMATCH", "chat", "bufferMemory_0", lambda f: _data(f, "bufferMemory_0").update(id="other"))
+_simple(
+    "ENDING_NODE_OUTPUT", "llm_chain", "llmChain_0", lambda f: _data(f, "llmChain_0")["outputs"].update(
+        output="outputPrediction"))  # fmt: skip
+_simple(
+    "ENDING_NODE_KIND",
+    "chat",
+    "conversationChain_0",
+    lambda f: _data(f, "conversationChain_0").update(category="Tools"),
+)
+_simple("KIND_MISMATCH", "chat", "bufferMemory_0", lambda f: _data(f, "bufferMemory_0").update(category="Agent Flows"))
+
+
+@_case("TYPE_MISMATCH", "chat", "conversationChain_0")
+def _memory_as_model(flow: Flow, _: Schemas) -> None:
+    anchor = next(a for a in _data(flow, "conversationChain_0")["inputAnchors"] if a["name"] == "memory")
+    anchor["type"] = "BaseRetriever"
+
+
+@_case("LIST_ANCHOR_NOT_LIST", "tool_agent", "toolAgent_0")
+def _tools_as_text(flow: Flow, _: Schemas) -> None:
+    _disconnect(flow, "currentDateTime_0")
+    flow["nodes"].remove(_node(flow, "currentDateTime_0"))
+    _data(flow, "toolAgent_0")["inputs"]["tools"] = "{{calculator_0.data.instance}}"
+
+
+@_case("REQUIRED_ANCHOR_UNCONNECTED", "tool_agent", "toolAgent_0")
+def _agent_without_tools(flow: Flow, _: Schemas) -> None:
+    for tool in ("calculator_0", "currentDateTime_0"):
+        _disconnect(flow, tool)
+        flow["nodes"].remove(_node(flow, tool))
+
+
+@_case("ANCHOR_OCCUPIED", "chat", "conversationChain_0")
+def _second_memory(flow: Flow, schemas: Schemas) -> None:
+    _add(flow, schemas, AddNode(node_name="bufferMemory", node_id="bufferMemory_1"))
+    other = _edge(flow, "bufferMemory_0")
+    flow["edges"].append(json.loads(json.dumps(other).replace("bufferMemory_0", "bufferMemory_1")))
+
+
+@_case("CREDENTIAL_MISPLACED", "chat", "chatOpenAI_0")
+def _credential_in_inputs(flow: Flow, _: Schemas) -> None:
+    data = _data(flow, "chatOpenAI_0")
+    data["inputs"]["FLOWISE_CREDENTIAL_ID"] = data["credential"]
+    data["credential"] = ""
+
+
+@_case("SECRET_IN_INPUTS", "chat", "chatOpenAI_0")
+def _key_in_a_declared_field(flow: Flow, _: Schemas) -> None:
+    _data(flow, "chatOpenAI_0")["inputs"]["baseOptions"] = '{"Authorization": "Bearer sk-abcdefghijklmnopqrstuvwx"}'
+
+
+@_case("SECRET_IN_INPUTS", "chat", "conversationChain_0")
+def _key_in_a_prompt(flow: Flow, _: Schemas) -> None:
+    _data(flow, "conversationChain_0")["inputs"]["systemMessagePrompt"] = "Use ghp_" + "a1B2" * 9
+
+
+@_case("CYCLE", "chat", "conversationChain_0")
+def _chain_feeds_its_own_model(flow: Flow, schemas: Schemas) -> None:
+    _add(
+        flow,
+        schemas,
+        AddNode(node_name="chainTool", node_id="t", params={"name": "a", "description": "b"}),
+        Connect(source_node_id="conversationChain_0", target_node_id="t", target_anchor="baseChain"),
+        AddNode(node_name="toolAgent", node_id="a"),
+        Connect(source_node_id="t", target_node_id="a", target_anchor="tools"),
+        Connect(source_node_id="chatOpenAI_0", target_node_id="a", target_anchor="model"),
+        Connect(source_node_id="bufferMemory_0", target_node_id="a", target_anchor="memory"),
+    )
+    # The agent poses as what the chain takes its model from.
+    agent, chain = _data(flow, "a"), _data(flow, "conversationChain_0")
+    agent["outputAnchors"][0]["type"] = "BaseMemory"
+    edge = _edge(flow, "bufferMemory_0")
+    edge |= {"source": "a", "sourceHandle": agent["outputAnchors"][0]["id"]}
+    chain["inputs"]["memory"] = "{{a.data.instance}}"
+
+
+@_case("NO_ENDING_NODE", "chat", "")
+def _nothing_connected(flow: Flow, _: Schemas) -> None:
+    flow["nodes"] = [_node(flow, "bufferMemory_0"), json.loads(json.dumps(_node(flow, "bufferMemory_0")).replace(
+        "bufferMemory_0", "bufferMemory_1"))]  # fmt: skip
+    flow["edges"] = []
+
+
+@_case("MULTIPLE_ENDING_NODES", "chat", "conversationChain_1")
+def _two_chains(flow: Flow, schemas: Schemas) -> None:
+    _add(
+        flow,
+        schemas,
+        AddNode(node_name="conversationChain", node_id="conversationChain_1"),
+        Connect(source_node_id="chatOpenAI_0", target_node_id="conversationChain_1", target_anchor="model"),
+        Connect(source_node_id="bufferMemory_0", target_node_id="conversationChain_1", target_anchor="memory"),
+    )
+
+
+@_case("DEAD_END", "rag", "embeddings_cache")
+def _loose_branch(flow: Flow, schemas: Schemas) -> None:
+    _add(
+        flow,
+        schemas,
+        AddNode(node_name="inMemoryEmbeddingCache", node_id="embeddings_cache", params={"namespace": "n"}),
+        Connect(source_node_id="openAIEmbeddings_0", target_node_id="embeddings_cache", target_anchor="embeddings"),
+    )
+
+
+@_case("ISOLATED_NODE", "chat", "calculator_0")
+def _loose_tool(flow: Flow, schemas: Schemas) -> None:
+    _add(flow, schemas, AddNode(node_name="calculator", node_id="calculator_0"))
+
+
+@_case("VECTOR_STORE_WITHOUT_DOCUMENT", "rag", "memoryVectorStore_0")
+def _store_without_loader(flow: Flow, _: Schemas) -> None:
+    _disconnect(flow, "plainText_0")
+    gone = ("plainText_0", "recursiveCharacterTextSplitter_0")
+    flow["nodes"] = [node for node in flow["nodes"] if node["id"] not in gone]
+    _drop_edge(flow, "recursiveCharacterTextSplitter_0")
+
+
+@_case("EMPTY_FLOW", "chat", "")
+def _no_nodes(flow: Flow, _: Schemas) -> None:
+    flow.update(nodes=[], edges=[])
+
+
+@_case("DUPLICATE_NODE_ID", "chat", "bufferMemory_0")
+def _same_node_twice(flow: Flow, _: Schemas) -> None:
+    flow["nodes"].append(json.loads(json.dumps(_node(flow, "bufferMemory_0"))))
+
+
+@_case("BAD_NODE_ID", "chat", "buffer-memory")
+def _dash_in_id(flow: Flow, _: Schemas) -> None:
+    flow.update(json.loads(json.dumps(flow).replace("bufferMemory_0", "buffer-memory")))
+
+
+@_case("BAD_TOOL_ID", "tool_agent", "customTool_0")
+def _tool_by_name(flow: Flow, schemas: Schemas) -> None:
+    _add(
+        flow,
+        schemas,
+        AddNode(node_name="customTool", node_id="customTool_0", params={"selectedTool": "weather"}),
+        Connect(source_node_id="customTool_0", target_node_id="toolAgent_0", target_anchor="tools"),
+    )
+
+
+@_case("REQUIRED_PARAM_MISSING", "tool_agent", "customTool_0")
+def _tool_not_chosen(flow: Flow, schemas: Schemas) -> None:
+    """P27: Flowise asks its database for the tool '' and fails."""
+    _add(
+        flow,
+        schemas,
+        AddNode(node_name="customTool", node_id="customTool_0"),
+        Connect(source_node_id="customTool_0", target_node_id="toolAgent_0", target_anchor="tools"),
+    )
+
+
+_WARNINGS = {"VERSION_DRIFT", "UNKNOWN_PARAM", "ISOLATED_NODE", "DEAD_END"}
+#: Codes whose flows have their own tests below.
+_ELSEWHERE = {"UNVERIFIED_NODE"}
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_good_flows_have_no_findings(schemas: Schemas, name: str) -> None:
+    assert _validate(_build(schemas, name), schemas) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "where", "mutate"), MUTATIONS, ids=[f"{n}-{case[0]}-{case[1]}" for n, case in enumerate(MUTATIONS)]
+)
+def test_one_mistake_gives_exactly_its_code_at_its_node(
+    schemas: Schemas, code: str, name: str, where: str, mutate: Callable[[Flow, Schemas], None]
+) -> None:
+    flow = _build(schemas, name)
+    mutate(flow, schemas)
+
+    findings = [f for f in _validate(flow, schemas) if f.severity == "error" or f.code == code]
+    if code == "NO_ENDING_NODE":
+        findings = [f for f in findings if f.code != "ISOLATED_NODE"]
+
+    assert {(f.code, f.where) for f in findings} == {(code, where)}
+    assert {f.severity for f in findings} == {"warning" if code in _WARNINGS else "error"}
+
+
+def test_every_registered_code_has_a_mutation() -> None:
+    registered = {code for rule in RULES for code in rule.codes}
+
+    assert registered == {case[0] for case in MUTATIONS} | _ELSEWHERE
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "null",
+        "[]",
+        "{",
+        '{"nodes": []}',
+        '{"edges": []}',
+        '{"nodes": {}, "edges": []}',
+        '{"nodes": [1], "edges": []}',
+        '{"nodes": [{"id": "a"}], "edges": []}',
+        '{"nodes": [{"id": 1, "data": {}}], "edges": []}',
+        '{"nodes": [], "edges": ["x"]}',
+        '{"nodes": [], "edges": [], "x": NaN}',
+    ],
+)
+def test_text_that_flowise_refuses_to_save_is_a_shape_error(schemas: Schemas, text: str) -> None:
+    assert {finding.code for finding in _validate(text, schemas)} == {"SHAPE"}
+
+
+def test_sticky_notes_are_no_part_of_the_flow(schemas: Schemas) -> None:
+    flow = _build(schemas, "chat")
+    flow["nodes"].append({"id": "note-1", "type": "stickyNote", "position": {"x": 0, "y": 0}, "data": {"id": "note-1"}})
+
+    assert [f.code for f in _validate(flow, schemas) if f.where != "note-1"] == []
+    assert {f.code for f in _validate(flow, schemas)} <= {"BAD_NODE_ID"}
+
+
+def test_unknown_type_that_was_there_before_is_a_warning_and_a_new_one_an_error(schemas: Schemas) -> None:
+    flow = _build(schemas, "chat")
+    _data(flow, "bufferMemory_0")["name"] = "someCommunityMemory"
+
+    update = _validate(flow, schemas, base_flow_data=json.dumps(flow))
+    create = _validate(flow, schemas, base_flow_data=json.dumps(_build(schemas, "chat")))
+
+    assert [(f.code, f.severity) for f in update] == [("UNVERIFIED_NODE", "warning")]
+    assert [(f.code, f.severity) for f in create] == [("UNKNOWN_NODE_NAME", "error")]
+
+
+def test_p25_wrong_case_stays_an_error_and_names_the_right_one(schemas: Schemas) -> None:
+    flow = _build(schemas, "chat")
+    _data(flow, "chatOpenAI_0")["name"] = "ChatOpenAi"
+
+    (finding,) = _validate(flow, schemas, base_flow_data=json.dumps(flow))
+
+    assert (finding.code, finding.allowed) == ("UNKNOWN_NODE_NAME", ("chatOpenAI",))
+
+
+def test_p10_unresolved_credential_never_passes_even_when_the_instance_is_unknown(schemas: Schemas) -> None:
+    flow = _build(schemas, "rag")
+    _data(flow, "chatOpenAI_0")["credential"] = ""
+    _data(flow, "openAIEmbeddings_0")["credential"] = "my openai key"
+
+    findings = _validate(flow, schemas, credentials=None)
+
+    assert [(f.code, f.where) for f in findings] == [
+        ("CREDENTIAL_NOT_UUID", "openAIEmbeddings_0"),
+        ("CREDENTIAL_UNBOUND", "chatOpenAI_0"),
+    ]
+
+
+def test_optional_credential_may_stay_unbound(schemas: Schemas) -> None:
+    ops: list[PatchOp] = [
+        *GOLDEN["chat"](NOWHERE),
+        AddNode(node_name="redisCache", node_id="cache"),
+        Connect(source_node_id="cache", target_node_id="chatOpenAI_0", target_anchor="cache"),
+    ]
+
+    assert _validate(compile_ops(GraphIR.empty(), ops, schemas).flow_data, schemas) == []
+
+
+def test_secrets_are_found_without_being_quoted(schemas: Schemas) -> None:
+    flow = _build(schemas, "chat")
+    _data(flow, "chatOpenAI_0")["inputs"]["openAIApiKey"] = "not-even-a-known-format"
+
+    findings = [f for f in _validate(flow, schemas) if f.severity == "error"]
+
+    assert [(f.code, f.field) for f in findings] == [("SECRET_IN_INPUTS", "openAIApiKey")]
+    assert "not-even" not in findings[0].model_dump_json()
+
+
+def test_a_flowise_variable_is_no_secret(schemas: Schemas) -> None:
+    flow = _build(schemas, "chat")
+    _data(flow, "chatOpenAI_0")["inputs"]["openAIApiKey"] = "{{$vars.key}}"
+
+    assert [f for f in _validate(flow, schemas) if f.severity == "error"] == []
+
+
+@pytest.mark.parametrize(
+    ("value", "codes"),
+    [
+        ("", {"REQUIRED_PARAM_MISSING"}),
+        ("High", set()),
+        ("{{$vars.effort}}", set()),
+        ("enormous", {"BAD_OPTION"}),
+    ],
+)
+def test_hidden_fields_are_not_required_and_shown_ones_are(schemas: Schemas, value: str, codes: set[str]) -> None:
+    flow = _build(schemas, "chat")
+    inputs = _data(flow, "chatOpenAI_0")["inputs"]
+    inputs["reasoningEffort"] = value
+    assert _validate(flow, schemas) == []
+
+    inputs |= {"reasoning": True, "reasoningSummary": "auto"}
+    assert {f.code for f in _validate(flow, schemas)} == codes
+
+
+def test_p27_stores_that_keep_their_vectors_only_warn_without_a_loader(schemas: Schemas) -> None:
+    ops: list[PatchOp] = [
+        op
+        for op in GOLDEN["rag"](NOWHERE)
+        if not any("plainText_0" in str(v) or "TextSplitter_0" in str(v) for v in op.model_dump().values())
+    ]
+    text = compile_ops(GraphIR.empty(), ops, schemas).flow_data.replace("memoryVectorStore", "faiss")
+    flow = json.loads(text)
+    _data(flow, "faiss_0")["inputs"]["basePath"] = "/data"
+
+    findings = [f for f in _validate(flow, schemas) if f.code == "VECTOR_STORE_WITHOUT_DOCUMENT"]
+
+    assert [f.severity for f in findings] == ["warning"]
+
+
+def test_p27_if_else_that_ends_the_flow_is_refused(schemas: Schemas) -> None:
+    ops: list[PatchOp] = [
+        *GOLDEN["llm_chain"](NOWHERE),
+        AddNode(node_name="ifElseFunction", node_id="i"),
+        SetParam(node_id="i", param_name="functionInputVariables", value={"x": "{{llmChain_0.data.instance}}"}),
+        Connect(source_node_id="llmChain_0", target_node_id="i", target_anchor="functionInputVariables"),
+    ]
+
+    findings = _validate(compile_ops(GraphIR.empty(), ops, schemas).flow_data, schemas)
+
+    assert [(f.code, f.where) for f in findings] == [("ENDING_NODE_KIND", "i")]
+
+
+def test_other_flow_kinds_are_refused_rather_than_half_checked(schemas: Schemas) -> None:
+    assert [f.code for f in _validate(_build(schemas, "chat"), schemas, kind="AGENTFLOW")] == ["KIND_UNSUPPORTED"]
