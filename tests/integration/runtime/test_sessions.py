@@ -13,7 +13,7 @@ from flowise_dev_agent.errors import (
     SessionNotFoundError,
 )
 from flowise_dev_agent.runtime import Engine, ResumeSession, SessionView, StartSession
-from tests.runtime_world import World, script, until
+from tests.runtime_world import World, running_engine, script, until
 
 WAIT = 20.0
 
@@ -169,8 +169,6 @@ async def test_a_transient_error_is_tried_again_with_a_note_in_the_log(engine: E
 
 
 async def test_transient_errors_end_in_a_failed_session_after_the_last_attempt(database_dsn: str) -> None:
-    from tests.runtime_world import running_engine
-
     async with running_engine(database_dsn, attempts=2) as engine:
         view = await begin(engine, "flaky:9")
     assert view.status == "error"

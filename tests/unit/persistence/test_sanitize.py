@@ -1,0 +1,46 @@
+"""What reaches Postgres is plain, bounded JSON."""
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flowise_dev_agent.persistence.sanitize import bounded, clean_json, clean_text, json_size, shortened
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(codec=None)),
+    lambda children: st.lists(children, max_size=4) | st.dictionaries(st.text(st.characters(codec=None)), children),
+    max_leaves=20,
+)
+
+
+def test_p62_nul_and_lone_surrogates_are_replaced_and_pairs_are_joined() -> None:
+    assert clean_text("a\x00b") == "a\ufffdb"
+    assert clean_text("x\ud800y") == "x\ufffdy"
+    assert clean_text("\ud83d\ude42") == "🙂"
+    assert clean_text("plain ü 🙂") == "plain ü 🙂"
+
+
+@given(anything)
+def test_clean_json_is_always_what_postgres_takes(value: object) -> None:
+    text = json.dumps(clean_json(value), allow_nan=False, ensure_ascii=False)
+    assert "\x00" not in text
+    assert "\\u0000" not in text
+    text.encode()
+
+
+@given(st.dictionaries(st.text(), anything, max_size=8), st.integers(200, 4000))
+def test_bounded_data_fits_and_names_what_it_lost(data: dict[str, object], limit: int) -> None:
+    kept = bounded(data, limit)
+    assert json_size(kept) <= limit
+    if "truncated" not in kept:
+        assert kept == clean_json(data)
+
+
+def test_bounded_drops_the_largest_values_first() -> None:
+    assert bounded({"a": 1, "big": "x" * 500, "b": [2]}, 300) == {"a": 1, "b": [2], "truncated": ["big"]}
+
+
+def test_shortened_ends_with_an_ellipsis_only_when_cut() -> None:
+    assert shortened("abc", 3) == "abc"
+    assert shortened("abcd", 3) == "ab…"

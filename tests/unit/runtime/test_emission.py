@@ -1,0 +1,96 @@
+"""From a leg to the log: order, bundling, waiting for the database, the end of a lease."""
+
+import asyncio
+from collections.abc import Sequence
+from uuid import UUID, uuid4
+
+import pytest
+
+from flowise_dev_agent.errors import DatabaseUnavailableError, LeaseLostError
+from flowise_dev_agent.persistence import Events, Lease, NewEvent, StoredEvent
+from flowise_dev_agent.runtime.emission import EventWriter
+
+
+class Log(Events):
+    """An event log in memory whose next calls may fail."""
+
+    def __init__(self) -> None:
+        self.stored: list[NewEvent] = []
+        self.live: list[StoredEvent] = []
+        self.batches = 0
+        self.failures: list[Exception] = []
+
+    async def append(self, lease: Lease, session_id: UUID, events: Sequence[NewEvent]) -> None:
+        await asyncio.sleep(0)
+        if self.failures:
+            raise self.failures.pop(0)
+        self.batches += 1
+        self.stored += events
+
+    async def send_live(self, event: StoredEvent) -> None:
+        self.live.append(event)
+
+
+def writer(log: Log) -> EventWriter:
+    return EventWriter(log, Lease(uuid4(), 1), uuid4())
+
+
+async def test_events_are_stored_in_order_and_several_at_a_time() -> None:
+    log = Log()
+    events = writer(log)
+    for number in range(120):
+        events.put(NewEvent("write", summary=str(number)))
+    await events.flush()
+    assert [event.summary for event in log.stored] == [str(number) for number in range(120)]
+    assert log.batches == 3
+    await events.close()
+
+
+async def test_text_is_bundled_per_node_and_long_text_is_cut_to_fit_a_notice() -> None:
+    log = Log()
+    events = writer(log)
+    for word in ("Hel", "lo"):
+        events.emit({"type": "token", "node": "plan", "phase": "plan", "data": {"text": word}})
+    events.emit({"type": "token", "node": "patch", "phase": "patch", "data": {"text": "x" * 4000}})
+    await events.flush()
+    assert [(event.node, len(event.data["text"])) for event in log.live] == [
+        ("plan", 5),
+        ("patch", 1500),
+        ("patch", 1500),
+        ("patch", 1000),
+    ]
+    assert log.stored == []
+    await events.close()
+
+
+async def test_stored_and_unknown_types_are_told_apart() -> None:
+    log = Log()
+    events = writer(log)
+    events.emit({"type": "cost", "node": "plan", "phase": "plan", "summary": "1 in", "data": {"usd": 1}})
+    events.emit({"type": "tool_call", "node": "plan", "phase": "plan", "summary": "get_node", "data": {}})
+    events.emit({"type": "done", "summary": "a node must not say this"})
+    await events.flush()
+    assert [event.type for event in log.stored] == ["cost"]
+    assert [event.type for event in log.live] == ["tool_call"]
+    await events.close()
+
+
+async def test_p42_while_the_database_is_away_events_wait_and_are_stored_once() -> None:
+    log = Log()
+    log.failures = [DatabaseUnavailableError("away")]
+    events = writer(log)
+    events.put(NewEvent("write"))
+    await events.flush()
+    assert len(log.stored) == 1
+    await events.close()
+
+
+async def test_a_lost_lease_is_told_by_flush_and_drops_the_rest() -> None:
+    log = Log()
+    log.failures = [LeaseLostError("lost")]
+    events = writer(log)
+    events.put(NewEvent("write"))
+    with pytest.raises(LeaseLostError):
+        await events.flush()
+    assert log.stored == []
+    await events.close()
