@@ -1,0 +1,170 @@
+"""Caches per instance: how often a server is asked, and what holds while it cannot be."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from flowise_dev_agent.errors import FlowiseNotFoundError, FlowiseUnreachableError
+from flowise_dev_agent.knowledge.credentials import Credential, CredentialKnowledge, CredentialStore
+from flowise_dev_agent.knowledge.nodes import NodeKnowledge
+
+
+@dataclass
+class Clock:
+    now: float = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class Row:
+    id: str
+    name: str
+    credential_name: str
+    encrypted_data: str = "secret"
+
+
+@dataclass
+class Server:
+    """A Flowise that counts what it is asked."""
+
+    nodes: list[dict[str, Any]] = field(
+        default_factory=lambda: [{"name": "own", "version": 1, "baseClasses": [], "category": "Tools", "inputs": []}]
+    )
+    rows: list[Row] = field(default_factory=lambda: [Row("i1", "mine", "openAIApi")])
+    down: bool = False
+    calls: list[str] = field(default_factory=list)
+
+    def _answer(self, call: str) -> None:
+        self.calls.append(call)
+        if self.down:
+            raise FlowiseUnreachableError("Flowise cannot be reached.")
+
+    async def version(self) -> str:
+        self._answer("version")
+        return "3.1.4"
+
+    async def list_nodes(self) -> list[dict[str, Any]]:
+        self._answer("nodes")
+        await asyncio.sleep(0)
+        return self.nodes
+
+    async def get_node(self, name: str) -> dict[str, Any]:
+        self._answer(f"node {name}")
+        if name != "late":
+            raise FlowiseNotFoundError("no such node")
+        return {"name": "late", "version": 2, "baseClasses": ["Tool"], "category": "Tools", "inputs": []}
+
+    async def list_credentials(self) -> list[Row]:
+        self._answer("credentials")
+        return self.rows
+
+
+async def test_a_server_is_asked_once_per_ttl_however_many_ask() -> None:
+    clock, server = Clock(), Server()
+    knowledge = NodeKnowledge(300, clock=clock)
+
+    stores = await asyncio.gather(*(knowledge.store("a", server) for _ in range(5)))
+    assert server.calls == ["version", "nodes"]
+    assert len({id(store) for store in stores}) == 1
+    assert (stores[0].source, list(stores[0].schemas)) == ("live", ["own"])
+
+    clock.now += 301
+    await knowledge.store("a", server)
+    assert server.calls.count("nodes") == 2
+
+
+async def test_p69_each_instance_has_its_own_catalogue() -> None:
+    knowledge = NodeKnowledge(300)
+
+    first = await knowledge.store("a", Server())
+    second = await knowledge.store("b", Server(nodes=[{"name": "other"}]))
+
+    assert (list(first.schemas), list(second.schemas)) == (["own"], ["other"])
+
+
+async def test_an_unreadable_server_falls_back_to_the_snapshot_and_is_asked_again_soon() -> None:
+    clock, server = Clock(), Server(down=True)
+    knowledge = NodeKnowledge(300, clock=clock)
+
+    store = await knowledge.store("a", server)
+    assert (store.source, "chatOpenAI" in store.schemas) == ("snapshot", True)
+    await knowledge.store("a", server)
+    assert server.calls == ["version"]
+
+    server.down = False
+    clock.now += 31
+    assert (await knowledge.store("a", server)).source == "live"
+
+
+async def test_what_was_read_live_outlives_an_outage() -> None:
+    clock, server = Clock(), Server()
+    knowledge = NodeKnowledge(300, clock=clock)
+    await knowledge.store("a", server)
+
+    server.down = True
+    clock.now += 301
+
+    assert list((await knowledge.store("a", server)).schemas) == ["own"]
+
+
+async def test_repair_asks_for_one_type_and_keeps_it() -> None:
+    server = Server()
+    knowledge = NodeKnowledge(300)
+    before = await knowledge.store("a", server)
+
+    schema = await knowledge.repair("a", server, "late")
+    after = await knowledge.store("a", server)
+
+    assert schema is not None
+    assert (list(after.schemas), list(before.schemas)) == (["own", "late"], ["own"])
+    assert after.fingerprint != before.fingerprint
+    assert await knowledge.repair("a", server, "never") is None
+    assert server.calls == ["version", "nodes", "node late", "node never"]
+
+
+async def test_credentials_are_read_again_on_request_and_after_the_ttl() -> None:
+    clock, server = Clock(), Server()
+    knowledge = CredentialKnowledge(60, clock=clock)
+
+    await knowledge.store("a", server)
+    await knowledge.store("a", server)
+    assert len(server.calls) == 1
+    server.rows.append(Row("i2", "second", "openAIApi"))
+    assert len(await knowledge.store("a", server, refresh=True)) == 2
+    clock.now += 61
+    await knowledge.store("a", server)
+    assert len(server.calls) == 3
+
+
+def test_only_id_name_and_type_of_a_credential_are_kept() -> None:
+    store = CredentialStore.from_rows([Row("i1", "mine", "openAIApi")])
+
+    assert store.all() == (Credential(id="i1", name="mine", type="openAIApi"),)
+    with pytest.raises(ValidationError):
+        Credential.model_validate({"id": "i", "name": "n", "type": "t", "encryptedData": "x"})
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [("i2", "i2"), ("work key", "i2"), ("anthropicApi", "i3"), ("openAIApi", None), ("twin", None), ("nothing", None)],
+)
+def test_credentials_resolve_by_id_then_name_then_sole_type(query: str, found: str | None) -> None:
+    store = CredentialStore.from_rows(
+        [
+            Row("i1", "twin", "openAIApi"),
+            Row("i2", "work key", "openAIApi"),
+            Row("i3", "claude", "anthropicApi"),
+            Row("i4", "twin", "serpApi"),
+        ]
+    )
+
+    credential = store.resolve(query)
+
+    assert (credential.id if credential else None) == found
+    assert [one.id for one in store.by_type("openAIApi")] == ["i1", "i2"]
+    assert store.types()["i3"] == "anthropicApi"

@@ -1,0 +1,47 @@
+"""What prompts get to see of a flow."""
+
+from flowise_dev_agent.patch.compiler import compile_ops
+from flowise_dev_agent.patch.graph import GraphIR
+from flowise_dev_agent.patch.ops import AddNode, PatchOp, SetParam
+from flowise_dev_agent.patch.schema import Schemas
+from flowise_dev_agent.patch.summary import summarize
+from tests.fixtures.golden_flows import NOWHERE, rag
+
+
+def _graph(schemas: Schemas, *more: PatchOp) -> GraphIR:
+    return compile_ops(GraphIR.empty(), [*rag(NOWHERE), *more], schemas).graph
+
+
+def test_summary_names_ids_settings_outputs_and_connections(schemas: Schemas) -> None:
+    text = summarize(_graph(schemas, AddNode(node_name="stickyNote", node_id="note", params={"note": "hi"})))
+
+    lines = text.splitlines()
+    assert lines[0] == "7 nodes:"
+    assert "- chatOpenAI_0 (chatOpenAI) 'OpenAI': modelName='gpt-4o', streaming=false, credential bound" in lines
+    assert "- memoryVectorStore_0 (memoryVectorStore) 'In-Memory Vector Store': topK=2, gives retriever" in lines
+    assert "- plainText_0.document -> memoryVectorStore_0.document" in lines
+    assert lines[-1] == "1 sticky note"
+
+
+def test_summary_holds_no_long_texts_credentials_or_secrets(schemas: Schemas) -> None:
+    prompt = "Answer as a pirate. " * 20
+    text = summarize(
+        _graph(
+            schemas,
+            SetParam(node_id="conversationalRetrievalQAChain_0", param_name="responsePrompt", value=prompt),
+            SetParam(node_id="chatOpenAI_0", param_name="basepath", value="http://x/?key=sk-abcdefghijklmnopqrstuvwx"),
+        )
+    )
+
+    assert "responsePrompt=(text of 400 characters)" in text
+    assert NOWHERE["openAIApi"] not in text
+    assert "sk-abc" not in text
+
+
+def test_summary_is_bounded(schemas: Schemas) -> None:
+    graph = _graph(schemas)
+
+    for limit in (200, 400, 900):
+        text = summarize(graph, limit)
+        assert len(text) <= limit
+        assert text.splitlines()[-1].endswith("more lines")

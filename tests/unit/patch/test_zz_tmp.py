@@ -1,0 +1,162 @@
+"""What holds for any ops, shown on random ones made from the real schemas."""
+
+import json
+import random
+from collections.abc import Callable
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from flowise_dev_agent.errors import PatchError
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch.compiler import compile_ops
+from flowise_dev_agent.patch.findings import errors
+from flowise_dev_agent.patch.graph import GraphIR
+from flowise_dev_agent.patch.layout import Box
+from flowise_dev_agent.patch.ops import AddNode, Connect, PatchOp, SetParam
+from flowise_dev_agent.patch.schema import KIND_OF_CATEGORY, InputParam, NodeSchema
+from flowise_dev_agent.patch.validator import validate_flow
+
+SCHEMAS = NodeStore.from_snapshot().schemas
+CHATFLOW_TYPES = sorted(
+    name for name, schema in SCHEMAS.items() if schema.category not in KIND_OF_CATEGORY and name != "stickyNote"
+)
+#: What is not decided by the ops being well formed: whether the flow is complete, and where it ends.
+INCOMPLETE = {
+    "REQUIRED_ANCHOR_UNCONNECTED",
+    "REQUIRED_PARAM_MISSING",
+    "CREDENTIAL_UNBOUND",
+    "VECTOR_STORE_WITHOUT_DOCUMENT",
+    "NO_ENDING_NODE",
+    "ENDING_NODE_KIND",
+    "ENDING_NODE_OUTPUT",
+    "MULTIPLE_ENDING_NODES",
+}
+_PROFILE = settings(max_examples=1200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def _value(draw: Callable[..., object], param: InputParam) -> object:
+    match param.type:
+        case "number":
+            return draw(st.integers(0, 100) | st.sampled_from(["1", "0.5"]))
+        case "boolean":
+            return draw(st.booleans())
+        case "options":
+            return draw(st.sampled_from(param.options)) if param.options else None
+        case "json":
+            return draw(st.sampled_from(["{}", '{"a": 1}', {"b": [2]}]))
+        case "string" | "code":
+            return draw(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20).filter(_harmless))
+        case _:
+            return None
+
+
+def _harmless(text: str) -> bool:
+    return bool(text.strip()) and "{{" not in text
+
+
+@st.composite
+def batches(draw: Callable[..., object]) -> list[PatchOp]:
+    """A valid batch: nodes of real types, values that fit, connections that fit by type and never close a circle."""
+    names: list[str] = draw(st.lists(st.sampled_from(CHATFLOW_TYPES), min_size=1, max_size=7))  # pyright: ignore[reportAssignmentType]
+    nodes: list[tuple[str, NodeSchema]] = [(f"n{index}", SCHEMAS[name]) for index, name in enumerate(names)]
+    ops: list[PatchOp] = [AddNode(node_name=schema.name, node_id=node_id) for node_id, schema in nodes]
+    used_output: dict[str, str] = {}
+    occupied: set[tuple[str, str]] = set()
+    for position, (target_id, target) in enumerate(nodes):
+        for param in target.params[:4]:
+            same_named = [other for other in target.params if other.name == param.name]
+            value = _value(draw, param) if len(same_named) == 1 and draw(st.booleans()) else None
+            if value is not None:
+                ops.append(SetParam(node_id=target_id, param_name=param.name, value=value))  # pyright: ignore[reportArgumentType]
+        for source_id, source in nodes[:position]:
+            for anchor in target.anchors:
+                fitting = [out.name for out in source.outputs if set(out.base_classes) & set(anchor.types)]
+                free = anchor.is_list or (target_id, anchor.name) not in occupied
+                clash = used_output.get(source_id, fitting[0] if fitting else "") not in fitting[:1]
+                if fitting and free and not clash and draw(st.booleans()):
+                    used_output[source_id] = fitting[0]
+                    occupied.add((target_id, anchor.name))
+                    ops.append(
+                        Connect(
+                            source_node_id=source_id,
+                            source_anchor=fitting[0],
+                            target_node_id=target_id,
+                            target_anchor=anchor.name,
+                        )
+                    )
+    return ops
+
+
+@_PROFILE
+@given(batches())
+def test_valid_ops_compile_to_a_flow_without_structural_findings(ops: list[PatchOp]) -> None:
+    result = compile_ops(GraphIR.empty(), ops, SCHEMAS)
+
+    found = errors(validate_flow(result.flow_data, schemas=SCHEMAS, credentials={}))
+    assert {finding.code for finding in found} <= INCOMPLETE
+
+
+@_PROFILE
+@given(batches())
+def test_same_ops_give_the_same_bytes_and_survive_a_round_trip(ops: list[PatchOp]) -> None:
+    first, second = (compile_ops(GraphIR.empty(), ops, SCHEMAS) for _ in range(2))
+
+    assert first.flow_data == second.flow_data
+    assert first.sha256 == second.sha256
+    assert GraphIR.from_flow_data(first.flow_data).to_flow_data() == first.flow_data
+
+
+@_PROFILE
+@given(batches(), st.randoms(use_true_random=False))
+def test_order_of_independent_ops_changes_no_byte(ops: list[PatchOp], shuffle: random.Random) -> None:
+    groups: dict[str, list[PatchOp]] = {}
+    for op in ops:
+        # Connections to one input are ordered among themselves, since a list anchor collects in order.
+        key = f"{op.target_node_id}.{op.target_anchor}" if isinstance(op, Connect) else repr(op)
+        groups.setdefault(key, []).append(op)
+    keys = list(groups)
+    shuffle.shuffle(keys)
+    shuffled = [op for key in keys for op in groups[key]]
+
+    result = compile_ops(GraphIR.empty(), shuffled, SCHEMAS)
+
+    assert result.flow_data == compile_ops(GraphIR.empty(), ops, SCHEMAS).flow_data
+
+
+@_PROFILE
+@given(batches(), st.sampled_from(["nope", "n0"]))
+def test_one_bad_op_refuses_the_whole_batch_and_leaves_the_base_alone(ops: list[PatchOp], node_name: str) -> None:
+    base = compile_ops(GraphIR.empty(), ops, SCHEMAS).graph
+    before = base.to_flow_data()
+    bad = AddNode(node_name=node_name, node_id="n0")
+
+    with pytest.raises(PatchError) as caught:
+        compile_ops(base, [AddNode(node_name="calculator", node_id="fresh"), bad], SCHEMAS)
+
+    assert [finding["op_index"] for finding in caught.value.details["findings"]] == [1]
+    assert base.to_flow_data() == before
+
+
+@_PROFILE
+@given(batches(), st.floats(-2000, 2000), st.floats(-2000, 2000))
+def test_untouched_nodes_are_carried_through_and_nothing_overlaps(ops: list[PatchOp], x: float, y: float) -> None:
+    document = json.loads(compile_ops(GraphIR.empty(), ops, SCHEMAS).flow_data)
+    document["nodes"][0]["position"] = {"x": x, "y": y}
+    document["nodes"][0]["extra"] = [1, {"a": None}]
+    more: list[PatchOp] = [
+        AddNode(node_name="toolAgent", node_id="agent"),
+        AddNode(node_name="calculator", node_id="tool"),
+        Connect(source_node_id="tool", target_node_id="agent", target_anchor="tools"),
+    ]
+
+    after = json.loads(compile_ops(GraphIR(document), more, SCHEMAS).flow_data)
+
+    assert after["nodes"][: len(document["nodes"])] == document["nodes"]
+    assert after["edges"][: len(document["edges"])] == document["edges"]
+    boxes = [
+        Box(node["position"]["x"], node["position"]["y"], node["width"], node["height"]) for node in after["nodes"]
+    ]
+    for index, box in enumerate(boxes[len(document["nodes"]) :], len(document["nodes"])):
+        assert not any(box.overlaps(other) for other in boxes[:index])
