@@ -1,6 +1,7 @@
 """A session service in memory with the runtime's signatures, for tests of the HTTP floor alone."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -66,12 +67,18 @@ class ServiceDouble:
         self.failure: Exception | None = None
         self.ended = asyncio.Event()
         self.streams_closed = 0
+        self._reached: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
         self._changed = asyncio.Event()
 
     def _called(self, name: str, *details: Any) -> None:
         self.calls.append((name, details))
+        self._reached[name].set()
         if self.failure:
             raise self.failure
+
+    async def until(self, name: str) -> None:
+        """Return once the method has been called."""
+        await self._reached[name].wait()
 
     def settle(self, session_id: UUID, status: str = "pending_interrupt", **fields: Any) -> None:
         self.views[session_id] = view(session_id, status, **fields)
@@ -117,7 +124,7 @@ class ServiceDouble:
         await self.get(session_id)
         del self.views[session_id]
 
-    async def wait(self, session_id: UUID, timeout: float) -> SessionView:
+    async def wait(self, session_id: UUID, timeout: float) -> SessionView:  # noqa: ASYNC109 - as the service has it
         self._called("wait", timeout)
         try:
             async with asyncio.timeout(timeout):

@@ -30,7 +30,7 @@ async def test_p66_every_route_asks_for_the_key(make_app: MakeApp, engine: Engin
     walked = routes(app)
     assert {("POST", "/sessions"), ("GET", "/openapi.json"), ("GET", "/health"), ("GET", "/ready")} <= walked
     assert ("GET", "/sessions/{session_id}/stream") in walked
-    assert PUBLIC <= walked
+    assert walked >= PUBLIC
     async with client_of(app) as http:
         for method, path in sorted(walked - PUBLIC):
             for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic s3cret"}):

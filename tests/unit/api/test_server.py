@@ -63,8 +63,7 @@ async def test_p50_sigterm_ends_streams_and_waits_at_once(make_app: MakeApp, eng
         async with http.stream("GET", f"{path}/stream") as stream:
             lines = stream.aiter_lines()
             assert await anext(lines) == "retry: 2000"
-            while not any(name == "wait" for name, _ in engine.service.calls):
-                await asyncio.sleep(0.01)
+            await engine.service.until("wait")
             signal.raise_signal(signal.SIGTERM)
             assert [line async for line in lines if line] == []
         assert (await waiting).status_code == 202

@@ -25,8 +25,7 @@ async def test_start_answers_202_with_the_location_while_the_session_works(http:
 async def test_start_answers_200_once_the_session_asks(http: httpx2.AsyncClient, engine: EngineDouble) -> None:
     session_id = uuid4()
     task = asyncio.create_task(http.post("/sessions?wait=60", json=START | {"thread_id": str(session_id)}))
-    while session_id not in engine.service.views:
-        await asyncio.sleep(0)
+    await engine.service.until("wait")
     engine.service.settle(session_id)
     response = await task
     assert response.status_code == 200
@@ -56,8 +55,7 @@ async def test_p41_a_waiting_call_answers_202_when_the_service_stops(
     http: httpx2.AsyncClient, engine: EngineDouble
 ) -> None:
     task = asyncio.create_task(http.post("/sessions?wait=60", json=START))
-    while not any(name == "wait" for name, _ in engine.service.calls):
-        await asyncio.sleep(0)
+    await engine.service.until("wait")
     engine.end_streams()
     assert (await task).status_code == 202
 

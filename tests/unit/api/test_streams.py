@@ -99,8 +99,7 @@ async def test_p51_silence_is_filled_with_comments(make_app: MakeApp, engine: En
 async def test_p50_a_stream_ends_when_the_service_stops(http: httpx2.AsyncClient, engine: EngineDouble) -> None:
     engine.service.log = engine.service.log[:1]
     task = asyncio.create_task(http.get(f"/sessions/{SESSION}/stream"))
-    while not any(name == "events" for name, _ in engine.service.calls):
-        await asyncio.sleep(0)
+    await engine.service.until("events")
     engine.end_streams()
     response = await task
     assert frames(response.text)[0] == {"retry": "2000"}

@@ -1,0 +1,100 @@
+"""`build`: one session from the requirement to acceptance, shown as it happens."""
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from rich.markdown import Markdown
+
+from flowise_dev_agent.cli.answers import NeedsPersonError, asked, obvious
+from flowise_dev_agent.cli.console import fail, out, say
+from flowise_dev_agent.cli.progress import Progress
+from flowise_dev_agent.client import AgentClient, ServiceError
+from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
+from flowise_dev_agent.runtime.views import InterruptView, SessionView
+
+_SETTLES = frozenset({"interrupt", "done", "error"})
+
+
+async def build(client: AgentClient, requirement: str, *, assume_yes: bool) -> bool:
+    """Start a session, show it, answer its questions; True when its chatflow was accepted."""
+    view = await client.start(StartSession(requirement=requirement))
+    say(f"Session {view.thread_id} at {client.base_url}/#/s/{view.thread_id}")
+    seen = 0
+    verdict: Mapping[str, Any] = {}
+    while True:
+        view, seen = await _follow(client, view, seen)
+        if view.in_progress:
+            continue
+        if view.interrupt is None:
+            return _conclude(view, verdict)
+        verdict = view.interrupt.data.get("verdict", verdict)
+        _present(view.interrupt)
+        try:
+            answer = _answer(view.interrupt, assume_yes)
+        except NeedsPersonError as error:
+            fail(error.message, f"{error.hint} Answer at {client.base_url}/#/s/{view.thread_id}")
+            return False
+        try:
+            view = await client.resume(view.thread_id, ResumeSession(interrupt_id=view.interrupt.id, answer=answer))
+        except ServiceError as error:
+            if error.problem_code != "invalid_answer" or assume_yes:
+                raise
+            fail(error.message, error.hint)
+
+
+async def _follow(client: AgentClient, view: SessionView, seen: int) -> tuple[SessionView, int]:
+    """Show events until the session asks, ends or fails; the session then, and the last event shown."""
+    with Progress(out) as progress:
+        async for event in client.events(view.thread_id, after_seq=seen):
+            seen = event.seq or seen
+            progress.show(event)
+            if event.type in _SETTLES:
+                break
+    return await client.get(view.thread_id), seen
+
+
+def _present(interrupt: InterruptView) -> None:
+    data = interrupt.data
+    out.rule(interrupt.type.replace("_", " "))
+    if interrupt.type == "plan_approval" and data.get("plan"):
+        out.print(Markdown(data["plan"]))
+    if interrupt.type == "clarification":
+        for question in data["questions"]:
+            say(f"  - {question}")
+    if interrupt.type == "patch_review" and data.get("change"):
+        say(data["change"].get("text", ""))
+    for finding in data.get("findings", []):
+        say(f"  {finding['code']} {finding['where']}: {finding['message']}", "yellow")
+    for test in data.get("tests", []):
+        mark, style = ("✓", "green") if test["passed"] else ("✗", "red")
+        say(f"  {mark} {test['question']}", style)
+        say(f"    {test['answer'] or test['error']}")
+    say(interrupt.message)
+
+
+def _answer(interrupt: InterruptView, assume_yes: bool) -> dict[str, Any]:
+    if assume_yes:
+        answer = obvious(interrupt)
+        say(f"  -> {answer['action']}", "bold")
+        return answer
+    if not sys.stdin.isatty():
+        raise NeedsPersonError(interrupt.message, hint="There is no terminal to ask at: use --yes, or answer later.")
+    return asked(interrupt)
+
+
+def _conclude(view: SessionView, verdict: Mapping[str, Any]) -> bool:
+    out.rule(view.outcome or view.status)
+    if view.error:
+        fail(str(view.error.get("detail", "The session failed.")), view.error.get("hint"))
+    if view.chatflow_id:
+        say(f"Chatflow  {view.chatflow_id}")
+        say(f"Link      {view.chatflow_url}")
+    if verdict:
+        say(f"Verdict   {'the tests pass' if verdict.get('done') else verdict.get('reason', 'not done')}")
+    totals = view.totals
+    tokens = totals.input_tokens + totals.output_tokens
+    say(f"Cost      {totals.model_calls} model calls, {tokens} tokens, {totals.usd:.4f} USD")
+    for item in view.degraded:
+        say(f"Degraded  {item.get('phase')}: {item.get('fallback_reason')}", "yellow")
+    return view.outcome == "accepted"

@@ -1,0 +1,70 @@
+"""`doctor`: does what the settings name work? One line for each part, with what to do where it does not."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from functools import partial
+
+from flowise_dev_agent.cli.console import say
+from flowise_dev_agent.cli.database import require_database
+from flowise_dev_agent.errors import AgentError
+from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.persistence import Database
+from flowise_dev_agent.reasoning.contracts import Message
+from flowise_dev_agent.reasoning.engines import ClaudeEngine, OpenAIEngine
+from flowise_dev_agent.settings import ReasoningSettings, Settings
+
+Check = Callable[[], Awaitable[str]]
+
+
+async def examine(settings: Settings) -> bool:
+    """Run every check and print its result; True when all are in order."""
+    in_order = True
+    async for name, check in _checks(settings):
+        try:
+            say(f"✓ {name}: {await check()}")
+        except AgentError as error:
+            in_order = False
+            say(f"✗ {name}: {error.message}", "red")
+            if error.hint:
+                say(f"    {error.hint}")
+    return in_order
+
+
+async def _checks(settings: Settings) -> AsyncGenerator[tuple[str, Check]]:
+    yield "Database", partial(_database, settings)
+    instances = Instances(settings.flowise)
+    try:
+        for instance in instances.ids:
+            yield f"Flowise '{instance}'", partial(_flowise, instances, instance)
+    finally:
+        await instances.aclose()
+    yield "Reasoning", partial(_model, settings.reasoning)
+
+
+async def _database(settings: Settings) -> str:
+    dsn = require_database(settings).database.dsn
+    assert dsn is not None  # noqa: S101 - require_database saw to it
+    async with (
+        Database(dsn.get_secret_value(), min_size=1, max_size=2) as database,
+        database.connection() as connection,
+    ):
+        cursor = await connection.execute("SELECT current_setting('server_version') AS version")
+        row = await cursor.fetchone()
+    return f"Postgres {row['version'] if row else '?'} answers"
+
+
+async def _flowise(instances: Instances, instance: str) -> str:
+    client = instances.client(instance)
+    version = await client.version()
+    page = await client.list_chatflows(limit=1)
+    return f"version {version} at {client.endpoint}, {page.total} chatflows"
+
+
+async def _model(settings: ReasoningSettings) -> str:
+    if settings.engine == "deterministic":
+        return "by rules, without a model (set ANTHROPIC_API_KEY or OPENAI_API_KEY for one)"
+    engine = ClaudeEngine(settings) if settings.engine == "claude" else OpenAIEngine(settings)
+    try:
+        answer = await engine.complete([Message(role="user", content="Reply with: ok")], "Be brief.", max_tokens=16)
+    finally:
+        await engine.aclose()
+    return f"{settings.engine} answers with {answer.model or engine.model_id()}"

@@ -1,0 +1,176 @@
+"""The commands and their options; what they do stands in the modules beside this one."""
+
+import asyncio
+import sys
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from typing import Annotated, Any
+from uuid import UUID
+
+import typer
+
+from flowise_dev_agent import __version__
+from flowise_dev_agent.cli import build as build_command
+from flowise_dev_agent.cli import doctor as doctor_command
+from flowise_dev_agent.cli import sessions as sessions_command
+from flowise_dev_agent.cli.console import fail, say
+from flowise_dev_agent.cli.database import require_database, with_database
+from flowise_dev_agent.cli.serve import open_listener, serve, work
+from flowise_dev_agent.client import AgentClient
+from flowise_dev_agent.errors import AgentError, ConfigurationError
+from flowise_dev_agent.observability import configure_logging
+from flowise_dev_agent.persistence import migrate
+from flowise_dev_agent.settings import Settings, load_settings
+
+app = typer.Typer(
+    name="flowise-dev-agent",
+    help="A sentence becomes a tested chatflow on your Flowise server.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Url = Annotated[str | None, typer.Option(help="Address of the service. [default: http://localhost:AGENT_API_PORT]")]
+
+
+def main() -> None:
+    """Run the command line; an error that was foreseen becomes a sentence and exit code 1."""
+    try:
+        app()
+    except AgentError as error:
+        fail(error.message, error.hint)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        say(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None: ...
+
+
+@app.command("serve")
+def serve_command(
+    embedded: Annotated[bool, typer.Option(help="Start a Postgres of its own instead of using POSTGRES_DSN.")] = False,
+    worker: Annotated[bool, typer.Option(help="Also run sessions in this process.")] = True,
+    host: Annotated[str | None, typer.Option(help="Overrides AGENT_API_HOST.")] = None,
+    port: Annotated[int | None, typer.Option(help="Overrides AGENT_API_PORT.", min=0, max=65_535)] = None,
+) -> None:
+    """Run the service: API, page and (unless --no-worker) a worker."""
+    settings = _settings()
+    if not embedded:
+        require_database(settings)
+    settings, listener = open_listener(settings, host, port)
+    with ExitStack() as stack:
+        stack.enter_context(listener)
+        if embedded:
+            with _needs_devkit("--embedded"):
+                from flowise_dev_agent.devkit.stack import embedded_database
+            settings = with_database(settings, stack.enter_context(embedded_database()))
+        asyncio.run(serve(settings, listener, worker=worker))
+
+
+@app.command("worker")
+def worker_command() -> None:
+    """Run sessions only, beside any number of API processes on the same Postgres."""
+    asyncio.run(work(require_database(_settings())))
+
+
+@app.command("build")
+def build(
+    requirement: Annotated[str, typer.Argument(help="What to build, in plain words.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Approve the plan and accept a result whose tests pass.")] = False,
+    url: Url = None,
+) -> None:
+    """Build a chatflow by a running service, visibly. Exit code 0 when it was accepted."""
+
+    async def run(client: AgentClient) -> bool:
+        return await build_command.build(client, requirement, assume_yes=yes)
+
+    if not _with_client(url, run):
+        raise typer.Exit(1)
+
+
+@app.command("sessions")
+def sessions(
+    status: Annotated[str | None, typer.Option(help="Only sessions in this state.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100)] = 20,
+    session_id: Annotated[UUID | None, typer.Argument(help="Show this one with its open question.")] = None,
+    url: Url = None,
+) -> None:
+    """List the sessions of a running service, or show one."""
+
+    async def run(client: AgentClient) -> None:
+        await sessions_command.show(client, session_id, status=status, limit=limit)
+
+    _with_client(url, run)
+
+
+@app.command("migrate")
+def migrate_command() -> None:
+    """Create or update the tables in POSTGRES_DSN. Safe to run at any time, by several at once."""
+    settings = require_database(_settings())
+    dsn = settings.database.direct_dsn or settings.database.dsn
+    assert dsn is not None  # noqa: S101 - require_database saw to it
+    asyncio.run(migrate(dsn.get_secret_value()))
+    say("The database is up to date.")
+
+
+@app.command("doctor")
+def doctor() -> None:
+    """Check the settings, the database, Flowise and the model provider. Exit code 0 when all of them work."""
+    if not asyncio.run(doctor_command.examine(_settings())):
+        raise typer.Exit(1)
+
+
+@app.command("demo")
+def demo(
+    once: Annotated[
+        bool, typer.Option("--once", help="End after the build instead of leaving the service up.")
+    ] = False,
+    port: Annotated[int | None, typer.Option(help="Overrides AGENT_API_PORT.", min=0, max=65_535)] = None,
+) -> None:
+    """Start Postgres, a real Flowise and the service on this machine and build a chatbot there."""
+    with _needs_devkit("The demo"):
+        from flowise_dev_agent.cli import demo as demo_command
+    if not demo_command.run(_settings("WARNING"), once=once, port=port):
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _needs_devkit(what: str) -> Generator[None]:
+    """Around imports of the devkit, which a production install may leave out."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(
+            f"{what} needs parts that are not installed ({error.name}).",
+            hint="Install them with: pip install 'flowise-dev-agent[devkit]'",
+        ) from None
+
+
+def _settings(default_level: str = "INFO") -> Settings:
+    settings = load_settings()
+    chosen = "log_level" in settings.server.model_fields_set
+    configure_logging(settings.server.log_level if chosen else default_level)
+    return settings
+
+
+def _with_client(url: str | None, run: Any) -> Any:
+    settings = _settings("WARNING")
+
+    async def go() -> Any:
+        address = url or f"http://localhost:{settings.server.port}"
+        async with AgentClient(address, settings.server.api_key) as client:
+            return await run(client)
+
+    return asyncio.run(go())

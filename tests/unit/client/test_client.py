@@ -1,0 +1,156 @@
+"""The client against a server that answers as the service does."""
+
+import json
+from collections.abc import Callable
+from uuid import uuid4
+
+import httpx2
+import pytest
+from pydantic import SecretStr
+
+from flowise_dev_agent.client import AgentClient, ServiceError, ServiceUnreachableError
+from flowise_dev_agent.client import client as client_module
+from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
+from tests.unit.api.service_double import event, view
+
+SESSION = uuid4()
+Handler = Callable[[httpx2.Request], httpx2.Response]
+
+
+@pytest.fixture(autouse=True)
+def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_module, "_RECONNECT_SECS", 0)
+
+
+def client(handler: Handler, key: str | None = None) -> AgentClient:
+    return AgentClient("http://agent", SecretStr(key) if key else None, transport=httpx2.MockTransport(handler))
+
+
+def settled(status: str = "pending_interrupt") -> httpx2.Response:
+    return httpx2.Response(200, text=view(SESSION, status).model_dump_json())
+
+
+def sse(*events: object) -> httpx2.Response:
+    text = "retry: 2000\n\n: keepalive\n\n"
+    for item in events:
+        text += f"event: {item.type}\ndata: {item.model_dump_json()}\n\n"  # type: ignore[attr-defined]
+    return httpx2.Response(200, text=text, headers={"content-type": "text/event-stream"})
+
+
+async def test_start_sends_only_what_was_set_with_the_key() -> None:
+    seen: list[httpx2.Request] = []
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request)
+        return settled()
+
+    async with client(handler, "s3cret") as agent:
+        answer = await agent.start(StartSession(requirement="r"), wait=5, idempotency_key="k")
+    (request,) = seen
+    assert answer.status == "pending_interrupt"
+    assert json.loads(request.content) == {"requirement": "r"}
+    assert request.url.params["wait"] == "5"
+    assert request.headers["authorization"] == "Bearer s3cret"
+    assert request.headers["idempotency-key"] == "k"
+
+
+async def test_a_problem_keeps_the_words_of_the_service() -> None:
+    problem = {"code": "session_conflict", "detail": "Answered.", "hint": "Look.", "details": {"status": "completed"}}
+    async with client(lambda _: httpx2.Response(409, json=problem)) as agent:
+        with pytest.raises(ServiceError) as caught:
+            await agent.resume(SESSION, ResumeSession(response="yes"))
+    error = caught.value
+    assert (error.status, error.problem_code, error.message, error.hint) == (
+        409,
+        "session_conflict",
+        "Answered.",
+        "Look.",
+    )
+    assert error.details == {"status": "completed"}
+
+
+@pytest.mark.parametrize("answer", [httpx2.Response(502, text="<html>"), httpx2.Response(500, json=["x"])])
+async def test_an_answer_that_is_no_problem_document_is_still_an_error(answer: httpx2.Response) -> None:
+    async with client(lambda _: answer) as agent:
+        with pytest.raises(ServiceError, match=str(answer.status_code)):
+            await agent.get(SESSION)
+
+
+async def test_nothing_there_is_said_with_the_address() -> None:
+    async with AgentClient("http://127.0.0.1:1") as agent:
+        with pytest.raises(ServiceUnreachableError, match=r"http://127\.0\.0\.1:1"):
+            await agent.health()
+
+
+async def test_events_come_back_where_they_were_cut() -> None:
+    answers = [sse(event(SESSION, 1, "node_start"), event(SESSION, None, "token")), sse(event(SESSION, 2, "done"))]
+    asked: list[str] = []
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        asked.append(request.url.params["after_seq"])
+        return answers.pop(0)
+
+    async with client(handler) as agent:
+        seen = [(one.seq, one.type) async for one in agent.events(SESSION)]
+    assert seen == [(1, "node_start"), (None, "token"), (2, "done")]
+    assert asked == ["0", "1"]
+
+
+async def test_events_survive_a_restart_of_the_service() -> None:
+    answers: list[httpx2.Response | Exception] = [
+        httpx2.ConnectError("down"),
+        httpx2.ReadError("cut"),
+        sse(event(SESSION, 1, "done")),
+    ]
+
+    def handler(_: httpx2.Request) -> httpx2.Response:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async with client(handler) as agent:
+        assert [one.type async for one in agent.events(SESSION)] == ["done"]
+
+
+async def test_events_give_up_on_a_service_that_stays_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_module, "_RECONNECTS", 3)
+    calls = 0
+
+    def handler(_: httpx2.Request) -> httpx2.Response:
+        nonlocal calls
+        calls += 1
+        raise httpx2.ConnectError("down")
+
+    async with client(handler) as agent:
+        with pytest.raises(ServiceUnreachableError):
+            await anext(agent.events(SESSION))
+    assert calls == 4
+
+
+async def test_events_of_an_unknown_session_are_an_error_not_a_loop() -> None:
+    problem = {"code": "session_not_found", "detail": "No."}
+    async with client(lambda _: httpx2.Response(404, json=problem)) as agent:
+        with pytest.raises(ServiceError) as caught:
+            await anext(agent.events(SESSION))
+    assert caught.value.status == 404
+
+
+async def test_wait_reads_the_session_again_after_what_settles_it() -> None:
+    views = [settled("in_progress"), settled("pending_interrupt")]
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        if request.url.path.endswith("/stream"):
+            return sse(event(SESSION, 1, "node_start"), event(SESSION, 2, "interrupt"))
+        return views.pop(0)
+
+    async with client(handler) as agent:
+        assert (await agent.wait(SESSION, timeout=5)).status == "pending_interrupt"
+
+
+async def test_wait_gives_the_session_as_it_is_when_time_is_over() -> None:
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        return sse() if request.url.path.endswith("/stream") else settled("in_progress")
+
+    async with client(handler) as agent:
+        assert (await agent.wait(SESSION, timeout=0.05)).status == "in_progress"
