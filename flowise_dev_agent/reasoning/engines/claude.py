@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Sequence
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Protocol
 
 import anthropic
 from anthropic.types import Message as ClaudeMessage
@@ -243,7 +243,10 @@ def _turns(messages: Sequence[Message]) -> list[MessageParam]:
             turns.append({"role": "assistant", "content": blocks})
         else:
             # The API refuses blank turns.
-            role: Literal["user", "assistant"] = "assistant" if message.role == "assistant" else "user"
-            turn: MessageParam = {"role": role, "content": text if text.strip() else "(nothing)"}
-            turns.append(turn)
+            content = text if text.strip() else "(nothing)"
+            turns.append({"role": "user", "content": content} if message.role == "user" else _said(content))
     return turns
+
+
+def _said(content: str) -> MessageParam:
+    return {"role": "assistant", "content": content}

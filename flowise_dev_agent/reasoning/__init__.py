@@ -1,0 +1,22 @@
+"""Thinking: typed questions, answered by a model or by rules."""
+
+from flowise_dev_agent.reasoning import contracts
+from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
+from flowise_dev_agent.reasoning.engines import ClaudeEngine, OpenAIEngine, ReasoningEngine
+from flowise_dev_agent.reasoning.factory import describe, make_reasoner
+from flowise_dev_agent.reasoning.llm import LlmReasoner
+from flowise_dev_agent.reasoning.reasoner import Reasoner
+from flowise_dev_agent.settings import ReasoningSettings
+
+__all__ = [
+    "ClaudeEngine",
+    "DeterministicReasoner",
+    "LlmReasoner",
+    "OpenAIEngine",
+    "Reasoner",
+    "ReasoningEngine",
+    "ReasoningSettings",
+    "contracts",
+    "describe",
+    "make_reasoner",
+]

@@ -1,0 +1,230 @@
+"""What a requirement says, read by rules: one frozen record that everything else of the rules works from."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Literal
+
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.reasoning.deterministic import vocabulary as words
+from flowise_dev_agent.reasoning.deterministic.fields import Field, find_fields, wants_list, wants_structure
+from flowise_dev_agent.reasoning.deterministic.persona import Persona, read_persona
+from flowise_dev_agent.reasoning.deterministic.providers import Provider, chat_provider, embeddings_provider, model_id
+from flowise_dev_agent.reasoning.deterministic.quantities import Quantities, read_quantities
+from flowise_dev_agent.reasoning.deterministic.text import denied, detect_language, mentioned, mentions, quoted, squeeze
+
+MemoryKind = Literal["buffer", "window", "summary", "summary_buffer"]
+_MEMORY_NODES: dict[MemoryKind, str] = {
+    "buffer": "bufferMemory",
+    "window": "bufferWindowMemory",
+    "summary": "conversationSummaryMemory",
+    "summary_buffer": "conversationSummaryBufferMemory",
+}
+_INLINE = re.compile(
+    r"\"{3}\s*(.+?)\s*\"{3}|'{3}\s*(.+?)\s*'{3}|`{3}(?:[a-z]*\n)?\s*(.+?)\s*`{3}|<(?:text|document)>\s*(.+?)\s*</"
+    r"|(?<!prompt):\s*\"([^\"]{60,})\"|(?<!prompt):\s*[“„]([^“”]{60,})[“”]|(?<!prompt):\s*«\s*([^»]{60,}?)\s*»",
+    re.DOTALL | re.IGNORECASE,
+)
+_AFTER_COLON = re.compile(
+    r"\b(?:text|policy|document|content|handbook|faq|richtlinie|handbuch|dokument|política|documento|texto|texte|"
+    r"document|politique)\b[^:\n]{0,30}:\s+(.{80,})\Z",
+    re.DOTALL | re.IGNORECASE,
+)
+_URL = re.compile(r"https?://[^\s\"'<>)\]]+")
+_MAX_WORD = 60
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Everything that the rules found in a text. Absent means that the text says nothing about it."""
+
+    text: str
+    language: str
+    provider: Provider | None = None
+    embeddings: Provider | None = None
+    model: str | None = None
+    memory: str | None = None
+    no_memory: bool = False
+    #: Names of tool nodes per wish, in order of preference.
+    tools: tuple[tuple[str, ...], ...] = ()
+    agent: bool = False
+    chat: bool = False
+    knowledge: bool = False
+    besides: bool = False
+    topic: str | None = None
+    promised: bool = False
+    inline_text: str | None = None
+    url: str | None = None
+    splits: bool = False
+    splitter: str = "recursiveCharacterTextSplitter"
+    vector_store: str | None = None
+    #: Name of an index, a collection or a table at an outside service.
+    index_name: str | None = None
+    sources: bool = False
+    transform: bool = False
+    translate_to: str | None = None
+    structured: bool = False
+    listing: bool = False
+    fields: tuple[Field, ...] = ()
+    denied_words: tuple[str, ...] = ()
+    content_moderation: bool = False
+    multi_agent: bool = False
+    quantities: Quantities = field(default_factory=Quantities)
+    persona: Persona = field(default_factory=Persona)
+    #: Node types asked for by name, and names that no node has.
+    requested: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    #: A node type is asked for by name, whether it exists or not.
+    names_node: bool = False
+    any_bot: bool = False
+
+    @property
+    def is_specific(self) -> bool:
+        """Whether it says anything that tells this flow from any other."""
+        return bool(
+            self.provider or self.model or self.memory or self.tools or self.knowledge or self.transform
+            or self.structured or self.denied_words or self.content_moderation or self.persona.role
+            or self.persona.behaviour or self.persona.prompt or self.names_node or self.multi_agent
+            or self.quantities.any
+        )  # fmt: skip
+
+    @property
+    def is_recognised(self) -> bool:
+        """Whether there is anything to build from."""
+        return self.is_specific or self.any_bot or self.agent or self.chat
+
+
+def read(text: str, store: NodeStore | None = None) -> Reading:
+    """Read a requirement or a wish for a change. Without `store` no node types are looked up by name."""
+    inline = _inline_text(text)
+    # The pasted document is data: its words must not be taken for wishes.
+    said = text.replace(inline, " ") if inline else text
+    quantities = read_quantities(said)
+    transform = any(mentioned(said, pattern) for pattern in words.TRANSFORMS)
+    structured = wants_structure(said)
+    denied_words = _denied_words(said)
+    requested, unknown = _named_nodes(said, store)
+    knowledge, topic = _knowledge(said, task=transform or structured, inline=inline is not None)
+    return Reading(
+        text=said,
+        language=detect_language(said),
+        provider=chat_provider(said),
+        embeddings=embeddings_provider(said),
+        model=model_id(said),
+        memory=_memory(said, quantities, task=transform),
+        no_memory=denied(said, words.MEMORY),
+        tools=tuple(names for pattern, names in words.TOOLS if mentioned(said, pattern)),
+        agent=mentioned(said, words.AGENT),
+        chat=mentioned(said, words.CHAT),
+        knowledge=knowledge,
+        besides=mentioned(said, words.BESIDES),
+        topic=topic,
+        promised=bool(words.PROMISE.search(said)),
+        inline_text=inline,
+        url=_url(said),
+        splits=mentioned(said, words.SPLIT) or quantities.chunk_size is not None,
+        splitter=next((node for pattern, node in words.SPLITTERS if mentioned(said, pattern)), Reading.splitter),
+        vector_store=next((node for pattern, node in words.VECTOR_STORES if mentioned(said, pattern)), None),
+        index_name=match.group(1) if (match := words.INDEX_NAME.search(said)) else None,
+        sources=mentioned(said, words.SOURCES),
+        transform=transform,
+        translate_to=_target_language(said),
+        structured=structured,
+        listing=wants_list(said),
+        fields=find_fields(said) if structured else (),
+        denied_words=denied_words,
+        content_moderation=not denied_words and mentioned(said, words.CONTENT_MODERATION),
+        multi_agent=mentioned(said, words.MULTI_AGENT),
+        quantities=quantities,
+        persona=read_persona(said),
+        requested=requested,
+        unknown=unknown,
+        names_node=mentioned(said, words.NAMED_NODE) or bool(requested),
+        any_bot=mentioned(said, words.ANY_BOT),
+    )
+
+
+def _memory(text: str, quantities: Quantities, *, task: bool) -> str | None:
+    if denied(text, words.MEMORY):
+        return None
+    for pattern, node in words.NAMED_MEMORY:
+        if mentioned(text, pattern):
+            return node
+    kind: MemoryKind | None = None
+    if quantities.memory_tokens is not None:
+        kind = "summary_buffer"
+    elif mentioned(text, words.SUMMARY_MEMORY) and not (task and not mentioned(text, words.MEMORY)):
+        kind = "summary"
+    elif quantities.memory_window is not None or mentioned(text, words.WINDOW_MEMORY):
+        kind = "window"
+    elif mentioned(text, words.MEMORY) or mentioned(text, words.BUFFER_MEMORY):
+        kind = "buffer"
+    return _MEMORY_NODES[kind] if kind else None
+
+
+def _knowledge(text: str, *, task: bool, inline: bool) -> tuple[bool, str | None]:
+    """Whether answers come from documents, and what they are called."""
+    about = next(mentions(text, words.ABOUT_DOCUMENTS), None)
+    topic = squeeze(about.group("topic")) if about else None
+    if mentioned(text, words.RAG):
+        return True, topic
+    # Of a task such as "summarise the pasted text" the text is the message, not a source.
+    if task:
+        return False, None
+    return about is not None or inline or bool(words.PROMISE.search(text)), topic
+
+
+def _inline_text(text: str) -> str | None:
+    match = _INLINE.search(text)
+    if match:
+        return next(group for group in match.groups() if group)
+    match = _AFTER_COLON.search(text)
+    return match.group(1).strip() if match else None
+
+
+def _url(text: str) -> str | None:
+    match = _URL.search(text)
+    return match.group(0).rstrip(".,;") if match else None
+
+
+def _target_language(text: str) -> str | None:
+    if not mentioned(text, words.TRANSLATE):
+        return None
+    match = words.TARGET_LANGUAGE.search(text)
+    return next(group for group in match.groups() if group) if match else None
+
+
+def _denied_words(text: str) -> tuple[str, ...]:
+    """The words that a message must not hold, when the text says that such messages are refused."""
+    for refusal in words.REFUSE.finditer(text):
+        behind = text[refusal.end() : refusal.end() + 300]
+        if not words.DENIED_WORDS.search(behind):
+            continue
+        found = [word.strip() for word in quoted(behind) if len(word) <= _MAX_WORD]
+        if not found:
+            listing = words.WORD_LIST.search(behind)
+            parts = re.split(r",|\b(?:or|and|oder|und|o|y|ou|et|e)\b", listing.group("list")) if listing else []
+            found = [part.strip() for part in parts if part.strip() and len(part.split()) <= 3]
+        if found:
+            return tuple(dict.fromkeys(found))
+    return ()
+
+
+def _named_nodes(text: str, store: NodeStore | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    if store is None:
+        return (), ()
+    known: list[str] = []
+    unknown: list[str] = []
+    for match in mentions(text, words.NAMED_NODE):
+        name = next(group for group in match.groups() if group)
+        schema = _lookup(name, store)
+        (known if schema else unknown).append(schema or name)
+    known += [match.group(0) for match in mentions(text, words.CAMEL_CASE) if match.group(0) in store.schemas]
+    return tuple(dict.fromkeys(known)), tuple(dict.fromkeys(unknown))
+
+
+def _lookup(name: str, store: NodeStore) -> str | None:
+    schema = store.get(name)
+    if schema:
+        return schema.name
+    label = name.casefold()
+    return next((item.name for item in store.schemas.values() if item.label.casefold() == label), None)

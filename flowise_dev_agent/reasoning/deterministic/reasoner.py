@@ -1,0 +1,286 @@
+"""The four questions of `Reasoner`, answered by rules over node schemas. No model, no key, no network."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from flowise_dev_agent.errors import ModelOutputError
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch.ops import AddNode, PatchOp, SetParam
+from flowise_dev_agent.patch.schema import NodeSchema
+from flowise_dev_agent.reasoning.contracts import (
+    ClassifyRequest,
+    Intent,
+    JudgeRequest,
+    PatchRequest,
+    PlanContract,
+    PlannedNode,
+    PlanRequest,
+    Reasoned,
+    Verdict,
+)
+from flowise_dev_agent.reasoning.credentials import required_types, with_bindings
+from flowise_dev_agent.reasoning.deterministic import describing, intents
+from flowise_dev_agent.reasoning.deterministic.parameters import parameters
+from flowise_dev_agent.reasoning.deterministic.phrases import say
+from flowise_dev_agent.reasoning.deterministic.reading import Reading, read
+from flowise_dev_agent.reasoning.deterministic.selection import Selection, additions, select, unwanted
+from flowise_dev_agent.reasoning.deterministic.text import detect_language
+from flowise_dev_agent.reasoning.deterministic.wiring import wire
+from flowise_dev_agent.reasoning.reasoner import Reasoner
+
+#: Marks a wish of the person among the steps of a plan: later plans and the op writer read it from there.
+_WISH = "↪ "
+_ERROR_ANSWER = re.compile(
+    r"^\s*(error: |missing credentials|cannot read propert|access to this host is denied)", re.IGNORECASE
+)
+_LONGEST_SHOWN_VALUE = 300
+
+
+class DeterministicReasoner(Reasoner):
+    """Reads requirements by word lists, selects and wires nodes by their schemas.
+
+    The same request always gives the same answer. What it does not recognise it declines, in the person's language.
+    """
+
+    async def classify(self, request: ClassifyRequest) -> Reasoned[Intent]:
+        return _reasoned(intents.classify(request))
+
+    async def plan(self, request: PlanRequest) -> Reasoned[PlanContract]:
+        language = request.intent.language
+        if request.intent.operation == "question":
+            return _reasoned(_answer(request, language))
+        existing = _existing(request)
+        return _reasoned(_change(request, existing, language) if existing else _create(request, language))
+
+    async def patch(self, request: PatchRequest) -> Reasoned[list[PatchOp]]:
+        schemas = _schemas(request.existing, request.nodes)
+        wishes = _wishes(request.plan)
+        # The language of the plan, which the person has read.
+        language = detect_language(request.requirement)
+        new = {node.node_id: node.node_name for node in request.plan.nodes if node.node_id not in request.existing}
+        added = _schemas(new, request.nodes)
+        if missing := [name for node_id, name in new.items() if node_id not in added]:
+            raise ModelOutputError(f"The plan names nodes that this Flowise does not have: {', '.join(missing)}.")
+        reading = _full_reading(request, wishes, request.nodes)
+        ops: list[PatchOp] = [
+            AddNode(node_name=schema.name, node_id=node_id, params=parameters(schema, reading, language=language))
+            for node_id, schema in added.items()
+        ]
+        if schemas:
+            change = _change_reading(request, wishes, "\n".join(wishes or [request.requirement]))
+            ops += [
+                SetParam(node_id=node_id, param_name=name, value=value)
+                for node_id, schema in schemas.items()
+                for name, value in parameters(schema, change, language=language, asked_only=True).items()
+            ]
+        wiring = wire({**added, **schemas}, fixed=list(schemas))
+        ops += [c for c in wiring.connections if c.source_node_id in added or c.target_node_id in added]
+        if wiring.unmet or wiring.loose:
+            problem = [f"{node}.{anchor}" for node, anchor in wiring.unmet] + list(wiring.loose)
+            raise ModelOutputError(f"The rules cannot connect every node of this plan: {', '.join(problem)}.")
+        if not ops:
+            raise ModelOutputError("The rules find nothing to change for this plan.")
+        if len(ops) > request.max_ops:
+            raise ModelOutputError(f"The plan takes {len(ops)} ops, at most {request.max_ops} are allowed.")
+        return _reasoned(with_bindings(ops, request.nodes.schemas, request.plan.credential_requirements))
+
+    async def judge(self, request: JudgeRequest) -> Reasoned[Verdict]:
+        language = detect_language(request.requirement)
+        notes: list[str] = []
+        failed: list[str] = []
+        for trial in request.trials:
+            if not trial.answer.strip():
+                note, wrong = say("note_empty", language), True
+            elif _ERROR_ANSWER.match(trial.answer):
+                note, wrong = say("note_error", language), True
+            else:
+                note, wrong = say("note_ok", language, length=len(trial.answer)), False
+            notes.append(note)
+            if wrong:
+                failed.append(f"{trial.question}: {note}")
+        if failed:
+            return _reasoned(Verdict(done=False, category="LOGIC", reason="; ".join(failed), notes=notes))
+        return _reasoned(Verdict(done=True, reason=say("judged", language), notes=notes))
+
+
+def _reasoned(value: Any) -> Reasoned[Any]:
+    return Reasoned(value, mode="deterministic")
+
+
+def _create(request: PlanRequest, language: str) -> PlanContract:
+    wishes = _wishes(request.previous, request.feedback)
+    reading = _full_reading(request, wishes, request.nodes)
+    unwished = frozenset[str]().union(*(unwanted(wish) for wish in wishes))
+    selection = select(reading, request.nodes, request.credential_types, language=language, without=unwished)
+    if selection.declined:
+        return _declined(request, selection.declined)
+    ids = _fresh_ids(selection, {})
+    return _contract(request, reading, ids, {}, wishes, language)
+
+
+def _change(request: PlanRequest, existing: Mapping[str, NodeSchema], language: str) -> PlanContract:
+    """A plan for a flow that is there already: values to set and nodes to add."""
+    wish = request.feedback or (request.verdict.fix if request.verdict and not request.verdict.done else None)
+    wishes = _wishes(request.previous, wish)
+    if not wish and request.previous is not None:
+        reason = request.verdict.reason if request.verdict else ""
+        return _declined(request, say("declined_failed", language, reason=reason))
+    text = wish or request.requirement
+    change = _change_reading(request, wishes, text)
+    refusal = _change_refusal(change, existing, text, language)
+    if refusal:
+        return _declined(request, refusal)
+    selection = additions(change, existing, request.nodes, request.credential_types, language=language)
+    if selection.declined:
+        return _declined(request, selection.declined)
+    touched = [
+        node_id
+        for node_id, schema in existing.items()
+        if parameters(schema, change, language=language, asked_only=True)
+    ]
+    if not touched and not selection.names:
+        return _declined(request, say("declined_no_change", language))
+    kept = {node_id: schema for node_id, schema in existing.items() if request.previous or node_id in touched}
+    ids = _fresh_ids(selection, existing)
+    if ids:
+        new = _schemas(ids, request.nodes)
+        partners = wire({**new, **existing}, fixed=list(existing)).connections
+        kept |= {op.target_node_id: existing[op.target_node_id] for op in partners if op.target_node_id in existing}
+    return _contract(request, change, ids, kept, wishes, language)
+
+
+def _change_refusal(change: Reading, existing: Mapping[str, NodeSchema], text: str, language: str) -> str | None:
+    names = {schema.name for schema in existing.values()}
+    models = [schema.name for schema in existing.values() if schema.category == "Chat Models"]
+    other_model = change.provider is not None and models and change.provider.chat not in models
+    other_memory = change.memory is not None and change.memory not in names
+    if unwanted(text) & names or other_model or other_memory:
+        return say("declined_remove", language)
+    return None
+
+
+def _contract(
+    request: PlanRequest,
+    reading: Reading,
+    new: Mapping[str, str],
+    kept: Mapping[str, NodeSchema],
+    wishes: list[str],
+    language: str,
+) -> PlanContract:
+    added = _schemas(new, request.nodes)
+    credentials = required_types(added.values(), request.credential_types)
+    values = [
+        (f"{node_id}.{name}", value)
+        for nodes, asked_only in ((added, False), (kept, True))
+        for node_id, schema in nodes.items()
+        for name, value in parameters(schema, reading, language=language, asked_only=asked_only).items()
+    ]
+    steps = [say("step_add", language, nodes=", ".join(schema.label for schema in added.values()))] if added else []
+    steps += [_value_step(where, value, language) for where, value in values]
+    steps += [say("step_credential", language, type=name) for name in credentials]
+    nodes = {**kept, **added}
+    return PlanContract(
+        goal=say(
+            "goal_change" if kept else "goal",
+            language,
+            requirement=describing.short(wishes[-1] if wishes and kept else request.requirement),
+        ),
+        operation=request.intent.operation,
+        flow_name=request.previous.flow_name if request.previous else request.intent.title,
+        nodes=[
+            PlannedNode(
+                node_id=node_id,
+                node_name=schema.name,
+                purpose=describing.purpose(schema, language),
+                existing=node_id in kept,
+            )
+            for node_id, schema in nodes.items()
+        ],
+        steps=steps + [f"{_WISH}{wish}" for wish in wishes],
+        credential_requirements=_merged(request, credentials),
+        success_criteria=describing.criteria(reading, added or nodes, language),
+        test_questions=describing.questions(reading, nodes, language),
+        placeholders=describing.placeholders(reading, added, language),
+    )
+
+
+def _merged(request: PlanRequest, credentials: list[str]) -> list[str]:
+    """Credentials that an earlier plan of this flow needed are still needed."""
+    earlier = request.previous.credential_requirements if request.previous and _existing(request) else []
+    return list(dict.fromkeys([*earlier, *credentials]))
+
+
+def _value_step(where: str, value: Any, language: str) -> str:
+    shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if len(shown) > _LONGEST_SHOWN_VALUE:
+        return say("step_set_long", language, where=where, length=len(shown))
+    return say("step_set", language, where=where, value=shown)
+
+
+def _declined(request: PlanRequest, reason: str) -> PlanContract:
+    return PlanContract(
+        goal=describing.short(request.requirement),
+        operation=request.intent.operation,
+        flow_name=request.intent.title,
+        declined=reason,
+    )
+
+
+def _answer(request: PlanRequest, language: str) -> PlanContract:
+    known = request.flow_summary
+    return PlanContract(
+        goal=describing.short(request.requirement),
+        operation="question",
+        flow_name=request.intent.title,
+        answer=say("answer_flow", language, summary=known) if known else say("answer_none", language),
+    )
+
+
+def _full_reading(request: PlanRequest | PatchRequest, wishes: list[str], store: NodeStore) -> Reading:
+    """The requirement with everything that was said since; of contradicting words the later ones count."""
+    answers = [answer for _, answer in request.clarifications]
+    reading = read("\n".join([request.requirement, *answers, *wishes]), store)
+    if answers and not (reading.persona.role or reading.persona.behaviour or reading.persona.prompt):
+        # An answer to "what should it help with?" is rarely a whole sentence about the bot.
+        reading = replace(reading, persona=replace(reading.persona, behaviour=tuple(answers)))
+    return reading
+
+
+def _change_reading(request: PlanRequest | PatchRequest, wishes: list[str], text: str) -> Reading:
+    """What `text` asks to change. The system prompt of a flow of our own is put together anew, role and all wishes."""
+    change = read(text, request.nodes)
+    operation = request.plan.operation if isinstance(request, PatchRequest) else request.intent.operation
+    persona = change.persona
+    if operation == "create" and (persona.role or persona.behaviour) and not persona.prompt:
+        return replace(change, persona=_full_reading(request, wishes, request.nodes).persona)
+    return change
+
+
+def _wishes(plan: PlanContract | None, new: str | None = None) -> list[str]:
+    earlier = [step.removeprefix(_WISH) for step in plan.steps if step.startswith(_WISH)] if plan else []
+    return list(dict.fromkeys([*earlier, new] if new else earlier))
+
+
+def _existing(request: PlanRequest) -> dict[str, NodeSchema]:
+    """The nodes of the flow that is there, {} when there is none yet."""
+    names = dict(request.existing)
+    if not names and request.flow_summary and request.previous:
+        names = {node.node_id: node.node_name for node in request.previous.nodes}
+    return _schemas(names, request.nodes)
+
+
+def _schemas(names: Mapping[str, str], store: NodeStore) -> dict[str, NodeSchema]:
+    return {node_id: schema for node_id, name in names.items() if (schema := store.get(name))}
+
+
+def _fresh_ids(selection: Selection, existing: Mapping[str, NodeSchema]) -> dict[str, str]:
+    ids: dict[str, str] = {}
+    for name in selection.names:
+        number = 0
+        while (node_id := f"{name}_{number}") in ids or node_id in existing:
+            number += 1
+        ids[node_id] = name
+    return ids

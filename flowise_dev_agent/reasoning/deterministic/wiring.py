@@ -1,0 +1,114 @@
+"""Connecting nodes by what their schemas say that they give and take."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from flowise_dev_agent.patch.ops import Connect
+from flowise_dev_agent.patch.schema import InputAnchor, NodeSchema, OutputOption, Schemas
+
+ENDING_CATEGORIES = frozenset({"Chains", "Agents", "Engine"})
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """The connections, and what could not be satisfied: (node id, anchor name) of required inputs, ids left loose."""
+
+    connections: tuple[Connect, ...]
+    unmet: tuple[tuple[str, str], ...]
+    loose: tuple[str, ...]
+
+
+def fitting_output(source: NodeSchema, anchor: InputAnchor) -> OutputOption | None:
+    """The output of `source` that `anchor` takes, None when none does."""
+    wanted = set(anchor.types)
+    return next((output for output in source.outputs if wanted & set(output.base_classes)), None)
+
+
+def endings(nodes: Mapping[str, NodeSchema]) -> list[str]:
+    """Ids of the nodes that a flow may end in."""
+    return [node_id for node_id, schema in nodes.items() if schema.category in ENDING_CATEGORIES]
+
+
+def wire(nodes: Mapping[str, NodeSchema], fixed: Sequence[str] = ()) -> Wiring:
+    """Connect `nodes` (id -> schema, in plan order) so that everything leads to the ending node.
+
+    Nodes in `fixed` are in the flow already: their required inputs count as connected and nothing is wired between two
+    of them. Required inputs come first; optional ones take only nodes that nothing else has taken, so that a model is
+    not handed to every node that could do with one.
+    """
+    taken: dict[str, str] = {}
+    connections: list[Connect] = []
+    unmet: list[tuple[str, str]] = []
+    # The consumers nearest to the end first: a retriever goes to the chain before anything else gets it.
+    order = sorted(nodes, key=lambda node_id: nodes[node_id].category not in ENDING_CATEGORIES)
+
+    def connect(source: str, target: str, anchor: InputAnchor, output: OutputOption) -> None:
+        connections.append(
+            Connect(
+                source_node_id=source,
+                source_anchor=output.name if nodes[source].multi_output else None,
+                target_node_id=target,
+                target_anchor=anchor.name,
+            )
+        )
+        taken[source] = output.name
+
+    for required in (True, False):
+        for target in order:
+            for anchor in nodes[target].anchors:
+                if anchor.optional is required or anchor.show:
+                    continue
+                settled = target in fixed and not anchor.is_list
+                found = [] if settled else _sources(nodes, target, anchor, taken, fixed, only_free=not required)
+                for source, output in found if anchor.is_list else found[:1]:
+                    connect(source, target, anchor, output)
+                if required and not found and target not in fixed:
+                    unmet.append((target, anchor.name))
+    loose = [
+        node_id
+        for node_id, schema in nodes.items()
+        if node_id not in taken and node_id not in fixed and schema.category not in ENDING_CATEGORIES
+    ]
+    return Wiring(tuple(connections), tuple(unmet), tuple(loose))
+
+
+def complete(names: Sequence[str], schemas: Schemas, defaults: Mapping[str, str]) -> list[str]:
+    """`names` with a default node (class name -> node name) for each required input that nothing among them feeds."""
+    result = list(names)
+    position = 0
+    while position < len(result):
+        for anchor in schemas[result[position]].anchors:
+            if anchor.optional or anchor.show or any(fitting_output(schemas[name], anchor) for name in result):
+                continue
+            default = next((defaults[kind] for kind in anchor.types if kind in defaults), None)
+            if default and default in schemas:
+                result.append(default)
+        position += 1
+    return result
+
+
+def _sources(
+    nodes: Mapping[str, NodeSchema],
+    target: str,
+    anchor: InputAnchor,
+    taken: Mapping[str, str],
+    fixed: Sequence[str],
+    *,
+    only_free: bool,
+) -> list[tuple[str, OutputOption]]:
+    found: list[tuple[str, OutputOption]] = []
+    for node_id, schema in nodes.items():
+        output = fitting_output(schema, anchor)
+        if node_id == target or output is None or (node_id in fixed and (target in fixed or anchor.optional)):
+            continue
+        # An ending node feeds nothing here; a node with several outputs gives the same one to all.
+        if schema.category in ENDING_CATEGORIES or (
+            schema.multi_output and taken.get(node_id, output.name) != output.name
+        ):
+            continue
+        if only_free and node_id in taken:
+            continue
+        found.append((node_id, output))
+    # A list collects what is there for it and not what already serves another.
+    free = [item for item in found if item[0] not in taken]
+    return free or found
