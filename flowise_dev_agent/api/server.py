@@ -65,11 +65,13 @@ class Server(uvicorn.Server):
     It returns from `serve` after a signal instead of raising it again: whoever started it has things to stop as well.
     """
 
-    def __init__(self, app: FastAPI, *, log_level: str = "warning") -> None:
+    def __init__(self, app: FastAPI) -> None:
         config = uvicorn.Config(
             app,
             lifespan="on",
-            log_level=log_level.lower(),
+            # Our own logging; the event log tells more about a session than a line for each request.
+            log_config=None,
+            access_log=False,
             # Addresses of clients are for the rate limit: only a proxy on this machine is believed.
             forwarded_allow_ips="127.0.0.1",
             timeout_graceful_shutdown=_GRACEFUL_SECS,

@@ -58,7 +58,8 @@ def _present(interrupt: InterruptView) -> None:
     data = interrupt.data
     out.rule(interrupt.type.replace("_", " "))
     if interrupt.type == "plan_approval" and data.get("plan"):
-        out.print(Markdown(data["plan"]))
+        # Wrapped at the width of the terminal, unlike lines that a person may want to copy.
+        out.print(Markdown(data["plan"]), soft_wrap=False)
     if interrupt.type == "clarification":
         for question in data["questions"]:
             say(f"  - {question}")
