@@ -179,7 +179,7 @@ class GraphIR:
 def dump_json(value: Any) -> str:
     """Compact JSON, non-ASCII kept, encodable as UTF-8 whatever a model wrote."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return _LONE_SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return text if text.isascii() else _LONE_SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def parse_document(text: str) -> tuple[dict[str, Any] | None, list[Finding]]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from flowise_dev_agent.patch.schema import PARAM_TYPES, NodeSchema
-from flowise_dev_agent.patch.visibility import is_visible, js_truthy
+from flowise_dev_agent.patch.visibility import is_visible, js_truthy, with_defaults
 
 STICKY_NOTE = "stickyNote"
 
@@ -46,11 +46,12 @@ def init_node_data(schema: NodeSchema, node_id: str) -> dict[str, Any]:
 
 def refresh_visibility(data: Mapping[str, Any]) -> dict[str, Any]:
     """``inputAnchors`` and ``inputParams`` with ``display`` recomputed from the node's present inputs."""
-    inputs = data.get("inputs") or {}
-    return {
-        key: [{**entry, "display": is_visible(entry, inputs)} for entry in data.get(key) or []]
-        for key in ("inputAnchors", "inputParams")
-    }
+    refreshed: dict[str, Any] = {}
+    for key in ("inputAnchors", "inputParams"):
+        definitions: list[dict[str, Any]] = data.get(key) or []
+        inputs = with_defaults(definitions, data.get("inputs") or {})
+        refreshed[key] = [{**entry, "display": is_visible(entry, inputs)} for entry in definitions]
+    return refreshed
 
 
 def _initial_value(entry: Mapping[str, Any]) -> Any:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 _PATH_STEP = re.compile(r"[^.\[\]]+")
@@ -17,11 +17,19 @@ def js_truthy(value: Any) -> bool:
 
 def is_visible(definition: Mapping[str, Any], inputs: Mapping[str, Any]) -> bool:
     """True when every ``show`` condition holds and no ``hide`` condition does."""
+    if "show" not in definition and "hide" not in definition:
+        return True  # most inputs, and this runs for every input of every node
     show: Mapping[str, Any] = definition.get("show") or {}
     hide: Mapping[str, Any] = definition.get("hide") or {}
     return all(_matches(_look_up(inputs, path), wanted) for path, wanted in show.items()) and not any(
         _matches(_look_up(inputs, path), wanted) for path, wanted in hide.items()
     )
+
+
+def with_defaults(definitions: Iterable[Mapping[str, Any]], inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs that conditions are read against: a field that a stored node lacks counts as its default."""
+    defaults = {entry["name"]: entry["default"] for entry in definitions if entry.get("default") is not None}
+    return {**defaults, **inputs}
 
 
 def _look_up(inputs: Mapping[str, Any], path: str) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 from flowise_dev_agent.patch.graph import FlowEdge, FlowNode, GraphIR, Output
 from flowise_dev_agent.patch.references import referenced
 from flowise_dev_agent.patch.schema import PARAM_TYPES, NodeSchema, Schemas
-from flowise_dev_agent.patch.visibility import is_visible
+from flowise_dev_agent.patch.visibility import is_visible, with_defaults
 
 
 @dataclass(frozen=True)
@@ -77,19 +77,15 @@ class FlowContext:
         return list(schema.input_definitions) if schema else [*node.anchors, *node.params]
 
     def visible_anchors(self, node: FlowNode) -> list[Mapping[str, Any]]:
-        return [
-            entry
-            for entry in self.definitions(node)
-            if entry["type"] not in PARAM_TYPES and is_visible(entry, node.inputs)
-        ]
+        anchors = [entry for entry in self.definitions(node) if entry["type"] not in PARAM_TYPES]
+        inputs = with_defaults(anchors, node.inputs)
+        return [entry for entry in anchors if is_visible(entry, inputs)]
 
     def visible_params(self, node: FlowNode) -> list[Mapping[str, Any]]:
         """Fields that the editor shows now, on the node or behind its button."""
-        return [
-            entry
-            for entry in self.definitions(node)
-            if entry["type"] in PARAM_TYPES and not entry.get("hidden") and is_visible(entry, node.inputs)
-        ]
+        params = [entry for entry in self.definitions(node) if entry["type"] in PARAM_TYPES]
+        inputs = with_defaults(params, node.inputs)
+        return [entry for entry in params if not entry.get("hidden") and is_visible(entry, inputs)]
 
     def is_connected(self, node: FlowNode, name: str) -> bool:
         """An edge or a reference: when only one of them is there, another rule says so."""

@@ -1,11 +1,16 @@
 """New nodes, visibility and layout: what the editor would make of a schema."""
 
+import hashlib
+import json
+
 import pytest
 
 from flowise_dev_agent.patch.layout import Box, Link, node_height, place
 from flowise_dev_agent.patch.node_data import init_node_data
 from flowise_dev_agent.patch.schema import NodeSchema, Schemas
-from flowise_dev_agent.patch.visibility import is_visible, js_truthy
+from flowise_dev_agent.patch.visibility import is_visible, js_truthy, with_defaults
+
+_EDITOR_DIGEST = "bf17fccffc594d3316b308eeb0dc4ab43101ece0a2355a5f25b823d8343eea7a"
 
 RAW = {
     "name": "thing",
@@ -86,6 +91,15 @@ def test_a_node_never_shares_a_default_with_another() -> None:
     assert second["inputs"]["d"] == []
 
 
+def test_new_nodes_are_those_that_the_editor_makes(schemas: Schemas) -> None:
+    """The digest is that of the editor's own `initNode`, run over the same catalogue (Flowise 3.1.4, all 297 nodes)."""
+    nodes = {name: init_node_data(schema, f"{name}_0") for name, schema in schemas.items()}
+
+    digest = hashlib.sha256(json.dumps(nodes, sort_keys=True).encode()).hexdigest()
+
+    assert digest == _EDITOR_DIGEST
+
+
 def test_every_node_of_the_catalogue_can_be_made(schemas: Schemas) -> None:
     for name, schema in schemas.items():
         data = init_node_data(schema, f"{name}_0")
@@ -147,3 +161,10 @@ def test_layout_ends_on_circles_too() -> None:
     boxes = place({"a": 1.0, "b": 1.0}, [Link("a", "b", (0, 0)), Link("b", "a", (0, 0))], {})
 
     assert set(boxes) == {"a", "b"}
+
+
+def test_a_field_that_an_old_node_does_not_have_counts_as_its_default() -> None:
+    definitions = [{"name": "mode", "default": "x"}, {"name": "level"}]
+
+    assert is_visible({"show": {"mode": "x"}}, with_defaults(definitions, {}))
+    assert not is_visible({"show": {"mode": "x"}}, with_defaults(definitions, {"mode": ""}))

@@ -105,4 +105,4 @@ def test_a_finding_keeps_its_key_when_only_positions_move() -> None:
 
 def test_values_that_json_cannot_hold_are_refused() -> None:
     with pytest.raises(ValueError, match="value"):
-        SetParam(node_id="a", param_name="b", value=object())  # pyright: ignore[reportArgumentType] - the point
+        SetParam(node_id="a", param_name="b", value=object())

@@ -59,7 +59,7 @@ def _harmless(text: str) -> bool:
 @st.composite
 def batches(draw: Callable[..., object]) -> list[PatchOp]:
     """A valid batch: nodes of real types, values that fit, connections that fit by type and never close a circle."""
-    names: list[str] = draw(st.lists(st.sampled_from(CHATFLOW_TYPES), min_size=1, max_size=7))  # pyright: ignore[reportAssignmentType]
+    names: list[str] = draw(st.lists(st.sampled_from(CHATFLOW_TYPES), min_size=1, max_size=7))
     nodes: list[tuple[str, NodeSchema]] = [(f"n{index}", SCHEMAS[name]) for index, name in enumerate(names)]
     ops: list[PatchOp] = [AddNode(node_name=schema.name, node_id=node_id) for node_id, schema in nodes]
     used_output: dict[str, str] = {}
@@ -69,7 +69,7 @@ def batches(draw: Callable[..., object]) -> list[PatchOp]:
             same_named = [other for other in target.params if other.name == param.name]
             value = _value(draw, param) if len(same_named) == 1 and draw(st.booleans()) else None
             if value is not None:
-                ops.append(SetParam(node_id=target_id, param_name=param.name, value=value))  # pyright: ignore[reportArgumentType]
+                ops.append(SetParam(node_id=target_id, param_name=param.name, value=value))
         for source_id, source in nodes[:position]:
             for anchor in target.anchors:
                 fitting = [out.name for out in source.outputs if set(out.base_classes) & set(anchor.types)]
