@@ -118,7 +118,7 @@ def _from_tools(request: RecordedRequest, question: str) -> str:
 
 
 def _from_result(result: str, question: str) -> str:
-    if len(result) > 200:
+    if len(result) > 60 and not result.startswith(("{", "[")):
         return relevant_sentences(result, question)
     return f"The result is {result}" if result else "The tool gave no result."
 
@@ -135,7 +135,7 @@ def _in_format(request: RecordedRequest, question: str) -> str:
             schema = json.loads(blocks[-1])
         except ValueError:
             return answer
-        return f"```json\n{json.dumps(sample(schema, question), ensure_ascii=False)}\n```"
+        return f"```json\n{json.dumps(sample(schema, _payload(question)), ensure_ascii=False)}\n```"
     if "list of comma separated values" in prompt:
         return "alpha, beta, gamma"
     if separated := _SEPARATOR.search(prompt):
@@ -147,6 +147,12 @@ def _in_format(request: RecordedRequest, question: str) -> str:
     if "Final Answer:" in prompt:
         return f"I now know the final answer\nFinal Answer: {answer}"
     return answer
+
+
+def _payload(question: str) -> str:
+    """What a template such as "Extract the person from: {text}" was filled with; all of it when that is not clear."""
+    instruction, colon, rest = question.partition(":")
+    return rest.strip() if colon and rest.strip() and ":" not in rest and "\n" not in instruction else question
 
 
 def _action(request: RecordedRequest, question: str, answer: str) -> dict[str, str]:

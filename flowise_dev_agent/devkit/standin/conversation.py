@@ -19,6 +19,7 @@ _CONTEXTS = (
     re.compile(r"\bcontext\b[^\n]*\n\n(.*?)\n\n\s*Question:", re.DOTALL | re.IGNORECASE),
     re.compile(r"\bcontext:\s*(.*?)(?:\n\s*Question:|$)", re.DOTALL | re.IGNORECASE),
 )
+_TAG = re.compile(r"</?doc[^>]*>")
 _HUMAN_LINE = re.compile(r"^(?:Human|User): *(.+)$", re.MULTILINE)
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?]+|\n|$)")
 _COMMON = frozenset(
@@ -63,8 +64,8 @@ def context_of(request: RecordedRequest) -> str:
     for text in (request.system, request.last_user):
         if "context" in text.lower():
             for pattern in _CONTEXTS:
-                if (found := pattern.search(text)) and found.group(1).strip():
-                    return found.group(1).strip()
+                if (found := pattern.search(text)) and (documents := _TAG.sub(" ", found.group(1)).strip()):
+                    return documents
     return ""
 
 
@@ -75,5 +76,5 @@ def relevant_sentences(text: str, question: str, count: int = 2) -> str:
     scores = [len(asked & set(words(sentence))) for sentence in sentences]
     best = sorted(range(len(sentences)), key=lambda index: (-scores[index], index))[:count]
     if best and scores[best[0]] > 0:
-        best = [index for index in best if scores[index] > 0]
+        best = [index for index in best if 2 * scores[index] > scores[best[0]]]
     return " ".join(sentences[index] for index in sorted(best))

@@ -18,6 +18,8 @@ import pytest
 from flowise_dev_agent.devkit.stack import DevStack, embedded_database
 from flowise_dev_agent.errors import ConfigurationError
 
+pytestmark = pytest.mark.usefixtures("flowise_installed")
+
 
 @pytest.fixture
 def folder() -> Iterator[Path]:

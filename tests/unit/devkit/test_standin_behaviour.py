@@ -83,8 +83,8 @@ def test_tool_results_become_the_answer() -> None:
 def test_context_in_the_system_prompt_is_the_source_of_the_answer() -> None:
     system = Message(
         "system",
-        "Using the provided context, answer the question.\n------------\nShipping is free. You have 30 days to return "
-        "a product.\n------------\nREMEMBER: no made-up answers.",
+        "Using the provided context, answer.\n------------\n<doc id='0'>Shipping is free. You have 30 days to return "
+        "a product.</doc>\n------------\nREMEMBER: no made-up answers.",
     )
     assert (
         reply_to(system, "How many days do I have to return a product?").text == "You have 30 days to return a product."
@@ -105,7 +105,8 @@ def test_follow_up_is_condensed_to_itself() -> None:
 def test_format_instructions_get_fitting_json() -> None:
     schema = {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "number"}}}
     prompt = (
-        "Maria is 31 and lives in Lisbon\nYou must format your output as a JSON value that adheres to a given "
+        "Extract the person from: Maria is 31 and lives in Lisbon\n"
+        "You must format your output as a JSON value that adheres to a given "
         f'"JSON Schema" instance.\n```json\n{json.dumps(schema)}\n```\n'
     )
     text = reply_to(prompt).text
