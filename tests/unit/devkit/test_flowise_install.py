@@ -80,10 +80,10 @@ def test_interrupted_install_is_swept_and_done_again(npm: Path, tmp_path: Path) 
 
 def test_slow_install_shows_progress(npm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(install, "_PROGRESS_SECS", 0.05)
-    npm.write_text("import os, time; os.makedirs('node_modules/@a/b'); os.mkdir('node_modules/c'); time.sleep(0.5)")
+    npm.write_text("import os, time; os.mkdir('node_modules'); time.sleep(0.5)")
     lines: list[str] = []
     FlowiseInstallation(tmp_path / "cache").install(lines.append)
-    assert any("2 of about" in line for line in lines)
+    assert any("s so far" in line for line in lines)
 
 
 def test_missing_node_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
