@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from flowise_dev_agent.patch.schema import NodeSchema
-from flowise_dev_agent.reasoning.deterministic.parameters import placeholder, topic
+from flowise_dev_agent.reasoning.deterministic.parameters import placeholder, role_text, topic
 from flowise_dev_agent.reasoning.deterministic.phrases import say
 from flowise_dev_agent.reasoning.deterministic.reading import Reading
 from flowise_dev_agent.reasoning.deterministic.text import squeeze
@@ -44,7 +44,7 @@ def criteria(reading: Reading, nodes: Mapping[str, NodeSchema], language: str) -
     """What can be seen in the answers, most general first."""
     found = [say("criterion_answer", language)]
     if reading.persona.role:
-        found.append(say("criterion_role", language, role=reading.persona.role))
+        found.append(say("criterion_role", language, role=role_text(reading, language)))
     found += [say("criterion_behaviour", language, behaviour=text) for text in reading.persona.behaviour]
     if reading.knowledge:
         found.append(say("criterion_documents", language, topic=topic(reading, language)))

@@ -98,5 +98,5 @@ def _kind(words: str) -> str:
 def _identifier(words: str) -> str:
     plain = unicodedata.normalize("NFKD", words.replace("ß", "ss")).encode("ascii", "ignore").decode()
     parts = re.findall(r"[A-Za-z0-9]+", re.sub(r"'s\b", "", plain))
-    name = "_".join(part if part.isupper() and len(part) < 4 else part for part in parts).lower()
+    name = "_".join(parts).lower()
     return name if name and not name[0].isdigit() else ""

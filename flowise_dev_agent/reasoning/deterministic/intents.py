@@ -12,13 +12,9 @@ from flowise_dev_agent.reasoning.deterministic.text import mentioned, quoted, sq
 _TITLE_WORDS = 6
 _TITLE_END = re.compile(r"[.!?](?:\s|$)|[;:()\n]|\s-\s")
 _SCHEME = re.compile(r"https?://")
-_LOOSE_ENDS = frozenset(
-    "a an the and or with that which who to of for in on at by from using over about into is are can will its our my "
-    "sich der die das ein eine einen und mit für von zu im am auf aus unser unsere kann el la los las un una y con para de del en que sobre "
-    "le les une et avec pour du des sur qui o os as um uma e com em do da no na".split()
-)
 _HINT = re.compile(
-    r"\b(?:my|our|the|this|meinen?|unseren?|den|mi|nuestro|el|mon|notre|le|meu|nosso|o)\s+((?:[\w'’&-]+\s+){0,4}?(?:chat ?flow|flow|chatbot|bot|agent|chain|flujo|flux|fluxo))\b",
+    r"\b(?:my|our|the|this|meinen?|unseren?|den|mi|nuestro|el|mon|notre|le|meu|nosso|o)\s+((?:[\w'’&-]+\s+)"
+    r"{0,4}?(?:chat ?flow|flow|chatbot|bot|agent|chain|flujo|flux|fluxo))\b",
     re.IGNORECASE,
 )
 
@@ -47,7 +43,7 @@ def title(text: str, language: str) -> str:
     rest = without_lead(text)
     stretch = _TITLE_END.split(_SCHEME.sub("", rest), maxsplit=1)[0].strip() or squeeze(rest)
     chosen = re.sub(r"[\"“”„«»]", "", stretch).split()[:_TITLE_WORDS]
-    while len(chosen) > 1 and chosen[-1].lower() in _LOOSE_ENDS:
+    while len(chosen) > 1 and chosen[-1].lower() in words.LOOSE_ENDS:
         chosen.pop()
     found = " ".join(chosen).strip(" ,'’\"“”-")[:120]
     return f"{found[:1].upper()}{found[1:]}" if found else say("default_title", language)

@@ -18,7 +18,8 @@ _EMBEDDING_MODEL = re.compile(
 _DEFAULT_OVERLAP = 200
 #: Sentences about how to build are not part of the task that the model is given.
 _ABOUT_BUILDING = re.compile(
-    r"\b(?:no memory|without memory|use (?:gpt|claude|openai|anthropic|the model|a |an )|temperature|gpt-|claude|model\b|memory needed|"
+    r"\b(?:no memory|without memory|use (?:gpt|claude|openai|anthropic|the model|a |an )|temperature|gpt-|"
+    r"claude|model\b|memory needed|"
     r"kein(?:en)? (?:speicher|gedächtnis)|sin memoria|sans mémoire|sem memória|temperatur|credential)",
     re.IGNORECASE,
 )
@@ -29,9 +30,12 @@ _TECHNICAL_PART = re.compile(
     re.IGNORECASE,
 )
 _REQUEST_LEAD = re.compile(
-    r"^(?:please\s+)?(?:build|create|make|set up|i (?:want|need)|generate|bau(?:e|en)?|erstell(?:e|en)?|crea(?:r)?|construye|quiero|crée[rz]?|je veux|crie|quero)?\s*"
-    r"(?:me\s+|us\s+|mir\s+)?(?:an?|the|eine?n?|un[ae]?|uma?)?\s*(?:very\s+)?(?:simple|basic|small|einfache[nrs]?|simples?|sencill[oa])?\s*"
-    r"(?:llm\s*)?(?:chat ?flow|flow|chain|bot|tool|pipeline|kette|cadena|chaîne|cadeia|flujo|flux|fluxo|agent)\s+(?:that|which|to|who|for|die|der|das|que|qui|para|pour)\s+(?:can\s+)?",
+    r"^(?:please\s+)?(?:build|create|make|set up|i (?:want|need)|generate|bau(?:e|en)?|erstell(?:e|en)?|"
+    r"crea(?:r)?|construye|quiero|crée[rz]?|je veux|crie|quero)?\s*"
+    r"(?:me\s+|us\s+|mir\s+)?(?:an?|the|eine?n?|un[ae]?|uma?)?\s*(?:very\s+)?(?:simple|basic|small|"
+    r"einfache[nrs]?|simples?|sencill[oa])?\s*"
+    r"(?:llm\s*)?(?:chat ?flow|flow|chain|bot|tool|pipeline|kette|cadena|chaîne|cadeia|flujo|flux|fluxo|agent)"
+    r"\s+(?:that|which|to|who|for|die|der|das|que|qui|para|pour)\s+(?:can\s+)?",
     re.IGNORECASE,
 )
 
@@ -71,13 +75,18 @@ def system_prompt(reading: Reading, language: str) -> str | None:
         return _without_braces(persona.prompt)
     parts: list[str] = []
     if persona.role:
-        clauses = say("and", language).join(persona.clauses)
-        role = f"{_article(persona.role)} {persona.role}" if language == "en" else persona.role
-        parts.append(
-            say("role", language, role=role, clauses=say("clauses", language, clauses=clauses) if clauses else "")
-        )
+        role = role_text(reading, language)
+        parts.append(say("role", language, role=f"{_article(role)} {role}" if language == "en" else role))
     parts += persona.behaviour
     return _without_braces(" ".join(parts)) or None
+
+
+def role_text(reading: Reading, language: str) -> str:
+    """The role with what it does: "maths tutor that explains step by step". Empty without a role."""
+    if not reading.persona.role:
+        return ""
+    clauses = say("and", language).join(reading.persona.clauses)
+    return reading.persona.role + (say("clauses", language, clauses=clauses) if clauses else "")
 
 
 def _asked(schema: NodeSchema, reading: Reading, language: str) -> dict[str, Any]:

@@ -51,7 +51,8 @@ _EMBEDDING_CONTEXT = re.compile(r"embed", re.IGNORECASE)
 _MODEL_TOO = re.compile(r"[,.;]|\b(model|chat|llm|modell|modelo|modèle|and|und|y|et|e)\b", re.IGNORECASE)
 
 _CLAUDE = re.compile(
-    r"(claude-[a-z0-9.-]*\d{8})|claude[ -]+(?:(\d(?:[.-]\d+)?)[ -]+)?(opus|sonnet|haiku)(?:[ -]+(\d(?:[.-]\d+)?))?(?!\w)",
+    r"(claude-[a-z0-9.-]*\d{8})|claude[ -]+(?:(\d(?:[.-]\d+)?)[ -]+)?(opus|sonnet|haiku)(?:[ -]+(\d(?:[.-]\d+)"
+    r"?))?(?!\w)",
     re.IGNORECASE,
 )
 _MODEL_IDS = (

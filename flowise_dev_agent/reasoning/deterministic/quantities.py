@@ -28,7 +28,8 @@ _TEMPERATURE = (_pattern(rf"\btemp(?:erat(?:ure|ura|ur)|érature)?\b{_LINK}<n>")
 _MAX_TOKENS = (
     _pattern(rf"\bmax(?:imum|imal|\.|imo)?\s*(?:output\s*)?tokens?{_LINK}<n>"),
     _pattern(
-        r"\b(?:at most|no more than|max(?:imum|imal|\.)?|up to|höchstens|como máximo|au plus|no máximo)\s+(?:of\s+)?<n>\s+tokens?\b"
+        r"\b(?:at most|no more than|max(?:imum|imal|\.)?|up to|höchstens|como máximo|au plus|no máximo)"
+        r"\s+(?:of\s+)?<n>\s+tokens?\b"
     ),
 )
 _TOP_P = (_pattern(rf"\btop[ _-]?p\b{_LINK}<n>"),)
@@ -36,15 +37,16 @@ _WINDOW = (
     _pattern(rf"\b(?:last|past|previous|latest|recent)\s+<n>\s+{_MESSAGES}"),
     _pattern(rf"\b(?:letzten|vergangenen)\s+<n>\s+{_MESSAGES}"),
     _pattern(rf"\b(?:últim[oa]s)\s+<n>\s+{_MESSAGES}"),
-    _pattern(rf"\b<n>\s+(?:derniers|dernières)\s+(?:messages?|échanges|questions)"),
+    _pattern(r"\b<n>\s+(?:derniers|dernières)\s+(?:messages?|échanges|questions)"),
     _pattern(rf"\bwindow(?:\s+size)?{_LINK}<n>\b"),
-    _pattern(rf"\bk\s*(?:=|of|to|:)\s*<n>\b"),
-    _pattern(rf"\b<n>[ -](?:message|turn)\s+(?:window|memory)"),
+    _pattern(r"\bk\s*(?:=|of|to|:)\s*<n>\b"),
+    _pattern(r"\b<n>[ -](?:message|turn)\s+(?:window|memory)"),
     _pattern(rf"\b<n>\s+(?:most recent|latest|recent)\s+{_MESSAGES}"),
 )
 _MEMORY_TOKENS = (
     _pattern(
-        r"\b(?:summary|summari[sz]\w+|memory|older)\b[^.;\n]{0,60}?\b(?:over|beyond|after|above|limit of|more than|exceeds?)\s+<n>\s+tokens?"
+        r"\b(?:summary|summari[sz]\w+|memory|older)\b[^.;\n]{0,60}?\b(?:over|beyond|after|above|limit of|"
+        r"more than|exceeds?)\s+<n>\s+tokens?"
     ),
     _pattern(rf"\bmax(?:imum)?\s*token\s*limit{_LINK}<n>"),
 )
@@ -56,10 +58,12 @@ _CHUNK_SIZE = (
 )
 _OVERLAP = (
     _pattern(
-        rf"\b(?:overlap(?:s|ping)?|überlappung|überlapp\w+|solapamiento|chevauchement|recouvrement|sobreposição|superposición){_LINK}<n>"
+        rf"\b(?:overlap(?:s|ping)?|überlappung|überlapp\w+|solapamiento|chevauchement|recouvrement|"
+        rf"sobreposição|superposición){_LINK}<n>"
     ),
     _pattern(
-        rf"\b<n>\s+(?:{_UNITS}\s+)?(?:of\s+|de\s+)?(?:overlap\w*|überlapp\w*|solapamiento|chevauchement|recouvrement|sobreposição|superposición)"
+        rf"\b<n>\s+(?:{_UNITS}\s+)?(?:of\s+|de\s+)?(?:overlap\w*|überlapp\w*|solapamiento|chevauchement|"
+        rf"recouvrement|sobreposição|superposición)"
     ),
 )
 _TOP_K = (
@@ -74,7 +78,8 @@ _ITERATIONS = (
 _LIST_LENGTH = (_pattern(r"\blist of\s+<n>\b"), _pattern(r"\b<n>\s+(?:items?|entries|keywords?|tags?|ideas?)\b"))
 _STREAMING = re.compile(r"\bstream(?:ing|s|ed)?\b", re.IGNORECASE)
 _OFF = re.compile(
-    r"\b(?:no|without|disable|turn off|switch off|ohne|sin|sans|sem)\s+(?:token\s+)?streaming\b|\bstreaming\s+(?:off|disabled)\b",
+    r"\b(?:no|without|disable|turn off|switch off|ohne|sin|sans|sem)\s+(?:token\s+)?streaming\b|"
+    r"\bstreaming\s+(?:off|disabled)\b",
     re.IGNORECASE,
 )
 _IMAGES = re.compile(

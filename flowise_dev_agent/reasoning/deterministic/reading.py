@@ -99,7 +99,7 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
     # The pasted document is data: its words must not be taken for wishes.
     said = text.replace(inline, " ") if inline else text
     quantities = read_quantities(said)
-    transform = any(mentioned(said, pattern) for pattern in words.TRANSFORMS)
+    transform = mentioned(said, words.TRANSFORM) or mentioned(said, words.TRANSLATE)
     structured = wants_structure(said)
     denied_words = _denied_words(said)
     requested, unknown = _named_nodes(said, store)
@@ -122,8 +122,8 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
         inline_text=inline,
         url=_url(said),
         splits=mentioned(said, words.SPLIT) or quantities.chunk_size is not None,
-        splitter=next((node for pattern, node in words.SPLITTERS if mentioned(said, pattern)), Reading.splitter),
-        vector_store=next((node for pattern, node in words.VECTOR_STORES if mentioned(said, pattern)), None),
+        splitter=next((nodes[0] for pattern, nodes in words.SPLITTERS if mentioned(said, pattern)), Reading.splitter),
+        vector_store=next((nodes[0] for pattern, nodes in words.VECTOR_STORES if mentioned(said, pattern)), None),
         index_name=match.group(1) if (match := words.INDEX_NAME.search(said)) else None,
         sources=mentioned(said, words.SOURCES),
         transform=transform,
@@ -146,9 +146,9 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
 def _memory(text: str, quantities: Quantities, *, task: bool) -> str | None:
     if denied(text, words.MEMORY):
         return None
-    for pattern, node in words.NAMED_MEMORY:
+    for pattern, nodes in words.NAMED_MEMORY:
         if mentioned(text, pattern):
-            return node
+            return nodes[0]
     kind: MemoryKind | None = None
     if quantities.memory_tokens is not None:
         kind = "summary_buffer"

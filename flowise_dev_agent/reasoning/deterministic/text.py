@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator
 
+from flowise_dev_agent.reasoning.deterministic.vocabulary import FUNCTION_WORDS
+
 #: What turns a mention into its opposite, in front of it or right behind it.
 _NOT_BEFORE = re.compile(
     r"(?<!\w)(?:no|not|don['’]?t|doesn['’]?t|without|instead of|rather than|kein(?:e[mnrs]?)?|ohne|nicht|statt|"
@@ -32,14 +34,6 @@ NUMBER = r"(\d{1,3}(?:[.,]\d{3})+(?!\d)|\d+(?:[.,]\d+)?|" + "|".join(_NUMBER_WOR
 _QUOTED = re.compile(
     r"\"([^\"\n]{1,400})\"|“([^”\n]{1,400})”|„([^“”\n]{1,400})[“”]|«\s*([^»\n]{1,400}?)\s*»|'([^'\n]{1,80})'(?!\w)"
 )
-#: Function words that none of the other languages has.
-_STOPWORDS = {
-    "en": "the and with that for of to is it you your our my can which into from this who using make build me any some by".split(),
-    "de": "der das ein eine einen und mit für von zu ist ich mir dem den auf im unser meine kann soll der sich nicht".split(),
-    "es": "el los las una y con para del nuestro puede sobre lo quiero crea al".split(),
-    "fr": "le les une et avec pour est notre du aux des qui peut sur ce je nous".split(),
-    "pt": "os um uma com para em meu nosso da dos ao na pode não quero".split(),
-}
 _SCRIPTS = (
     (re.compile(r"[\u3040-\u30ff]"), "ja"),
     (re.compile(r"[\uac00-\ud7af]"), "ko"),
@@ -100,7 +94,7 @@ def detect_language(text: str) -> str:
         if pattern.search(text):
             return code
     words = re.findall(r"(?<![\w-])[^\W\d_]+(?![\w-])", text.lower())
-    scores = {code: sum(word in stop for word in words) for code, stop in _STOPWORDS.items()}
+    scores = {code: sum(word in stop for word in words) for code, stop in FUNCTION_WORDS.items()}
     for char, code in _MARKS.items():
         scores[code] += text.lower().count(char)
     return max(scores, key=lambda code: scores[code])
