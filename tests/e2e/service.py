@@ -11,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import UUID
 
+from pydantic import SecretStr
+
 from flowise_dev_agent.client import AgentClient, ServiceUnreachableError
 from flowise_dev_agent.runtime.views import SessionEvent, SessionView
 from flowise_dev_agent.settings import (
@@ -67,7 +69,11 @@ class ServiceProcess:
                 stdout=log,
                 stderr=log,
             )
-        async with AgentClient(self.url) as client, asyncio.timeout(_READY_SECS):
+        key = self._environment.get("AGENT_API_KEY")
+        async with (
+            AgentClient(self.url, SecretStr(key) if key else None) as client,
+            asyncio.timeout(_READY_SECS),
+        ):
             while True:
                 assert self._process.returncode is None, self.log()
                 try:

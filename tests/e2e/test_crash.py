@@ -40,6 +40,8 @@ async def service(
             "POSTGRES_DSN": database_dsn,
             "FLOWISE_API_ENDPOINT": faulty_flowise.endpoint,
             "FLOWISE_API_KEY": flowise.api_key.get_secret_value(),
+            # Every kill costs its leg an attempt, and one leg is killed at eight of its steps.
+            "LEG_ATTEMPTS": "12",
         },
         tmp_path,
     )

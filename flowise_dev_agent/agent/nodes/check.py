@@ -17,6 +17,8 @@ from flowise_dev_agent.settings import LimitSettings
 
 #: The person decided to go on without a credential: what follows from that is not an error any more.
 _CREDENTIAL_CODES = frozenset({"CREDENTIAL_UNBOUND"})
+#: Legal in a flow that a person keeps half-built; in what the agent itself adds, a connection was forgotten.
+_LOOSE_CODES = frozenset({"ISOLATED_NODE", "DEAD_END"})
 
 
 async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains) -> dict[str, Any]:
@@ -92,4 +94,10 @@ def _as_decided(finding: Finding, state: AgentState) -> Finding:
     skipped = state["facts"].get("flowise", {}).get("skipped_credentials")
     if skipped and finding.code in _CREDENTIAL_CODES:
         return finding.model_copy(update={"severity": "warning"})
+    if finding.code in _LOOSE_CODES and finding.where in _added(state):
+        return finding.model_copy(update={"severity": "error"})
     return finding
+
+
+def _added(state: AgentState) -> set[str]:
+    return {op["node_id"] for op in state["ops"] if op["op_type"] == "AddNode"}

@@ -224,6 +224,15 @@ async def test_p22_findings_reach_the_next_try_and_a_mended_patch_is_written() -
     assert "UNKNOWN_NODE" in {finding.code for finding in bench.reasoner.seen["patch"][1].findings}
 
 
+async def test_a_node_that_was_added_and_not_connected_goes_back_to_the_op_writer() -> None:
+    bench = Bench(ops(), credentials(OPENAI))
+    bench.reasoner.patches = [[*ops(), AddNode(node_name="calculator", node_id="calculator_0")], ops()]
+    await bench.start()
+    review = await bench.answer(action="approve")
+    assert review["type"] == "result_review"
+    assert {finding.where for finding in bench.reasoner.seen["patch"][1].findings} == {"calculator_0"}
+
+
 async def test_p06_an_op_that_adds_an_existing_id_is_refused() -> None:
     bench = Bench([*ops(), AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0")], credentials(OPENAI))
     await bench.start()
