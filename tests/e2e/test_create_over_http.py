@@ -1,0 +1,276 @@
+"""The main job over HTTP, as a person with curl does it: a sentence in, a tested chatflow on a real Flowise out."""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from flowise_dev_agent.devkit.flowise import FlowiseAccess
+from flowise_dev_agent.devkit.standin import ModelStandIn
+from flowise_dev_agent.devkit.standin.protocol import RecordedRequest, Reply, ToolCall
+from flowise_dev_agent.devkit.standin.server import Script
+from flowise_dev_agent.flowise import FlowiseClient
+from tests.e2e.service import ServiceProcess
+
+REQUIREMENT = "Build a customer support chatbot with GPT-4o and memory"
+KEY = "e2e-key"
+MakeService = Callable[..., ServiceProcess]
+
+
+@pytest.fixture
+async def make_service(database_dsn: str, flowise: FlowiseAccess, tmp_path: Path) -> AsyncIterator[MakeService]:
+    """Makes services (not started) on a database of their own and the real Flowise; keywords are settings."""
+    made: list[ServiceProcess] = []
+
+    def make(**environment: str) -> ServiceProcess:
+        process = ServiceProcess(
+            {
+                "POSTGRES_DSN": database_dsn,
+                "FLOWISE_API_ENDPOINT": flowise.endpoint,
+                "FLOWISE_API_KEY": flowise.api_key.get_secret_value(),
+                **environment,
+            },
+            tmp_path,
+        )
+        made.append(process)
+        return process
+
+    yield make
+    for process in made:
+        await process.stop()
+
+
+def http_of(service: ServiceProcess, key: str | None = None) -> httpx2.AsyncClient:
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    return httpx2.AsyncClient(base_url=service.url, headers=headers, timeout=90)
+
+
+async def ok(response: httpx2.Response) -> dict[str, Any]:
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+async def answer(http: httpx2.AsyncClient, view: dict[str, Any], **given: Any) -> dict[str, Any]:
+    body = {"interrupt_id": view["interrupt"]["id"], "answer": given}
+    return await ok(await http.post(f"/sessions/{view['thread_id']}/resume?wait=60", json=body))
+
+
+async def test_a_session_from_the_sentence_to_the_accepted_chatflow(
+    make_service: MakeService, flowise_client: FlowiseClient
+) -> None:
+    service = make_service()
+    await service.start()
+    async with http_of(service) as http:
+        planned = await ok(await http.post("/sessions?wait=60", json={"requirement": REQUIREMENT}))
+        question = planned["interrupt"]
+        assert (planned["status"], question["type"]) == ("pending_interrupt", "plan_approval")
+        assert planned["chatflow_id"] is None
+        assert {option["value"] for option in question["options"]} == {"approve", "request_changes", "cancel"}
+        assert "chatOpenAI" in question["data"]["plan"]
+        assert question["response_schema"]["anyOf"]
+
+        tested = await answer(http, planned, action="approve")
+        review = tested["interrupt"]["data"]
+        assert tested["interrupt"]["type"] == "result_review"
+        assert review["verdict"]["done"] is True
+        assert len(review["tests"]) >= 2
+        for test in review["tests"]:
+            # What the model behind Flowise really said, not that something was said.
+            assert test["question"] in test["answer"]
+            assert test["passed"] is True
+        before = await flowise_client.get_chatflow(tested["chatflow_id"])
+        assert before.deployed is False
+
+        done = await answer(http, tested, action="accept")
+        assert (done["status"], done["outcome"], done["interrupt"]) == ("completed", "accepted", None)
+        assert done["chatflow_id"] == tested["chatflow_id"]
+        assert done["chatflow_url"] == f"{flowise_client.endpoint}/canvas/{done['chatflow_id']}"
+
+        events = [json.loads(line[6:]) async for line in _lines(http, f"/sessions/{done['thread_id']}/stream")]
+        assert events[-1]["type"] == "done"
+        assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+
+        repeated = await http.post(f"/sessions/{done['thread_id']}/resume", json={"response": "yes"})
+        assert (repeated.status_code, repeated.json()["code"]) == (409, "session_conflict")
+
+    flow = await flowise_client.get_chatflow(done["chatflow_id"])
+    names = {node["data"]["name"] for node in json.loads(flow.flow_data)["nodes"]}
+    assert {"chatOpenAI", "conversationChain", "bufferMemory"} <= names
+    assert flow.deployed is True
+    assert not any(tag.startswith("fda:") for tag in flow.tags)
+    prediction = await flowise_client.predict(flow.id, "Where is my parcel?", session_id="e2e")
+    assert "Where is my parcel?" in prediction.answer
+
+
+async def _lines(http: httpx2.AsyncClient, path: str) -> AsyncIterator[str]:
+    async with http.stream("GET", path) as response:
+        async for line in response.aiter_lines():
+            if line.startswith("data: "):
+                yield line
+
+
+async def test_p60_words_that_are_not_a_plain_yes_change_the_plan(make_service: MakeService) -> None:
+    service = make_service()
+    await service.start()
+    async with http_of(service) as http:
+        view = await ok(await http.post("/sessions?wait=60", json={"requirement": REQUIREMENT}))
+        path = f"/sessions/{view['thread_id']}/resume?wait=60"
+        assert (await http.post(path, json={"response": "  "})).status_code == 422
+        again = await ok(await http.post(path, json={"response": "yes but call it Parcel Helper"}))
+        assert again["interrupt"]["type"] == "plan_approval"
+        assert again["interrupt"]["id"] != view["interrupt"]["id"]
+        assert again["chatflow_id"] is None
+
+
+async def test_a_rollback_deletes_what_the_session_made(
+    make_service: MakeService, flowise_client: FlowiseClient
+) -> None:
+    service = make_service()
+    await service.start()
+    async with http_of(service) as http:
+        view = await ok(await http.post("/sessions?wait=60", json={"requirement": REQUIREMENT}))
+        view = await answer(http, view, action="approve")
+        made = view["chatflow_id"]
+        view = await answer(http, view, action="rollback")
+    assert (view["status"], view["outcome"]) == ("completed", "rolled_back")
+    assert made not in {row.id async for row in flowise_client.iter_chatflows()}
+
+
+async def test_p04_a_change_at_the_review_updates_the_same_chatflow(
+    make_service: MakeService, flowise_client: FlowiseClient
+) -> None:
+    before = {row.id async for row in flowise_client.iter_chatflows()}
+    service = make_service()
+    await service.start()
+    async with http_of(service) as http:
+        view = await ok(await http.post("/sessions?wait=60", json={"requirement": REQUIREMENT}))
+        first = await answer(http, view, action="approve")
+        view = await answer(http, first, action="iterate", feedback="Use a temperature of 0.1")
+        if view["interrupt"]["type"] == "plan_approval":
+            view = await answer(http, view, action="approve")
+        assert view["interrupt"]["type"] == "result_review"
+        assert view["chatflow_id"] == first["chatflow_id"]
+        assert view["iteration"] == 1
+    assert {row.id async for row in flowise_client.iter_chatflows()} - before == {first["chatflow_id"]}
+
+
+async def test_p65_p66_the_key_and_the_rate_limit_hold_in_the_real_service(make_service: MakeService) -> None:
+    service = make_service(AGENT_API_KEY=KEY, RATE_LIMIT_SESSIONS_PER_MIN="1")
+    await service.start()
+    async with http_of(service) as http:
+        assert (await http.post("/sessions", json={"requirement": REQUIREMENT})).status_code == 401
+        assert (await http.get("/live")).status_code == 200
+    async with http_of(service, KEY) as http:
+        assert (await http.post("/sessions?wait=0", json={"requirement": REQUIREMENT})).status_code == 202
+        assert (await http.post("/sessions?wait=0", json={"requirement": REQUIREMENT})).status_code == 429
+        health = await ok(await http.get("/health"))
+        assert health["flowise"]["default"]["state"] == "ok"
+        assert KEY not in json.dumps(health)
+    assert KEY not in service.log()
+
+
+async def test_a_wrong_flowise_key_is_said_at_the_start_and_in_the_session(make_service: MakeService) -> None:
+    service = make_service(FLOWISE_API_KEY="wrong")
+    await service.start()
+    assert "Flowise instance 'default'" in service.log()
+    async with http_of(service) as http:
+        health = (await http.get("/health")).json()
+        assert health["flowise"]["default"]["error"]["code"] == "flowise_auth"
+
+
+INTENT = {
+    "operation": "create",
+    "confidence": 0.95,
+    "ambiguity": 1,
+    "questions": [],
+    "title": "Customer support chatbot",
+    "target_hint": None,
+    "language": "en",
+}
+PLAN = {
+    "goal": "A support chatbot that remembers the conversation.",
+    "operation": "create",
+    "flow_name": "Support bot",
+    "nodes": [
+        {"node_id": "chatOpenAI_0", "node_name": "chatOpenAI", "purpose": "the model"},
+        {"node_id": "bufferMemory_0", "node_name": "bufferMemory", "purpose": "the memory"},
+        {"node_id": "conversationChain_0", "node_name": "conversationChain", "purpose": "the conversation"},
+    ],
+    "steps": ["Add and connect them."],
+    "credential_requirements": ["openAIApi"],
+    "success_criteria": ["It answers."],
+    "test_questions": ["What can you do?", "Where is my parcel?"],
+}
+OPS = [
+    {"op_type": "AddNode", "node_name": "chatOpenAI", "node_id": "chatOpenAI_0", "params": {"modelName": "gpt-4o"}},
+    {"op_type": "AddNode", "node_name": "bufferMemory", "node_id": "bufferMemory_0"},
+    {"op_type": "AddNode", "node_name": "conversationChain", "node_id": "conversationChain_0"},
+    {
+        "op_type": "Connect",
+        "source_node_id": "chatOpenAI_0",
+        "target_node_id": "conversationChain_0",
+        "target_anchor": "model",
+    },
+    {
+        "op_type": "Connect",
+        "source_node_id": "bufferMemory_0",
+        "target_node_id": "conversationChain_0",
+        "target_anchor": "memory",
+    },
+]
+VERDICT = {"done": True, "category": None, "reason": "", "fix": "", "notes": ["fine", "fine"]}
+
+
+def script(standin: ModelStandIn) -> list[Script]:
+    """A model that knows what it does: one answer for each of the four phases, told apart by the schema asked for."""
+
+    def rule(name: str, content: dict[str, Any]) -> Script:
+        def asks(request: RecordedRequest) -> bool:
+            return name in _asked_schema(request).get("properties", {})
+
+        def reply(request: RecordedRequest) -> Reply:
+            forced = request.forced_tool
+            return Reply(tool_calls=(ToolCall(forced, content),)) if forced else Reply(json=content)
+
+        return standin.script(asks, reply)
+
+    answers = {"ambiguity": INTENT, "flow_name": PLAN, "ops": {"ops": OPS}, "done": VERDICT}
+    return [rule(name, content) for name, content in answers.items()]
+
+
+def _asked_schema(request: RecordedRequest) -> dict[str, Any]:
+    """The shape of a structured answer: OpenAI's response format, or the tool that Claude is made to call."""
+    forced = (tool.schema for tool in request.tools if tool.name == request.forced_tool)
+    return request.json_schema or next(forced, {})
+
+
+@pytest.mark.parametrize("engine", ["claude", "openai"])
+async def test_the_same_with_a_model_behind_the_real_sdk(
+    make_service: MakeService, flowise_client: FlowiseClient, standin: ModelStandIn, engine: str
+) -> None:
+    """The stand-in speaks the provider's protocol; its answers follow the schemas that the engine asks with."""
+    before = {row.id async for row in flowise_client.iter_chatflows()}
+    phases = script(standin)
+    service = make_service(
+        REASONING_ENGINE=engine,
+        ANTHROPIC_API_KEY="sk-ant-e2e",
+        ANTHROPIC_BASE_URL=standin.base_url_anthropic,
+        OPENAI_API_KEY="sk-e2e",
+        OPENAI_BASE_URL=standin.base_url_openai,
+    )
+    await service.start()
+    async with http_of(service) as http:
+        view = await ok(await http.post("/sessions?wait=60", json={"requirement": REQUIREMENT}))
+        assert view["degraded"] == []
+        assert view["interrupt"]["type"] == "plan_approval"
+        view = await answer(http, view, action="approve")
+        assert view["interrupt"]["type"] == "result_review"
+        view = await answer(http, view, action="accept")
+    assert (view["outcome"], view["degraded"]) == ("accepted", [])
+    assert view["totals"]["model_calls"] == 4
+    assert [phase.calls for phase in phases] == [1, 1, 1, 1]
+    assert view["totals"]["input_tokens"] > 0
+    assert {row.id async for row in flowise_client.iter_chatflows()} - before == {view["chatflow_id"]}
