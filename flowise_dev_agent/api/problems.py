@@ -138,7 +138,8 @@ def components() -> dict[str, Any]:
 
 
 def _component(status: int) -> str:
-    return HTTPStatus(status).phrase.replace(" ", "").replace("-", "")
+    # Not by phrase: Python 3.13 has other words for some than 3.11.
+    return f"Problem{status}"
 
 
 def _agent_error(request: Request, error: Exception) -> JSONResponse:

@@ -45,7 +45,7 @@ function body(request) {
 function answers(responses) {
   return [el("h3", {}, "Answers"), table(["Status", "Meaning", "Body"], Object.entries(responses).map(([status, one]) => {
     const [media, content] = Object.entries(one.content ?? {})[0] ?? [];
-    return [status, one.description ?? "", one.$ref ? "Problem" : content ? `${typeOf(content.schema)} (${media})` : ""];
+    return [status, one.description ?? "", one.$ref ? "Problem" : content ? [typeOf(content.schema), ` (${media})`] : ""];
   }))];
 }
 

@@ -84,7 +84,7 @@ const BUILDERS = {
         feedback.node,
       ].filter(Boolean),
       answer(action) {
-        if (action === "request_changes") return { action, feedback: feedback.value() };
+        if (action === "request_changes") return { action, feedback: needed(feedback) };
         const picked = approach.value();
         return action === "approve" && picked ? { action, approach: picked } : { action };
       },
@@ -142,7 +142,7 @@ const BUILDERS = {
         warnings.length > 0 && el("ul", { className: "reason" }, warnings.map((text) => el("li", {}, text))),
         feedback.node,
       ].filter(Boolean),
-      answer: (action) => (action === "iterate" ? { action, feedback: feedback.value() } : { action }),
+      answer: (action) => (action === "iterate" ? { action, feedback: needed(feedback) } : { action }),
     };
   },
 };
@@ -150,6 +150,15 @@ const BUILDERS = {
 function field(id, label, rows, type = "text") {
   const input = rows ? el("textarea", { id, rows }) : el("input", { id, type, min: 0, step: "any" });
   return { node: el("div", {}, el("label", { htmlFor: id }, label), input), value: () => input.value.trim() };
+}
+
+/** The field's text; an empty one is asked for before anything is sent. */
+function needed(input) {
+  if (!input.value()) {
+    input.node.querySelector("textarea").focus();
+    throw new Error("Please say what should be different.");
+  }
+  return input.value();
 }
 
 /** Radio buttons for [value, text] pairs; the first is chosen, no pairs give no value. */
