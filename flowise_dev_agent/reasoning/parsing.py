@@ -1,7 +1,6 @@
 """From a model's text to a typed value, or to sentences that say what is wrong with it."""
 
 import json
-import re
 from typing import Any, TypeVar
 
 from json_repair import repair_json
@@ -9,7 +8,6 @@ from pydantic import BaseModel, ValidationError
 
 from flowise_dev_agent.reasoning.text import clean_json
 
-_FENCE = re.compile(r"```(?:json)?\s*(.*?)```", re.DOTALL | re.IGNORECASE)
 _MAX_PROBLEMS = 12
 M = TypeVar("M", bound=BaseModel)
 
@@ -30,22 +28,19 @@ def parse_object(text: str) -> dict[str, Any]:
     Raises:
         UnusableOutputError: no object, or one that is cut off.
     """
-    for candidate in _candidates(text):
-        try:
-            value: Any = json.loads(candidate)
-        except ValueError:
-            continue
-        if isinstance(value, dict):
-            return clean_json(value)
-    body = _outermost(text)
-    if body is None:
+    start = text.find("{")
+    if start < 0:
         raise UnusableOutputError(["The answer holds no JSON object. Give one JSON object and nothing else."])
-    if not _is_closed(body):
-        raise UnusableOutputError(["The JSON is cut off before its end. Give the whole object again, shorter."])
-    repaired: Any = repair_json(body, return_objects=True)
-    if not isinstance(repaired, dict) or not repaired:
-        raise UnusableOutputError(["The answer is not valid JSON. Give one JSON object and nothing else."])
-    return clean_json(repaired)
+    while start >= 0:
+        end = _end_of_object(text, start)
+        if end is None:
+            raise UnusableOutputError(["The JSON is cut off before its end. Give the whole object again, shorter."])
+        value = _load(text[start:end])
+        if isinstance(value, dict) and value:
+            return clean_json(value)
+        # Prose has braces, too.
+        start = text.find("{", end)
+    raise UnusableOutputError(["The answer is not valid JSON. Give one JSON object and nothing else."])
 
 
 def parse_model(text: str, model: type[M]) -> M:
@@ -65,24 +60,18 @@ def parse_model(text: str, model: type[M]) -> M:
         raise UnusableOutputError(problems[:_MAX_PROBLEMS]) from None
 
 
-def _candidates(text: str) -> list[str]:
-    found = [text.strip(), *(match.strip() for match in _FENCE.findall(text))]
-    body = _outermost(text)
-    return [*found, body] if body else found
+def _load(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return repair_json(text, return_objects=True)
 
 
-def _outermost(text: str) -> str | None:
-    start = text.find("{")
-    if start < 0:
-        return None
-    end = text.rfind("}")
-    return text[start : end + 1] if end > start and _is_closed(text[start : end + 1]) else text[start:]
-
-
-def _is_closed(text: str) -> bool:
-    """Whether every bracket that opens also closes; brackets inside strings do not count."""
+def _end_of_object(text: str, start: int) -> int | None:
+    """Where the object that opens at `start` has closed, None when it never does; brackets in strings do not count."""
     depth, inside, escaped = 0, False, False
-    for char in text:
+    for position in range(start, len(text)):
+        char = text[position]
         if inside:
             if escaped:
                 escaped = False
@@ -96,4 +85,6 @@ def _is_closed(text: str) -> bool:
             depth += 1
         elif char in "}]":
             depth -= 1
-    return depth <= 0 and not inside
+            if depth == 0:
+                return position + 1
+    return None

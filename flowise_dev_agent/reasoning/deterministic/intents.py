@@ -46,7 +46,7 @@ def title(text: str, language: str) -> str:
     while len(chosen) > 1 and chosen[-1].lower() in words.LOOSE_ENDS:
         chosen.pop()
     found = " ".join(chosen).strip(" ,'’\"“”-")[:120]
-    return f"{found[:1].upper()}{found[1:]}" if found else say("default_title", language)
+    return f"{found[:1].upper()}{found[1:]}" if re.search(r"\w", found) else say("default_title", language)
 
 
 def _operation(text: str, target: str | None) -> Operation:

@@ -82,7 +82,7 @@ class Reading:
         """Whether it says anything that tells this flow from any other."""
         return bool(
             self.provider or self.model or self.memory or self.tools or self.knowledge or self.transform
-            or self.structured or self.denied_words or self.content_moderation or self.persona.role
+            or self.structured or self.listing or self.denied_words or self.content_moderation or self.persona.role
             or self.persona.behaviour or self.persona.prompt or self.names_node or self.multi_agent
             or self.quantities.any
         )  # fmt: skip

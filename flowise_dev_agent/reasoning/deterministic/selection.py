@@ -1,7 +1,7 @@
 """Which nodes a requirement needs."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
@@ -134,6 +134,9 @@ def _refusal(reading: Reading, store: NodeStore, language: str) -> str | None:
             return say("declined_kind", language, name=name)
     if reading.multi_agent:
         return say("declined_agentflow", language)
+    for names in reading.tools:
+        if not _usable(names, store):
+            return say("declined_tool", language, name=names[0])
     return None if reading.is_recognised else say("declined_nothing", language)
 
 
@@ -163,16 +166,16 @@ def _memory(reading: Reading, ending: str, without: frozenset[str]) -> list[str]
 def _tools(reading: Reading, store: NodeStore, available: Mapping[str, int], without: frozenset[str]) -> list[str]:
     chosen: list[str] = []
     for names in reading.tools:
-        # Some tools of the catalogue are of a class that no agent takes.
-        usable = [
-            name
-            for name in names
-            if name not in without and (schema := store.get(name)) and "Tool" in schema.base_classes
-        ]
+        usable = [name for name in _usable(names, store) if name not in without]
         at_hand = [name for name in usable if any(available.get(kind) for kind in store.schemas[name].credential_names)]
         if usable and not any(name in chosen for name in usable):
             chosen.append((at_hand or usable)[0])
     return chosen
+
+
+def _usable(names: Iterable[str], store: NodeStore) -> list[str]:
+    """Those that an agent takes: some tools of the catalogue are of a class that none does."""
+    return [name for name in names if (schema := store.get(name)) and "Tool" in schema.base_classes]
 
 
 def _documents(

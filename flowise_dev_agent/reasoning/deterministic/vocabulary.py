@@ -139,10 +139,10 @@ WORD_LIST = re.compile(
 
 # --- Node types asked for by name ----------------------------------------------------------------------------------
 
-_NODE_WORD = r"(?:nodes?|components?|knoten|komponente|nodos?|componente|nœuds?|nó|nós)"
+_NODE_WORD = r"(?i:nodes?|components?|knoten|komponente|nodos?|componente|nœuds?|nó|nós)"
 _OPENING, _CLOSING = r"[\"'`“”„«]", r"[\"'`“”»]"
 NAMED_NODE = re.compile(
-    rf"\b{_NODE_WORD}\s+(?:type\s+)?(?:called|named|namens|llamado|nommé|appelé|chamado)?\s*"
+    rf"\b{_NODE_WORD}\s+(?:type\s+)?(?i:called|named|namens|llamado|nommé|appelé|chamado)?\s*"
     rf"{_OPENING}\s*(?P<a>[\w .-]{{2,60}}?)\s*{_CLOSING}"
     rf"|{_OPENING}\s*(?P<b>[\w .-]{{2,60}}?)\s*{_CLOSING}\s*-?{_NODE_WORD}\b"
     rf"|\b(?P<c>[a-z]+(?:[A-Z][a-z0-9]*)+|[A-Z][a-z]+(?:[A-Z][A-Za-z0-9]*)+)\s+{_NODE_WORD}\b"

@@ -148,6 +148,8 @@ class ClaudeEngine(SdkEngine):
             )
             async with stream:
                 draft = await _from_stream(stream, on_delta)
+            if draft.is_blank:
+                raise self._unreadable(model, "sent something that is not an answer of its API")
         return _respond(draft, model)
 
 

@@ -29,6 +29,11 @@ class Draft:
     _calls: dict[int, _Call] = field(default_factory=dict)
 
     @property
+    def is_blank(self) -> bool:
+        """Whether nothing at all has been read: not a single event of the provider's protocol."""
+        return not (self.model or self.stop_reason or self._text or self._calls)
+
+    @property
     def text(self) -> str:
         return "".join(self._text)
 

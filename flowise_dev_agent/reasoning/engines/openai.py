@@ -123,7 +123,10 @@ class OpenAIEngine(SdkEngine):
             request["stream_options"] = {"include_usage": True}
         stream: Any = await self._client.chat.completions.create(**request, stream=True)
         async with stream:
-            return await _from_stream(stream, on_delta)
+            draft = await _from_stream(stream, on_delta)
+        if draft.is_blank:
+            raise self._unreadable(model, "sent something that is not an answer of its API")
+        return draft
 
 
 def _request(

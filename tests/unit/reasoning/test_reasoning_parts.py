@@ -1,0 +1,249 @@
+"""The small parts: parsing, prices, cards, skills, text, settings to reasoner, reading of numbers and names."""
+
+import pytest
+from pydantic import BaseModel
+
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.reasoning import DeterministicReasoner, LlmReasoner, ReasoningSettings, describe, make_reasoner
+from flowise_dev_agent.reasoning.cards import catalogue_line, schema_card
+from flowise_dev_agent.reasoning.contracts import Usage
+from flowise_dev_agent.reasoning.deterministic.fields import find_fields
+from flowise_dev_agent.reasoning.deterministic.phrases import say
+from flowise_dev_agent.reasoning.deterministic.providers import chat_provider, embeddings_provider, model_id
+from flowise_dev_agent.reasoning.deterministic.quantities import read_quantities
+from flowise_dev_agent.reasoning.deterministic.reading import read
+from flowise_dev_agent.reasoning.deterministic.text import detect_language
+from flowise_dev_agent.reasoning.engines.prices import cost
+from flowise_dev_agent.reasoning.parsing import UnusableOutputError, parse_model, parse_object
+from flowise_dev_agent.reasoning.skills import section
+from flowise_dev_agent.reasoning.text import clean, clean_json, clip
+
+
+class _Thing(BaseModel):
+    name: str
+    count: int
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"name": "a", "count": 1}',
+        'Sure!\n```json\n{"name": "a", "count": 1}\n```',
+        'The answer is {"name": "a", "count": 1}. I hope {this} helps.',
+        "{'name': 'a', 'count': 1,}",
+        '{"name": "a", "count": 1}\n\n{"name": "b"}',
+    ],
+)
+def test_object_is_found_in_what_models_write(text: str) -> None:
+    assert parse_object(text)["name"] == "a"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("no json here", "no JSON object"),
+        ("[1, 2]", "no JSON object"),
+        ('{"name": "a", "count": [1, 2', "cut off"),
+        ('{"name": "a long text that never', "cut off"),
+    ],
+)
+def test_p05_unusable_text_is_named(text: str, problem: str) -> None:
+    with pytest.raises(UnusableOutputError, match=problem):
+        parse_object(text)
+
+
+def test_problems_name_the_fields() -> None:
+    with pytest.raises(UnusableOutputError) as caught:
+        parse_model('{"name": 3}', _Thing)
+    assert [problem.split(":")[0] for problem in caught.value.problems] == ["name", "count"]
+
+
+def test_p62_nul_and_lone_surrogates_do_not_get_through() -> None:
+    assert clean("a\x00b\ud800c😀") == "a\ufffdb\ufffdc😀"
+    assert clean_json({"k\x00": ["\udfff", 1, None]}) == {"k\ufffd": ["\ufffd", 1, None]}
+    assert parse_object('{"name": "a\\u0000\\ud800"}') == {"name": "a\ufffd\ufffd"}
+
+
+def test_clip_marks_the_cut() -> None:
+    assert clip("abcdef", 4) == "abc…"
+    assert clip("abc", 4) == "abc"
+
+
+def test_unknown_price_is_zero_and_known_ones_count_the_cache() -> None:
+    assert cost("my-own-model", input_tokens=1_000_000, output_tokens=1_000_000) == 0.0
+    assert cost("openai/gpt-4o-2024-08-06", input_tokens=1_000_000, output_tokens=100_000) == 3.5
+    plain = cost("claude-sonnet-4-6", input_tokens=1_000_000, output_tokens=0)
+    cached = cost("claude-sonnet-4-6", input_tokens=1_000_000, output_tokens=0, cached_tokens=900_000)
+    written = cost("claude-sonnet-4-6", input_tokens=1_000_000, output_tokens=0, written_tokens=1_000_000)
+    assert cached < plain < written
+
+
+def test_usage_adds_up() -> None:
+    one = Usage(model_calls=1, input_tokens=2, output_tokens=3, cached_tokens=1, usd=0.1)
+    assert one + one == Usage(model_calls=2, input_tokens=4, output_tokens=6, cached_tokens=2, usd=0.2)
+
+
+def test_card_says_what_the_op_writer_needs(catalogue: NodeStore) -> None:
+    card = schema_card(catalogue.schemas["memoryVectorStore"])
+    assert "document <- Document (several)" in card
+    assert "embeddings* <- Embeddings" in card
+    assert "retriever -> Memory|VectorStoreRetriever|BaseRetriever" in card
+    model = schema_card(catalogue.schemas["chatOpenAI"])
+    assert "modelName*: asyncOptions = gpt-4o-mini" in model
+    assert "credential: openAIApi" in model
+    assert "/" not in model.split("\n")[0]
+
+
+def test_every_node_type_has_a_short_card_and_line(catalogue: NodeStore) -> None:
+    for schema in catalogue.schemas.values():
+        assert len(schema_card(schema)) < 6_000
+        assert len(catalogue_line(schema)) < 300
+
+
+def test_skill_is_read_by_section() -> None:
+    assert "conversationalRetrievalQAChain" in section("Flows")
+    with pytest.raises(KeyError, match="Judge"):
+        section("Nothing")
+
+
+def test_settings_choose_the_reasoner() -> None:
+    rules = ReasoningSettings(REASONING_ENGINE="deterministic")
+    assert isinstance(make_reasoner(rules), DeterministicReasoner)
+    assert describe(rules) == {"engine": "deterministic", "model": "rules"}
+    for engine, key in (("claude", "ANTHROPIC_API_KEY"), ("openai", "OPENAI_API_KEY")):
+        settings = ReasoningSettings(REASONING_ENGINE=engine, **{key: "sk-test"})
+        assert isinstance(make_reasoner(settings), LlmReasoner)
+        assert describe(settings)["engine"] == engine
+
+
+@pytest.mark.parametrize(
+    ("text", "model"),
+    [
+        ("GPT-4o", "gpt-4o"),
+        ("gpt 4o mini", "gpt-4o-mini"),
+        ("switch from gpt-3.5-turbo to GPT-4.1", "gpt-4.1"),
+        ("gpt-4.1-nano please", "gpt-4.1-nano"),
+        ("o3-mini", "o3-mini"),
+        ("Claude Sonnet 4.5", "claude-sonnet-4-5"),
+        ("claude-opus-4-6", "claude-opus-4-6"),
+        ("Claude 3.5 Sonnet", "claude-3-5-sonnet-latest"),
+        ("claude-3-haiku-20240307", "claude-3-haiku-20240307"),
+        ("Gemini 2.5 Flash", "gemini-2.5-flash"),
+        ("mistral-large-latest", "mistral-large-latest"),
+        ("Groq with llama-3.1-8b-instant", "llama-3.1-8b-instant"),
+        ("Claude", None),
+        ("a GPT-powered bot", None),
+    ],
+)
+def test_model_is_spelt_as_the_provider_spells_it(text: str, model: str | None) -> None:
+    assert model_id(text) == model
+
+
+@pytest.mark.parametrize(
+    ("text", "chat"),
+    [
+        ("with OpenAI", "chatOpenAI"),
+        ("Azure OpenAI", "azureChatOpenAI"),
+        ("Claude instead of OpenAI", "chatAnthropic"),
+        ("not OpenAI but Mistral", "chatMistralAI"),
+        ("use OpenAI embeddings and a Claude model", "chatAnthropic"),
+        ("OpenAI for the model and embeddings", "chatOpenAI"),
+        ("first OpenAI. No: use Groq", "groqChat"),
+        ("a cooking bot", None),
+    ],
+)
+def test_provider_is_the_one_that_is_meant(text: str, chat: str | None) -> None:
+    provider = chat_provider(text)
+    assert (provider.chat if provider else None) == chat
+
+
+def test_embeddings_have_their_own_provider() -> None:
+    provider = embeddings_provider("Claude for chat, Cohere embeddings")
+    assert provider
+    assert provider.embeddings == "cohereEmbeddings"
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("temperature 0.2", {"temperature": 0.2}),
+        ("Temperatur von 0,7", {"temperature": 0.7}),
+        ("temperature of 1", {"temperature": 1}),
+        ("temperature 0.2. No, set the temperature to 0.5", {"temperature": 0.5}),
+        ("at most 200 tokens", {"max_tokens": 200}),
+        ("the last ten messages", {"memory_window": 10}),
+        ("die letzten zwölf Nachrichten", {"memory_window": 12}),
+        ("los últimos 3 mensajes", {"memory_window": 3}),
+        ("les 6 derniers messages", {"memory_window": 6}),
+        ("as últimas 9 mensagens", {"memory_window": 9}),
+        ("a window of 5", {"memory_window": 5}),
+        ("500-character chunks with an overlap of 50", {"chunk_size": 500, "chunk_overlap": 50}),
+        ("split into chunks of 1,200 characters, 10 characters overlap", {"chunk_size": 1200, "chunk_overlap": 10}),
+        ("fragmentos de 400 caracteres con 40 de solapamiento", {"chunk_size": 400, "chunk_overlap": 40}),
+        ("morceaux de 300 caractères, chevauchement de 30", {"chunk_size": 300, "chunk_overlap": 30}),
+        ("retrieve the top 4 documents", {"top_k": 4}),
+        ("summarise the conversation beyond 1500 tokens", {"memory_tokens": 1500}),
+        ("without streaming", {"streaming": False}),
+        ("tell three jokes in 20 words", {}),
+    ],
+)
+def test_numbers_find_their_place(text: str, values: dict[str, float]) -> None:
+    found = read_quantities(text)
+    known = {name: getattr(found, name) for name in found.__dataclass_fields__}
+    assert {name: value for name, value in known.items() if value is not None} == values
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Extract the name, the age and the city of a person", ["name", "age", "city"]),
+        ("Return JSON with title, author and year", ["title", "author", "year"]),
+        ("Extrahiere den Namen, das Alter und die Straße aus einem Text als JSON", ["namen", "alter", "strasse"]),
+        ("fields: first name, last name, email", ["first_name", "last_name", "email"]),
+        ("Return it as JSON", []),
+    ],
+)
+def test_fields_are_taken_from_the_listing(text: str, names: list[str]) -> None:
+    assert [field.name for field in find_fields(text)] == names
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No memory needed",
+        "without any memory",
+        "It does not need to remember anything",
+        "memory is not required",
+        "Kein Gedächtnis nötig",
+        "sin memoria",
+        "sans mémoire",
+        "sem memória",
+    ],
+)
+def test_denied_memory_is_no_memory(text: str) -> None:
+    reading = read(f"A chain that translates. {text}.")
+    assert (reading.memory, reading.no_memory) == (None, True)
+
+
+def test_vectors_in_memory_are_no_memory() -> None:
+    assert read("Keep the vectors in memory").memory is None
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("Build a chatbot with memory", "en"),
+        ("do something nice", "en"),
+        ("Ein Bot für unsere Kunden", "de"),
+        ("Quiero un bot para mi tienda", "es"),
+        ("Je veux un robot pour mon magasin", "fr"),
+        ("Quero um bot para a minha loja", "pt"),
+        ("チャットボットを作って", "ja"),
+    ],
+)
+def test_language_is_detected(text: str, code: str) -> None:
+    assert detect_language(text) == code
+
+
+def test_language_without_phrases_gets_english() -> None:
+    assert say("judged", "ja") == say("judged", "en")

@@ -1,0 +1,263 @@
+"""Changes by rules: before a write the plan is made anew, after it values are set and nodes added."""
+
+from dataclasses import replace
+
+import pytest
+
+from flowise_dev_agent.errors import ModelOutputError
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch.compiler import compile_ops
+from flowise_dev_agent.patch.findings import errors
+from flowise_dev_agent.patch.graph import GraphIR
+from flowise_dev_agent.patch.ops import AddNode, BindCredential, Connect, PatchOp, SetParam
+from flowise_dev_agent.patch.summary import summarize
+from flowise_dev_agent.patch.validator import validate_flow
+from flowise_dev_agent.reasoning import DeterministicReasoner
+from flowise_dev_agent.reasoning.contracts import (
+    ClassifyRequest,
+    Intent,
+    JudgeRequest,
+    PatchRequest,
+    PlanContract,
+    PlannedNode,
+    PlanRequest,
+    Trial,
+    Verdict,
+)
+
+DUMMY = "a7acd2ec-afaf-5f55-9aef-0532197ae938"
+SUPPORT = "Build a customer support chatbot with GPT-4o and memory"
+AGENT = "An OpenAI agent that can do arithmetic and remembers the last 5 messages"
+DOCUMENTS = "RAG chatbot over pasted text in chunks of 500 characters"
+
+
+class Session:
+    """A flow as it was written, ready to be changed."""
+
+    def __init__(self, requirement: str, nodes: NodeStore) -> None:
+        self.requirement = requirement
+        self.nodes = nodes
+        self.rules = DeterministicReasoner()
+        self.graph = GraphIR.empty()
+        self.contract: PlanContract | None = None
+
+    async def plan(self, feedback: str | None = None, verdict: Verdict | None = None) -> PlanContract:
+        existing = {node.id: node.name for node in self.graph.nodes}
+        request = PlanRequest(
+            requirement=self.requirement,
+            intent=(await self.rules.classify(ClassifyRequest(requirement=self.requirement))).value,
+            nodes=self.nodes,
+            credential_types={"openAIApi": 1, "anthropicApi": 1},
+            flow_summary=summarize(self.graph) if existing else None,
+            existing=existing,
+            previous=self.contract,
+            feedback=feedback,
+            verdict=verdict,
+        )
+        contract = (await self.rules.plan(request)).value
+        if not contract.declined:
+            self.contract = contract
+        return contract
+
+    async def write(self, *, compiled: bool = True) -> list[PatchOp]:
+        assert self.contract
+        request = PatchRequest(
+            requirement=self.requirement,
+            plan=self.contract,
+            nodes=self.nodes,
+            existing={node.id: node.name for node in self.graph.nodes},
+        )
+        ops = (await self.rules.patch(request)).value
+        if compiled:
+            bound = [
+                op.model_copy(update={"credential_id": DUMMY}) if isinstance(op, BindCredential) else op for op in ops
+            ]
+            result = compile_ops(self.graph, bound, self.nodes.schemas)
+            findings = validate_flow(result.flow_data, schemas=self.nodes.schemas, credentials=None)
+            assert errors(findings) == []
+            self.graph = result.graph
+        return ops
+
+
+async def written(requirement: str, nodes: NodeStore) -> Session:
+    session = Session(requirement, nodes)
+    await session.plan()
+    await session.write()
+    return session
+
+
+async def test_wishes_before_the_first_write_add_up(catalogue: NodeStore) -> None:
+    session = Session("A support chatbot with GPT-4o, memory and a calculator", catalogue)
+    await session.plan()
+    await session.plan("use Claude instead")
+    contract = await session.plan("without the calculator, and temperature 0.2")
+    assert {node.node_name for node in contract.nodes} == {"conversationChain", "chatAnthropic", "bufferMemory"}
+    added = {op.node_name: op.params for op in await session.write() if isinstance(op, AddNode)}
+    assert added["chatAnthropic"] == {"temperature": 0.2}
+
+
+@pytest.mark.parametrize(
+    ("requirement", "wish", "changed"),
+    [
+        (SUPPORT, "Set the temperature to 0.1", {("chatOpenAI_0", "temperature"): 0.1}),
+        (SUPPORT, "use gpt-4.1-mini instead", {("chatOpenAI_0", "modelName"): "gpt-4.1-mini"}),
+        (SUPPORT, "Setze die Temperatur auf 0,4", {("chatOpenAI_0", "temperature"): 0.4}),
+        (
+            SUPPORT,
+            "Make it answer like a pirate",
+            {
+                (
+                    "conversationChain_0",
+                    "systemMessagePrompt",
+                ): "You are a customer support chatbot. Answer like a pirate."
+            },
+        ),
+        (AGENT, "remember the last 12 messages", {("bufferWindowMemory_0", "k"): 12}),
+        (
+            DOCUMENTS,
+            "chunk size 1000 and overlap 50",
+            {
+                ("recursiveCharacterTextSplitter_0", "chunkSize"): 1000,
+                ("recursiveCharacterTextSplitter_0", "chunkOverlap"): 50,
+            },
+        ),
+        (DOCUMENTS, "show the source documents", {("conversationalRetrievalQAChain_0", "returnSourceDocuments"): True}),
+        (DOCUMENTS, "retrieve the top 6 chunks", {("memoryVectorStore_0", "topK"): 6}),
+        (DOCUMENTS, 'Here is the text: """We open at 9."""', {("plainText_0", "text"): "We open at 9."}),
+    ],
+)
+async def test_value_of_an_existing_node_is_set(
+    requirement: str, wish: str, changed: dict[tuple[str, str], object], catalogue: NodeStore
+) -> None:
+    session = await written(requirement, catalogue)
+    contract = await session.plan(wish)
+    assert contract.declined is None
+    assert all(node.existing for node in contract.nodes)
+    ops = await session.write()
+    assert {(op.node_id, op.param_name): op.value for op in ops if isinstance(op, SetParam)} == changed
+    assert len(ops) == len(changed)
+
+
+async def test_tool_is_added_to_the_agent_that_is_there(catalogue: NodeStore) -> None:
+    session = await written(AGENT, catalogue)
+    contract = await session.plan("Also give it the current date")
+    assert [node.node_id for node in contract.nodes if not node.existing] == ["currentDateTime_0"]
+    assert await session.write() == [
+        AddNode(node_name="currentDateTime", node_id="currentDateTime_0"),
+        Connect(source_node_id="currentDateTime_0", target_node_id="toolAgent_0", target_anchor="tools"),
+    ]
+
+
+async def test_p06_existing_nodes_are_never_added_again(catalogue: NodeStore) -> None:
+    session = await written(AGENT, catalogue)
+    before = {node.id for node in session.graph.nodes}
+    await session.plan("Refuse messages with the words 'bet' or 'casino', temperature 0.2")
+    ops = await session.write()
+    assert before.isdisjoint(op.node_id for op in ops if isinstance(op, AddNode))
+
+
+async def test_later_wish_keeps_the_earlier_one(catalogue: NodeStore) -> None:
+    session = await written(SUPPORT, catalogue)
+    await session.plan("Make it answer like a pirate")
+    await session.write()
+    await session.plan("It should always end with a joke")
+    await session.write()
+    node = session.graph.node("conversationChain_0")
+    assert node
+    assert node.inputs["systemMessagePrompt"] == (
+        "You are a customer support chatbot. Answer like a pirate. Always end with a joke."
+    )
+
+
+@pytest.mark.parametrize(
+    ("wish", "said"),
+    [
+        ("remove the memory", "cannot remove"),
+        ("use Claude instead", "cannot remove or replace"),
+        ("add a calculator", "no agent"),
+        ("hmm, not quite", "do not understand"),
+    ],
+)
+async def test_change_beyond_the_rules_is_declined(wish: str, said: str, catalogue: NodeStore) -> None:
+    session = await written(SUPPORT, catalogue)
+    contract = await session.plan(wish)
+    assert said in (contract.declined or "")
+
+
+async def test_failed_test_without_a_remedy_is_declined_with_its_reason(catalogue: NodeStore) -> None:
+    session = await written(SUPPORT, catalogue)
+    verdict = Verdict(done=False, category="STRUCTURE", reason="HTTP 500: Expected a Runnable.")
+    assert "Expected a Runnable" in ((await session.plan(verdict=verdict)).declined or "")
+
+
+async def test_plan_of_a_model_is_wired_by_types(catalogue: NodeStore) -> None:
+    """The fallback after a model's plan: ids and nodes are the model's, connections the rules'."""
+    names = {"llm": "chatAnthropic", "end": "toolAgent", "mem": "conversationSummaryMemory", "calc": "calculator"}
+    contract = PlanContract(
+        goal="x",
+        operation="create",
+        flow_name="x",
+        nodes=[PlannedNode(node_id=key, node_name=name, purpose="") for key, name in names.items()],
+        credential_requirements=["anthropicApi"],
+    )
+    session = Session("x", catalogue)
+    session.contract = contract
+    ops = await session.write()
+    wires = {(op.source_node_id, op.target_node_id, op.target_anchor) for op in ops if isinstance(op, Connect)}
+    assert wires == {
+        ("llm", "end", "model"),
+        ("mem", "end", "memory"),
+        ("calc", "end", "tools"),
+        ("llm", "mem", "model"),
+    }
+
+
+async def test_plan_that_cannot_be_wired_is_refused(catalogue: NodeStore) -> None:
+    session = Session("x", catalogue)
+    nodes = [PlannedNode(node_id="a", node_name="conversationChain", purpose="")]
+    session.contract = PlanContract(goal="x", operation="create", flow_name="x", nodes=nodes)
+    with pytest.raises(ModelOutputError, match=r"a\.model"):
+        await session.write(compiled=False)
+
+
+async def test_p29_limit_of_ops_holds_for_the_rules(catalogue: NodeStore) -> None:
+    rules = DeterministicReasoner()
+    intent = Intent(operation="create", confidence=1, ambiguity=0, title="x")
+    contract = (await rules.plan(PlanRequest(requirement=SUPPORT, intent=intent, nodes=catalogue))).value
+    request = PatchRequest(requirement=SUPPORT, plan=contract, nodes=catalogue, max_ops=3)
+    with pytest.raises(ModelOutputError, match="at most 3"):
+        await rules.patch(request)
+    assert (await rules.patch(replace(request, max_ops=6))).value
+
+
+async def test_question_is_answered_from_the_flow(catalogue: NodeStore) -> None:
+    session = await written(SUPPORT, catalogue)
+    intent = Intent(operation="question", confidence=1, ambiguity=0, title="x")
+    request = PlanRequest(
+        requirement="Which model does it use?", intent=intent, nodes=catalogue, flow_summary=summarize(session.graph)
+    )
+    contract = (await DeterministicReasoner().plan(request)).value
+    assert "gpt-4o" in (contract.answer or "")
+    assert contract.nodes == []
+
+
+def judged(*answers: str) -> JudgeRequest:
+    contract = PlanContract(goal="x", operation="create", flow_name="x")
+    return JudgeRequest(
+        requirement="A chatbot", plan=contract, trials=tuple(Trial(f"q{i}", text) for i, text in enumerate(answers))
+    )
+
+
+async def test_answers_pass_and_the_rules_say_that_content_was_not_judged() -> None:
+    verdict = (await DeterministicReasoner().judge(judged("Hello!", "I can help."))).value
+    assert verdict.done
+    assert "not judged" in verdict.reason
+    assert len(verdict.notes) == 2
+
+
+@pytest.mark.parametrize("answer", ["", "  ", "Error: no model", "Missing credentials. Please pass an apiKey"])
+async def test_empty_or_failing_answer_is_not_done(answer: str) -> None:
+    verdict = (await DeterministicReasoner().judge(judged("Fine.", answer))).value
+    assert not verdict.done
+    assert verdict.category == "LOGIC"
+    assert "q1" in verdict.reason
