@@ -4,7 +4,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 # The embedded Postgres keeps a lock there (and its socket, when the path of its data is too long for one).
-export XDG_RUNTIME_DIR ?= $(HOME)/.cache/flowise-dev-agent/run
+ifeq ($(XDG_RUNTIME_DIR),)
+  XDG_RUNTIME_DIR := $(HOME)/.cache/flowise-dev-agent/run
+endif
+export XDG_RUNTIME_DIR
 $(shell mkdir -p -m 700 "$(XDG_RUNTIME_DIR)")
 
 .PHONY: help demo run test check lock clean
