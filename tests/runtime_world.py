@@ -4,6 +4,7 @@ The requirement of a session is its script, words separated by spaces:
 
     work:x      record the effect x
     ask:q       interrupt with the question q
+    vow:q       ask, and kill this process the first time that the answer arrives
     gate:g      record the effect g, then wait until the gate g is opened
     fail        an error that a person must see
     bug         an exception that nobody expected
@@ -144,6 +145,12 @@ async def ask(state: State) -> State:
     return _done(state, answers=[answer])
 
 
+async def vow(state: State, runtime: Runtime[Context]) -> State:
+    asked = await ask(state)
+    await die(state, runtime)
+    return asked
+
+
 async def gate(state: State, runtime: Runtime[Context]) -> State:
     name = _word(state)[1]
     await runtime.context.world.record(runtime.context.session_id, name)
@@ -199,6 +206,7 @@ async def end(state: State) -> State:
 NODES = {
     "work": work,
     "ask": ask,
+    "vow": vow,
     "gate": gate,
     "fail": fail,
     "bug": bug,
@@ -248,7 +256,9 @@ def make_agent(world: World) -> Agent:
 
 
 @asynccontextmanager
-async def running_engine(dsn: str, *, worker: bool = True, timings: Timings = FAST, **options: Any) -> AsyncIterator[Engine]:
+async def running_engine(
+    dsn: str, *, worker: bool = True, timings: Timings = FAST, **options: Any
+) -> AsyncIterator[Engine]:
     world = World(dsn)
     await world.prepare()
     database = Database(dsn, min_size=1, max_size=8, connect_timeout=2)
@@ -264,7 +274,7 @@ async def until(condition: Any, what: str, deadline_secs: float = DEADLINE_SECS)
     """The first true result of an awaitable check; fails with `what` after the deadline."""
     async with asyncio.timeout(deadline_secs) as limit:
         try:
-            while not (result := await condition()):
+            while not (result := await condition()):  # noqa: ASYNC110 - what is awaited is in another process
                 await asyncio.sleep(0.02)
         except asyncio.CancelledError:
             if limit.expired():

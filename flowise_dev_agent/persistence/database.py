@@ -54,6 +54,11 @@ def _unavailable() -> DatabaseUnavailableError:
     )
 
 
+async def _check_connection(connection: Connection) -> None:
+    # As the pool's own check, but unprepared: an empty statement would be prepared anew each time, one more round trip.
+    await connection.execute("", prepare=False)
+
+
 async def listening_connection(dsn: str) -> Connection:
     """A connection of its own, outside of any pool, for LISTEN. Raises psycopg's errors."""
     parameters: dict[str, Any] = {"connect_timeout": 5, **KEEPALIVE}
@@ -81,7 +86,7 @@ class Database:
             timeout=connect_timeout,
             # Attempts back off exponentially; giving up early lets the next caller start a fresh, quick one.
             reconnect_timeout=3.0,
-            check=AsyncConnectionPool[Connection].check_connection,
+            check=_check_connection,
             name="flowise-dev-agent",
         )
 

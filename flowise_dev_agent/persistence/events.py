@@ -5,15 +5,17 @@ their numbers and a reader that follows them misses nothing.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 from uuid import UUID
 
+import psycopg
 from psycopg.rows import class_row
 
-from flowise_dev_agent.errors import DatabaseUnavailableError, LeaseLostError
+from flowise_dev_agent.errors import LeaseLostError
 from flowise_dev_agent.persistence.database import Connection, Database
 from flowise_dev_agent.persistence.lease import Lease
 from flowise_dev_agent.persistence.sanitize import bounded, clean_json, json_size, jsonb, shortened
@@ -98,8 +100,7 @@ class Events:
             cursor = await connection.execute(_APPEND_FENCED, params)
             if cursor.rowcount == 0:
                 raise LeaseLostError("The session was deleted meanwhile.")
-        # A statement of its own: inside a transaction NOTIFY takes a lock on the whole database.
-        await tell_if_possible(self._database, session_id, "event")
+            await tell(connection, session_id)
 
     async def send_live(self, event: StoredEvent) -> None:
         """Hand an event to whoever listens now: neither stored nor numbered, and not sent when it is too big."""
@@ -151,17 +152,24 @@ async def insert(connection: Connection, session_id: UUID, run_id: UUID | None, 
 async def tell(
     connection: Connection, session_id: UUID, what: Literal["event", "settled", "deleted"] = "event"
 ) -> None:
-    """Tell all readers to look at the session. Lost when the connection breaks; their poll makes up for it."""
-    await connection.execute("SELECT pg_notify(%s, %s)", (EVENTS_CHANNEL, f"{session_id} {what}"))
+    """Tell all readers to look at the session, after the commit of what there is to see.
+
+    A statement of its own: inside a transaction NOTIFY takes a lock on the whole database. A notice that cannot be sent
+    is no error, since the commit stands; the readers' poll makes up for it.
+    """
+    with suppress(psycopg.OperationalError):
+        await connection.execute("SELECT pg_notify(%s, %s)", (EVENTS_CHANNEL, f"{session_id} {what}"))
 
 
-async def tell_if_possible(database: Database, session_id: UUID, what: Literal["event", "settled", "deleted"]) -> None:
-    """As `tell`, after a commit whose success must not be spoilt by a lost notice."""
-    try:
-        async with database.connection() as connection:
-            await tell(connection, session_id, what)
-    except DatabaseUnavailableError:
-        return
+@asynccontextmanager
+async def told_transaction(
+    database: Database, session_id: UUID, what: Literal["event", "settled", "deleted"]
+) -> AsyncGenerator[Connection]:
+    """A transaction whose commit is followed by a notice."""
+    async with database.connection() as connection:
+        async with connection.transaction():
+            yield connection
+        await tell(connection, session_id, what)
 
 
 def _params(session_id: UUID, run_id: UUID | None, events: Sequence[NewEvent]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 
 from flowise_dev_agent.errors import LeaseLostError
 from flowise_dev_agent.persistence.database import Connection, Database
-from flowise_dev_agent.persistence.events import NewEvent, insert, tell_if_possible
+from flowise_dev_agent.persistence.events import NewEvent, insert, told_transaction
 from flowise_dev_agent.persistence.lease import Lease
 from flowise_dev_agent.persistence.queue import Queue
 from flowise_dev_agent.persistence.sanitize import clean_text, jsonb
@@ -108,7 +108,7 @@ class Runs:
     async def settle(self, lease: Lease, session_id: UUID, end: Settlement) -> None:
         """End the leg: run, session, interrupt and event in one transaction, then the notice."""
         columns: dict[str, Any] = dict(end.columns)
-        async with self._database.transaction() as connection:
+        async with told_transaction(self._database, session_id, "settled") as connection:
             await connection.execute(
                 _SETTLE_SESSION,
                 {
@@ -130,13 +130,12 @@ class Runs:
             status = "failed" if end.status == "failed" else "done"
             await self._end_run(connection, lease, status, end.error)
             await insert(connection, session_id, lease.run_id, [end.event])
-        await tell_if_possible(self._database, session_id, "settled")
 
     async def requeue(
         self, lease: Lease, session_id: UUID, *, attempt: int, delay: float = 0.0, event: NewEvent | None = None
     ) -> None:
         """Hand the leg back, to be taken up by any worker after `delay` seconds."""
-        async with self._database.transaction() as connection:
+        async with told_transaction(self._database, session_id, "event") as connection:
             await connection.execute("UPDATE sessions SET status = 'queued' WHERE id = %s", (session_id,))
             job_id = await self._queue.defer_leg(connection, lease.run_id, delay=delay)
             changed = await connection.execute(
@@ -148,8 +147,6 @@ class Runs:
                 raise LeaseLostError("Another worker owns this run now.")
             if event is not None:
                 await insert(connection, session_id, lease.run_id, [event])
-        if event is not None:
-            await tell_if_possible(self._database, session_id, "event")
 
     # --- recovery ----------------------------------------------------------------------------------------------------
 
@@ -201,7 +198,7 @@ class Runs:
 
     async def give_up(self, lost: Lost, end: Settlement) -> bool:
         """Fail a lost run and its session; False as for `take_back`."""
-        async with self._database.transaction() as connection:
+        async with told_transaction(self._database, lost.session_id, "settled") as connection:
             await connection.execute("SELECT 1 FROM sessions WHERE id = %s FOR NO KEY UPDATE", (lost.session_id,))
             if not await self._still_lost(connection, lost):
                 return False
@@ -216,7 +213,6 @@ class Runs:
             await insert(connection, lost.session_id, lost.id, [end.event])
         if lost.job is not None:
             await self._queue.finish_as_failed(lost.job)
-        await tell_if_possible(self._database, lost.session_id, "settled")
         return True
 
     async def _still_lost(self, connection: Connection, lost: Lost) -> bool:

@@ -15,7 +15,7 @@ from psycopg.rows import class_row
 
 from flowise_dev_agent.errors import SessionConflictError, SessionNotFoundError
 from flowise_dev_agent.persistence.database import Connection, Database
-from flowise_dev_agent.persistence.events import NewEvent, insert, tell_if_possible
+from flowise_dev_agent.persistence.events import NewEvent, insert, told_transaction
 from flowise_dev_agent.persistence.queue import Queue
 from flowise_dev_agent.persistence.sanitize import clean_text, jsonb
 
@@ -128,29 +128,29 @@ class Sessions:
 
     # --- changing --------------------------------------------------------------------------------------------------
 
-    async def start(self, session: NewSession) -> bool:
-        """Write the session with its first run and job; False when the id or the idempotency key exists already."""
-        run_id = uuid4()
-        async with self._database.transaction() as connection:
-            row = await (
-                await connection.execute(
-                    "INSERT INTO sessions (id, name, requirement, request, instance_id, idempotency_key, fingerprint)"
-                    " VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING RETURNING id",
-                    (
-                        session.id,
-                        session.name,
-                        session.requirement,
-                        jsonb(session.request),
-                        session.instance_id,
-                        session.idempotency_key,
-                        session.fingerprint,
-                    ),
-                )
-            ).fetchone()
-            if row is None:
-                return False
-            await self._add_run(connection, run_id, session.id, "start")
-        return True
+    async def start(self, session: NewSession) -> SessionRow | None:
+        """Write the session with its first run and job; None when the id or the idempotency key exists already."""
+        async with (
+            self._database.transaction() as connection,
+            connection.cursor(row_factory=class_row(SessionRow)) as cursor,
+        ):
+            await cursor.execute(
+                "INSERT INTO sessions (id, name, requirement, request, instance_id, idempotency_key, fingerprint)"
+                f" VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING RETURNING {_COLUMNS}",
+                (
+                    session.id,
+                    session.name,
+                    session.requirement,
+                    jsonb(session.request),
+                    session.instance_id,
+                    session.idempotency_key,
+                    session.fingerprint,
+                ),
+            )
+            row = await cursor.fetchone()
+            if row is not None:
+                await self._add_run(connection, uuid4(), session.id, "start")
+        return row
 
     async def resume(
         self,
@@ -202,7 +202,7 @@ class Sessions:
 
     async def cancel(self, session_id: UUID) -> str:
         """End the session wherever it is; returns the status it had. A finished one is left as it is."""
-        async with self._database.transaction() as connection:
+        async with told_transaction(self._database, session_id, "settled") as connection:
             status = await self._lock(connection, session_id)
             if status not in {"queued", "running", "waiting"}:
                 return status
@@ -214,7 +214,6 @@ class Sessions:
             )
             done = NewEvent("done", status="cancelled", summary="Cancelled", data={"outcome": "cancelled"})
             await insert(connection, session_id, None, [done])
-        await tell_if_possible(self._database, session_id, "settled")
         return status
 
     async def rename(self, session_id: UUID, name: str) -> None:
@@ -228,14 +227,13 @@ class Sessions:
 
     async def delete(self, session_id: UUID) -> None:
         """Remove everything of the session, checkpoints included, in one transaction. A running leg loses its lease."""
-        async with self._database.transaction() as connection:
+        async with told_transaction(self._database, session_id, "deleted") as connection:
             await self._lock(connection, session_id)
             await self._end_active_run(connection, session_id)
             await connection.execute("DELETE FROM sessions WHERE id = %s", (session_id,))
             # Last: a checkpoint that passed the fence before us is committed by now, no other can follow.
             for statement in PRUNE_DELETE_THREADS_SQL:
                 await connection.execute(statement, ([str(session_id)],))
-        await tell_if_possible(self._database, session_id, "deleted")
 
     async def _lock(self, connection: Connection, session_id: UUID) -> str:
         row = await (

@@ -173,7 +173,7 @@ class _Leg:
             await self._stream(dict(self._agent.initial_state(session.request)), session, control)
         elif self._claim.interrupt_id in {interrupt.id for interrupt in state.interrupts}:
             await self._stream(Command(resume={self._claim.interrupt_id: self._claim.answer}), session, control)
-        elif state.tasks and not _all_wait(state):
+        elif state.tasks and not state.interrupts:
             await self._stream(None, session, control)
         else:
             # An earlier attempt came this far and was lost before it could say so.
@@ -298,12 +298,6 @@ def _waiting(interrupt: Interrupt[Any], node: str | None, phase: str | None, col
         data={"interrupt_id": interrupt.id, "type": public["type"], "reason": public["reason"]},
     )
     return Settlement(status="waiting", event=event, columns=columns, interrupt=public)
-
-
-def _all_wait(state: StateSnapshot) -> bool:
-    """Every task of the step has asked its question: there is nothing to run before an answer."""
-    open_ids = {interrupt.id for interrupt in state.interrupts}
-    return all(any(interrupt.id in open_ids for interrupt in task.interrupts) for task in state.tasks)
 
 
 def _is_transient(error: BaseException) -> bool:

@@ -72,8 +72,8 @@ class SessionService:
             idempotency_key=idempotency_key,
             fingerprint=request.fingerprint(),
         )
-        if await self._sessions.start(new):
-            return await self.get(session_id)
+        if (row := await self._sessions.start(new)) is not None:
+            return self._view(row)
         if idempotency_key is not None:
             earlier = await self._sessions.by_idempotency_key(idempotency_key)
             if earlier is not None:

@@ -15,7 +15,8 @@ async def add_run(database: Database, *, epoch: int = 1) -> tuple[uuid.UUID, Lea
     session_id, run_id = uuid.uuid4(), uuid.uuid4()
     async with database.transaction() as connection:
         await connection.execute(
-            "INSERT INTO sessions (id, requirement, request, instance_id, status) VALUES (%s, 'r', '{}', 'i', 'running')",
+            "INSERT INTO sessions (id, requirement, request, instance_id, status)"
+            " VALUES (%s, 'r', '{}', 'i', 'running')",
             (session_id,),
         )
         await connection.execute(

@@ -71,11 +71,12 @@ async def test_p02_a_worker_that_dies_inside_a_step_repeats_only_that_step(
     assert await world.effects(view.thread_id) == ["a", "die", "die", "b"]
 
 
+@pytest.mark.parametrize("steps", [("ask:one", "die"), ("vow:one",)], ids=["in the next step", "in the asking step"])
 async def test_p40_an_answer_taken_by_a_worker_that_dies_is_not_lost(
-    api: Engine, world: World, start_worker: StartWorker
+    api: Engine, world: World, start_worker: StartWorker, steps: tuple[str, ...]
 ) -> None:
     dying = await start_worker()
-    view = await api.service.start(script("ask:one", "die", "work:a"))
+    view = await api.service.start(script(*steps, "work:a"))
     waiting = await api.service.wait(view.thread_id, WAIT)
     assert waiting.interrupt is not None
     await api.service.resume(view.thread_id, ResumeSession(interrupt_id=waiting.interrupt.id, answer={"n": 1}))
@@ -129,9 +130,7 @@ async def test_p50_sigterm_hands_a_hanging_leg_back_within_its_grace(
     assert await world.effects(view.thread_id) == ["a", "g", "g", "b"]
 
 
-async def test_p50_sigterm_between_steps_repeats_no_step(
-    api: Engine, world: World, start_worker: StartWorker
-) -> None:
+async def test_p50_sigterm_between_steps_repeats_no_step(api: Engine, world: World, start_worker: StartWorker) -> None:
     first = await start_worker(drain=8.0)
     steps = [f"work:{number}" for number in range(120)]
     view = await api.service.start(script(*steps))
