@@ -116,7 +116,16 @@ class LegRunner:
             raise error
         node = leg.last_node
         problem = _problem(error, node, claim.lease.run_id)
-        logger.error("The leg stopped in %s: %s", node or "no node", problem["code"], exc_info=error)
+        # Our own errors say all there is to know; a foreign one is a mistake to be found by its traceback.
+        foreign = None if isinstance(error, AgentError) else error
+        logger.log(
+            logging.ERROR if foreign else logging.WARNING,
+            "The leg stopped in %s (%s): %s",
+            node or "no node",
+            problem["code"],
+            problem["detail"],
+            exc_info=foreign,
+        )
         await writer.flush()
         if _is_transient(error) and claim.attempt + 1 < self._attempts:
             attempt = claim.attempt + 1
