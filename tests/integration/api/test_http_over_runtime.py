@@ -1,0 +1,156 @@
+"""The HTTP floor over the real session service on a real Postgres; only the agent is a script."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from uuid import uuid4
+
+import httpx2
+import pytest
+
+from flowise_dev_agent.api import create_app
+from flowise_dev_agent.api.server import Server, bind, url_of
+from flowise_dev_agent.client import AgentClient, ServiceError
+from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
+from flowise_dev_agent.settings import ServerSettings, load_settings
+from tests.runtime_world import World, running_engine
+
+
+@pytest.fixture
+async def url(database_dsn: str) -> AsyncIterator[str]:
+    """Address of a running service."""
+    server = ServerSettings(host="127.0.0.1", port=0, rate_limit_sessions_per_min=0, wait_secs=20, api_key=None)
+    async with running_engine(database_dsn) as engine:
+        running = Server(create_app(load_settings(server=server), engine))
+        listener = bind(server)
+        serving = asyncio.create_task(running.serve(sockets=[listener]))
+        listener.listen()
+        yield url_of(listener)
+        running.stop()
+        await serving
+
+
+@pytest.fixture
+async def http(url: str) -> AsyncIterator[httpx2.AsyncClient]:
+    async with httpx2.AsyncClient(base_url=url, timeout=30) as client:
+        yield client
+
+
+@pytest.fixture
+def world(database_dsn: str) -> World:
+    return World(database_dsn)
+
+
+async def test_p01_of_concurrent_answers_one_runs_and_the_others_get_409(
+    http: httpx2.AsyncClient, world: World
+) -> None:
+    view = (await http.post("/sessions", json={"requirement": "ask:q work:a end:accepted"})).json()
+    path = f"/sessions/{view['thread_id']}/resume"
+    body = {"interrupt_id": view["interrupt"]["id"], "answer": {"ok": True}}
+    responses = await asyncio.gather(*(http.post(path, json=body) for _ in range(8)))
+    assert sorted(response.status_code for response in responses) == [200] + [409] * 7
+    assert {response.json()["code"] for response in responses if response.status_code == 409} == {"session_conflict"}
+    assert await world.effects(view["thread_id"]) == ["a"]
+
+
+async def test_p67_a_repeated_start_with_its_key_is_the_same_session(http: httpx2.AsyncClient, world: World) -> None:
+    body, headers = {"requirement": "work:a ask:q"}, {"Idempotency-Key": "start-1"}
+    responses = await asyncio.gather(*(http.post("/sessions", json=body, headers=headers) for _ in range(4)))
+    assert {response.status_code for response in responses} == {200}
+    (session_id,) = {response.json()["thread_id"] for response in responses}
+    assert await world.effects(session_id) == ["a"]
+    other = await http.post("/sessions", json={"requirement": "work:b"}, headers=headers)
+    assert (other.status_code, other.json()["details"]) == (409, {"reason": "idempotency_key_reused"})
+
+
+async def test_p67_a_taken_thread_id_leaves_that_session_as_it_is(http: httpx2.AsyncClient) -> None:
+    body = {"requirement": "ask:q", "thread_id": str(uuid4())}
+    first = (await http.post("/sessions", json=body)).json()
+    second = await http.post("/sessions", json=body | {"requirement": "work:b"})
+    assert (second.status_code, second.json()["code"]) == (409, "session_exists")
+    assert (await http.get(f"/sessions/{body['thread_id']}")).json() == first
+
+
+async def test_p60_p61_what_does_not_answer_the_open_question(http: httpx2.AsyncClient) -> None:
+    view = (await http.post("/sessions", json={"requirement": "ask:q"})).json()
+    path = f"/sessions/{view['thread_id']}/resume"
+    wrong = await http.post(path, json={"interrupt_id": "another", "answer": {"ok": True}})
+    assert (wrong.status_code, wrong.json()["details"]["interrupt_id"]) == (409, view["interrupt"]["id"])
+    for body in ({"response": ""}, {"response": " \n"}, {}, {"answer": {"ok": True}}, {"response": "x", "answer": {}}):
+        assert (await http.post(path, json=body)).status_code == 422, body
+    assert (await http.get(f"/sessions/{view['thread_id']}")).json() == view
+    await http.post(path, json={"interrupt_id": view["interrupt"]["id"], "answer": {"ok": True}})
+    late = await http.post(path, json={"response": "yes"})
+    assert (late.status_code, late.json()["details"]["status"]) == (409, "completed")
+
+
+@pytest.mark.parametrize("text", ["ask:\N{PILE OF POO}", "ask:\u2028", "ask:\ufffd\u200f", "ask:" + "\x01\x1f\x7f"])
+async def test_p62_odd_but_storable_text_goes_through_unharmed(http: httpx2.AsyncClient, text: str) -> None:
+    view = (await http.post("/sessions", json={"requirement": text})).json()
+    assert (view["status"], view["requirement"]) == ("pending_interrupt", text)
+
+
+async def test_p68_unknown_ids_are_404_on_every_route(http: httpx2.AsyncClient) -> None:
+    id_ = uuid4()
+    for method, path, body in (
+        ("GET", f"/sessions/{id_}", None),
+        ("DELETE", f"/sessions/{id_}", None),
+        ("GET", f"/sessions/{id_}/stream", None),
+        ("POST", f"/sessions/{id_}/stream", {"response": "yes"}),
+        ("POST", f"/sessions/{id_}/resume", {"response": "yes"}),
+        ("POST", f"/sessions/{id_}/cancel", None),
+        ("POST", f"/sessions/{id_}/retry", None),
+    ):
+        response = await http.request(method, path, json=body)
+        assert (response.status_code, response.json()["code"]) == (404, "session_not_found"), (method, path)
+    assert (await http.get("/sessions")).json()["sessions"] == []
+
+
+async def test_p46_pages_follow_the_cursor_and_refuse_another(http: httpx2.AsyncClient) -> None:
+    started = [(await http.post("/sessions?wait=0", json={"requirement": "ask:q"})).json()["thread_id"] for _ in "abc"]
+    first = (await http.get("/sessions?limit=2")).json()
+    second = (await http.get("/sessions", params={"limit": 2, "cursor": first["next_cursor"]})).json()
+    assert [one["thread_id"] for one in first["sessions"] + second["sessions"]] == started[::-1]
+    assert second["next_cursor"] is None
+    for cursor in ("x", "[]", "W10", "\u2603", "%00"):
+        response = await http.get("/sessions", params={"cursor": cursor})
+        assert (response.status_code, response.json()["code"]) == (422, "invalid_input"), cursor
+
+
+async def test_the_post_streams_end_at_the_question_and_at_the_end(http: httpx2.AsyncClient) -> None:
+    start = await http.post("/sessions/stream", json={"requirement": "work:a ask:q work:b end:accepted"})
+    kinds = [line.removeprefix("event: ") for line in start.text.split("\n") if line.startswith("event: ")]
+    assert kinds[-1] == "interrupt"
+    assert kinds.count("interrupt") == 1
+    path = start.headers["location"]
+    view = (await http.get(path)).json()
+    body = {"interrupt_id": view["interrupt"]["id"], "answer": {"ok": True}}
+    rest = await http.post(f"{path}/stream", json=body)
+    kinds = [line.removeprefix("event: ") for line in rest.text.split("\n") if line.startswith("event: ")]
+    assert kinds[-1] == "done"
+    assert "interrupt" not in kinds
+    ids = [int(line[4:]) for line in (start.text + rest.text).split("\n") if line.startswith("id: ")]
+    assert ids == list(range(1, len(ids) + 1))
+
+
+async def test_the_client_goes_through_a_session(url: str) -> None:
+    async with AgentClient(url) as client:
+        started = await client.start(StartSession(requirement="work:a ask:q end:accepted"))
+        view = await client.wait(started.thread_id, 20)
+        assert view.interrupt is not None
+        answer = ResumeSession(interrupt_id=view.interrupt.id, answer={"ok": True})
+        done = await client.resume(started.thread_id, answer, wait=20)
+        assert (done.status, done.outcome) == ("completed", "accepted")
+        assert [event.type async for event in client.events(started.thread_id)][-1] == "done"
+        assert [one.thread_id for one in (await client.list(status="completed")).sessions] == [started.thread_id]
+        await client.delete(started.thread_id)
+        with pytest.raises(ServiceError) as caught:
+            await client.get(started.thread_id)
+        assert (caught.value.status, caught.value.problem_code) == (404, "session_not_found")
+
+
+async def test_a_failed_session_tells_why_and_can_be_retried(http: httpx2.AsyncClient) -> None:
+    view = (await http.post("/sessions", json={"requirement": "fail"})).json()
+    assert view["status"] == "error"
+    assert {"code", "detail"} <= set(view["error"])
+    assert (await http.post(f"/sessions/{view['thread_id']}/retry")).json()["status"] == "error"
+    assert (await http.post(f"/sessions/{view['thread_id']}/cancel")).status_code == 409
