@@ -17,5 +17,5 @@ def make_reasoner(settings: ReasoningSettings) -> Reasoner:
 
 
 def describe(settings: ReasoningSettings) -> dict[str, str]:
-    """`{engine, model}` for people; `stand_in` is not known here, the base URL says where the model is."""
+    """`{engine, model}` for `/health` and for people."""
     return {"engine": settings.engine, "model": settings.model_choice or DEFAULT_MODELS[settings.engine]}

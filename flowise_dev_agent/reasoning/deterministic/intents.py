@@ -10,6 +10,7 @@ from flowise_dev_agent.reasoning.deterministic.reading import Reading, read
 from flowise_dev_agent.reasoning.deterministic.text import mentioned, quoted, squeeze
 
 _TITLE_WORDS = 6
+_TITLE_READ = 400
 _TITLE_END = re.compile(r"[.!?](?:\s|$)|[;:()\n]|\s-\s")
 _SCHEME = re.compile(r"https?://")
 _HINT = re.compile(
@@ -23,9 +24,10 @@ def classify(request: ClassifyRequest) -> Intent:
     """Operation, ambiguity with questions, title and language, by words alone."""
     answers = [answer for _, answer in request.clarifications]
     reading = read("\n".join([request.requirement, *answers]))
-    operation = request.forced or _operation(request.requirement, request.target)
+    own = read(request.requirement)
+    operation = request.forced or _operation(own.text, request.target)
     ambiguity = _ambiguity(reading, operation, answered=bool(answers))
-    language = read(request.requirement).language
+    language = own.language
     keys = ("question_purpose", "question_knowledge", "question_tools") if ambiguity >= 5 else ()
     return Intent(
         operation=operation,
@@ -33,14 +35,14 @@ def classify(request: ClassifyRequest) -> Intent:
         ambiguity=ambiguity,
         questions=[say(key, language) for key in keys],
         title=title(request.requirement, language),
-        target_hint=request.target or (_hint(request.requirement) if operation != "create" else None),
+        target_hint=request.target or (_hint(own.text) if operation != "create" else None),
         language=language,
     )
 
 
 def title(text: str, language: str) -> str:
     """The first words that say something, at most six."""
-    rest = without_lead(text)
+    rest = without_lead(text[:_TITLE_READ])
     stretch = _TITLE_END.split(_SCHEME.sub("", rest), maxsplit=1)[0].strip() or squeeze(rest)
     chosen = re.sub(r"[\"“”„«»]", "", stretch).split()[:_TITLE_WORDS]
     while len(chosen) > 1 and chosen[-1].lower() in words.LOOSE_ENDS:

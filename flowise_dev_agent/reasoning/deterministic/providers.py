@@ -51,7 +51,7 @@ _EMBEDDING_CONTEXT = re.compile(r"embed", re.IGNORECASE)
 _MODEL_TOO = re.compile(r"[,.;]|\b(model|chat|llm|modell|modelo|modèle|and|und|y|et|e)\b", re.IGNORECASE)
 
 _CLAUDE = re.compile(
-    r"(claude-[a-z0-9.-]*\d{8})|claude[ -]+(?:(\d(?:[.-]\d+)?)[ -]+)?(opus|sonnet|haiku)(?:[ -]+(\d(?:[.-]\d+)"
+    r"(claude-[a-z0-9.-]{0,40}?\d{8})|claude[ -]+(?:(\d(?:[.-]\d+)?)[ -]+)?(opus|sonnet|haiku)(?:[ -]+(\d(?:[.-]\d+)"
     r"?))?(?!\w)",
     re.IGNORECASE,
 )
@@ -72,7 +72,7 @@ _MODEL_IDS = (
 )
 #: Model ids written out in full, with vendor or size: llama-3.1-8b-instant, mixtral-8x7b-32768.
 _FULL_ID = re.compile(
-    r"(?<![\w/])((?:[\w.-]+/)?(?:llama|mixtral|gemma|qwen|grok|sonar)[\w.]*-[\w.:-]*\w)", re.IGNORECASE
+    r"(?<![\w/])((?:[\w.-]{1,60}/)?(?:llama|mixtral|gemma|qwen|grok|sonar)[\w.]{0,20}-[\w.:-]{0,60}\w)", re.IGNORECASE
 )
 
 

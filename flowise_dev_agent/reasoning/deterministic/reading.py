@@ -31,6 +31,9 @@ _AFTER_COLON = re.compile(
 )
 _URL = re.compile(r"https?://[^\s\"'<>)\]]+")
 _MAX_WORD = 60
+#: Wishes fit into this many characters; what is behind them is not read, so that no text can hold up the event loop.
+_MAX_READ = 6_000
+_MIN_PASTED = 400
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
     """Read a requirement or a wish for a change. Without `store` no node types are looked up by name."""
     inline = _inline_text(text)
     # The pasted document is data: its words must not be taken for wishes.
-    said = text.replace(inline, " ") if inline else text
+    said = (text.replace(inline, " ") if inline else text)[:_MAX_READ]
     quantities = read_quantities(said)
     transform = mentioned(said, words.TRANSFORM) or mentioned(said, words.TRANSLATE)
     structured = wants_structure(said)
@@ -178,7 +181,12 @@ def _inline_text(text: str) -> str | None:
     if match:
         return next(group for group in match.groups() if group)
     match = _AFTER_COLON.search(text)
-    return match.group(1).strip() if match else None
+    if match:
+        return match.group(1).strip()
+    # A wish in the first line and a long text under it.
+    wish, _, rest = text.strip().partition("\n")
+    about_text = words.ABOUT_DOCUMENTS.search(wish[:_MAX_READ]) or words.RAG.search(wish[:_MAX_READ])
+    return rest.strip() if len(rest) >= _MIN_PASTED and about_text else None
 
 
 def _url(text: str) -> str | None:

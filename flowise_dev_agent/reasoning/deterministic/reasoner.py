@@ -27,7 +27,6 @@ from flowise_dev_agent.reasoning.deterministic.parameters import parameters
 from flowise_dev_agent.reasoning.deterministic.phrases import say
 from flowise_dev_agent.reasoning.deterministic.reading import Reading, read
 from flowise_dev_agent.reasoning.deterministic.selection import Selection, additions, select, unwanted
-from flowise_dev_agent.reasoning.deterministic.text import detect_language
 from flowise_dev_agent.reasoning.deterministic.wiring import wire
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 
@@ -59,7 +58,7 @@ class DeterministicReasoner(Reasoner):
         schemas = _schemas(request.existing, request.nodes)
         wishes = _wishes(request.plan)
         # The language of the plan, which the person has read.
-        language = detect_language(request.requirement)
+        language = read(request.requirement).language
         new = {node.node_id: node.node_name for node in request.plan.nodes if node.node_id not in request.existing}
         added = _schemas(new, request.nodes)
         if missing := [name for node_id, name in new.items() if node_id not in added]:
@@ -88,7 +87,7 @@ class DeterministicReasoner(Reasoner):
         return _reasoned(with_bindings(ops, request.nodes.schemas, request.plan.credential_requirements))
 
     async def judge(self, request: JudgeRequest) -> Reasoned[Verdict]:
-        language = detect_language(request.requirement)
+        language = read(request.requirement).language
         notes: list[str] = []
         failed: list[str] = []
         for trial in request.trials:

@@ -19,6 +19,8 @@ _NOT_BEHIND = re.compile(
     r"(?:needed|required|necessary|wanted|nötig|notwendig|necesari[oa]|nécessaire|necessári[oa])",
     re.IGNORECASE,
 )
+#: Longer than any negation with its two words; a whole text in front of each mention would be quadratic.
+_LOOK_BACK = 80
 _CLAUSE = re.compile(r"[.;:!?\n(]|,(?! ?\d)|\bbut\b|\baber\b|\bpero\b|\bmais\b|\bmas\b", re.IGNORECASE)
 _NUMBER_WORDS = {
     "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
@@ -49,7 +51,7 @@ _MARKS = {"ß": "de", "ñ": "es", "¿": "es", "ã": "pt", "õ": "pt", "œ": "fr"
 def mentions(text: str, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
     """The matches of `pattern` that are not negated in their clause ("no memory", "ohne Rechner")."""
     for match in pattern.finditer(text):
-        before = _CLAUSE.split(text[: match.start()])[-1]
+        before = _CLAUSE.split(text[max(0, match.start() - _LOOK_BACK) : match.start()])[-1]
         if not _NOT_BEFORE.search(before) and not _NOT_BEHIND.match(text[match.end() : match.end() + 60]):
             yield match
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import openai
@@ -19,6 +19,8 @@ from flowise_dev_agent.settings import DEFAULT_MODELS, ReasoningSettings
 #: How an object may be asked for, best first; a server that refuses one is asked by the next.
 _FORMATS = ("json_schema", "json_object", "words")
 _FORMAT_WORDS = ("response_format", "response format", "json_schema", "json_object", "structured output")
+#: How servers say that they do not know a field, as opposed to not liking its value.
+_UNKNOWN_WORDS = ("unsupported", "not supported", "unknown", "unrecognized", "extra", "instead", "not permitted")
 _CUT = ("length",)
 
 
@@ -31,6 +33,7 @@ class _Manners:
     stream_usage: bool = True
     #: Newer OpenAI models know only `max_completion_tokens`, most compatible servers only `max_tokens`.
     limit_name: str = "max_tokens"
+    limit_learnt: bool = False
 
     def learn(self, error: openai.BadRequestError | openai.UnprocessableEntityError, *, wants_object: bool) -> bool:
         """Give way on what the refusal names; False when it names nothing that could be left out."""
@@ -39,7 +42,8 @@ class _Manners:
             self.temperature = False
         elif self.stream_usage and "stream_options" in said:
             self.stream_usage = False
-        elif self.limit_name in said and "context" not in said:
+        elif not self.limit_learnt and self.limit_name in said and any(word in said for word in _UNKNOWN_WORDS):
+            self.limit_learnt = True
             self.limit_name = "max_tokens" if self.limit_name == "max_completion_tokens" else "max_completion_tokens"
         elif wants_object and self.format + 1 < len(_FORMATS) and any(word in said for word in _FORMAT_WORDS):
             self.format += 1
@@ -92,12 +96,14 @@ class OpenAIEngine(SdkEngine):
             try:
                 # Each round gives way on one more point, of which there are five.
                 for _ in range(6):
+                    known = replace(manners)
                     request = _request(manners, model, messages, system, tools, temperature, output_schema, max_tokens)
                     try:
                         draft = await self._send(model, request, manners, on_delta)
                         break
                     except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-                        if not manners.learn(error, wants_object=output_schema is not None):
+                        # A call alongside may have learnt it meanwhile: then just ask again.
+                        if known == manners and not manners.learn(error, wants_object=output_schema is not None):
                             raise
                 else:
                     raise self._unreadable(model, "refuses every form of the request")

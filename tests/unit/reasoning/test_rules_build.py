@@ -1,6 +1,7 @@
 """Requirements as people write them become flows that compile and validate, without any model."""
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -265,6 +266,24 @@ async def test_words_inside_a_pasted_text_are_not_wishes(catalogue: NodeStore) -
     text = 'Answer questions about this text: """Our calculator ships with Claude and a web search of 9 messages."""'
     contract = await plan(text, catalogue)
     assert {"calculator", "chatAnthropic", "serpAPI"}.isdisjoint(node.node_name for node in contract.nodes)
+
+
+async def test_long_text_under_the_wish_is_the_document(catalogue: NodeStore) -> None:
+    document = "Employees may use the calculator. Memory sticks are forbidden. " * 20
+    text = f"Build a chatbot that answers questions about our IT policy:\n\n{document}"
+    contract = await plan(text, catalogue)
+    assert "calculator" not in {node.node_name for node in contract.nodes}
+    assert params_of(await write(text, contract, catalogue))["plainText.text"] == document.strip()
+
+
+@pytest.mark.parametrize(
+    "piece", ["no chat ", "claude-3-", "a-b-", '"', "aBcD", "write a-a-a ", "1,000 ", 'node "', "\n"]
+)
+async def test_no_text_holds_up_the_event_loop(piece: str, catalogue: NodeStore) -> None:
+    text = (piece * 32_000)[:32_000]
+    start = time.perf_counter()
+    await plan(text, catalogue)
+    assert time.perf_counter() - start < 5
 
 
 async def test_provider_with_a_credential_is_taken_when_none_is_named(catalogue: NodeStore) -> None:
