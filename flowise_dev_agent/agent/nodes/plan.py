@@ -11,7 +11,9 @@ from flowise_dev_agent.agent.domain import DiscoverRequest
 from flowise_dev_agent.agent.domains import Domains
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import build_interrupt, option
+from flowise_dev_agent.agent.nodes.patch import base_graph
 from flowise_dev_agent.agent.state import AgentState, degraded_marker
+from flowise_dev_agent.patch.summary import summarize
 from flowise_dev_agent.reasoning.contracts import Intent, PlanContract, PlanRequest, Verdict
 
 
@@ -26,7 +28,7 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
     )
     previous = state["plan"]
     verdict = state["verdict"]
-    summary: str | None = state["facts"].get("flowise", {}).get("flow_summary")
+    graph = await base_graph(state, context)
     result = await context.reasoner.plan(
         PlanRequest(
             requirement=state["requirement"],
@@ -37,7 +39,8 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
             nodes=await context.knowledge.nodes(),
             candidates=discovery.candidates,
             credential_types={type_: len(items) for type_, items in discovery.credentials.items()},
-            flow_summary=summary,
+            flow_summary=summarize(graph) if graph.nodes else None,
+            existing={node.id: node.name for node in graph.nodes},
             previous=PlanContract(**previous) if previous else None,
             feedback=feedback,
             verdict=Verdict(**verdict) if verdict else None,
