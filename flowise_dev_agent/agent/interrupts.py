@@ -116,14 +116,17 @@ class RollbackResult(_Answer):
     action: Literal["rollback"]
 
 
+_BY_ACTION = Field(discriminator="action")
 _ADAPTERS: dict[str, TypeAdapter[Any]] = {
-    "clarification": TypeAdapter(ClarificationAnswers | GoOn | CancelSession),
-    "select_target": TypeAdapter(SelectTarget | TargetAction),
-    "plan_approval": TypeAdapter(ApprovePlan | RequestChanges | CancelSession),
-    "credential_check": TypeAdapter(RetryCredentials | ChooseCredentials | CancelSession),
-    "patch_review": TypeAdapter(PatchReviewAction | RaiseBudget),
-    "result_review": TypeAdapter(AcceptResult | IterateResult | RollbackResult),
+    "clarification": TypeAdapter(Annotated[ClarificationAnswers | GoOn | CancelSession, _BY_ACTION]),
+    "select_target": TypeAdapter(Annotated[SelectTarget | TargetAction, _BY_ACTION]),
+    "plan_approval": TypeAdapter(Annotated[ApprovePlan | RequestChanges | CancelSession, _BY_ACTION]),
+    "credential_check": TypeAdapter(Annotated[RetryCredentials | ChooseCredentials | CancelSession, _BY_ACTION]),
+    "patch_review": TypeAdapter(Annotated[PatchReviewAction | RaiseBudget, _BY_ACTION]),
+    "result_review": TypeAdapter(Annotated[AcceptResult | IterateResult | RollbackResult, _BY_ACTION]),
 }
+#: Fields that say by themselves which action is meant.
+_TELLING = {"answers": "answer", "chatflow_id": "select", "choose": "choose"}
 
 _YES = frozenset({"approved", "approve", "yes", "accept", "accepted", "ok"})
 _APPROACH_PREFIX = "approved - approach:"
@@ -162,6 +165,9 @@ def check_answer(
             "Send either `answer` (an object) or `response` (a text).", hint=_offer(interrupt), details={"type": type_}
         )
     raw = dict(answer) if answer is not None else _from_text(interrupt, response or "")
+    if "action" not in raw:
+        meant = next((action for field, action in _TELLING.items() if field in raw), None)
+        raw |= {"action": meant} if meant else {}
     try:
         parsed: BaseModel = _ADAPTERS[type_].validate_python(raw)
     except ValidationError as error:
@@ -245,5 +251,7 @@ def _offer(interrupt: Mapping[str, Any]) -> str:
 
 
 def _in_words(item: Any) -> str:
-    where = ".".join(str(part) for part in item["loc"] if not str(part)[:1].isupper())
+    if item["type"].startswith("union_tag"):
+        return "it names no action, or one that does not exist here"
+    where = ".".join(str(part) for part in item["loc"][1:])  # the first part is the action
     return f"{where}: {item['msg']}" if where else str(item["msg"])

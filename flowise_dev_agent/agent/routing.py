@@ -23,7 +23,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Decision:
-    """The first way that fits is taken; the last one always does."""
+    """The first way that fits is taken; one always does."""
 
     ways: tuple[Way, ...]
 
@@ -41,7 +41,8 @@ Router = Callable[[State], Decision]
 
 def decide(*ways: tuple[str, bool, str], otherwise: tuple[str, str]) -> Decision:
     """A decision from (node, fits, why) triples, in order of precedence."""
-    return Decision((*(Way(*way) for way in ways), Way(otherwise[0], True, otherwise[1])))
+    given = tuple(Way(*way) for way in ways)
+    return Decision((*given, Way(otherwise[0], not any(way.fits for way in given), otherwise[1])))
 
 
 def _action(state: State, type_: str) -> str | None:

@@ -91,6 +91,23 @@ def test_unknown_fields_of_an_answer_are_refused() -> None:
         check_answer(plan_approval(), answer={"action": "approve", "aproach": "x"}, response=None)
 
 
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ({"action": "request_changes", "feedback": " "}, "feedback"),
+        ({"action": "request_changes"}, "feedback"),
+        ({"action": "aprove"}, "action"),
+        ({}, "action"),
+    ],
+)
+def test_a_wrong_answer_is_refused_with_the_one_thing_that_is_wrong(answer: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidAnswerError) as error:
+        check_answer(plan_approval(), answer=answer, response=None)
+    assert words in error.value.message
+    assert ";" not in error.value.message
+    assert "request_changes" in str(error.value.hint)
+
+
 def test_answer_and_response_together_are_refused() -> None:
     with pytest.raises(InvalidAnswerError, match="either"):
         check_answer(plan_approval(), answer={"action": "approve"}, response="yes")

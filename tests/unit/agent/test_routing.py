@@ -65,6 +65,7 @@ def test_every_router_leads_only_where_its_edges_go_and_says_why(values: dict[st
         decision = router(state(**values))
         assert decision.to in ways
         assert all(way.why for way in decision.ways)
+        assert next(way.to for way in decision.ways if way.fits) == decision.to
 
 
 def test_p05_findings_never_lead_to_a_write() -> None:
