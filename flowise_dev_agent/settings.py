@@ -181,7 +181,7 @@ class ServerSettings(BaseSettings):
 
 
 class TracingSettings(BaseSettings):
-    """LangSmith; off without a key. LangGraph reads the variables itself, they stand here to be checked and shown."""
+    """LangSmith; off without a key (see `observability.tracing`)."""
 
     model_config = _CONFIG
 

@@ -1,5 +1,6 @@
-"""Logging with the session and run that a line belongs to."""
+"""Logging with the session and run that a line belongs to, and tracing."""
 
 from flowise_dev_agent.observability.logs import configure_logging, log_context
+from flowise_dev_agent.observability.tracing import configure_tracing
 
-__all__ = ["configure_logging", "log_context"]
+__all__ = ["configure_logging", "configure_tracing", "log_context"]

@@ -7,6 +7,7 @@ from typing import Any
 
 from flowise_dev_agent.errors import ConfigurationError, DatabaseUnavailableError
 from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.observability import configure_tracing
 from flowise_dev_agent.persistence import Database, Events, Queue, Runs, Sessions, migrate
 from flowise_dev_agent.persistence.migrate import pending
 from flowise_dev_agent.persistence.queue import LEG_QUEUE
@@ -51,6 +52,7 @@ class Engine:
                 "No database is set.",
                 hint="Set POSTGRES_DSN to a Postgres of your own, or start with --embedded to use a built-in one.",
             )
+        configure_tracing(settings.tracing)
         async with AsyncExitStack() as stack:
             database = Database(
                 dsn.get_secret_value(),

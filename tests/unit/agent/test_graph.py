@@ -5,7 +5,14 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.errors import FlowiseServerError, FlowiseTimeoutError, ModelOutputError, PatchError
+from flowise_dev_agent.errors import (
+    FlowiseRejectedError,
+    FlowiseServerError,
+    FlowiseTimeoutError,
+    HashMismatchError,
+    ModelOutputError,
+    PatchError,
+)
 from flowise_dev_agent.flowise.models import Credential
 from flowise_dev_agent.knowledge.credentials import CredentialStore
 from flowise_dev_agent.patch.findings import Finding
@@ -382,3 +389,22 @@ async def test_a_credential_created_since_the_last_read_is_found_without_asking(
     bench.knowledge.on_refresh = lambda: credentials(OPENAI)
     await bench.start()
     assert (await bench.answer(action="approve"))["type"] == "result_review"
+
+
+async def test_p08_a_flow_that_changed_after_its_validation_is_not_written(bench: Bench) -> None:
+    await bench.start(review_patch=True)
+    await bench.answer(action="approve")
+    sha256 = (await bench.values())["flow_sha"]
+    bench.blobs.rows[sha256] = bench.blobs.rows[sha256].replace("gpt-4o", "gpt-3.5")
+    with pytest.raises(HashMismatchError):
+        await bench.answer(action="continue")
+    assert bench.flowise.calls == []
+
+
+async def test_p09_a_failed_write_is_not_tested_and_not_called_built(bench: Bench) -> None:
+    bench.flowise.before["create"] = bench.flowise.lose(FlowiseRejectedError)
+    await bench.start()
+    with pytest.raises(FlowiseRejectedError):
+        await bench.answer(action="approve")
+    values = await bench.values()
+    assert (values["chatflow_id"], values["tests"], bench.flowise.asked) == (None, [], [])
