@@ -32,8 +32,27 @@ from flowise_dev_agent.reasoning.contracts import (
     Verdict,
 )
 
-#: A few dozen schema cards: what a planner can read, far below the 297 types of a server.
-MAX_CANDIDATES = 30
+#: A few dozen lines: what a planner can read, far below the 297 types of a server.
+MAX_CANDIDATES = 36
+#: What most flows are made of, whether or not the requirement names it.
+STAPLES = (
+    "chatOpenAI",
+    "chatAnthropic",
+    "conversationChain",
+    "llmChain",
+    "toolAgent",
+    "conversationalRetrievalQAChain",
+    "bufferMemory",
+    "bufferWindowMemory",
+    "chatPromptTemplate",
+    "promptTemplate",
+    "plainText",
+    "recursiveCharacterTextSplitter",
+    "openAIEmbeddings",
+    "memoryVectorStore",
+    "retrieverTool",
+    "calculator",
+)
 DEFAULT_QUESTION = "Hello, what can you do for me?"
 
 _NODE_NAME = {
@@ -68,7 +87,9 @@ class FlowiseCapability(DomainCapability):
         if isinstance(listed.data, FlowiseError):
             raise listed.data
         text = f"{request.requirement}\n{request.feedback or ''}"
-        candidates = tuple(store.search(text, limit=MAX_CANDIDATES))
+        found = store.search(text, limit=MAX_CANDIDATES - len(STAPLES), kind="CHATFLOW")
+        staples = (schema for name in STAPLES if (schema := store.get(name)))
+        candidates = tuple({schema.name: schema for schema in (*found, *staples)}.values())
         known = f"{len(candidates)} candidate node types of {len(store.schemas)} (Flowise {store.flowise_version})"
         summary = f"{known}. {listed.summary}"
         result = ToolResult(

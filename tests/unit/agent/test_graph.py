@@ -408,3 +408,11 @@ async def test_p09_a_failed_write_is_not_tested_and_not_called_built(bench: Benc
         await bench.answer(action="approve")
     values = await bench.values()
     assert (values["chatflow_id"], values["tests"], bench.flowise.asked) == (None, [], [])
+
+
+async def test_p30_the_planner_sees_a_few_dozen_node_types_with_the_staples_and_what_was_named(bench: Bench) -> None:
+    await bench.start("a bot that searches the web with Brave")
+    names = {schema.name for schema in bench.reasoner.seen["plan"][0].candidates}
+    assert len(names) <= 40
+    assert {"chatOpenAI", "toolAgent", "memoryVectorStore", "braveSearchAPI"} <= names
+    assert "agentAgentflow" not in names
