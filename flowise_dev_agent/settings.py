@@ -26,6 +26,7 @@ _CONFIG = SettingsConfigDict(
 
 EngineName = Literal["claude", "openai", "deterministic"]
 Phase = Literal["classify", "plan", "patch", "judge"]
+Mode = Literal["llm_guided", "deterministic"]
 
 DEFAULT_MODELS: dict[str, str] = {"claude": "claude-sonnet-4-6", "openai": "gpt-4o", "deterministic": "rules"}
 
@@ -41,6 +42,11 @@ class ReasoningSettings(BaseSettings):
     model_plan: str | None = Field(default=None, alias="REASONING_MODEL_PLAN")
     model_patch: str | None = Field(default=None, alias="REASONING_MODEL_PATCH")
     model_judge: str | None = Field(default=None, alias="REASONING_MODEL_JUDGE")
+    mode_classify: Mode = Field(default="llm_guided", alias="REASONING_MODE_CLASSIFY")
+    mode_plan: Mode = Field(default="llm_guided", alias="REASONING_MODE_PLAN")
+    mode_patch: Mode = Field(default="llm_guided", alias="REASONING_MODE_PATCH")
+    mode_judge: Mode = Field(default="llm_guided", alias="REASONING_MODE_JUDGE")
+    fallback_enabled: bool = Field(default=True, alias="REASONING_FALLBACK_ENABLED")
     temperature: float = Field(default=0.2, ge=0, le=2, alias="REASONING_TEMPERATURE")
     retry_count: int = Field(default=1, ge=0, le=5, alias="REASONING_RETRY_COUNT")
     max_parallel_calls: int = Field(default=5, ge=1, alias="REASONING_MAX_PARALLEL_CALLS")
@@ -67,6 +73,11 @@ class ReasoningSettings(BaseSettings):
         """The model of a phase: the phase's own setting, then the session's, then the general one, then the default."""
         own: str | None = getattr(self, f"model_{phase}")
         return own or session_model or self.model_choice or DEFAULT_MODELS[self.engine]
+
+    def mode_of(self, phase: Phase) -> Mode:
+        """Who answers a phase: the model, or the rules. Without a model it is always the rules."""
+        chosen: Mode = getattr(self, f"mode_{phase}")
+        return "deterministic" if self.engine == "deterministic" else chosen
 
     @model_validator(mode="after")
     def _named_engine_has_a_key(self) -> Self:

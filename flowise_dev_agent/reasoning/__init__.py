@@ -5,6 +5,7 @@ from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
 from flowise_dev_agent.reasoning.engines import ClaudeEngine, OpenAIEngine, ReasoningEngine
 from flowise_dev_agent.reasoning.factory import describe, make_reasoner
 from flowise_dev_agent.reasoning.llm import LlmReasoner
+from flowise_dev_agent.reasoning.phased import PhasedReasoner
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.settings import ReasoningSettings
 
@@ -13,6 +14,7 @@ __all__ = [
     "DeterministicReasoner",
     "LlmReasoner",
     "OpenAIEngine",
+    "PhasedReasoner",
     "Reasoner",
     "ReasoningEngine",
     "ReasoningSettings",

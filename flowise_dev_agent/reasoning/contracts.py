@@ -13,10 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch.findings import Finding
 from flowise_dev_agent.patch.schema import NodeSchema
+from flowise_dev_agent.settings import Mode
 
 Operation = Literal["create", "update", "copy", "question"]
 FlowKind = Literal["CHATFLOW", "AGENTFLOW"]
-Mode = Literal["llm_guided", "deterministic"]
 #: STRUCTURE, LOGIC and INCOMPLETE are flow bugs and iterate; the others ask the person.
 VerdictCategory = Literal["STRUCTURE", "LOGIC", "INCOMPLETE", "CREDENTIAL", "CONFIG", "EXTERNAL", "TIMEOUT"]
 FLOW_BUGS: frozenset[str] = frozenset({"STRUCTURE", "LOGIC", "INCOMPLETE"})

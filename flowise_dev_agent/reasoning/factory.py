@@ -3,17 +3,18 @@
 from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
 from flowise_dev_agent.reasoning.engines import ClaudeEngine, OpenAIEngine
 from flowise_dev_agent.reasoning.llm import LlmReasoner
+from flowise_dev_agent.reasoning.phased import PhasedReasoner
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.settings import DEFAULT_MODELS, ReasoningSettings
 
 
 def make_reasoner(settings: ReasoningSettings) -> Reasoner:
     """The reasoner that the settings name. It holds connections: close it with `aclose`."""
-    if settings.engine == "claude":
-        return LlmReasoner(ClaudeEngine(settings), settings)
-    if settings.engine == "openai":
-        return LlmReasoner(OpenAIEngine(settings), settings)
-    return DeterministicReasoner()
+    rules = DeterministicReasoner()
+    if settings.engine == "deterministic":
+        return rules
+    engine = ClaudeEngine(settings) if settings.engine == "claude" else OpenAIEngine(settings)
+    return PhasedReasoner(LlmReasoner(engine, settings), rules, settings)
 
 
 def describe(settings: ReasoningSettings) -> dict[str, str]:

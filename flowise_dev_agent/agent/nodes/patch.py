@@ -100,6 +100,7 @@ async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *,
             result = await domain.compile_ops(context, request, state["credential_choices"])
         except (PatchError, ModelOutputError) as error:
             problems += findings_of(error)
+            usage += Usage(**error.details.get("usage", {}))
             continue
         emit.reasoned("patch", result)
         ops += result.value

@@ -4,7 +4,7 @@ import pytest
 from pydantic import BaseModel
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.reasoning import DeterministicReasoner, LlmReasoner, ReasoningSettings, describe, make_reasoner
+from flowise_dev_agent.reasoning import DeterministicReasoner, ReasoningSettings, describe, make_reasoner
 from flowise_dev_agent.reasoning.cards import catalogue_line, schema_card
 from flowise_dev_agent.reasoning.contracts import Usage
 from flowise_dev_agent.reasoning.deterministic.fields import find_fields
@@ -112,7 +112,7 @@ def test_settings_choose_the_reasoner() -> None:
     assert describe(rules) == {"engine": "deterministic", "model": "rules"}
     for engine, key in (("claude", "ANTHROPIC_API_KEY"), ("openai", "OPENAI_API_KEY")):
         settings = ReasoningSettings(REASONING_ENGINE=engine, **{key: "sk-test"})
-        assert isinstance(make_reasoner(settings), LlmReasoner)
+        assert isinstance(make_reasoner(settings), PhasedReasoner)
         assert describe(settings)["engine"] == engine
 
 

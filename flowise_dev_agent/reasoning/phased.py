@@ -1,0 +1,70 @@
+"""Each phase in its own mode, and once in the other one when that fails."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Final, TypeVar
+
+from flowise_dev_agent.errors import ModelOutputError, ModelUnavailableError, ReasoningError
+from flowise_dev_agent.patch.ops import PatchOp
+from flowise_dev_agent.reasoning.contracts import (
+    ClassifyRequest,
+    Degraded,
+    Intent,
+    JudgeRequest,
+    Mode,
+    PatchRequest,
+    PlanContract,
+    PlanRequest,
+    Reasoned,
+    Usage,
+    Verdict,
+)
+from flowise_dev_agent.reasoning.reasoner import Reasoner
+from flowise_dev_agent.settings import Phase, ReasoningSettings
+
+T = TypeVar("T")
+_OTHER: Final[Mapping[Mode, Mode]] = {"llm_guided": "deterministic", "deterministic": "llm_guided"}
+
+
+class PhasedReasoner(Reasoner):
+    """A model and the rules side by side.
+
+    A phase runs in the mode that the settings give it. When its reasoner gives up (unusable answers, provider down; its
+    own tries are over by then) the other one is asked once and the result is marked `degraded`. A refused key is not
+    covered up like that: it is a mistake in the settings. When the other mode fails as well the first error stands.
+    """
+
+    def __init__(self, model: Reasoner, rules: Reasoner, settings: ReasoningSettings) -> None:
+        self._by_mode: Mapping[Mode, Reasoner] = {"llm_guided": model, "deterministic": rules}
+        self._settings = settings
+
+    async def classify(self, request: ClassifyRequest) -> Reasoned[Intent]:
+        return await self._run("classify", lambda reasoner: reasoner.classify(request))
+
+    async def plan(self, request: PlanRequest) -> Reasoned[PlanContract]:
+        return await self._run("plan", lambda reasoner: reasoner.plan(request))
+
+    async def patch(self, request: PatchRequest) -> Reasoned[list[PatchOp]]:
+        return await self._run("patch", lambda reasoner: reasoner.patch(request))
+
+    async def judge(self, request: JudgeRequest) -> Reasoned[Verdict]:
+        return await self._run("judge", lambda reasoner: reasoner.judge(request))
+
+    async def aclose(self) -> None:
+        for reasoner in self._by_mode.values():
+            await reasoner.aclose()
+
+    async def _run(self, phase: Phase, ask: Callable[[Reasoner], Awaitable[Reasoned[T]]]) -> Reasoned[T]:
+        mode = self._settings.mode_of(phase)
+        try:
+            return await ask(self._by_mode[mode])
+        except (ModelOutputError, ModelUnavailableError) as error:
+            if not self._settings.fallback_enabled:
+                raise
+            try:
+                result = await ask(self._by_mode[_OTHER[mode]])
+            except ReasoningError:
+                raise error from None
+            spent = Usage(**error.details.get("usage", {}))
+            degraded = Degraded(failed_mode=mode, fallback_mode=_OTHER[mode], reason=error.message)
+            return replace(result, usage=spent + result.usage, degraded=degraded)
