@@ -4,7 +4,13 @@ import pytest
 from pydantic import BaseModel
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.reasoning import DeterministicReasoner, ReasoningSettings, describe, make_reasoner
+from flowise_dev_agent.reasoning import (
+    DeterministicReasoner,
+    PhasedReasoner,
+    ReasoningSettings,
+    describe,
+    make_reasoner,
+)
 from flowise_dev_agent.reasoning.cards import catalogue_line, schema_card
 from flowise_dev_agent.reasoning.contracts import Usage
 from flowise_dev_agent.reasoning.deterministic.fields import find_fields
