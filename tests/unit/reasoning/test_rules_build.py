@@ -281,9 +281,9 @@ async def test_long_text_under_the_wish_is_the_document(catalogue: NodeStore) ->
 )
 async def test_no_text_holds_up_the_event_loop(piece: str, catalogue: NodeStore) -> None:
     text = (piece * 32_000)[:32_000]
-    start = time.perf_counter()
+    start = time.process_time()
     await plan(text, catalogue)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 async def test_provider_with_a_credential_is_taken_when_none_is_named(catalogue: NodeStore) -> None:
