@@ -9,7 +9,7 @@ from flowise_dev_agent.errors import AgentError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.persistence import Database
 from flowise_dev_agent.reasoning.contracts import Message
-from flowise_dev_agent.reasoning.engines import ClaudeEngine, OpenAIEngine
+from flowise_dev_agent.reasoning.engines import engine_for
 from flowise_dev_agent.settings import ReasoningSettings, Settings
 
 Check = Callable[[], Awaitable[str]]
@@ -62,7 +62,7 @@ async def _flowise(instances: Instances, instance: str) -> str:
 async def _model(settings: ReasoningSettings) -> str:
     if settings.engine == "deterministic":
         return "by rules, without a model (set ANTHROPIC_API_KEY or OPENAI_API_KEY for one)"
-    engine = ClaudeEngine(settings) if settings.engine == "claude" else OpenAIEngine(settings)
+    engine = engine_for(settings)
     try:
         answer = await engine.complete([Message(role="user", content="Reply with: ok")], "Be brief.", max_tokens=16)
     finally:

@@ -2,7 +2,7 @@
 
 from flowise_dev_agent.reasoning import contracts
 from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
-from flowise_dev_agent.reasoning.engines import ClaudeEngine, OpenAIEngine, ReasoningEngine
+from flowise_dev_agent.reasoning.engines import ReasoningEngine, engine_for
 from flowise_dev_agent.reasoning.factory import describe, make_reasoner
 from flowise_dev_agent.reasoning.llm import LlmReasoner
 from flowise_dev_agent.reasoning.phased import PhasedReasoner
@@ -10,15 +10,14 @@ from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.settings import ReasoningSettings
 
 __all__ = [
-    "ClaudeEngine",
     "DeterministicReasoner",
     "LlmReasoner",
-    "OpenAIEngine",
     "PhasedReasoner",
     "Reasoner",
     "ReasoningEngine",
     "ReasoningSettings",
     "contracts",
     "describe",
+    "engine_for",
     "make_reasoner",
 ]

@@ -1,7 +1,7 @@
 """From settings to a reasoner."""
 
 from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
-from flowise_dev_agent.reasoning.engines import ClaudeEngine, OpenAIEngine
+from flowise_dev_agent.reasoning.engines import engine_for
 from flowise_dev_agent.reasoning.llm import LlmReasoner
 from flowise_dev_agent.reasoning.phased import PhasedReasoner
 from flowise_dev_agent.reasoning.reasoner import Reasoner
@@ -13,8 +13,7 @@ def make_reasoner(settings: ReasoningSettings) -> Reasoner:
     rules = DeterministicReasoner()
     if settings.engine == "deterministic":
         return rules
-    engine = ClaudeEngine(settings) if settings.engine == "claude" else OpenAIEngine(settings)
-    return PhasedReasoner(LlmReasoner(engine, settings), rules, settings)
+    return PhasedReasoner(LlmReasoner(engine_for(settings), settings), rules, settings)
 
 
 def describe(settings: ReasoningSettings) -> dict[str, str]:

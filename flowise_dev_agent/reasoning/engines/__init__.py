@@ -1,7 +1,27 @@
-"""Model providers behind one interface."""
+"""Model providers behind one interface.
 
+Each engine imports its provider's SDK, which is thousands of modules: take `engine_for`, which imports the one needed.
+"""
+
+from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.reasoning.engines.base import ReasoningEngine
-from flowise_dev_agent.reasoning.engines.claude import ClaudeEngine
-from flowise_dev_agent.reasoning.engines.openai import OpenAIEngine
+from flowise_dev_agent.settings import ReasoningSettings
 
-__all__ = ["ClaudeEngine", "OpenAIEngine", "ReasoningEngine"]
+__all__ = ["ReasoningEngine", "engine_for"]
+
+
+def engine_for(settings: ReasoningSettings) -> ReasoningEngine:
+    """The engine that the settings name. Raises ConfigurationError for `deterministic`, which is no model."""
+    match settings.engine:
+        case "claude":
+            from flowise_dev_agent.reasoning.engines.claude import ClaudeEngine
+
+            return ClaudeEngine(settings)
+        case "openai":
+            from flowise_dev_agent.reasoning.engines.openai import OpenAIEngine
+
+            return OpenAIEngine(settings)
+        case "deterministic":
+            raise ConfigurationError(
+                "The rules need no model engine.", hint="Set REASONING_ENGINE to claude or openai."
+            )

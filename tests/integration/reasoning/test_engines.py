@@ -9,9 +9,11 @@ import pytest
 
 from flowise_dev_agent.devkit.standin import Failure, ModelStandIn, Reply, ToolCall
 from flowise_dev_agent.errors import ModelAuthError, ModelOutputError, ModelUnavailableError
-from flowise_dev_agent.reasoning import ClaudeEngine, LlmReasoner, OpenAIEngine, ReasoningEngine, ReasoningSettings
+from flowise_dev_agent.reasoning import LlmReasoner, ReasoningEngine, ReasoningSettings
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, Message, ToolDef
 from flowise_dev_agent.reasoning.contracts import ToolCall as Call
+from flowise_dev_agent.reasoning.engines.claude import ClaudeEngine
+from flowise_dev_agent.reasoning.engines.openai import OpenAIEngine
 
 KEY = "sk-very-secret-key-1234"
 SCHEMA: dict[str, Any] = {
