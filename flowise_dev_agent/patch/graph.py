@@ -70,7 +70,8 @@ class FlowNode:
     @property
     def is_agentflow(self) -> bool:
         """A node of an AGENTFLOW (V2), which has one unnamed input and outputs without types."""
-        return self.raw.get("type") in AGENTFLOW_TYPES or self.category == AGENTFLOW_CATEGORY
+        kind = self.raw.get("type")
+        return kind in AGENTFLOW_TYPES or (kind is None and self.category == AGENTFLOW_CATEGORY)
 
     @property
     def parent(self) -> str:
