@@ -26,6 +26,7 @@ _CONFIG = SettingsConfigDict(
 
 EngineName = Literal["claude", "openai", "deterministic"]
 Phase = Literal["classify", "plan", "patch", "judge"]
+DriftPolicy = Literal["warn", "fail", "refresh"]
 
 DEFAULT_MODELS: dict[str, str] = {"claude": "claude-sonnet-4-6", "openai": "gpt-4o", "deterministic": "rules"}
 
@@ -101,7 +102,7 @@ class FlowiseSettings(BaseSettings):
     discover_cache_ttl_secs: float = Field(default=300, ge=0, alias="DISCOVER_CACHE_TTL_SECS")
     template_snapshot_ttl_secs: float = Field(default=86_400, ge=0, alias="TEMPLATE_SNAPSHOT_TTL_SECONDS")
     credential_snapshot_ttl_secs: float = Field(default=3_600, ge=0, alias="CREDENTIAL_SNAPSHOT_TTL_SECONDS")
-    schema_drift_policy: Literal["warn", "fail", "refresh"] = Field(default="warn", alias="FLOWISE_SCHEMA_DRIFT_POLICY")
+    schema_drift_policy: DriftPolicy = Field(default="warn", alias="FLOWISE_SCHEMA_DRIFT_POLICY")
 
     @field_validator("instances_json")
     @classmethod
