@@ -82,7 +82,7 @@ class NodeIndex:
             return sorted((one for one in self._schemas if fits(one)), key=lambda one: one.name)[:limit]
         scores = self._index.scores(text)
         folded = fold(text)
-        for piece in {fold(piece) for piece in text.split()} | {folded}:
+        for piece in {fold(piece) for piece in set(text.split())} | {folded}:
             for number in self._by_name.get(piece, ()):
                 scores[number] = scores.get(number, 0.0) + _NAMED
         for number in self._by_label.get(folded, ()):
