@@ -26,7 +26,6 @@ _CONFIG = SettingsConfigDict(
 
 EngineName = Literal["claude", "openai", "deterministic"]
 Phase = Literal["classify", "plan", "patch", "judge"]
-DriftPolicy = Literal["warn", "fail", "refresh"]
 
 DEFAULT_MODELS: dict[str, str] = {"claude": "claude-sonnet-4-6", "openai": "gpt-4o", "deterministic": "rules"}
 
@@ -86,6 +85,10 @@ class FlowiseInstance(BaseSettings):
     id: str = Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")
     endpoint: HttpUrl
     api_key: SecretStr | None = None
+
+
+#: What to do when a server's node types change under a session.
+DriftPolicy = Literal["warn", "fail", "refresh"]
 
 
 class FlowiseSettings(BaseSettings):

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,6 @@ from flowise_dev_agent.knowledge.snapshot import META_FILE, SNAPSHOT_FILE, finge
 from flowise_dev_agent.patch.schema import NodeSchema, Schemas
 
 ROOT = Path(__file__).parents[3]
-#: The bound of 2 ms is for an idle machine (scripts/bench/knowledge.py); a test shares its processor.
-SLOW_MACHINE = 5
 
 
 def test_p82_snapshot_names_its_flowise_version_and_is_what_its_hash_says(catalogue: NodeStore) -> None:
@@ -149,15 +146,3 @@ def test_descriptions_of_a_server_help_the_search(schemas: Schemas) -> None:
     store = NodeStore({name: NodeSchema.from_raw(entry) for name, entry in raw.items()}, "3.1.4")
 
     assert [schema.name for schema in store.search("square roots")] == ["calculator"]
-
-
-def test_snapshot_loads_and_searches_fast_enough_for_every_process_start() -> None:
-    started = time.perf_counter()
-    store = NodeStore.from_snapshot()
-    store.search("memory")
-    assert time.perf_counter() - started < 0.5
-
-    started = time.perf_counter()
-    for _ in range(20):
-        store.search("question answering over documents with memory")
-    assert (time.perf_counter() - started) / 20 < 0.002 * SLOW_MACHINE
