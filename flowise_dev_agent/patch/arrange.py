@@ -39,7 +39,8 @@ def arrange(
     # Where all new nodes were placed together, they are in their order already.
     ordered = list(boxes) if len(groups) == 1 and boxes.keys() == set(fresh) else storage_order(fresh, links)
     for node_id in [*fresh, *positioned]:
-        boxes.setdefault(node_id, _box(nodes[node_id]))
+        if node_id not in boxes:
+            boxes[node_id] = _box(nodes[node_id])
     order = _parents_first(nodes, [*standing, *ordered])
     return [_written(nodes, node_id, boxes, is_new=node_id not in known) for node_id in order]
 
@@ -64,16 +65,16 @@ def _place_group(
 ) -> dict[str, Box]:
     """Boxes of the floating members, and of iterations among the others that grew."""
     free = {node_id: sized.get(node_id) or _box(nodes[node_id]) for node_id in members if node_id in floating}
+    if not free:
+        return {node_id: sized[node_id] for node_id in members if node_id in sized}
     fixed = {node_id: sized.get(node_id) or _box(nodes[node_id]) for node_id in members if node_id not in floating}
-    boxes: dict[str, Box] = {}
-    if free:
-        boxes = place(
-            {node_id: box.height for node_id, box in free.items()},
-            links,
-            fixed,
-            {node_id: box.width for node_id, box in free.items()},
-        )
-    if inside and boxes:
+    boxes = place(
+        {node_id: box.height for node_id, box in free.items()},
+        links,
+        fixed,
+        {node_id: box.width for node_id, box in free.items()},
+    )
+    if inside:
         boxes = _inside(boxes, list(fixed.values()))
     return boxes | {node_id: sized[node_id] for node_id in fixed if node_id in sized}
 

@@ -10,7 +10,7 @@ from flowise_dev_agent.patch.diff import DiffSummary
 from flowise_dev_agent.patch.findings import Finding
 from flowise_dev_agent.patch.graph import FlowEdge, FlowNode, GraphIR, dump_json
 from flowise_dev_agent.patch.layout import Link
-from flowise_dev_agent.patch.node_data import fresh_text, init_node_data, refresh_visibility
+from flowise_dev_agent.patch.node_data import fresh_text, init_node_data, is_settled, refresh_visibility
 from flowise_dev_agent.patch.ops import AddNode, PatchOp
 from flowise_dev_agent.patch.schema import NodeSchema, Schemas
 from flowise_dev_agent.patch.suggest import closest, resolve_case
@@ -131,8 +131,8 @@ class Batch:
     def finish(self) -> GraphIR:
         """New nodes placed and stored sources first, new edges by target and input: order carries no chance."""
         for node_id in self.changed & self.nodes.keys():
-            node = self.nodes[node_id]
-            if not node.is_note:
+            node, schema = self.nodes[node_id], self.made_from.get(node_id)
+            if not node.is_note and not (schema and is_settled(schema)):
                 node.data.update(refresh_visibility(node.data))
         self._layer_edges()
         links = [Link(edge.source, edge.target, self.input_rank(edge)) for edge in self.edges]

@@ -147,7 +147,12 @@ def _free_box(width: float, height: float, targets: list[Box], sources: list[Box
         x, y = 0.0, 0.0
     # Whole pixels, away from what stands: rounding later could eat into the gap.
     x, y = math.floor(x), math.ceil(y)
-    box = Box(x, y, width, height)
-    while blocking := [other for other in placed.values() if box.overlaps(other)]:
-        box = Box(x, math.ceil(max(other.y + other.height for other in blocking)) + GAP, width, height)
-    return box
+    for other in sorted(
+        (other for other in placed.values() if x < other.x + other.width and other.x < x + width), key=lambda box: box.y
+    ):
+        # Top to bottom: what is passed once cannot be in the way again.
+        if y + height + GAP <= other.y:
+            break
+        if y < other.y + other.height + GAP:
+            y = math.ceil(other.y + other.height) + GAP
+    return Box(x, y, width, height)

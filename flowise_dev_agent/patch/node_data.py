@@ -1,7 +1,7 @@
 """A fresh node as Flowise's own editor would make it from a schema (its ``initNode``, 3.1.4)."""
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -13,6 +13,8 @@ from flowise_dev_agent.patch.visibility import is_conditional, is_visible, js_tr
 #: Stands for the node id in prepared text. Private use area: no catalogue has it, and JSON does not escape it.
 _MARK = "\ue000"
 _OWN_KEYS = frozenset({"id", "label", "inputs", "outputs", "outputAnchors", "credential"})
+#: Combinations of shown and hidden inputs that are kept as text per type.
+_STATES_KEPT = 64
 _DEFINITION_KEYS = ("inputAnchors", "inputParams")
 
 
@@ -45,15 +47,13 @@ def init_node_data(schema: NodeSchema, node_id: str, *, agentflow: bool = False)
 def fresh_text(schema: NodeSchema, raw: Mapping[str, Any]) -> str:
     """JSON of a node whose ``data`` came from `init_node_data`: what the schema says is not encoded again."""
     shared = _blueprint(schema)
-    data: Mapping[str, Any] = raw["data"]
+    node_id: str = raw["id"]
     parts: list[str] = []
-    for key, value in data.items():
-        if key in shared.pieces:
-            pieces = shared.pieces[key]
-            joined = ",".join(
-                [piece.shown if entry["display"] else piece.hidden for piece, entry in zip(pieces, value, strict=True)]
-            )
-            text = f"[{joined.replace(_MARK, raw['id'])}]"
+    for key, value in raw["data"].items():
+        if key == "outputAnchors" and schema.name not in v2.BRANCHES_FROM:
+            text = shared.output_text.replace(_MARK, node_id)
+        elif key in _DEFINITION_KEYS:
+            text = shared.definitions_text(key, [entry["display"] for entry in value]).replace(_MARK, node_id)
         elif key in _OWN_KEYS:
             text = dump_json(value)
         else:
@@ -65,6 +65,11 @@ def fresh_text(schema: NodeSchema, raw: Mapping[str, Any]) -> str:
     after = dump_json({key: raw[key] for key in keys[border + 1 :]})[1:-1]
     pieces_of_node = [before, f'"data":{{{",".join(parts)}}}', after]
     return f"{{{','.join([piece for piece in pieces_of_node if piece])}}}"
+
+
+def is_settled(schema: NodeSchema) -> bool:
+    """Whether fresh nodes of this type show the same inputs whatever their values are."""
+    return not _blueprint(schema).conditional
 
 
 def refresh_visibility(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,7 +121,22 @@ class _Blueprint:
         for entry in definitions:
             key = "inputParams" if entry["type"] in PARAM_TYPES else "inputAnchors"
             self.pieces[key].append(_Piece(entry, self.inputs))
+        made = v2.output_anchors(raw, _MARK) if schema.is_agentflow else _output_anchors(schema, _MARK)
+        self.output_text = dump_json(made)
+        self.conditional = any(is_conditional(entry) for entry in definitions)
         self.texts = {key: dump_json(value) for key, value in raw.items()}
+        self._joined: dict[tuple[str, *tuple[bool, ...]], str] = {}
+
+    def definitions_text(self, key: str, displayed: Sequence[bool]) -> str:
+        """JSON of all inputs of one kind, with the mark for the node id. Nodes of a type differ in few ways."""
+        state = (key, *displayed)
+        text = self._joined.get(state)
+        if text is None:
+            pieces = zip(self.pieces[key], displayed, strict=True)
+            text = f"[{','.join([piece.shown if shown else piece.hidden for piece, shown in pieces])}]"
+            if len(self._joined) < _STATES_KEPT:
+                self._joined[state] = text
+        return text
 
 
 _BLUEPRINTS: WeakKeyDictionary[NodeSchema, _Blueprint] = WeakKeyDictionary()
