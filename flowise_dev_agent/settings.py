@@ -98,6 +98,10 @@ class FlowiseInstance(BaseSettings):
     api_key: SecretStr | None = None
 
 
+#: What to do when a server's node types change under a session.
+DriftPolicy = Literal["warn", "fail", "refresh"]
+
+
 class FlowiseSettings(BaseSettings):
     """Where Flowise is and how patient to be with it."""
 
@@ -112,7 +116,7 @@ class FlowiseSettings(BaseSettings):
     discover_cache_ttl_secs: float = Field(default=300, ge=0, alias="DISCOVER_CACHE_TTL_SECS")
     template_snapshot_ttl_secs: float = Field(default=86_400, ge=0, alias="TEMPLATE_SNAPSHOT_TTL_SECONDS")
     credential_snapshot_ttl_secs: float = Field(default=3_600, ge=0, alias="CREDENTIAL_SNAPSHOT_TTL_SECONDS")
-    schema_drift_policy: Literal["warn", "fail", "refresh"] = Field(default="warn", alias="FLOWISE_SCHEMA_DRIFT_POLICY")
+    schema_drift_policy: DriftPolicy = Field(default="warn", alias="FLOWISE_SCHEMA_DRIFT_POLICY")
 
     @field_validator("instances_json")
     @classmethod

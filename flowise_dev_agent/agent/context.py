@@ -5,26 +5,31 @@ from typing import Protocol
 
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.knowledge.credentials import CredentialStore
+from flowise_dev_agent.knowledge.drift import CatalogueChange
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.schema import NodeSchema
+from flowise_dev_agent.knowledge.repair import Repair
 from flowise_dev_agent.publish import Publisher
 from flowise_dev_agent.reasoning.reasoner import Reasoner
-from flowise_dev_agent.settings import LimitSettings
+from flowise_dev_agent.settings import DriftPolicy, LimitSettings
 
 
 class Knowledge(Protocol):
     """What is known about the session's instance; live within its time to live, else the committed snapshot."""
 
-    async def nodes(self) -> NodeStore:
-        """Node schemas."""
+    async def nodes(self, *, refresh: bool = False) -> NodeStore:
+        """Node schemas, repaired ones among them; `refresh` asks the server now or raises FlowiseError."""
+        ...
+
+    async def changes_since(self, fingerprint: str, store: NodeStore) -> CatalogueChange:
+        """What became of the catalogue with this fingerprint."""
         ...
 
     async def credentials(self, *, refresh: bool = False) -> CredentialStore:
         """Ids, names and types of the instance's credentials, never values; `refresh` reads them anew."""
         ...
 
-    async def repair(self, name: str) -> NodeSchema | None:
-        """One node type that no snapshot knows, asked from the server; None when it does not know it either."""
+    async def repair(self, name: str) -> Repair:
+        """One node type asked from the server; from then on `nodes` has it, for every session of the instance."""
         ...
 
 
@@ -53,6 +58,7 @@ class AgentContext:
     blobs: SessionBlobs
     publisher: Publisher
     limits: LimitSettings
+    drift_policy: DriftPolicy = "warn"
 
     def chatflow_url(self, chatflow_id: str, kind: str = "CHATFLOW") -> str:
         """Where the flow opens in the Flowise editor."""

@@ -111,9 +111,7 @@ class DomainCapability(ABC):
         """
 
     @abstractmethod
-    async def validate(
-        self, context: AgentContext, flow_data: str, kind: str, repaired: dict[str, NodeSchema]
-    ) -> list[Finding]:
+    async def validate(self, context: AgentContext, flow_data: str, kind: str) -> list[Finding]:
         """Everything that can be known to be wrong before a write."""
 
     @abstractmethod

@@ -1,6 +1,6 @@
 """The graph's state: small JSON only.
 
-Whole flows, full test answers and repaired schemas are content-addressed blobs; the state carries their hash. Session
+Whole flows and full test answers are content-addressed blobs; the state carries their hash. Session
 facts that a person may edit at any time (name, labels) live in the `sessions` row, never here.
 """
 
@@ -85,7 +85,6 @@ class AgentState(TypedDict):
     error_keys: list[str]
     #: Why the next node must ask before a write: {reason, message, ...}.
     stop: dict[str, Any] | None
-    repaired_schemas: dict[str, str]
 
     # F apply, test
     stage: str
@@ -150,7 +149,6 @@ def initial_state(request: Mapping[str, Any]) -> AgentState:
         repairs=0,
         error_keys=[],
         stop=None,
-        repaired_schemas={},
         stage="apply",
         reviewed_sha=None,
         chatflow_id=None,

@@ -8,6 +8,7 @@ from flowise_dev_agent.flowise.models import (
     ChatflowPage,
     ChatflowUpdate,
     Credential,
+    NodeList,
     Prediction,
 )
 
@@ -19,5 +20,6 @@ __all__ = [
     "Credential",
     "FlowiseClient",
     "Instances",
+    "NodeList",
     "Prediction",
 ]

@@ -14,8 +14,10 @@ from flowise_dev_agent.flowise.models import (
     ChatflowPage,
     ChatflowUpdate,
     Credential,
+    NodeList,
     Prediction,
 )
+from flowise_dev_agent.flowise.responses import read_json
 from flowise_dev_agent.flowise.transport import OnCall, Transport
 
 _T = TypeVar("_T")
@@ -164,9 +166,15 @@ class FlowiseClient:
 
     # --- what flows are made of ---------------------------------------------------------------------------------
 
-    async def list_nodes(self) -> list[dict[str, Any]]:
-        """The raw schemas of all node types (about 300, 700 kB)."""
-        return self._rows(await self._get("/nodes"), "GET /nodes")
+    async def list_nodes(self, etag: str | None = None) -> NodeList:
+        """The raw schemas of all node types (about 300, 700 kB), or `unchanged` since the list with this ETag."""
+        response, content = await self._transport.send(
+            "GET", "/nodes", total_secs=self._timeout, headers={"If-None-Match": etag} if etag else None
+        )
+        if response.status_code == 304:
+            return NodeList((), etag, unchanged=True)
+        body = read_json(response, content, call="GET /nodes", endpoint=self.endpoint)
+        return NodeList(tuple(self._rows(body, "GET /nodes")), response.headers.get("etag"))
 
     async def get_node(self, name: str) -> dict[str, Any]:
         """The raw schema of one node type; FlowiseNotFoundError when there is none of this name (case matters)."""

@@ -1,6 +1,7 @@
 """What Flowise sends and takes, as far as this product looks at it (Flowise 3.1.4)."""
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -69,6 +70,15 @@ class ChatflowUpdate(BaseModel):
     is_public: bool = False
 
 
+@dataclass(frozen=True)
+class NodeList:
+    """The raw node types of a server and the ETag of this answer; `unchanged` lists come without their nodes."""
+
+    nodes: tuple[dict[str, Any], ...]
+    etag: str | None
+    unchanged: bool = False
+
+
 class Credential(BaseModel):
     """A credential's public side; Flowise's list carries no secrets, and anything else is dropped here."""
 
@@ -77,6 +87,8 @@ class Credential(BaseModel):
     id: str
     name: str
     credential_name: str
+    created_date: str | None = None
+    updated_date: str | None = None
 
 
 class Prediction(BaseModel):

@@ -89,21 +89,22 @@ class Transport:
         route: str | None = None,
         params: Mapping[str, str | int] | None = None,
         body: Any = None,
+        headers: Mapping[str, str] | None = None,
     ) -> tuple[httpx2.Response, bytes]:
-        """Like `call`, but the raw 2xx response and its body, for the few answers that are not JSON."""
+        """Like `call`, but the raw response (2xx, or 304 to a conditional request) and its body."""
         tries = 1 + (_GET_RETRIES if method == "GET" else 0)
         for attempt in range(tries):
             last = attempt == tries - 1
             try:
                 if self._on_call:
                     self._on_call(f"{method} {route or path}")
-                response, content = await self._once(method, path, total_secs, params, body)
+                response, content = await self._once(method, path, total_secs, params, body, headers)
             except (FlowiseUnreachableError, FlowiseTimeoutError, FlowiseConnectionLostError):
                 if last:
                     raise
                 await asyncio.sleep(_backoff(attempt))
                 continue
-            if response.is_success:
+            if response.is_success or (response.status_code == 304 and headers):
                 return response, content
             error = error_for(response, content, call=f"{method} {path}", endpoint=self.endpoint)
             wait = _retry_after(response, attempt)
@@ -113,13 +114,19 @@ class Transport:
         raise AssertionError("the last try returns or raises")
 
     async def _once(
-        self, method: str, path: str, total_secs: float, params: Mapping[str, str | int] | None, body: Any
+        self,
+        method: str,
+        path: str,
+        total_secs: float,
+        params: Mapping[str, str | int] | None,
+        body: Any,
+        headers: Mapping[str, str] | None,
     ) -> tuple[httpx2.Response, bytes]:
         call = f"{method} {path}"
         try:
             async with (
                 asyncio.timeout(total_secs),
-                self._http.stream(method, path, params=params, json=body) as response,
+                self._http.stream(method, path, params=params, json=body, headers=headers) as response,
             ):
                 return response, await self._read(response, call)
         except TimeoutError:

@@ -1,6 +1,7 @@
-"""Node types of a Flowise instance: live when its server can be read, the committed snapshot otherwise."""
+"""Node types of a Flowise instance: what its server last said, kept for all workers, else the committed snapshot."""
 
 import asyncio
+import json
 import logging
 import time
 from collections.abc import Callable, Iterable
@@ -8,11 +9,15 @@ from functools import cached_property
 from typing import Literal
 
 from flowise_dev_agent.errors import FlowiseError, FlowiseNotFoundError
-from flowise_dev_agent.knowledge.search import SearchIndex
-from flowise_dev_agent.knowledge.snapshot import by_name, fingerprint, read_snapshot
-from flowise_dev_agent.knowledge.sources import NodeSource
+from flowise_dev_agent.knowledge.drift import CatalogueChange, compare
+from flowise_dev_agent.knowledge.memory import MemoryNodes
+from flowise_dev_agent.knowledge.repair import Repair, decide_repair, not_found
+from flowise_dev_agent.knowledge.search import NodeIndex, gives
+from flowise_dev_agent.knowledge.snapshot import by_name, fingerprint, full_text, read_snapshot, text_of
+from flowise_dev_agent.knowledge.sources import NodeCache, NodeSource
 from flowise_dev_agent.patch.schema import NodeSchema, Schemas
 from flowise_dev_agent.patch.suggest import closest, fold
+from flowise_dev_agent.persistence import CatalogueHead
 
 Source = Literal["live", "snapshot"]
 
@@ -23,15 +28,27 @@ _log = logging.getLogger(__name__)
 
 
 class NodeStore:
-    """A catalogue of node types. Immutable; look-ups are by dict, the search index is built at the first search."""
+    """A catalogue of node types. Immutable; look-ups are by dict, the search index is built at the first search.
+
+    ``repaired`` names the types that were asked for one by one. They are in ``schemas``; the fingerprint is that of the
+    catalogue without them, so a repair is not a drift.
+    """
 
     def __init__(
-        self, snapshot: Schemas, flowise_version: str, *, source: Source = "snapshot", fingerprint: str | None = None
+        self,
+        catalogue: Schemas,
+        flowise_version: str,
+        *,
+        source: Source = "snapshot",
+        fingerprint: str | None = None,
+        repaired: Schemas | None = None,
     ) -> None:
-        self.schemas: Schemas = snapshot
+        self._catalogue = catalogue
+        self._fingerprint = fingerprint
+        self.schemas: Schemas = {**catalogue, **repaired} if repaired else catalogue
+        self.repaired: tuple[str, ...] = tuple(repaired or ())
         self.flowise_version = flowise_version
         self.source: Source = source
-        self._fingerprint = fingerprint
 
     @classmethod
     def from_snapshot(cls) -> "NodeStore":
@@ -43,13 +60,13 @@ class NodeStore:
     async def from_server(cls, client: NodeSource) -> "NodeStore":
         """Everything that the server offers, in two calls; raises FlowiseError."""
         version = await client.version()
-        return cls(by_name(await client.list_nodes()), version, source="live")
+        return cls(by_name((await client.list_nodes()).nodes), version, source="live")
 
     @property
     def fingerprint(self) -> str:
-        """Hex SHA-256 of all schemas: equal on two hosts exactly when their catalogues are."""
+        """Hex SHA-256 of all schemas but for texts for people: equal on two hosts exactly when their catalogues are."""
         if self._fingerprint is None:
-            self._fingerprint = fingerprint(self.schemas.values())
+            self._fingerprint = fingerprint(self._catalogue.values())
         return self._fingerprint
 
     def __len__(self) -> int:
@@ -65,85 +82,155 @@ class NodeStore:
         by_label = [schema.name for schema in self.schemas.values() if fold(schema.label) == folded]
         return list(dict.fromkeys([*by_label, *closest(name, self.schemas, n)]))[:n]
 
-    def search(self, text: str, limit: int = 20, *, kind: str | None = None) -> list[NodeSchema]:
-        """Types that fit a description, best first; ``kind`` ("CHATFLOW") leaves out what runs only elsewhere."""
-        return self._index.search(text, limit, kind)
+    def search(
+        self,
+        text: str,
+        limit: int = 20,
+        *,
+        kind: str | None = None,
+        category: str | None = None,
+        accepting: Iterable[str] | None = None,
+    ) -> list[NodeSchema]:
+        """Types that fit a description, best first; an empty text finds all that pass the filters, by name.
+
+        ``kind`` ("CHATFLOW") leaves out what runs only elsewhere, ``category`` ("Chat Models") what belongs elsewhere,
+        ``accepting`` what no anchor of these classes takes.
+        """
+        return self._index.search(text, limit, kind=kind, category=category, accepting=accepting)
 
     def accepting(self, anchor_types: Iterable[str]) -> list[NodeSchema]:
         """Types of which an output fits an anchor of these classes; deprecated ones last, else by name."""
-        wanted = set(anchor_types)
-        fitting = [
-            schema
-            for schema in self.schemas.values()
-            if any(wanted & set(output.base_classes) for output in schema.outputs)
-        ]
+        wanted = frozenset(anchor_types)
+        fitting = [schema for schema in self.schemas.values() if gives(schema, wanted)]
         return sorted(fitting, key=lambda schema: (schema.deprecated, schema.name))
 
-    def with_node(self, schema: NodeSchema) -> "NodeStore":
-        """The same catalogue with one type added or replaced."""
-        return NodeStore({**self.schemas, schema.name: schema}, self.flowise_version, source=self.source)
+    def with_repaired(self, repaired: Schemas) -> "NodeStore":
+        """The same catalogue with types added or replaced."""
+        return NodeStore(
+            self._catalogue, self.flowise_version, source=self.source, fingerprint=self.fingerprint, repaired=repaired
+        )
 
     @cached_property
     def _by_fold(self) -> dict[str, str]:
         return {fold(name): name for name in self.schemas}
 
     @cached_property
-    def _index(self) -> SearchIndex:
-        return SearchIndex(self.schemas.values())
+    def _index(self) -> NodeIndex:
+        return NodeIndex(self.schemas.values())
 
 
 class NodeKnowledge:
-    """One catalogue per instance, read from its server at most once per ``ttl_secs`` (0: at each request)."""
+    """One catalogue per instance, the same for all workers that share ``cache``.
 
-    def __init__(self, ttl_secs: float, *, clock: Callable[[], float] = time.monotonic) -> None:
+    A server is asked at most once per ``ttl_secs`` (0: at each request), whichever worker asks, and sends its list only
+    when it has changed.
+    """
+
+    def __init__(
+        self, ttl_secs: float, cache: NodeCache | None = None, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._ttl = ttl_secs
+        self._cache: NodeCache = cache or MemoryNodes(clock)
         self._clock = clock
-        self._stores: dict[str, NodeStore] = {}
-        self._fresh_until: dict[str, float] = {}
+        self._stores: dict[str, tuple[tuple[str, int], NodeStore]] = {}
+        self._ask_again_at: dict[str, float] = {}
         self._locks: dict[str, asyncio.Lock] = {}
-        self._snapshot: NodeStore | None = None
 
-    async def store(self, instance_id: str, client: NodeSource) -> NodeStore:
-        """The instance's catalogue.
+    async def store(self, instance_id: str, client: NodeSource, *, refresh: bool = False) -> NodeStore:
+        """The instance's catalogue; ``refresh`` asks the server now.
 
-        When the server cannot be read: the last one read from it, else the snapshot (``source`` says which); the server
-        is asked again after half a minute.
+        When the server cannot be read: the last list that any worker read from it, else the snapshot (``source`` says
+        which); the server is asked again after half a minute. With ``refresh`` that is a FlowiseError instead.
         """
-        async with self._lock(instance_id):
-            store = self._stores.get(instance_id)
-            if store is not None and self._clock() < self._fresh_until[instance_id]:
-                return store
-            try:
-                store = await NodeStore.from_server(client)
-                lifetime = self._ttl
-            except FlowiseError as exc:
-                _log.warning("node list of instance %s cannot be read, using what is known: %s", instance_id, exc)
-                store = store or self._committed()
-                lifetime = min(self._ttl, _RETRY_SECS)
-            self._stores[instance_id] = store
-            self._fresh_until[instance_id] = self._clock() + lifetime
-            return store
+        async with self._locks.setdefault(instance_id, asyncio.Lock()):
+            head = await self._cache.head(instance_id, client.endpoint)
+            if refresh or not self._holds(instance_id, head):
+                head = await self._ask(instance_id, client, head, must=refresh)
+            return await self._store_at(instance_id, client.endpoint, head)
 
-    async def repair(self, instance_id: str, client: NodeSource, name: str) -> NodeSchema | None:
-        """Ask the server for one type that the catalogue lacks and keep it; None when the server lacks it too.
+    async def repair(self, instance_id: str, client: NodeSource, name: str) -> Repair:
+        """Ask the server for one type and keep it for all workers, unless it is known in this version.
 
         Raises FlowiseError when the server cannot be asked.
         """
         try:
-            raw = await client.get_node(name)
+            remote = NodeSchema.from_raw(await client.get_node(name))
         except FlowiseNotFoundError:
-            return None
-        schema = NodeSchema.from_raw(raw)
-        async with self._lock(instance_id):
-            store = self._stores.get(instance_id) or self._committed()
-            self._stores[instance_id] = store.with_node(schema)
-            self._fresh_until.setdefault(instance_id, self._clock())
-        return schema
+            return not_found(name)
+        local = (await self.store(instance_id, client)).schemas.get(remote.name)
+        decision = decide_repair(local, remote)
+        repair = Repair(remote, decision)
+        if not repair.updated:
+            return Repair(local, decision)
+        await self._cache.save_repaired(
+            instance_id, client.endpoint, remote.name, text_of(remote.raw), decision.as_dict()
+        )
+        return repair
 
-    def _lock(self, instance_id: str) -> asyncio.Lock:
-        return self._locks.setdefault(instance_id, asyncio.Lock())
+    async def changes_since(self, instance_id: str, fingerprint: str, store: NodeStore) -> CatalogueChange:
+        """What became of the catalogue that had this fingerprint; its types are unknown when it is no longer kept."""
+        former: NodeStore | None = None
+        if kept := await self._cache.load(instance_id, fingerprint):
+            former = _parsed(*kept, fingerprint)
+        elif self._committed.fingerprint == fingerprint:
+            former = self._committed
+        if former is None:
+            return CatalogueChange(fingerprint, store.fingerprint, None, store.flowise_version)
+        return compare(former, store)
 
+    def _holds(self, instance_id: str, head: CatalogueHead | None) -> bool:
+        if head is not None and head.age_secs is not None and head.age_secs < self._ttl:
+            return True
+        return self._clock() < self._ask_again_at.get(instance_id, float("-inf"))
+
+    async def _ask(
+        self, instance_id: str, client: NodeSource, head: CatalogueHead | None, *, must: bool
+    ) -> CatalogueHead | None:
+        try:
+            version = await client.version()
+            same = head is not None and head.flowise_version == version
+            listed = await client.list_nodes(head.etag if head and same else None)
+        except FlowiseError as exc:
+            if must:
+                raise
+            _log.warning("node list of instance %s cannot be read, using what is known: %s", instance_id, exc)
+            self._ask_again_at[instance_id] = self._clock() + min(self._ttl, _RETRY_SECS)
+            return head
+        self._ask_again_at.pop(instance_id, None)
+        if listed.unchanged:
+            await self._cache.confirm(instance_id, client.endpoint)
+            return head
+        schemas = by_name(listed.nodes)
+        await self._cache.save(
+            instance_id,
+            client.endpoint,
+            fingerprint=fingerprint(schemas.values()),
+            flowise_version=version,
+            etag=listed.etag,
+            nodes=full_text(schemas.values()),
+            names=list(schemas),
+        )
+        return await self._cache.head(instance_id, client.endpoint)
+
+    async def _store_at(self, instance_id: str, endpoint: str, head: CatalogueHead | None) -> NodeStore:
+        if head is None:
+            return self._committed
+        at = (endpoint, head.revision)
+        known = self._stores.get(instance_id)
+        if known is not None and known[0] == at:
+            return known[1]
+        kept = await self._cache.load(instance_id, head.fingerprint) if head.fingerprint else None
+        store = _parsed(*kept, head.fingerprint) if kept else self._committed
+        repaired = await self._cache.repaired(instance_id)
+        if repaired:
+            store = store.with_repaired(by_name(json.loads(node) for node in repaired.values()))
+        self._stores[instance_id] = (at, store)
+        return store
+
+    @cached_property
     def _committed(self) -> NodeStore:
-        if self._snapshot is None:
-            self._snapshot = NodeStore.from_snapshot()
-        return self._snapshot
+        return NodeStore.from_snapshot()
+
+
+def _parsed(flowise_version: str, nodes: str, fingerprint: str | None) -> NodeStore:
+    return NodeStore(by_name(json.loads(nodes)), flowise_version, source="live", fingerprint=fingerprint)

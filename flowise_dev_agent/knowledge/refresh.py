@@ -1,63 +1,238 @@
-"""Refresh the committed snapshots from a live Flowise: `python -m flowise_dev_agent.knowledge.refresh --nodes`."""
+"""Make the snapshots in `schemas/` anew: `python -m flowise_dev_agent.knowledge.refresh --nodes`.
+
+Without `--from-server` the node snapshot is rebuilt from FLOWISE_NODE_REFERENCE.md, which needs no server; with it both
+are read from a live one. Templates and credentials always come from a server.
+"""
 
 import argparse
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 from flowise_dev_agent.errors import AgentError, ConfigurationError
+from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.knowledge import checks
+from flowise_dev_agent.knowledge.credentials import CredentialStore, write_credentials
+from flowise_dev_agent.knowledge.drift import compare
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.knowledge.reference import render_reference
-from flowise_dev_agent.knowledge.snapshot import SnapshotMeta, write_snapshot
+from flowise_dev_agent.knowledge.reference import REFERENCE_FILE, render_reference
+from flowise_dev_agent.knowledge.reference_parser import parse_reference
+from flowise_dev_agent.knowledge.snapshot import (
+    SnapshotMeta,
+    by_name,
+    fingerprint,
+    read_snapshot,
+    sha256_of,
+    write_snapshot,
+    write_text,
+)
+from flowise_dev_agent.knowledge.templates import (
+    Template,
+    TemplatesMeta,
+    snapshot_text,
+    write_templates,
+)
+from flowise_dev_agent.knowledge.workday import API_FILE, MCP_FILE, WorkdayMcpStore, write_meta
+from flowise_dev_agent.patch.schema import Schemas
 from flowise_dev_agent.settings import load_settings
 
-REFERENCE_FILE = "FLOWISE_NODE_REFERENCE.md"
+_Result = TypeVar("_Result")
 _ROOT = Path(__file__).resolve().parents[2]
+_KINDS = ("nodes", "templates", "credentials", "workday_mcp", "workday_api")
 
 
-def write_nodes(store: NodeStore, root: Path) -> SnapshotMeta:
-    """Write `schemas/flowise_nodes.*.json` and the reference page below ``root``."""
-    meta = SnapshotMeta(
-        flowise_version=store.flowise_version,
-        node_count=len(store),
-        sha256=store.fingerprint,
-        generated_at=datetime.now(UTC).replace(microsecond=0),
-        source="GET /api/v1/nodes",
-    )
-    write_snapshot(store.schemas, meta, root / "schemas")
-    page = render_reference(store.schemas.values(), meta)
-    (root / REFERENCE_FILE).write_text(page, encoding="utf-8", newline="\n")
-    return meta
+@dataclass
+class Refresh:
+    """One run: where the files lie, which instance is asked, and whether anything is written."""
 
+    root: Path
+    instance: str | None = None
+    from_server: bool = False
+    dry_run: bool = False
+    now: datetime = field(default_factory=lambda: datetime.now(UTC).replace(microsecond=0))
 
-async def refresh_nodes(instance_id: str | None, root: Path) -> SnapshotMeta:
-    """Read the node list of an instance of the settings and write it; raises AgentError."""
-    instances = Instances(load_settings().flowise)
-    try:
-        store = await NodeStore.from_server(instances.client(instance_id))
-    finally:
-        await instances.aclose()
-    return write_nodes(store, root)
+    @property
+    def schemas(self) -> Path:
+        """The folder of the snapshots."""
+        return self.root / "schemas"
+
+    async def nodes(self) -> str:
+        """Snapshot and reference page from the server, or the snapshot from the page."""
+        if not self.from_server:
+            store, meta = self._nodes_of_page()
+            page = None
+        else:
+            store = await self._with_client(NodeStore.from_server)
+            meta = self._meta(store)
+            page = render_reference(store.schemas.values(), meta)
+            if fingerprint(by_name(parse_reference(page)[0]).values()) != meta.sha256:
+                raise ConfigurationError("The reference page cannot hold this catalogue; nothing was written.")
+        text = f"{meta.node_count} nodes of Flowise {meta.flowise_version}, fingerprint {meta.sha256[:12]}"
+        change = self._change(store)
+        if not self.dry_run:
+            write_snapshot(store.schemas, meta, self.schemas)
+            if page:
+                write_text(self.root / REFERENCE_FILE, page)
+        return f"{text}. {change}"
+
+    async def templates(self) -> str:
+        """What the marketplace offers, without its flows and without Flowise's descriptions."""
+
+        async def read(client: FlowiseClient) -> tuple[str, list[Template]]:
+            return await client.version(), [Template.from_raw(raw) for raw in await client.list_templates()]
+
+        version, templates = await self._with_client(read)
+        sha256 = sha256_of(snapshot_text(templates))
+        if not self.dry_run:
+            meta = TemplatesMeta(
+                flowise_version=version,
+                template_count=len(templates),
+                sha256=sha256,
+                generated_at=self.now,
+                source="GET /api/v1/marketplaces/templates",
+            )
+            write_templates(templates, meta, self.schemas)
+        return f"{len(templates)} templates of Flowise {version}, fingerprint {sha256[:12]}."
+
+    async def credentials(self) -> str:
+        """Ids, names, types and times of an instance's credentials, in a file that git ignores."""
+
+        async def read(client: FlowiseClient) -> tuple[str, CredentialStore]:
+            return client.endpoint, CredentialStore.from_rows(await client.list_credentials())
+
+        endpoint, store = await self._with_client(read)
+        if not self.dry_run:
+            write_credentials(store, endpoint, self.now, self.schemas)
+        return f"{len(store)} credentials of {endpoint}: ids, names and types, no secrets."
+
+    async def workday_mcp(self) -> str:
+        """Check the blueprints and date them."""
+        problems = checks.check_workday_mcp(self.schemas, meta=False)
+        if problems:
+            raise ConfigurationError(f"{MCP_FILE}: {'; '.join(problems)}.")
+        ids = WorkdayMcpStore.from_snapshot(self.schemas).ids
+        if not self.dry_run:
+            write_meta(self.schemas, MCP_FILE, "ok", len(ids), self.now)
+        return f"{len(ids)} Workday blueprint: {', '.join(ids)}. It is data; no Workday was asked."
+
+    async def workday_api(self) -> str:
+        """There is nothing to refresh yet."""
+        if not self.dry_run:
+            write_text(self.schemas / API_FILE, "[]\n")
+            write_meta(self.schemas, API_FILE, "stub", 0, self.now)
+        return (
+            "Workday's own API is a stub: there is nothing to refresh. Workday is reached by --workday-mcp blueprints."
+        )
+
+    def _nodes_of_page(self) -> tuple[NodeStore, SnapshotMeta]:
+        path = self.root / REFERENCE_FILE
+        if not path.is_file():
+            raise ConfigurationError(
+                f"{path} is missing; without a server the node snapshot is rebuilt from it.",
+                hint=f"Get it back with `git checkout HEAD -- {REFERENCE_FILE}`, or add --from-server.",
+            )
+        raw, meta = parse_reference(path.read_text(encoding="utf-8"))
+        schemas = by_name(raw)
+        if (found := fingerprint(schemas.values())) != meta.sha256 or len(schemas) != meta.node_count:
+            raise ConfigurationError(
+                f"{REFERENCE_FILE} was edited: its {len(schemas)} nodes have the fingerprint {found[:12]}, its head "
+                f"says {meta.node_count} and {meta.sha256[:12]}.",
+                hint=f"Get it back with `git checkout HEAD -- {REFERENCE_FILE}`, or add --from-server.",
+            )
+        return NodeStore(schemas, meta.flowise_version, fingerprint=meta.sha256), meta
+
+    def _meta(self, store: NodeStore) -> SnapshotMeta:
+        former = self._former()
+        same = former is not None and (former[1].sha256, former[1].flowise_version) == (
+            store.fingerprint,
+            store.flowise_version,
+        )
+        return SnapshotMeta(
+            flowise_version=store.flowise_version,
+            node_count=len(store),
+            sha256=store.fingerprint,
+            # The same catalogue gives the same files, however often it is read.
+            generated_at=former[1].generated_at if former and same else self.now,
+            source="GET /api/v1/nodes",
+        )
+
+    def _change(self, store: NodeStore) -> str:
+        former = self._former()
+        if former is None:
+            return "There was no snapshot before."
+        change = compare(NodeStore(former[0], former[1].flowise_version), store)
+        return change.text if change.any else "Nothing has changed."
+
+    def _former(self) -> tuple[Schemas, SnapshotMeta] | None:
+        try:
+            return read_snapshot(self.schemas)
+        except (OSError, ValueError):
+            return None
+
+    async def _with_client(self, read: Callable[[FlowiseClient], Awaitable[_Result]]) -> _Result:
+        instances = Instances(load_settings().flowise)
+        try:
+            return await read(instances.client(self.instance))
+        finally:
+            await instances.aclose()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit code 0 when everything asked for was written, 1 with a sentence on stderr otherwise."""
-    parser = argparse.ArgumentParser(prog="python -m flowise_dev_agent.knowledge.refresh", description=__doc__)
-    parser.add_argument("--nodes", action="store_true", required=True, help="node schemas and the node reference")
-    parser.add_argument("--instance", help="instance to read from; the default one if not given")
-    options = parser.parse_args(argv)
-    try:
-        if not (_ROOT / "pyproject.toml").is_file():
-            raise ConfigurationError("Snapshots are refreshed in a checkout, not in an installed package.")
-        meta = asyncio.run(refresh_nodes(options.instance, _ROOT))
-    except AgentError as exc:
-        print(exc, file=sys.stderr)
+    """Exit code 0 when all went well, 1 with a sentence on stderr when something did not or a check failed."""
+    options = _parser().parse_args(argv)
+    kinds = [kind for kind in _KINDS if getattr(options, kind)]
+    if not kinds:
+        print(
+            "Say what to refresh: --nodes, --templates, --credentials, --workday-mcp, --workday-api.", file=sys.stderr
+        )
         return 1
-    print(f"{meta.node_count} nodes of Flowise {meta.flowise_version}, fingerprint {meta.sha256[:12]}")
+    if not (_ROOT / "pyproject.toml").is_file():
+        print("Snapshots are refreshed in a checkout, not in an installed package.", file=sys.stderr)
+        return 1
+    if options.validate:
+        return _validate(kinds)
+    run = Refresh(_ROOT, instance=options.instance, from_server=options.from_server, dry_run=options.dry_run)
+    for kind in kinds:
+        try:
+            told = asyncio.run(getattr(run, kind)())
+        except AgentError as exc:
+            print(f"{kind}: {exc}", file=sys.stderr)
+            return 1
+        print(f"{kind}: {told}{' (nothing written)' if run.dry_run else ''}")
     return 0
+
+
+def _validate(kinds: Sequence[str]) -> int:
+    failed = False
+    for kind in kinds:
+        problems = checks.CHECKS[kind](_ROOT)
+        failed = failed or bool(problems)
+        for problem in problems:
+            print(f"{kind}: {problem}", file=sys.stderr)
+        if not problems:
+            print(f"{kind}: in order")
+    return int(failed)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m flowise_dev_agent.knowledge.refresh", description=__doc__, allow_abbrev=False
+    )
+    parser.add_argument("--nodes", action="store_true", help="node schemas (and, from a server, the reference page)")
+    parser.add_argument("--templates", action="store_true", help="what the marketplace offers, without its flows")
+    parser.add_argument("--credentials", action="store_true", help="ids, names and types; the file stays out of git")
+    parser.add_argument("--workday-mcp", action="store_true", help="the Workday blueprints")
+    parser.add_argument("--workday-api", action="store_true", help="a stub")
+    parser.add_argument("--from-server", action="store_true", help="read the node types from a live server")
+    parser.add_argument("--instance", help="instance of the settings to read from; the default one if not given")
+    parser.add_argument("--dry-run", action="store_true", help="say what would change and write nothing")
+    parser.add_argument("--validate", action="store_true", help="check what is there and write nothing")
+    return parser
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""The committed snapshot of node schemas: where it lies, its one text form, reading and writing."""
+"""The committed snapshots: where they lie, what of a node type they hold, their one text form, reading and writing."""
 
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
@@ -15,9 +15,20 @@ from flowise_dev_agent.patch.schema import NodeSchema
 SNAPSHOT_FILE = "flowise_nodes.snapshot.json"
 META_FILE = "flowise_nodes.meta.json"
 
+#: Flowise's texts for people. They take no part in a flow, belong to Flowise, and stay out of committed files; per
+#: instance they are kept in the database, where they help the search.
+PROSE_KEYS: Final = frozenset(
+    {"description", "placeholder", "hint", "warning", "codeExample", "deprecateMessage", "documentation"}
+)
+#: Values, not definitions: a parameter may well be called "description".
+_DATA_KEYS: Final = frozenset({"default", "show", "hide"})
+
 
 class SnapshotMeta(BaseModel):
-    """What the snapshot was taken from. ``sha256`` is that of the snapshot file and the fingerprint of its schemas."""
+    """What the snapshot was taken from. ``sha256`` is that of the snapshot file and the fingerprint of its schemas.
+
+    The ETag of the server's answer is not in it: it covers absolute paths of that server. It is kept per instance.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -40,32 +51,71 @@ def schemas_dir() -> Path:
     )
 
 
+def slim(value: Any) -> Any:
+    """A node definition, or a part of one, without the texts for people."""
+    if isinstance(value, Mapping):
+        return {key: item if key in _DATA_KEYS else slim(item) for key, item in value.items() if key not in PROSE_KEYS}
+    if isinstance(value, list):
+        return [slim(item) for item in value]
+    return value
+
+
+def text_of(raw: Mapping[str, Any]) -> str:
+    """JSON on one line, keys sorted."""
+    return json.dumps(raw, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def full_text(schemas: Iterable[NodeSchema]) -> str:
+    """One node a line, sorted by name, as the server describes it: for the database."""
+    return lines_text(schema.raw for schema in sorted(schemas, key=lambda schema: schema.name))
+
+
 def canonical_text(schemas: Iterable[NodeSchema]) -> str:
-    """One node a line, sorted by name, keys sorted: the same catalogue gives the same text on every host."""
-    lines = [
-        json.dumps(schema.raw, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-        for schema in sorted(schemas, key=lambda schema: schema.name)
-    ]
-    return "[\n" + ",\n".join(lines) + "\n]\n"
+    """The same without texts for people: the same catalogue gives the same text on every host."""
+    return lines_text(slim(schema.raw) for schema in sorted(schemas, key=lambda schema: schema.name))
+
+
+def lines_text(entries: Iterable[Mapping[str, Any]]) -> str:
+    """A JSON list with one entry a line."""
+    return "[\n" + ",\n".join(text_of(entry) for entry in entries) + "\n]\n"
+
+
+def sha256_of(text: str) -> str:
+    """Hex SHA-256 of the UTF-8 text."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def fingerprint(schemas: Iterable[NodeSchema]) -> str:
     """Hex SHA-256 of the canonical text."""
-    return hashlib.sha256(canonical_text(schemas).encode()).hexdigest()
+    return sha256_of(canonical_text(schemas))
+
+
+def node_hash(schema: NodeSchema) -> str:
+    """Hex SHA-256 of one type, with or without texts for people."""
+    return sha256_of(text_of(slim(schema.raw)))
 
 
 def read_snapshot(folder: Path | None = None) -> tuple[dict[str, NodeSchema], SnapshotMeta]:
     """Schemas by name and where they come from; raises ConfigurationError when the files are missing."""
     folder = folder or schemas_dir()
-    meta = SnapshotMeta.model_validate_json((folder / META_FILE).read_bytes())
-    return by_name(json.loads((folder / SNAPSHOT_FILE).read_bytes())), meta
+    return by_name(json.loads((folder / SNAPSHOT_FILE).read_bytes())), read_meta(folder)
+
+
+def read_meta(folder: Path | None = None) -> SnapshotMeta:
+    """Where the snapshot comes from, without reading it."""
+    return SnapshotMeta.model_validate_json(((folder or schemas_dir()) / META_FILE).read_bytes())
 
 
 def write_snapshot(schemas: Mapping[str, NodeSchema], meta: SnapshotMeta, folder: Path) -> None:
     """Write both files; the text depends on the schemas alone."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / SNAPSHOT_FILE).write_text(canonical_text(schemas.values()), encoding="utf-8", newline="\n")
-    (folder / META_FILE).write_text(meta.model_dump_json(indent=2) + "\n", encoding="utf-8", newline="\n")
+    write_text(folder / SNAPSHOT_FILE, canonical_text(schemas.values()))
+    write_text(folder / META_FILE, meta.model_dump_json(indent=2) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """UTF-8 with line feeds on every system; the folder is made if need be."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8", newline="\n")
 
 
 def by_name(raw_nodes: Iterable[Mapping[str, Any]]) -> dict[str, NodeSchema]:

@@ -1,7 +1,10 @@
-"""What the stores need of a Flowise client; `flowise.FlowiseClient` has it."""
+"""What the stores need of a Flowise client and of the database; `flowise` and `persistence` have it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
+
+from flowise_dev_agent.flowise.models import NodeList
+from flowise_dev_agent.persistence import CatalogueHead
 
 
 class CredentialRow(Protocol):
@@ -13,12 +16,18 @@ class CredentialRow(Protocol):
     def name(self) -> str: ...
     @property
     def credential_name(self) -> str: ...
+    @property
+    def created_date(self) -> str | None: ...
+    @property
+    def updated_date(self) -> str | None: ...
 
 
 class NodeSource(Protocol):
     """Reads node types; raises `FlowiseError`."""
 
-    async def list_nodes(self) -> list[dict[str, Any]]: ...
+    @property
+    def endpoint(self) -> str: ...
+    async def list_nodes(self, etag: str | None = None) -> NodeList: ...
     async def get_node(self, name: str) -> dict[str, Any]: ...
     async def version(self) -> str: ...
 
@@ -26,4 +35,47 @@ class NodeSource(Protocol):
 class CredentialSource(Protocol):
     """Reads the list of credentials; raises `FlowiseError`."""
 
+    @property
+    def endpoint(self) -> str: ...
     async def list_credentials(self) -> Sequence[CredentialRow]: ...
+
+
+class TemplateSource(Protocol):
+    """Reads the marketplace; raises `FlowiseError`."""
+
+    @property
+    def endpoint(self) -> str: ...
+    async def list_templates(self) -> list[dict[str, Any]]: ...
+
+
+class NodeCache(Protocol):
+    """Where the node lists of instances are kept; see `persistence.InstanceNodes`."""
+
+    async def head(self, instance_id: str, endpoint: str) -> CatalogueHead | None: ...
+    async def load(self, instance_id: str, fingerprint: str) -> tuple[str, str] | None: ...
+    async def save(
+        self,
+        instance_id: str,
+        endpoint: str,
+        *,
+        fingerprint: str,
+        flowise_version: str,
+        etag: str | None,
+        nodes: str,
+        names: Sequence[str],
+    ) -> None: ...
+    async def confirm(self, instance_id: str, endpoint: str) -> None: ...
+    async def repaired(self, instance_id: str) -> dict[str, str]: ...
+    async def save_repaired(
+        self, instance_id: str, endpoint: str, name: str, node: str, decision: dict[str, Any]
+    ) -> None: ...
+
+
+class TemplateCache(Protocol):
+    """Where templates are kept; see `persistence.InstanceTemplates`."""
+
+    async def listed(self, instance_id: str, endpoint: str) -> tuple[list[dict[str, Any]], float] | None: ...
+    async def save(
+        self, instance_id: str, endpoint: str, entries: Sequence[Mapping[str, Any]], contents: Mapping[str, str]
+    ) -> None: ...
+    async def content(self, sha256: str) -> str | None: ...

@@ -6,6 +6,7 @@ To this package interrupts, answers and payloads are opaque JSON.
 from flowise_dev_agent.persistence.blobs import Blobs
 from flowise_dev_agent.persistence.database import Database
 from flowise_dev_agent.persistence.events import Events, NewEvent, StoredEvent
+from flowise_dev_agent.persistence.instance_nodes import CatalogueHead, InstanceNodes
 from flowise_dev_agent.persistence.intents import WriteIntent, WriteIntents
 from flowise_dev_agent.persistence.lease import Lease
 from flowise_dev_agent.persistence.migrate import migrate
@@ -13,13 +14,17 @@ from flowise_dev_agent.persistence.queue import Queue
 from flowise_dev_agent.persistence.runs import Claim, Runs
 from flowise_dev_agent.persistence.saver import FencedSaver
 from flowise_dev_agent.persistence.sessions import SessionRow, Sessions
+from flowise_dev_agent.persistence.templates import InstanceTemplates
 
 __all__ = [
     "Blobs",
+    "CatalogueHead",
     "Claim",
     "Database",
     "Events",
     "FencedSaver",
+    "InstanceNodes",
+    "InstanceTemplates",
     "Lease",
     "NewEvent",
     "Queue",

@@ -19,16 +19,17 @@ from flowise_dev_agent.agent.interrupts import check_answer
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.credentials import CredentialKnowledge, CredentialStore
+from flowise_dev_agent.knowledge.drift import CatalogueChange
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge, NodeStore
-from flowise_dev_agent.patch.schema import NodeSchema
-from flowise_dev_agent.persistence import Blobs, Database, Lease, SessionRow, WriteIntents
+from flowise_dev_agent.knowledge.repair import Repair
+from flowise_dev_agent.persistence import Blobs, Database, InstanceNodes, Lease, SessionRow, WriteIntents
 from flowise_dev_agent.publish import Publisher
 from flowise_dev_agent.reasoning.factory import make_reasoner
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.emission import Emit
 from flowise_dev_agent.runtime.requests import ResumeSession
-from flowise_dev_agent.settings import LimitSettings, Settings
+from flowise_dev_agent.settings import DriftPolicy, LimitSettings, Settings
 
 
 @asynccontextmanager
@@ -41,12 +42,13 @@ async def open_agent(settings: Settings, database: Database) -> AsyncGenerator[A
         stack.push_async_callback(reasoner.aclose)
         contexts = _Contexts(
             instances=instances,
-            nodes=NodeKnowledge(settings.flowise.discover_cache_ttl_secs),
+            nodes=NodeKnowledge(settings.flowise.discover_cache_ttl_secs, InstanceNodes(database)),
             credentials=CredentialKnowledge(settings.flowise.credential_snapshot_ttl_secs),
             reasoner=reasoner,
             blobs=Blobs(database),
             intents=WriteIntents(database),
             limits=settings.limits,
+            drift_policy=settings.flowise.schema_drift_policy,
         )
         yield Agent(
             graph=build_graph([FlowiseCapability()]),
@@ -75,6 +77,7 @@ class _Contexts:
     blobs: Blobs
     intents: WriteIntents
     limits: LimitSettings
+    drift_policy: DriftPolicy
 
     def of_leg(self, session: SessionRow, lease: Lease, emit: Emit, /) -> AgentContext:
         """The context of one leg. Raises InvalidInputError when the settings no longer name the instance."""
@@ -90,6 +93,7 @@ class _Contexts:
             blobs=_SessionBlobs(session.id, self.blobs),
             publisher=Publisher(session_id=session.id, client=client, intents=self.intents, lease=lease),
             limits=self.limits,
+            drift_policy=self.drift_policy,
         )
 
 
@@ -102,13 +106,16 @@ class _InstanceKnowledge:
     node_knowledge: NodeKnowledge
     credential_knowledge: CredentialKnowledge
 
-    async def nodes(self) -> NodeStore:
-        return await self.node_knowledge.store(self.instance_id, self.client)
+    async def nodes(self, *, refresh: bool = False) -> NodeStore:
+        return await self.node_knowledge.store(self.instance_id, self.client, refresh=refresh)
+
+    async def changes_since(self, fingerprint: str, store: NodeStore) -> CatalogueChange:
+        return await self.node_knowledge.changes_since(self.instance_id, fingerprint, store)
 
     async def credentials(self, *, refresh: bool = False) -> CredentialStore:
         return await self.credential_knowledge.store(self.instance_id, self.client, refresh=refresh)
 
-    async def repair(self, name: str) -> NodeSchema | None:
+    async def repair(self, name: str) -> Repair:
         return await self.node_knowledge.repair(self.instance_id, self.client, name)
 
 

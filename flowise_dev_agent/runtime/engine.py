@@ -7,8 +7,9 @@ from typing import Any
 
 from flowise_dev_agent.errors import ConfigurationError, DatabaseUnavailableError
 from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.knowledge.drift import knowledge_health
 from flowise_dev_agent.observability import configure_tracing
-from flowise_dev_agent.persistence import Database, Events, Queue, Runs, Sessions, migrate
+from flowise_dev_agent.persistence import Database, Events, InstanceNodes, Queue, Runs, Sessions, migrate
 from flowise_dev_agent.persistence.migrate import pending
 from flowise_dev_agent.persistence.queue import LEG_QUEUE
 from flowise_dev_agent.runtime.agent import Agent
@@ -154,8 +155,11 @@ class Engine:
                 )
             ).fetchone()
             missing = await pending(connection)
+        servers = [(id_, self.instances.client(id_).endpoint) for id_ in self.instances.ids]
+        knowledge = {} if missing else await knowledge_health(InstanceNodes(self.db), servers)
         latency_ms = round((time.monotonic() - started) * 1000, 1)
         return {
             "database": {"state": "ok", "latency_ms": latency_ms, "pending_migrations": missing},
             "queue": {"name": LEG_QUEUE, **(row or {})},
+            "knowledge": knowledge,
         }

@@ -20,7 +20,6 @@ from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch.findings import Finding
 from flowise_dev_agent.patch.ops import AddNode, BindCredential, PatchOp
-from flowise_dev_agent.patch.schema import NodeSchema
 from flowise_dev_agent.patch.validator import validate_flow
 from flowise_dev_agent.reasoning.contracts import (
     JudgeRequest,
@@ -95,7 +94,7 @@ class FlowiseCapability(DomainCapability):
         result = ToolResult(
             True,
             summary,
-            facts={"schema_fingerprint": store.fingerprint, "flowise_version": store.flowise_version, **listed.facts},
+            facts=listed.facts,
         )
         return DomainDiscovery(result=result, candidates=candidates, credentials=listed.data)
 
@@ -106,15 +105,12 @@ class FlowiseCapability(DomainCapability):
         bound = bind_credentials(result.value, request.nodes, credentials)
         return Reasoned(value=bound, mode=result.mode, usage=result.usage, tries=result.tries, degraded=result.degraded)
 
-    async def validate(
-        self, context: AgentContext, flow_data: str, kind: str, repaired: dict[str, NodeSchema]
-    ) -> list[Finding]:
+    async def validate(self, context: AgentContext, flow_data: str, kind: str) -> list[Finding]:
         store = await context.knowledge.nodes()
         credentials = await context.knowledge.credentials()
-        schemas = {**store.schemas, **repaired}
         # A flow of 50 nodes takes milliseconds, one of 400 does not: keep heartbeats and streams on time.
         return await asyncio.to_thread(
-            validate_flow, flow_data, schemas=schemas, credentials=credentials.types(), kind=kind
+            validate_flow, flow_data, schemas=store.schemas, credentials=credentials.types(), kind=kind
         )
 
     def generate_tests(self, plan: PlanContract, *, questions: list[str] | None, trials: int) -> TestSuite:

@@ -1,6 +1,5 @@
 """Phase E: is the compiled flow right, and may the session go on?"""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +8,6 @@ from langgraph.runtime import Runtime
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.domains import Domains
 from flowise_dev_agent.agent.emit import Emitter
-from flowise_dev_agent.agent.nodes.patch import repaired_schemas
 from flowise_dev_agent.agent.state import AgentState
 from flowise_dev_agent.patch.findings import Finding, errors
 from flowise_dev_agent.patch.hashing import payload_sha256
@@ -31,7 +29,7 @@ async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains
     if flow_sha and not errors(findings):
         flow_data = await context.blobs.get(flow_sha)
         kind: str = (state["plan"] or {})["flow_kind"]
-        found = await domains.primary.validate(context, flow_data, kind, await repaired_schemas(state, context))
+        found = await domains.primary.validate(context, flow_data, kind)
         findings = [_as_decided(finding, state) for finding in found]
         validated = None if errors(findings) else payload_sha256(flow_data)
     keys = sorted({finding.key for finding in errors(findings)})
@@ -52,15 +50,16 @@ async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains
 async def repair_schema(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
     """Ask the server for node types that no snapshot knows; the same ops are then compiled again."""
     context = runtime.context
-    names = state["unknown_types"][: context.limits.max_schema_repairs_per_iter]
-    repaired = dict(state["repaired_schemas"])
-    for name in names:
-        schema = await context.knowledge.repair(name)
-        if schema is not None:
-            repaired[name] = await context.blobs.put(json.dumps(schema.raw, sort_keys=True))
-    gained = len(repaired) - len(state["repaired_schemas"])
-    Emitter(runtime, "repair_schema").event("drift", f"{gained} of {len(names)} unknown node types found", names=names)
-    return {"repaired_schemas": repaired, "repairs": state["repairs"] + len(names), "findings": []}
+    names = state["unknown_types"][: context.limits.max_schema_repairs_per_iter - state["repairs"]]
+    repairs = [await context.knowledge.repair(name) for name in names]
+    found = sum(repair.schema is not None for repair in repairs)
+    Emitter(runtime, "repair_schema").event(
+        "drift",
+        f"{found} of {len(names)} unknown node types found",
+        names=names,
+        decisions=[repair.decision.as_dict() for repair in repairs],
+    )
+    return {"repairs": state["repairs"] + len(names), "findings": []}
 
 
 def over_budget(state: Mapping[str, Any], limits: LimitSettings) -> str | None:

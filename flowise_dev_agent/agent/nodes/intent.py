@@ -6,6 +6,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
 from flowise_dev_agent.agent.context import AgentContext
+from flowise_dev_agent.agent.drift import schema_facts
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import build_interrupt, option
 from flowise_dev_agent.agent.state import MAX_CLARIFICATION_ROUNDS, AgentState, degraded_marker
@@ -67,8 +68,10 @@ async def hydrate_context(state: AgentState, runtime: Runtime[AgentContext]) -> 
             "clarification_rounds": MAX_CLARIFICATION_ROUNDS if going_on else state["clarification_rounds"] + 1,
         }
     store = await runtime.context.knowledge.nodes()
-    facts = {"flowise_version": store.flowise_version, "schema_fingerprint": store.fingerprint}
-    return {"answer": None, "facts": {"flowise": facts}}
+    if store.source == "snapshot":
+        text = f"The server's node types cannot be read; working with those of Flowise {store.flowise_version}."
+        Emitter(runtime, "hydrate_context").event("drift", text, source=store.source)
+    return {"answer": None, "facts": {"flowise": schema_facts(state, store)}}
 
 
 def _clarification(state: AgentState, questions: list[str]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from langgraph.types import interrupt
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.credentials import available_credentials, match_credentials
 from flowise_dev_agent.agent.domains import Domains
+from flowise_dev_agent.agent.drift import check_drift
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import build_interrupt, option
 from flowise_dev_agent.agent.state import AgentState, degraded_marker
@@ -123,8 +124,12 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
     if state["findings"]:
         return {"flow_sha": None, "unknown_types": []}
     context = runtime.context
+    drift = await check_drift(state, runtime, "compile_flow_data")
+    if drift.finding:
+        findings = [drift.finding.model_dump(mode="json")]
+        return {"flow_sha": None, "findings": findings, "unknown_types": [], "facts": drift.facts}
     graph = await base_graph(state, context)
-    schemas = {**(await context.knowledge.nodes()).schemas, **await repaired_schemas(state, context)}
+    schemas = drift.store.schemas
     ops = ops_from_json(json.dumps(state["ops"]))
     try:
         result = await asyncio.to_thread(compile_ops, graph, ops, schemas)
@@ -134,22 +139,22 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
             "flow_sha": None,
             "findings": [item.model_dump(mode="json") for item in findings],
             "unknown_types": _unknown_types(findings, ops, schemas),
+            "facts": drift.facts,
         }
     await context.blobs.put(result.flow_data)
     Emitter(runtime, "compile_flow_data").event("artifact", result.summary.text, flow=result.sha256, ops=len(ops))
-    return {"flow_sha": result.sha256, "change": {"text": result.summary.text}, "unknown_types": []}
+    return {
+        "flow_sha": result.sha256,
+        "change": {"text": result.summary.text},
+        "unknown_types": [],
+        "facts": drift.facts,
+    }
 
 
 async def base_graph(state: AgentState, context: AgentContext) -> GraphIR:
     """The flow that the ops apply to: what was last read or written, or nothing."""
     sha256: str | None = state["artifacts"].get("flowise", {}).get("current_flow")
     return GraphIR.from_flow_data(await context.blobs.get(sha256)) if sha256 else GraphIR.empty()
-
-
-async def repaired_schemas(state: AgentState, context: AgentContext) -> dict[str, NodeSchema]:
-    """Schemas that `repair_schema` fetched for this session, wherever that ran."""
-    texts = {name: await context.blobs.get(sha256) for name, sha256 in state["repaired_schemas"].items()}
-    return {name: NodeSchema.from_raw(json.loads(text)) for name, text in texts.items()}
 
 
 def findings_of(error: PatchError | ModelOutputError) -> list[Finding]:

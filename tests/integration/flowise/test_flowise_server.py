@@ -44,8 +44,10 @@ async def test_server_is_the_pinned_version_and_lists_what_flows_are_made_of(
 ) -> None:
     await flowise_client.ping()
     assert await flowise_client.version() == FLOWISE_VERSION
-    nodes = await flowise_client.list_nodes()
-    assert {"chatOpenAI", "bufferMemory", "conversationChain"} <= {node["name"] for node in nodes}
+    listed = await flowise_client.list_nodes()
+    assert {"chatOpenAI", "bufferMemory", "conversationChain"} <= {node["name"] for node in listed.nodes}
+    again = await flowise_client.list_nodes(listed.etag)
+    assert (again.unchanged, again.nodes, again.etag) == (True, (), listed.etag)
     assert (await flowise_client.get_node("chatOpenAI"))["name"] == "chatOpenAI"
     with pytest.raises(FlowiseNotFoundError, match="Node chatopenai not found"):
         await flowise_client.get_node("chatopenai")

@@ -28,11 +28,11 @@ async def test_p82_the_committed_snapshot_is_what_the_server_says(
 async def test_one_node_type_can_be_asked_for(flowise_client: FlowiseClient) -> None:
     knowledge = NodeKnowledge(60)
 
-    schema = await knowledge.repair("default", flowise_client, "calculator")
+    repair = await knowledge.repair("default", flowise_client, "calculator")
 
-    assert schema is not None
-    assert schema.category == "Tools"
-    assert await knowledge.repair("default", flowise_client, "quantumTeleporter") is None
+    assert repair.schema is not None
+    assert (repair.schema.category, repair.decision.action) == ("Tools", "skip_same_version")
+    assert (await knowledge.repair("default", flowise_client, "quantumTeleporter")).schema is None
 
 
 async def test_p10_credentials_of_the_server_resolve_to_ids(

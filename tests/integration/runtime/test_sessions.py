@@ -284,6 +284,7 @@ async def test_health_names_database_queue_feed_and_worker(engine: Engine, api: 
     assert report["database"]["pending_migrations"] == []
     assert report["queue"]["workers"] >= 1
     assert report["worker"] == {"state": "running", "legs": 0}
+    assert set(report["knowledge"]) == {"snapshot", "instances"}
     assert (await api.health())["worker"] is None
 
 

@@ -13,7 +13,9 @@ from flowise_dev_agent.agent.interrupts import check_answer
 from flowise_dev_agent.errors import AgentError
 from flowise_dev_agent.flowise.models import Chatflow, Prediction
 from flowise_dev_agent.knowledge.credentials import CredentialStore
+from flowise_dev_agent.knowledge.drift import CatalogueChange, compare
 from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.knowledge.repair import Repair, decide_repair, not_found
 from flowise_dev_agent.patch.ops import PatchOp
 from flowise_dev_agent.patch.schema import NodeSchema
 from flowise_dev_agent.publish import Publisher
@@ -94,18 +96,31 @@ class BenchKnowledge:
         self.server_only: dict[str, NodeSchema] = {}
         self.on_refresh: Callable[[], CredentialStore] | None = None
         self.repairs: list[str] = []
+        #: What the server offers by now; read at the first refresh.
+        self.upgraded: NodeStore | None = None
+        self.former = {self.store.fingerprint: self.store}
 
-    async def nodes(self) -> NodeStore:
+    async def nodes(self, *, refresh: bool = False) -> NodeStore:
+        if refresh and self.upgraded:
+            self.store = self.upgraded
         return self.store
+
+    async def changes_since(self, fingerprint: str, store: NodeStore) -> CatalogueChange:
+        return compare(self.former[fingerprint], store)
 
     async def credentials(self, *, refresh: bool = False) -> CredentialStore:
         if refresh and self.on_refresh:
             self.credential_store = self.on_refresh()
         return self.credential_store
 
-    async def repair(self, name: str) -> NodeSchema | None:
+    async def repair(self, name: str) -> Repair:
         self.repairs.append(name)
-        return self.server_only.get(name)
+        schema = self.server_only.get(name)
+        if schema is None:
+            return not_found(name)
+        repair = Repair(schema, decide_repair(self.store.schemas.get(name), schema))
+        self.store = self.store.with_repaired({name: schema})
+        return repair
 
 
 class BenchBlobs:
@@ -141,7 +156,9 @@ def plan(**values: Any) -> PlanContract:
 class Bench:
     """One session, driven leg by leg like the runtime does it."""
 
-    def __init__(self, ops: list[PatchOp], credentials: CredentialStore, **limits: Any) -> None:
+    def __init__(
+        self, ops: list[PatchOp], credentials: CredentialStore, *, drift_policy: Any = "warn", **limits: Any
+    ) -> None:
         self.flowise = BenchFlowise()
         self.reasoner = Script()
         self.reasoner.patches = [ops]
@@ -150,6 +167,7 @@ class Bench:
         self.intents = FakeIntents()
         self.session_id = uuid4()
         self.limits = LimitSettings(_env_file=None, **limits)  # type: ignore[call-arg]
+        self.drift_policy = drift_policy
         self.graph = build_graph([FlowiseCapability()], InMemorySaver())
         self.config: Any = {"configurable": {"thread_id": str(self.session_id)}}
         self.events: list[dict[str, Any]] = []
@@ -172,6 +190,7 @@ class Bench:
                 lease=None,  # type: ignore[arg-type]
             ),
             limits=self.limits,
+            drift_policy=self.drift_policy,
         )
 
     async def start(self, requirement: str = "A support bot", **request: Any) -> dict[str, Any]:

@@ -279,11 +279,33 @@ async def test_every_request_is_counted_without_ids() -> None:
     assert calls == ["GET /chatflows/:id", "GET /chatflows/:id", "DELETE /chatflows/:id"]
 
 
-async def test_credentials_keep_nothing_but_id_name_and_type() -> None:
+async def test_credentials_keep_nothing_but_id_name_type_and_times() -> None:
     row = {"id": "c", "name": "n", "credentialName": "openAIApi", "encryptedData": "xyz", "workspaceId": "w"}
+    row["updatedDate"] = "2026-01-01T00:00:00.000Z"
     async with client_of(Server(as_json([row]))) as client:
         (credential,) = await client.list_credentials()
-    assert credential.model_dump() == {"id": "c", "name": "n", "credential_name": "openAIApi"}
+    assert credential.model_dump() == {
+        "id": "c",
+        "name": "n",
+        "credential_name": "openAIApi",
+        "created_date": None,
+        "updated_date": "2026-01-01T00:00:00.000Z",
+    }
+
+
+async def test_an_unchanged_node_list_is_asked_for_by_its_etag() -> None:
+    nodes = [{"name": "calculator"}]
+    first = httpx2.Response(200, json=nodes, headers={"etag": 'W/"1"'})
+    server = Server(first, httpx2.Response(304))
+    async with client_of(server) as client:
+        listed = await client.list_nodes()
+        again = await client.list_nodes(listed.etag)
+
+        assert (listed.nodes, listed.etag, listed.unchanged) == (tuple(nodes), 'W/"1"', False)
+        assert (again.nodes, again.etag, again.unchanged) == ((), 'W/"1"', True)
+        assert [request.headers.get("if-none-match") for request in server.requests] == [None, 'W/"1"']
+        with pytest.raises(FlowiseUnexpectedResponseError):
+            await client.list_nodes()
 
 
 async def test_ping_accepts_nothing_but_pong() -> None:

@@ -1,6 +1,7 @@
 """Caches per instance: how often a server is asked, and what holds while it cannot be."""
 
 import asyncio
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,7 +9,9 @@ import pytest
 from pydantic import ValidationError
 
 from flowise_dev_agent.errors import FlowiseNotFoundError, FlowiseUnreachableError
+from flowise_dev_agent.flowise.models import NodeList
 from flowise_dev_agent.knowledge.credentials import Credential, CredentialKnowledge, CredentialStore
+from flowise_dev_agent.knowledge.memory import MemoryNodes
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge
 
 
@@ -25,6 +28,8 @@ class Row:
     id: str
     name: str
     credential_name: str
+    created_date: str | None = "2026-01-01T00:00:00.000Z"
+    updated_date: str | None = None
     encrypted_data: str = "secret"
 
 
@@ -38,6 +43,9 @@ class Server:
     rows: list[Row] = field(default_factory=lambda: [Row("i1", "mine", "openAIApi")])
     down: bool = False
     calls: list[str] = field(default_factory=list)
+    endpoint: str = "http://flowise.test"
+    flowise_version: str = "3.1.4"
+    late_version: float = 2
 
     def _answer(self, call: str) -> None:
         self.calls.append(call)
@@ -46,18 +54,25 @@ class Server:
 
     async def version(self) -> str:
         self._answer("version")
-        return "3.1.4"
+        return self.flowise_version
 
-    async def list_nodes(self) -> list[dict[str, Any]]:
-        self._answer("nodes")
+    async def list_nodes(self, etag: str | None = None) -> NodeList:
+        self._answer("nodes" if etag is None else "nodes?")
         await asyncio.sleep(0)
-        return self.nodes
+        now = str(hash(json.dumps(self.nodes)))
+        return NodeList((), etag, unchanged=True) if etag == now else NodeList(tuple(self.nodes), now)
 
     async def get_node(self, name: str) -> dict[str, Any]:
         self._answer(f"node {name}")
         if name != "late":
             raise FlowiseNotFoundError("no such node")
-        return {"name": "late", "version": 2, "baseClasses": ["Tool"], "category": "Tools", "inputs": []}
+        return {
+            "name": "late",
+            "version": self.late_version,
+            "baseClasses": ["Tool"],
+            "category": "Tools",
+            "inputs": [],
+        }
 
     async def list_credentials(self) -> list[Row]:
         self._answer("credentials")
@@ -74,8 +89,9 @@ async def test_a_server_is_asked_once_per_ttl_however_many_ask() -> None:
     assert (stores[0].source, list(stores[0].schemas)) == ("live", ["own"])
 
     clock.now += 301
-    await knowledge.store("a", server)
-    assert server.calls.count("nodes") == 2
+    again = await knowledge.store("a", server)
+    assert server.calls == ["version", "nodes", "version", "nodes?"]
+    assert again is stores[0]
 
 
 async def test_p69_each_instance_has_its_own_catalogue() -> None:
@@ -112,19 +128,97 @@ async def test_what_was_read_live_outlives_an_outage() -> None:
     assert list((await knowledge.store("a", server)).schemas) == ["own"]
 
 
-async def test_repair_asks_for_one_type_and_keeps_it() -> None:
+async def test_refresh_asks_at_once_and_says_when_it_cannot() -> None:
     server = Server()
     knowledge = NodeKnowledge(300)
     before = await knowledge.store("a", server)
+    server.nodes = [*server.nodes, {"name": "added"}]
 
-    schema = await knowledge.repair("a", server, "late")
-    after = await knowledge.store("a", server)
+    after = await knowledge.store("a", server, refresh=True)
+    change = await knowledge.changes_since("a", before.fingerprint, after)
 
-    assert schema is not None
-    assert (list(after.schemas), list(before.schemas)) == (["own", "late"], ["own"])
-    assert after.fingerprint != before.fingerprint
-    assert await knowledge.repair("a", server, "never") is None
-    assert server.calls == ["version", "nodes", "node late", "node never"]
+    assert (list(after.schemas), change.added, change.removed, change.changed) == (["added", "own"], ("added",), (), ())
+    server.down = True
+    with pytest.raises(FlowiseUnreachableError):
+        await knowledge.store("a", server, refresh=True)
+
+
+async def test_an_upgraded_server_sends_its_list_even_if_only_the_version_is_new() -> None:
+    clock, server = Clock(), Server()
+    knowledge = NodeKnowledge(300, clock=clock)
+    await knowledge.store("a", server)
+
+    server.flowise_version = "3.1.5"
+    clock.now += 301
+
+    assert (await knowledge.store("a", server)).flowise_version == "3.1.5"
+
+
+async def test_another_server_under_the_same_id_is_asked_at_once() -> None:
+    cache = MemoryNodes()
+    await NodeKnowledge(300, cache).store("a", Server())
+
+    other = await NodeKnowledge(300, cache).store("a", Server(nodes=[{"name": "other"}], endpoint="http://b.test"))
+
+    assert list(other.schemas) == ["other"]
+
+
+async def test_repair_asks_for_one_type_and_keeps_it_for_every_worker() -> None:
+    server, cache = Server(), MemoryNodes()
+    knowledge, other_worker = NodeKnowledge(300, cache), NodeKnowledge(300, cache)
+    before = await knowledge.store("a", server)
+    await other_worker.store("a", server)
+
+    repair = await knowledge.repair("a", server, "late")
+    after = await other_worker.store("a", server)
+
+    assert repair.schema is not None
+    assert (repair.decision.action, repair.updated) == ("update_new_node", True)
+    assert (list(after.schemas), after.repaired, list(before.schemas)) == (["own", "late"], ("late",), ["own"])
+    assert after.fingerprint == before.fingerprint
+    assert server.calls == ["version", "nodes", "node late"]
+
+
+async def test_repair_keeps_what_is_known_in_this_version_and_takes_a_newer_one() -> None:
+    server = Server()
+    knowledge = NodeKnowledge(300)
+    await knowledge.repair("a", server, "late")
+
+    again = await knowledge.repair("a", server, "late")
+    server.late_version = 3
+    newer = await knowledge.repair("a", server, "late")
+    absent = await knowledge.repair("a", server, "never")
+
+    assert (again.decision.action, newer.decision.action) == ("skip_same_version", "update_changed_version_or_hash")
+    assert (await knowledge.store("a", server)).schemas["late"].version == 3
+    assert (absent.schema, absent.decision.action) == (None, "not_found")
+
+
+async def test_a_list_read_later_replaces_repaired_entries_of_its_types() -> None:
+    clock, server = Clock(), Server()
+    knowledge = NodeKnowledge(300, clock=clock)
+    await knowledge.store("a", server)
+    await knowledge.repair("a", server, "late")
+    server.nodes = [*server.nodes, {"name": "late", "version": 9}]
+    clock.now += 301
+
+    store = await knowledge.store("a", server)
+
+    assert (store.repaired, store.schemas["late"].version) == ((), 9)
+
+
+async def test_repairs_hold_while_the_list_itself_cannot_be_read() -> None:
+    class OnlySingles(Server):
+        async def list_nodes(self, etag: str | None = None) -> NodeList:
+            raise FlowiseUnreachableError("no list")
+
+    server = OnlySingles()
+    knowledge = NodeKnowledge(300)
+    await knowledge.repair("a", server, "late")
+
+    store = await knowledge.store("a", server)
+
+    assert (store.source, store.repaired, "chatOpenAI" in store.schemas) == ("snapshot", ("late",), True)
 
 
 async def test_credentials_are_read_again_on_request_and_after_the_ttl() -> None:
@@ -144,9 +238,9 @@ async def test_credentials_are_read_again_on_request_and_after_the_ttl() -> None
 def test_only_id_name_and_type_of_a_credential_are_kept() -> None:
     store = CredentialStore.from_rows([Row("i1", "mine", "openAIApi")])
 
-    assert store.all() == (Credential(id="i1", name="mine", type="openAIApi"),)
+    assert store.all() == (Credential(id="i1", name="mine", type="openAIApi", created_at="2026-01-01T00:00:00.000Z"),)
     with pytest.raises(ValidationError):
-        Credential.model_validate({"id": "i", "name": "n", "type": "t", "encryptedData": "x"})
+        Credential.model_validate({"credential_id": "i", "name": "n", "type": "t", "encryptedData": "x"})
 
 
 @pytest.mark.parametrize(

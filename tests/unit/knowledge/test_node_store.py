@@ -9,8 +9,6 @@ import pytest
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.knowledge import snapshot as snapshot_module
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.knowledge.reference import render_reference
-from flowise_dev_agent.knowledge.refresh import REFERENCE_FILE, main, write_nodes
 from flowise_dev_agent.knowledge.snapshot import META_FILE, SNAPSHOT_FILE, fingerprint, read_snapshot, schemas_dir
 from flowise_dev_agent.patch.schema import NodeSchema, Schemas
 
@@ -46,20 +44,14 @@ def test_p81_snapshot_is_found_inside_an_installed_package(tmp_path: Path, monke
     assert len(read_snapshot()[0]) == 297
 
 
-def test_written_files_are_those_that_are_committed(catalogue: NodeStore, tmp_path: Path) -> None:
-    write_nodes(catalogue, tmp_path)
-
-    for name in (f"schemas/{SNAPSHOT_FILE}", REFERENCE_FILE):
-        assert (tmp_path / name).read_bytes() == (ROOT / name).read_bytes(), name
-    assert read_snapshot(tmp_path / "schemas")[1].sha256 == catalogue.fingerprint
-
-
 def test_fingerprint_ignores_paths_and_order_but_no_field(schemas: Schemas) -> None:
     some = [schemas[name] for name in ("chatOpenAI", "calculator")]
     moved = [NodeSchema.from_raw(dict(schema.raw) | {"icon": "/elsewhere/x.svg"}) for schema in reversed(some)]
     changed = [some[0], NodeSchema.from_raw(dict(some[1].raw) | {"version": 99})]
 
-    assert fingerprint(moved) == fingerprint(some) != fingerprint(changed)
+    described = [NodeSchema.from_raw(dict(schema.raw) | {"description": "Flowise's words"}) for schema in some]
+
+    assert fingerprint(moved) == fingerprint(described) == fingerprint(some) != fingerprint(changed)
 
 
 @pytest.mark.parametrize("name", ["chatOpenAI", "CHATOPENAI", "chat_openai", "Chat OpenAI"])
@@ -130,19 +122,27 @@ def test_accepting_lists_what_fits_an_anchor(catalogue: NodeStore) -> None:
     assert "chatOpenAI" not in names
 
 
-def test_reference_page_has_every_node_and_the_in_memory_constraint(catalogue: NodeStore) -> None:
-    page = render_reference(catalogue.schemas.values(), read_snapshot()[1])
+def test_search_filters_by_category_and_by_what_an_anchor_takes(catalogue: NodeStore) -> None:
+    memories = catalogue.search("window", 5, category="memory", kind="CHATFLOW")
+    embeddings = catalogue.search("openai", 5, accepting=["Embeddings"])
 
-    assert all(f"### {name}\n" in page for name in catalogue.schemas)
-    entry = page.split("### memoryVectorStore\n")[1].split("###")[0]
-    assert "Needs a document loader at `document`" in entry
-    assert "- Takes: `document`[]: Document, `embeddings`*: Embeddings" in entry
+    assert memories[0].name == "bufferWindowMemory"
+    assert {schema.category for schema in memories} == {"Memory"}
+    assert embeddings[0].name == "openAIEmbeddings"
+    assert all("Embeddings" in schema.base_classes for schema in embeddings)
+    assert len(catalogue.search("", 500, category="Chat Models")) > 20
 
 
-def test_refresh_outside_a_checkout_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("flowise_dev_agent.knowledge.refresh._ROOT", tmp_path)
+def test_search_takes_any_text(catalogue: NodeStore) -> None:
+    assert catalogue.search("\"(NEAR) OR * ^ - : '; DROP") == catalogue.search("near drop")
+    assert catalogue.search("Größe ∅ 会話") == []
+    assert catalogue.search("memory " * 20_000, 1) == catalogue.search("memory", 1)
 
-    assert main(["--nodes"]) == 1
-    assert "in a checkout" in capsys.readouterr().err
+
+def test_descriptions_of_a_server_help_the_search(schemas: Schemas) -> None:
+    raw = {name: dict(schema.raw) for name, schema in schemas.items()}
+    raw["calculator"]["description"] = "Finds square roots"
+
+    store = NodeStore({name: NodeSchema.from_raw(entry) for name, entry in raw.items()}, "3.1.4")
+
+    assert [schema.name for schema in store.search("square roots")] == ["calculator"]

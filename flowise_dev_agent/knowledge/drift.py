@@ -1,0 +1,124 @@
+"""Has a server's catalogue changed under a session, or from what the snapshot says?"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from flowise_dev_agent.knowledge.repair import version_of
+from flowise_dev_agent.knowledge.snapshot import node_hash, read_meta
+from flowise_dev_agent.knowledge.sources import NodeCache
+from flowise_dev_agent.patch.schema import NodeSchema, Schemas
+
+#: Names in a sentence or an event; the counts say how many there are.
+_NAMED = 5
+
+
+@dataclass(frozen=True)
+class CatalogueChange:
+    """From one catalogue to another. ``types_known`` is false when the former one is no longer kept.
+
+    ``changed`` holds sentences such as "chatOpenAI 8.2 → 8.3".
+    """
+
+    before: str
+    after: str
+    version_before: str | None
+    version_after: str
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    types_known: bool = False
+
+    @property
+    def any(self) -> bool:
+        """Whether there is a difference at all."""
+        return self.before != self.after
+
+    @property
+    def text(self) -> str:
+        """A sentence for people."""
+        version = f"Flowise {self.version_after}"
+        if self.version_before and self.version_before != self.version_after:
+            version = f"Flowise {self.version_before} → {self.version_after}"
+        if not self.types_known:
+            return f"The node types of the server have changed ({version})."
+        parts = [
+            f"{len(names)} {word} ({', '.join(names[:_NAMED])}{', …' if len(names) > _NAMED else ''})"
+            for word, names in (("added", self.added), ("removed", self.removed), ("changed", self.changed))
+            if names
+        ]
+        return f"The node types of the server have changed ({version}): {', '.join(parts) or 'descriptions only'}."
+
+    def as_dict(self) -> dict[str, Any]:
+        """Small JSON for events."""
+        lists = {"added": self.added, "removed": self.removed, "changed": self.changed}
+        return {
+            "before": self.before[:12],
+            "after": self.after[:12],
+            "flowise_version": self.version_after,
+            "counts": {key: len(names) for key, names in lists.items()},
+            **{key: list(names[: 4 * _NAMED]) for key, names in lists.items()},
+        }
+
+
+class Catalogue(Protocol):
+    """A node store, as far as it is compared."""
+
+    schemas: Schemas
+    flowise_version: str
+
+    @property
+    def fingerprint(self) -> str: ...
+
+
+def compare(before: Catalogue, after: Catalogue) -> CatalogueChange:
+    """What was added, removed and redefined; texts for people do not count."""
+    old, new = before.schemas, after.schemas
+    return CatalogueChange(
+        before=before.fingerprint,
+        after=after.fingerprint,
+        version_before=before.flowise_version,
+        version_after=after.flowise_version,
+        added=tuple(sorted(new.keys() - old.keys())),
+        removed=tuple(sorted(old.keys() - new.keys())),
+        changed=tuple(
+            _change(old[name], new[name])
+            for name in sorted(old.keys() & new.keys())
+            if node_hash(old[name]) != node_hash(new[name])
+        ),
+        types_known=True,
+    )
+
+
+def _change(old: NodeSchema, new: NodeSchema) -> str:
+    versions = version_of(old), version_of(new)
+    return f"{new.name} {versions[0]} → {versions[1]}" if versions[0] != versions[1] else new.name
+
+
+async def knowledge_health(cache: NodeCache, instances: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """For `/health`: the snapshot, and by instance id what is known of its server and whether that is the snapshot's.
+
+    ``instances`` are (id, endpoint). Reads the database only, never a server; raises DatabaseUnavailableError.
+    """
+    meta = read_meta()
+    report: dict[str, Any] = {}
+    for instance_id, endpoint in instances:
+        head = await cache.head(instance_id, endpoint)
+        if head is None or head.fingerprint is None:
+            report[instance_id] = {"source": "snapshot", "repaired": head.repaired if head else 0}
+            continue
+        report[instance_id] = {
+            "source": "live",
+            "flowise_version": head.flowise_version,
+            "fingerprint": head.fingerprint[:12],
+            "node_count": head.node_count,
+            "age_secs": round(head.age_secs or 0),
+            "repaired": head.repaired,
+            "drift": head.fingerprint != meta.sha256,
+        }
+    snapshot = {
+        "flowise_version": meta.flowise_version,
+        "fingerprint": meta.sha256[:12],
+        "node_count": meta.node_count,
+    }
+    return {"snapshot": snapshot, "instances": report}

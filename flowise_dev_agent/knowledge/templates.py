@@ -1,0 +1,209 @@
+"""The marketplace of a Flowise server: what there is, in a few words each; the flows themselves on demand."""
+
+import asyncio
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.knowledge.memory import MemoryTemplates
+from flowise_dev_agent.knowledge.search import TextIndex
+from flowise_dev_agent.knowledge.snapshot import lines_text, schemas_dir, sha256_of, text_of, write_text
+from flowise_dev_agent.knowledge.sources import TemplateCache, TemplateSource
+from flowise_dev_agent.patch.suggest import closest, fold
+
+TEMPLATES_FILE: Final = "flowise_templates.snapshot.json"
+TEMPLATES_META_FILE: Final = "flowise_templates.meta.json"
+
+#: Of name, uses, categories and description, node types.
+_WEIGHTS = (6.0, 4.0, 1.5, 1.0)
+_DESCRIPTION_CHARS = 120
+#: What is not part of a tool itself: its place in the marketplace, and an id that changes with every call.
+_LISTING_KEYS = frozenset({"id", "templateName", "type", "categories", "usecases", "framework", "badge", "description"})
+
+
+class Template(BaseModel):
+    """One entry. ``nodes`` are the types that it is made of, ``sha256`` is that of its content.
+
+    The description is Flowise's own text, at most 120 characters of it; committed entries have none.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    name: str = Field(validation_alias="templateName", serialization_alias="templateName")
+    type: str
+    categories: tuple[str, ...] = ()
+    usecases: tuple[str, ...] = ()
+    framework: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    description: str = ""
+
+    @classmethod
+    def from_raw(cls, raw: Mapping[str, Any]) -> "Template":
+        """From an entry of `GET /marketplaces/templates`."""
+        return cls(
+            name=str(raw["templateName"]),
+            type=str(raw["type"]),
+            categories=_texts(raw.get("categories")),
+            usecases=_texts(raw.get("usecases")),
+            framework=_texts(raw.get("framework")),
+            nodes=_node_types(raw.get("flowData")),
+            sha256=sha256_of(content_of(raw)),
+            description=" ".join(str(raw.get("description") or "").split())[:_DESCRIPTION_CHARS],
+        )
+
+    def slim(self) -> dict[str, Any]:
+        """As it is committed."""
+        return self.model_dump(mode="json", by_alias=True, exclude={"description"})
+
+
+class TemplatesMeta(BaseModel):
+    """What the template snapshot was taken from; ``sha256`` is that of the file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    flowise_version: str
+    template_count: int
+    sha256: str
+    generated_at: datetime
+    source: str
+
+
+class TemplateStore:
+    """The templates of one server at one time."""
+
+    def __init__(self, templates: Iterable[Template]) -> None:
+        self._templates = tuple(sorted(templates, key=lambda one: (one.type, one.name)))
+
+    @classmethod
+    def from_snapshot(cls, folder: Path | None = None) -> "TemplateStore":
+        """The committed ones."""
+        raw = json.loads(((folder or schemas_dir()) / TEMPLATES_FILE).read_bytes())
+        return cls(Template.model_validate(entry) for entry in raw)
+
+    def __len__(self) -> int:
+        return len(self._templates)
+
+    def all(self) -> tuple[Template, ...]:
+        """By type and name."""
+        return self._templates
+
+    def find(self, text: str, limit: int = 3, *, type_: str | None = None) -> list[Template]:
+        """Those that fit a description, best first, for a prompt; ``type_`` is Chatflow, AgentflowV2 or Tool."""
+        scores = self._index.scores(text)
+        fitting = [number for number in scores if type_ is None or self._templates[number].type == type_]
+        fitting.sort(key=lambda number: (-scores[number], number))
+        return [self._templates[number] for number in fitting[:limit]]
+
+    def get(self, name: str, type_: str | None = None) -> Template:
+        """By name, case and separators not minding; InvalidInputError names close ones when there is none."""
+        for template in self._templates:
+            if fold(template.name) == fold(name) and type_ in (None, template.type):
+                return template
+        near = ", ".join(closest(name, (one.name for one in self._templates)))
+        raise InvalidInputError(
+            f"There is no template called {name[:64]!r}.", hint=f"Close names: {near}." if near else None
+        )
+
+    @cached_property
+    def _index(self) -> TextIndex:
+        return TextIndex(
+            _WEIGHTS,
+            (
+                (
+                    one.name,
+                    " ".join(one.usecases),
+                    " ".join((*one.categories, *one.framework, one.description)),
+                    " ".join(one.nodes),
+                )
+                for one in self._templates
+            ),
+        )
+
+
+class TemplateKnowledge:
+    """The templates of each instance. Listing never asks a server; a content that is not cached does, for all at once.
+
+    ``ttl_secs``: after that long a content is read anew.
+    """
+
+    def __init__(self, ttl_secs: float, cache: TemplateCache | None = None) -> None:
+        self._ttl = ttl_secs
+        self._cache: TemplateCache = cache or MemoryTemplates()
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    async def store(self, instance_id: str, endpoint: str) -> TemplateStore:
+        """What the instance was last seen to offer, else what is committed."""
+        listed = await self._cache.listed(instance_id, endpoint)
+        if listed is None:
+            return self._committed
+        return TemplateStore(Template.model_validate(entry) for entry in listed[0])
+
+    async def refresh(self, instance_id: str, client: TemplateSource) -> TemplateStore:
+        """Read the marketplace (1.7 MB) and keep it; raises FlowiseError."""
+        raw = await client.list_templates()
+        templates = [Template.from_raw(entry) for entry in raw]
+        contents = {template.sha256: content_of(entry) for template, entry in zip(templates, raw, strict=True)}
+        entries = [template.model_dump(mode="json", by_alias=True) for template in templates]
+        await self._cache.save(instance_id, client.endpoint, entries, contents)
+        return TemplateStore(templates)
+
+    async def content(self, instance_id: str, client: TemplateSource, name: str, type_: str | None = None) -> str:
+        """The template's `flowData`, byte for byte; of a tool its definition as JSON.
+
+        Raises InvalidInputError when the server has no such template, FlowiseError when it has to be asked and cannot.
+        """
+        async with self._locks.setdefault(instance_id, asyncio.Lock()):
+            listed = await self._cache.listed(instance_id, client.endpoint)
+            if listed is not None and listed[1] < self._ttl:
+                store = TemplateStore(Template.model_validate(entry) for entry in listed[0])
+            else:
+                store = await self.refresh(instance_id, client)
+            content = await self._cache.content(store.get(name, type_).sha256)
+            if content is None:
+                store = await self.refresh(instance_id, client)
+                content = await self._cache.content(store.get(name, type_).sha256)
+        if content is None:
+            raise InvalidInputError(f"The template {name[:64]!r} has vanished from the cache while it was read.")
+        return content
+
+    @cached_property
+    def _committed(self) -> TemplateStore:
+        return TemplateStore.from_snapshot()
+
+
+def snapshot_text(templates: Sequence[Template]) -> str:
+    """The committed form: one entry a line, by type and name."""
+    return lines_text(one.slim() for one in TemplateStore(templates).all())
+
+
+def content_of(raw: Mapping[str, Any]) -> str:
+    """What a template is made of: the text of its flow, or a tool's definition."""
+    flow = raw.get("flowData")
+    if isinstance(flow, str):
+        return flow
+    return text_of({key: value for key, value in raw.items() if key not in _LISTING_KEYS})
+
+
+def write_templates(templates: Sequence[Template], meta: TemplatesMeta, folder: Path) -> None:
+    """Write both files."""
+    write_text(folder / TEMPLATES_FILE, snapshot_text(templates))
+    write_text(folder / TEMPLATES_META_FILE, meta.model_dump_json(indent=2) + "\n")
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    items = value.split(",") if isinstance(value, str) else value or ()
+    return tuple(text for item in items if (text := str(item).strip()))
+
+
+def _node_types(flow_data: Any) -> tuple[str, ...]:
+    if not isinstance(flow_data, str):
+        return ()
+    nodes = json.loads(flow_data).get("nodes") or []
+    return tuple(sorted({str(node["data"]["name"]) for node in nodes if node.get("data", {}).get("name")}))

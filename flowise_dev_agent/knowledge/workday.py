@@ -1,0 +1,109 @@
+"""Workday by way of Flowise's custom MCP node: blueprints in a data file, nothing that asks Workday."""
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.knowledge.snapshot import schemas_dir, sha256_of, write_text
+
+MCP_FILE: Final = "workday_mcp.snapshot.json"
+API_FILE: Final = "workday_api.snapshot.json"
+DEFAULT_BLUEPRINT: Final = "workday_default"
+
+
+class McpConfig(BaseModel):
+    """What goes into the node. ``mcpServerConfig`` is JSON as a text, which is how Flowise stores and reads it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    mcpServerConfig: str  # noqa: N815 - Flowise's name
+    mcpActions: tuple[str, ...] = Field(min_length=1)  # noqa: N815
+
+    @field_validator("mcpServerConfig")
+    @classmethod
+    def _names_a_server(cls, value: str) -> str:
+        config: Any = json.loads(value)
+        if not isinstance(config, dict) or not config.get("url") or "Authorization" not in config.get("headers", {}):
+            raise ValueError("must be the text of a JSON object with url and headers.Authorization")
+        return value
+
+    @property
+    def server_url(self) -> str:
+        """Where the MCP server is; may hold a Flowise variable."""
+        return str(json.loads(self.mcpServerConfig)["url"])
+
+
+class WorkdayBlueprint(BaseModel):
+    """One way to reach Workday from a chatflow.
+
+    ``selectedTool`` is the node type that talks MCP; ``auth_var`` is the variable of Flowise that holds the token.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    blueprint_id: str
+    label: str
+    selectedTool: Literal["customMCP"]  # noqa: N815 - Flowise's name
+    selectedToolConfig: McpConfig  # noqa: N815
+    auth_var: str
+    credential_type: str
+    chatflow_only: bool
+
+
+class WorkdayMcpStore:
+    """The blueprints by id."""
+
+    def __init__(self, blueprints: dict[str, WorkdayBlueprint]) -> None:
+        self._blueprints = blueprints
+
+    @classmethod
+    def from_snapshot(cls, folder: Path | None = None) -> "WorkdayMcpStore":
+        """Those of the data file."""
+        entries = json.loads(((folder or schemas_dir()) / MCP_FILE).read_bytes())
+        blueprints = [WorkdayBlueprint.model_validate(entry) for entry in entries]
+        return cls({one.blueprint_id: one for one in blueprints})
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """All blueprint ids."""
+        return tuple(self._blueprints)
+
+    def get(self, blueprint_id: str = DEFAULT_BLUEPRINT) -> WorkdayBlueprint:
+        """Raises InvalidInputError that names those there are."""
+        if blueprint_id not in self._blueprints:
+            raise InvalidInputError(
+                f"There is no Workday blueprint called {blueprint_id[:64]!r}.", hint=f"Known: {', '.join(self.ids)}."
+            )
+        return self._blueprints[blueprint_id]
+
+
+class WorkdayMeta(BaseModel):
+    """What a Workday file is: `ok`, or `stub` while there is nothing behind it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    status: Literal["ok", "stub"]
+    count: int
+    sha256: str
+    generated_at: datetime
+
+
+def meta_file(file: str) -> str:
+    """``workday_api.snapshot.json`` -> ``workday_api.meta.json``."""
+    return file.replace(".snapshot.", ".meta.")
+
+
+def write_meta(folder: Path, file: str, status: Literal["ok", "stub"], count: int, at: datetime) -> None:
+    """Describe a file as it is; one that is described already keeps its date."""
+    sha256 = sha256_of((folder / file).read_text(encoding="utf-8"))
+    path = folder / meta_file(file)
+    meta = WorkdayMeta(status=status, count=count, sha256=sha256, generated_at=at)
+    if path.is_file():
+        former = WorkdayMeta.model_validate_json(path.read_bytes())
+        if former.sha256 == sha256:
+            return
+    write_text(path, meta.model_dump_json(indent=2) + "\n")

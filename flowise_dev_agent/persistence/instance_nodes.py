@@ -1,0 +1,137 @@
+"""The node types of each Flowise instance, shared by all workers: the current list, former ones, repaired entries."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from psycopg.rows import class_row
+
+from flowise_dev_agent.persistence.database import Connection, Database
+from flowise_dev_agent.persistence.sanitize import jsonb
+
+#: Lists that are kept per instance: the current one and those it can still be compared with.
+_KEPT: Final = 3
+
+
+@dataclass(frozen=True)
+class CatalogueHead:
+    """Which node list of an instance holds. `fingerprint` is None when the list was never read.
+
+    `age_secs` counts from the moment the server last confirmed the list.
+    """
+
+    revision: int
+    fingerprint: str | None
+    flowise_version: str | None
+    etag: str | None
+    age_secs: float | None
+    node_count: int
+    repaired: int
+
+
+class InstanceNodes:
+    """Node lists are opaque JSON texts here; whoever saves one names its fingerprint."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def head(self, instance_id: str, endpoint: str) -> CatalogueHead | None:
+        """What holds for the instance; None when nothing is known of a server at this endpoint."""
+        async with (
+            self._database.connection() as connection,
+            connection.cursor(row_factory=class_row(CatalogueHead)) as cursor,
+        ):
+            await cursor.execute(
+                "SELECT head.revision, head.fingerprint, list.flowise_version, head.etag,"
+                " EXTRACT(EPOCH FROM now() - head.checked_at)::float AS age_secs,"
+                " COALESCE(list.node_count, 0) AS node_count,"
+                " (SELECT count(*) FROM repaired_nodes WHERE instance_id = head.instance_id) AS repaired"
+                " FROM instance_nodes AS head LEFT JOIN node_catalogues AS list USING (instance_id, fingerprint)"
+                " WHERE head.instance_id = %s AND head.endpoint = %s",
+                (instance_id, endpoint),
+            )
+            return await cursor.fetchone()
+
+    async def load(self, instance_id: str, fingerprint: str) -> tuple[str, str] | None:
+        """(Flowise version, node list) of a present or former state; None when it is no longer kept."""
+        row = await self._database.fetch_one(
+            "SELECT flowise_version, nodes FROM node_catalogues WHERE instance_id = %s AND fingerprint = %s",
+            (instance_id, fingerprint),
+        )
+        return None if row is None else (str(row["flowise_version"]), str(row["nodes"]))
+
+    async def save(
+        self,
+        instance_id: str,
+        endpoint: str,
+        *,
+        fingerprint: str,
+        flowise_version: str,
+        etag: str | None,
+        nodes: str,
+        names: Sequence[str],
+    ) -> None:
+        """Make a list that was just read the current one. Repaired entries of its `names` are thereby out of date."""
+        async with self._database.transaction() as connection:
+            await _forget_other_server(connection, instance_id, endpoint)
+            await connection.execute(
+                "INSERT INTO instance_nodes AS head (instance_id, endpoint, fingerprint, etag, checked_at)"
+                " VALUES (%s, %s, %s, %s, now()) ON CONFLICT (instance_id) DO UPDATE SET"
+                " fingerprint = EXCLUDED.fingerprint, etag = EXCLUDED.etag, checked_at = now(),"
+                " revision = head.revision + 1",
+                (instance_id, endpoint, fingerprint, etag),
+            )
+            await connection.execute(
+                "INSERT INTO node_catalogues (instance_id, fingerprint, flowise_version, node_count, nodes)"
+                " VALUES (%s, %s, %s, %s, %s) ON CONFLICT (instance_id, fingerprint) DO UPDATE SET"
+                " flowise_version = EXCLUDED.flowise_version, nodes = EXCLUDED.nodes, fetched_at = now()",
+                (instance_id, fingerprint, flowise_version, len(names), nodes),
+            )
+            await connection.execute(
+                "DELETE FROM repaired_nodes WHERE instance_id = %s AND name = ANY(%s)", (instance_id, list(names))
+            )
+            await connection.execute(
+                "DELETE FROM node_catalogues WHERE instance_id = %s AND fingerprint NOT IN"
+                " (SELECT fingerprint FROM node_catalogues WHERE instance_id = %s ORDER BY fetched_at DESC LIMIT %s)",
+                (instance_id, instance_id, _KEPT),
+            )
+
+    async def confirm(self, instance_id: str, endpoint: str) -> None:
+        """The server says that the current list still holds."""
+        async with self._database.connection() as connection:
+            await connection.execute(
+                "UPDATE instance_nodes SET checked_at = now() WHERE instance_id = %s AND endpoint = %s",
+                (instance_id, endpoint),
+            )
+
+    async def repaired(self, instance_id: str) -> dict[str, str]:
+        """Repaired entries as JSON texts by node name."""
+        rows = await self._database.fetch_all(
+            "SELECT name, node FROM repaired_nodes WHERE instance_id = %s ORDER BY name", (instance_id,)
+        )
+        return {str(row["name"]): str(row["node"]) for row in rows}
+
+    async def save_repaired(
+        self, instance_id: str, endpoint: str, name: str, node: str, decision: dict[str, Any]
+    ) -> None:
+        """Keep one entry for all workers, with the reason why it was taken over."""
+        async with self._database.transaction() as connection:
+            await _forget_other_server(connection, instance_id, endpoint)
+            await connection.execute(
+                "INSERT INTO instance_nodes AS head (instance_id, endpoint) VALUES (%s, %s)"
+                " ON CONFLICT (instance_id) DO UPDATE SET revision = head.revision + 1",
+                (instance_id, endpoint),
+            )
+            await connection.execute(
+                "INSERT INTO repaired_nodes (instance_id, name, node, decision) VALUES (%s, %s, %s, %s)"
+                " ON CONFLICT (instance_id, name) DO UPDATE SET node = EXCLUDED.node, decision = EXCLUDED.decision,"
+                " repaired_at = now()",
+                (instance_id, name, node, jsonb(decision)),
+            )
+
+
+async def _forget_other_server(connection: Connection, instance_id: str, endpoint: str) -> None:
+    """The settings may name another server for the same instance id; nothing of the former one holds for it."""
+    await connection.execute(
+        "DELETE FROM instance_nodes WHERE instance_id = %s AND endpoint <> %s", (instance_id, endpoint)
+    )

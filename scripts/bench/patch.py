@@ -1,0 +1,111 @@
+"""How long it takes to compile, check, take apart and describe flows.
+
+    python scripts/bench/patch.py [--json]
+
+Medians and 95th percentiles over many runs, in milliseconds, on the committed catalogue. Caches are warm, as they are
+in a server that has built its first flow.
+"""
+
+import argparse
+import gc
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch.compiler import compile_ops
+from flowise_dev_agent.patch.decompiler import decompile
+from flowise_dev_agent.patch.flow_diff import diff
+from flowise_dev_agent.patch.graph import GraphIR
+from flowise_dev_agent.patch.ops import AddNode, BindCredential, Connect, PatchOp, SetParam
+from flowise_dev_agent.patch.schema import Schemas
+from flowise_dev_agent.patch.summary import summarize
+from flowise_dev_agent.patch.validator import validate_flow
+
+CREDENTIAL = "11111111-1111-4111-8111-111111111111"
+_SECONDS_PER_CASE = 1.0
+
+
+def team(number: int) -> list[PatchOp]:
+    """Twelve ops, five nodes: an agent with model, memory and two tools."""
+    agent, model, memory = f"toolAgent_{number}", f"chatOpenAI_{number}", f"bufferMemory_{number}"
+    clock, sums = f"currentDateTime_{number}", f"calculator_{number}"
+    return [
+        AddNode(node_name="toolAgent", node_id=agent, params={"systemMessage": "You are brief."}),
+        AddNode(node_name="chatOpenAI", node_id=model, params={"modelName": "gpt-4o"}),
+        AddNode(node_name="bufferMemory", node_id=memory),
+        AddNode(node_name="calculator", node_id=sums),
+        AddNode(node_name="currentDateTime", node_id=clock),
+        SetParam(node_id=model, param_name="temperature", value=0.2),
+        SetParam(node_id=model, param_name="streaming", value=False),
+        BindCredential(node_id=model, credential_id=CREDENTIAL, credential_type="openAIApi"),
+        Connect(source_node_id=model, target_node_id=agent, target_anchor="model"),
+        Connect(source_node_id=memory, target_node_id=agent, target_anchor="memory"),
+        Connect(source_node_id=sums, target_node_id=agent, target_anchor="tools"),
+        Connect(source_node_id=clock, target_node_id=agent, target_anchor="tools"),
+    ]
+
+
+def teams(count: int) -> list[PatchOp]:
+    return [op for number in range(count) for op in team(number)]
+
+
+def cases(schemas: Schemas) -> dict[str, Callable[[], object]]:
+    """Name to what is timed."""
+    found: dict[str, Callable[[], object]] = {}
+    for ops in (teams(1), teams(5)):
+        found[f"compile {len(ops)} ops"] = lambda ops=ops: compile_ops(GraphIR.empty(), ops, schemas)
+    for count in (3, 10, 24):
+        graph = compile_ops(GraphIR.empty(), teams(count), schemas).graph
+        text = graph.to_flow_data()
+        change: list[PatchOp] = [SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.7)]
+        other = compile_ops(graph, change, schemas).graph
+        size = f"{len(graph.nodes)} nodes"
+        found[f"read {size}"] = lambda text=text: GraphIR.from_flow_data(text)
+        found[f"change a field of {size}"] = lambda graph=graph, change=change: compile_ops(graph, change, schemas)
+        found[f"validate {size}"] = lambda text=text: validate_flow(
+            text, schemas=schemas, credentials={CREDENTIAL: "openAIApi"}
+        )
+        found[f"decompile {size}"] = lambda graph=graph: decompile(graph, schemas)
+        found[f"diff {size}"] = lambda graph=graph, other=other: diff(graph, other).text
+        found[f"summarize {size}"] = lambda graph=graph: summarize(graph)
+    return found
+
+
+def measure(run: Callable[[], object]) -> dict[str, float]:
+    """Milliseconds."""
+    for _ in range(3):
+        run()
+    times: list[float] = []
+    gc.collect()
+    gc.disable()
+    end = time.perf_counter() + _SECONDS_PER_CASE
+    while time.perf_counter() < end or len(times) < 20:
+        start = time.perf_counter()
+        run()
+        times.append((time.perf_counter() - start) * 1000)
+    gc.enable()
+    return {"min": min(times), "median": statistics.median(times), "p95": statistics.quantiles(times, n=20)[-1]}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    as_json = parser.parse_args().json
+    schemas = NodeStore.from_snapshot().schemas
+    results = {name: measure(run) for name, run in cases(schemas).items()}
+    if as_json:
+        print(json.dumps(results))
+        return
+    print(f"{'':32} {'min':>9} {'median':>9} {'p95':>9}  ms")
+    for name, result in results.items():
+        print(f"{name:32} {result['min']:9.3f} {result['median']:9.3f} {result['p95']:9.3f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,427 @@
+"""Editing a chatflow that exists: taking away, replacing, upgrading, moving, and what is said about it."""
+
+import json
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.errors import PatchError
+from flowise_dev_agent.patch.compiler import CompileResult, compile_ops
+from flowise_dev_agent.patch.decompiler import decompile
+from flowise_dev_agent.patch.findings import Finding
+from flowise_dev_agent.patch.flow_diff import diff
+from flowise_dev_agent.patch.graph import FlowNode, GraphIR
+from flowise_dev_agent.patch.ops import (
+    AddNode,
+    BindCredential,
+    Connect,
+    Disconnect,
+    PatchOp,
+    RemoveNode,
+    ReplaceNode,
+    SetLabel,
+    SetOutput,
+    SetParam,
+    SetPosition,
+    UnsetParam,
+    UpgradeNode,
+)
+from flowise_dev_agent.patch.schema import NodeSchema, Schemas
+from flowise_dev_agent.patch.validator import validate_flow
+from tests.fixtures.golden_flows import GOLDEN, NOWHERE, agentflow, chat, llm_chain, rag, tool_agent
+
+UUID = NOWHERE["openAIApi"]
+OTHER = "22222222-2222-4222-8222-222222222222"
+
+
+def _build(schemas: Schemas, ops: list[PatchOp]) -> GraphIR:
+    return compile_ops(GraphIR.empty(), ops, schemas).graph
+
+
+def _edit(schemas: Schemas, graph: GraphIR, *ops: PatchOp) -> CompileResult:
+    return compile_ops(graph, ops, schemas)
+
+
+def _node(graph: GraphIR, node_id: str) -> FlowNode:
+    node = graph.node(node_id)
+    assert node is not None
+    return node
+
+
+def _errors(schemas: Schemas, graph: GraphIR) -> list[str]:
+    found = validate_flow(graph.to_flow_data(), schemas=schemas, credentials={UUID: "openAIApi"})
+    return [finding.code for finding in found if finding.severity == "error"]
+
+
+def _finding(schemas: Schemas, graph: GraphIR, op: PatchOp) -> Finding:
+    with pytest.raises(PatchError) as caught:
+        _edit(schemas, graph, op)
+    (raw,) = caught.value.details["findings"]
+    return Finding.model_validate(raw)
+
+
+def test_removing_a_node_takes_its_edges_and_exactly_its_references(schemas: Schemas) -> None:
+    more: list[PatchOp] = []
+    for node_id in ("calculator_1", "calculator_10"):
+        more += [
+            AddNode(node_name="calculator", node_id=node_id),
+            Connect(source_node_id=node_id, target_node_id="toolAgent_0", target_anchor="tools"),
+        ]
+    base = _build(schemas, [*tool_agent(NOWHERE), *more])
+
+    graph = _edit(schemas, base, RemoveNode(node_id="calculator_1")).graph
+
+    assert graph.node("calculator_1") is None
+    assert _node(graph, "toolAgent_0").inputs["tools"] == [
+        "{{calculator_0.data.instance}}",
+        "{{currentDateTime_0.data.instance}}",
+        "{{calculator_10.data.instance}}",
+    ]
+    assert not any("calculator_1" in (edge.source, edge.target) for edge in graph.edges)
+    assert _errors(schemas, graph) == []
+
+
+def test_removing_and_adding_the_same_id_in_one_batch_is_a_fresh_node(schemas: Schemas) -> None:
+    base = _build(schemas, chat(NOWHERE))
+
+    graph = _edit(
+        schemas,
+        base,
+        AddNode(node_name="bufferWindowMemory", node_id="bufferMemory_0"),
+        Connect(source_node_id="bufferMemory_0", target_node_id="conversationChain_0", target_anchor="memory"),
+        RemoveNode(node_id="bufferMemory_0"),
+    ).graph
+
+    assert _node(graph, "bufferMemory_0").name == "bufferWindowMemory"
+    assert _errors(schemas, graph) == []
+
+
+def test_disconnecting_the_last_use_gives_the_output_back(schemas: Schemas) -> None:
+    base = _build(schemas, llm_chain(NOWHERE))
+    more: list[PatchOp] = [
+        AddNode(node_name="promptTemplate", node_id="p", params={"template": "{x}"}),
+        SetParam(node_id="p", param_name="promptValues", value={"x": "{{llmChain_0.data.instance}}"}),
+        Connect(source_node_id="llmChain_0", target_node_id="p", target_anchor="promptValues"),
+    ]
+    chained = _edit(schemas, base, *more).graph
+    assert _node(chained, "llmChain_0").selected_output == "outputPrediction"
+
+    graph = _edit(schemas, chained, Disconnect(source_node_id="llmChain_0", target_node_id="p")).graph
+
+    assert _node(graph, "llmChain_0").selected_output == "llmChain"
+    assert json.loads(_node(graph, "p").inputs["promptValues"]) == {"x": ""}
+    assert [edge.target for edge in graph.edges] == [edge.target for edge in base.edges]
+
+
+def test_disconnect_names_what_is_connected_instead(schemas: Schemas) -> None:
+    base = _build(schemas, chat(NOWHERE))
+
+    finding = _finding(schemas, base, Disconnect(source_node_id="conversationChain_0", target_node_id="chatOpenAI_0"))
+    other = _finding(
+        schemas,
+        base,
+        Disconnect(source_node_id="chatOpenAI_0", target_node_id="conversationChain_0", target_anchor="memory"),
+    )
+
+    assert (finding.code, finding.where) == ("NOT_CONNECTED", "chatOpenAI_0")
+    assert other.allowed == ("chatOpenAI_0 -> conversationChain_0.model",)
+
+
+def test_replacing_a_memory_keeps_its_connection_title_and_place(schemas: Schemas) -> None:
+    base = _edit(
+        schemas, _build(schemas, chat(NOWHERE)), SetLabel(node_id="bufferMemory_0", label="What was said")
+    ).graph
+    op = ReplaceNode(node_id="bufferMemory_0", node_name="bufferWindowMemory", new_node_id="bufferWindowMemory_0")
+
+    result = _edit(schemas, base, op)
+
+    node = _node(result.graph, "bufferWindowMemory_0")
+    assert (node.label, node.raw["position"]) == (
+        "What was said",
+        _node(base, "bufferMemory_0").raw["position"],
+    )
+    assert _node(result.graph, "conversationChain_0").inputs["memory"] == "{{bufferWindowMemory_0.data.instance}}"
+    assert _errors(schemas, result.graph) == []
+    assert [n.id for n in result.graph.nodes] == [
+        n.id.replace("bufferMemory", "bufferWindowMemory") for n in base.nodes
+    ]
+
+
+def test_replacing_a_model_keeps_fields_that_fit_and_says_what_is_lost(schemas: Schemas) -> None:
+    base = _edit(
+        schemas, _build(schemas, chat(NOWHERE)), SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.3)
+    ).graph
+
+    result = _edit(schemas, base, ReplaceNode(node_id="chatOpenAI_0", node_name="chatAnthropic"))
+
+    node = _node(result.graph, "chatOpenAI_0")
+    assert (node.name, node.inputs["temperature"], node.credential) == ("chatAnthropic", 0.3, "")
+    assert "chatOpenAI_0.credential" in result.summary.lost
+    assert _node(result.graph, "conversationChain_0").inputs["model"] == "{{chatOpenAI_0.data.instance}}"
+    assert _errors(schemas, result.graph) == ["CREDENTIAL_UNBOUND"]
+
+
+def test_replacing_a_chain_by_an_agent_moves_model_and_memory_over(schemas: Schemas) -> None:
+    base = _build(schemas, chat(NOWHERE))
+
+    graph = _edit(
+        schemas,
+        base,
+        ReplaceNode(node_id="conversationChain_0", node_name="toolAgent", new_node_id="toolAgent_0"),
+        AddNode(node_name="calculator", node_id="calculator_0"),
+        Connect(source_node_id="calculator_0", target_node_id="toolAgent_0", target_anchor="tools"),
+    ).graph
+
+    assert {edge.input_name: edge.source for edge in graph.edges} == {
+        "model": "chatOpenAI_0",
+        "memory": "bufferMemory_0",
+        "tools": "calculator_0",
+    }
+    assert _errors(schemas, graph) == []
+
+
+def test_a_connection_that_the_new_type_cannot_have_is_cut_without_a_trace(schemas: Schemas) -> None:
+    base = _build(schemas, chat(NOWHERE))
+
+    result = _edit(
+        schemas, base, ReplaceNode(node_id="bufferMemory_0", node_name="calculator", new_node_id="calculator_0")
+    )
+
+    assert _node(result.graph, "conversationChain_0").inputs["memory"] == ""
+    assert [(one.source, one.input) for one in result.summary.disconnected] == [("calculator_0", "memory")]
+    assert _errors(schemas, result.graph) == ["REQUIRED_ANCHOR_UNCONNECTED"]
+
+
+def test_upgrading_brings_new_anchors_and_carries_everything_else(schemas: Schemas) -> None:
+    document = json.loads(_build(schemas, tool_agent(NOWHERE)).to_flow_data())
+    agent = next(node for node in document["nodes"] if node["id"] == "toolAgent_0")["data"]
+    model = next(node for node in document["nodes"] if node["id"] == "chatOpenAI_0")["data"]
+    model |= {"version": 1, "label": "My model"}
+    model["inputs"] |= {"temperature": "0.7", "goneField": "x"}
+    del model["inputs"]["streaming"]
+    old_handle = "chatOpenAI_0-output-chatOpenAI-ChatOpenAI|BaseChatModel"
+    model["outputAnchors"][0] |= {"id": old_handle, "type": "ChatOpenAI | BaseChatModel"}
+    next(edge for edge in document["edges"] if edge["source"] == "chatOpenAI_0")["sourceHandle"] = old_handle
+    agent["version"] = 1
+    base = GraphIR(document)
+
+    result = _edit(schemas, base, UpgradeNode(node_id="chatOpenAI_0"), UpgradeNode(node_id="toolAgent_0"))
+
+    node = _node(result.graph, "chatOpenAI_0")
+    assert node.data["version"] == schemas["chatOpenAI"].version
+    assert (node.label, node.credential, node.inputs["temperature"]) == ("My model", UUID, "0.7")
+    assert "goneField" not in node.inputs
+    assert result.summary.lost == ["chatOpenAI_0.goneField"]
+    assert {edge.source_handle for edge in result.graph.edges if edge.source == "chatOpenAI_0"} == {
+        node.outputs[0].handle
+    }
+    assert _node(result.graph, "toolAgent_0").inputs == _node(base, "toolAgent_0").inputs
+    found = validate_flow(result.flow_data, schemas=schemas, credentials=None)
+    assert found == []
+
+
+def test_an_output_that_was_renamed_is_found_by_its_type_when_upgrading(schemas: Schemas) -> None:
+    document = json.loads(_build(schemas, rag(NOWHERE)).to_flow_data())
+    loader = next(node for node in document["nodes"] if node["id"] == "plainText_0")["data"]
+    handle = "plainText_0-output-plainText-Document"
+    loader |= {
+        "version": 1,
+        "outputs": {},
+        "outputAnchors": [{"id": handle, "name": "plainText", "label": "Document", "type": "Document"}],
+    }
+    next(edge for edge in document["edges"] if edge["source"] == "plainText_0")["sourceHandle"] = handle
+
+    graph = _edit(schemas, GraphIR(document), UpgradeNode(node_id="plainText_0")).graph
+
+    assert _node(graph, "plainText_0").selected_output == "document"
+    assert _errors(schemas, graph) == []
+
+
+def test_an_ending_function_is_chosen_by_set_output(schemas: Schemas) -> None:
+    base = _build(
+        schemas, [AddNode(node_name="customFunction", node_id="f", params={"javascriptFunction": "return 1"})]
+    )
+
+    graph = _edit(schemas, base, SetOutput(node_id="f", output="endingnode")).graph
+    finding = _finding(schemas, base, SetOutput(node_id="f", output="nothing"))
+
+    assert _node(graph, "f").data["outputs"] == {"output": "EndingNode"}
+    assert _errors(schemas, graph) == []
+    assert (finding.code, finding.where) == ("UNKNOWN_OUTPUT", "f")
+
+
+def test_positions_are_set_exactly_and_new_nodes_keep_clear_of_them(schemas: Schemas) -> None:
+    base = _build(schemas, chat(NOWHERE))
+
+    graph = _edit(schemas, base, SetPosition(node_id="bufferMemory_0", x=12.5, y=-3)).graph
+
+    raw = _node(graph, "bufferMemory_0").raw
+    assert raw["position"] == raw["positionAbsolute"] == {"x": 12.5, "y": -3}
+    assert _node(graph, "chatOpenAI_0").raw == _node(base, "chatOpenAI_0").raw
+
+
+def test_a_field_that_is_unset_is_gone(schemas: Schemas) -> None:
+    base = _build(schemas, chat(NOWHERE))
+
+    graph = _edit(schemas, base, UnsetParam(node_id="chatOpenAI_0", param_name="streaming")).graph
+    finding = _finding(schemas, base, UnsetParam(node_id="chatOpenAI_0", param_name="nothing"))
+
+    assert "streaming" not in _node(graph, "chatOpenAI_0").inputs
+    assert finding.code == "UNKNOWN_PARAM"
+
+
+def test_an_input_may_be_left_out_where_only_one_fits(schemas: Schemas) -> None:
+    ops: list[PatchOp] = [
+        AddNode(node_name="toolAgent", node_id="a"),
+        AddNode(node_name="bufferMemory", node_id="m"),
+        Connect(source_node_id="m", target_node_id="a"),
+    ]
+
+    assert _node(_build(schemas, ops), "a").inputs["memory"] == "{{m.data.instance}}"
+
+
+def test_an_edited_flow_is_text_of_its_own_document(schemas: Schemas) -> None:
+    result = _edit(
+        schemas, _build(schemas, rag(NOWHERE)), ReplaceNode(node_id="bufferMemory_0", node_name="bufferWindowMemory")
+    )
+
+    assert GraphIR(result.graph.document).to_flow_data() == result.flow_data
+    assert json.loads(result.flow_data) == result.graph.document
+
+
+# --- Taking apart ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("build", [*GOLDEN.values(), agentflow], ids=lambda build: build.__name__)
+def test_what_is_compiled_can_be_taken_apart_and_built_again(schemas: Schemas, build: Any) -> None:
+    flow = compile_ops(GraphIR.empty(), build(NOWHERE), schemas)
+
+    again = compile_ops(GraphIR.empty(), decompile(flow.flow_data, schemas), schemas)
+
+    assert again.flow_data == flow.flow_data
+
+
+def test_ops_of_a_flow_hold_only_what_differs_from_a_fresh_one(schemas: Schemas) -> None:
+    ops = decompile(_build(schemas, chat(NOWHERE)), schemas)
+
+    adds = [op for op in ops if isinstance(op, AddNode)]
+    assert {op.node_id: op.params for op in adds} == {
+        "chatOpenAI_0": {"modelName": "gpt-4o", "streaming": False},
+        "conversationChain_0": {},
+        "bufferMemory_0": {},
+    }
+    assert [op.credential_id for op in ops if isinstance(op, BindCredential)] == [UUID]
+    assert {(op.target_anchor, op.source_anchor) for op in ops if isinstance(op, Connect)} == {
+        ("model", None),
+        ("memory", None),
+    }
+
+
+def test_defaults_that_came_later_are_unset_and_types_that_are_gone_stay_by_name(schemas: Schemas) -> None:
+    document = json.loads(_build(schemas, chat(NOWHERE)).to_flow_data())
+    model = next(node for node in document["nodes"] if node["id"] == "chatOpenAI_0")["data"]
+    del model["inputs"]["temperature"]
+    memory = next(node for node in document["nodes"] if node["id"] == "bufferMemory_0")["data"]
+    memory["name"] = "someCommunityMemory"
+
+    ops = decompile(GraphIR(document), schemas)
+
+    assert UnsetParam(node_id="chatOpenAI_0", param_name="temperature") in ops
+    assert any(isinstance(op, AddNode) and op.node_name == "someCommunityMemory" for op in ops)
+
+
+# --- What differs ------------------------------------------------------------------------------------------------
+
+
+def test_differences_are_told_by_name(schemas: Schemas) -> None:
+    before = _build(schemas, chat(NOWHERE))
+    after = _edit(
+        schemas,
+        before,
+        AddNode(node_name="redisCache", node_id="cache", label="Keeps answers"),
+        Connect(source_node_id="cache", target_node_id="chatOpenAI_0", target_anchor="cache"),
+        SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.1),
+        SetLabel(node_id="bufferMemory_0", label="Memory"),
+        SetPosition(node_id="bufferMemory_0", x=5000, y=0),
+    ).graph
+
+    found = diff(before, after)
+
+    assert found.summary == "1 node added, 1 moved; 2 fields changed; 1 connection made"
+    assert found.text.splitlines() == [
+        "+ cache (redisCache) 'Keeps answers'",
+        "~ chatOpenAI_0 (chatOpenAI)",
+        "    temperature: 0.9 -> 0.1",
+        "~ bufferMemory_0 (bufferMemory)",
+        "    title: Buffer Memory -> Memory",
+        "+ cache -> chatOpenAI_0.cache",
+        "~ moved: bufferMemory_0",
+    ]
+    assert json.loads(json.dumps(found.as_json()))["connected"] == [
+        {"source": "cache", "output": "", "target": "chatOpenAI_0", "input": "cache"}
+    ]
+    assert diff(after, before).summary == "1 node removed, 1 moved; 2 fields changed; 1 connection cut"
+
+
+def test_no_difference_is_said_to_be_none(schemas: Schemas) -> None:
+    graph = _build(schemas, chat(NOWHERE))
+
+    found = diff(graph, GraphIR.from_flow_data(graph.to_flow_data()))
+
+    assert found.is_empty
+    assert (found.text, found.summary) == ("no difference", "no difference")
+
+
+def test_differences_hide_secrets_and_shorten_texts(schemas: Schemas) -> None:
+    before = _build(schemas, agentflow(NOWHERE))
+    prompt = "Answer as a pirate. " * 20
+    after = _edit(
+        schemas,
+        before,
+        SetParam(node_id="llmAgentflow_0", param_name="llmUserMessage", value=prompt),
+        SetParam(
+            node_id="llmAgentflow_0", param_name="llmModelConfig.basepath", value="http://x?sk-abcdefghijklmnopqrstuvwx"
+        ),
+        BindCredential(node_id="llmAgentflow_0", credential_id=OTHER, path="llmModelConfig"),
+    ).graph
+
+    found = diff(before, after)
+
+    (node,) = found.changed
+    fields = {field.name: (field.before, field.after) for field in node.fields}
+    assert fields["llmModelConfig.FLOWISE_CREDENTIAL_ID"] == ("bound", "bound to another")
+    assert fields["llmModelConfig.basepath"] == ("", "(hidden, other)")
+    assert len(fields["llmUserMessage"][1]) < 100
+    told = found.text + json.dumps(found.as_json())
+    assert not any(secret in told for secret in (UUID, OTHER, "sk-abc"))
+
+
+def test_a_long_text_is_shown_where_it_differs(schemas: Schemas) -> None:
+    text = "word " * 100
+    before, after = (
+        _build(schemas, [AddNode(node_name="plainText", node_id="t", params={"text": text + end})])
+        for end in ("one", "two")
+    )
+
+    ((field,),) = [node.fields for node in diff(before, after).changed]
+
+    assert field.before.endswith("one")
+    assert field.after.endswith("two")
+    assert field.after.startswith("…")
+
+
+def test_summary_of_ops_says_everything_in_one_line(schemas: Schemas) -> None:
+    result = _edit(
+        schemas,
+        _build(schemas, tool_agent(NOWHERE)),
+        RemoveNode(node_id="calculator_0"),
+        UpgradeNode(node_id="bufferMemory_0"),
+        UnsetParam(node_id="chatOpenAI_0", param_name="streaming"),
+    )
+
+    version = f"{NodeSchema.from_raw(dict(schemas['bufferMemory'].raw)).version:g}"
+    assert result.summary.text == (
+        f"removes calculator_0; replaces bufferMemory_0 (bufferMemory {version} by bufferMemory); "
+        "clears 1 field; cuts 1 connection"
+    )
+    assert json.dumps(result.summary.as_json())
