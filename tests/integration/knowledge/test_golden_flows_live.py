@@ -1,5 +1,8 @@
 """The golden flows on a real Flowise: stored byte for byte, and answering."""
 
+import hashlib
+import json
+
 import pytest
 
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
@@ -9,8 +12,11 @@ from flowise_dev_agent.knowledge.nodes import NodeKnowledge, NodeStore
 from flowise_dev_agent.patch.compiler import compile_ops
 from flowise_dev_agent.patch.findings import errors
 from flowise_dev_agent.patch.graph import GraphIR
+from flowise_dev_agent.patch.node_data import init_node_data
 from flowise_dev_agent.patch.validator import validate_flow
 from tests.fixtures.golden_flows import GOLDEN
+
+_EDITOR_DIGEST = "bf17fccffc594d3316b308eeb0dc4ab43101ece0a2355a5f25b823d8343eea7a"
 
 #: A word that the answer must have: what the stand-in was asked, or what only the flow's own parts can know.
 _EXPECTED = {"tool_agent": "168", "rag": "30 days", "llm_chain": "Translate into French"}
@@ -23,6 +29,14 @@ async def test_p82_the_committed_snapshot_is_what_the_server_says(
 
     assert live.source == "live"
     assert (live.flowise_version, live.fingerprint) == (catalogue.flowise_version, catalogue.fingerprint)
+
+
+async def test_new_nodes_are_those_that_the_editor_makes(flowise_client: FlowiseClient) -> None:
+    """The digest is that of the editor's own `initNode`, run over the same catalogue (Flowise 3.1.4, all 297 nodes)."""
+    live = await NodeKnowledge(60).store("default", flowise_client)
+    nodes = {name: init_node_data(schema, f"{name}_0") for name, schema in live.schemas.items()}
+
+    assert hashlib.sha256(json.dumps(nodes, sort_keys=True).encode()).hexdigest() == _EDITOR_DIGEST
 
 
 async def test_one_node_type_can_be_asked_for(flowise_client: FlowiseClient) -> None:
