@@ -12,7 +12,7 @@ from flowise_dev_agent.persistence.migrate import migrate
 from flowise_dev_agent.persistence.queue import Queue
 from flowise_dev_agent.persistence.runs import Claim, Runs
 from flowise_dev_agent.persistence.saver import FencedSaver
-from flowise_dev_agent.persistence.sessions import SessionRow, Sessions
+from flowise_dev_agent.persistence.sessions import SessionFilter, SessionRow, Sessions
 
 __all__ = [
     "Blobs",
@@ -24,6 +24,7 @@ __all__ = [
     "NewEvent",
     "Queue",
     "Runs",
+    "SessionFilter",
     "SessionRow",
     "Sessions",
     "StoredEvent",

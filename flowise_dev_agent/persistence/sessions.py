@@ -3,6 +3,7 @@
 Each change is one transaction together with the run and the job that follow from it.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,12 +22,59 @@ from flowise_dev_agent.persistence.sanitize import clean_text, jsonb
 
 _COLUMNS: Final = (
     "id, name, requirement, request, instance_id, status, outcome, phase, operation_mode, iteration, chatflow_id,"
-    " interrupt, interrupt_id, error, totals, degraded, event_seq, fingerprint, created_at, updated_at"
+    " interrupt, interrupt_id, error, totals || jsonb_build_object('flowise_calls', flowise_calls) AS totals, degraded,"
+    " event_seq, fingerprint, created_at, updated_at"
 )
 #: The list shows beginnings: a page of 200 sessions stays small.
 _LISTED: Final = _COLUMNS.replace("requirement,", "left(requirement, 300) AS requirement,").replace(
     "interrupt, interrupt_id", "interrupt - '{data,response_schema}'::text[] AS interrupt, interrupt_id"
 )
+
+#: As in the index `sessions_words`; a query that spells it otherwise does not use it.
+_WORDS: Final = "to_tsvector('simple', COALESCE(name, '') || ' ' || left(requirement, 4000))"
+_WORD: Final = re.compile(r"\w+")
+_MAX_WORDS: Final = 20
+
+
+@dataclass(frozen=True)
+class SessionFilter:
+    """Which sessions a list shows; None and an empty text: all. `statuses` are those of rows.
+
+    `text` is looked up in names and requirements: each of its words must begin one there, in any case.
+    """
+
+    statuses: Sequence[str] | None = None
+    instance_id: str | None = None
+    chatflow_id: str | None = None
+    text: str | None = None
+
+    def where(self) -> tuple[LiteralString, dict[str, Any]]:
+        """The condition, and the values of its parameters."""
+        conditions: list[LiteralString] = ["true"]
+        params: dict[str, Any] = {}
+        if self.statuses is not None:
+            conditions.append("status = ANY(%(statuses)s)")
+            params["statuses"] = list(self.statuses)
+        if self.instance_id is not None:
+            conditions.append("instance_id = %(instance_id)s")
+            params["instance_id"] = self.instance_id
+        if self.chatflow_id is not None:
+            conditions.append("chatflow_id = %(chatflow_id)s")
+            params["chatflow_id"] = self.chatflow_id
+        if self.text:
+            conditions.append(f"{_WORDS} @@ to_tsquery('simple', %(words)s)")
+            params["words"] = " & ".join(f"{word}:*" for word in _WORD.findall(self.text)[:_MAX_WORDS])
+        return " AND ".join(conditions), params
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What sessions cost together."""
+
+    sessions: int
+    input_tokens: int
+    output_tokens: int
+    usd: float
 
 
 @dataclass(frozen=True)
@@ -89,27 +137,26 @@ class Sessions:
         return await self._one("idempotency_key = %s", (key,))
 
     async def page(
-        self, *, statuses: Sequence[str] | None, limit: int, before: tuple[datetime, UUID] | None
+        self, which: SessionFilter, *, limit: int, before: tuple[datetime, UUID] | None = None
     ) -> list[SessionRow]:
         """Newest first, by one index scan. Requirements are cut to 300 characters, interrupts lack their data."""
-        conditions: list[LiteralString] = ["true"]
-        params: dict[str, Any] = {"limit": limit}
-        if statuses is not None:
-            conditions.append("status = ANY(%(statuses)s)")
-            params["statuses"] = list(statuses)
-        if before is not None:
-            conditions.append("(created_at, id) < (%(created_at)s, %(id)s)")
-            params |= {"created_at": before[0], "id": before[1]}
-        query = (
-            f"SELECT {_LISTED} FROM sessions WHERE {' AND '.join(conditions)}"
-            " ORDER BY created_at DESC, id DESC LIMIT %(limit)s"
-        )
+        query, params = page_query(which, limit=limit, before=before)
         async with (
             self._database.connection() as connection,
             connection.cursor(row_factory=class_row(SessionRow)) as cursor,
         ):
-            await cursor.execute(query, params)
+            # Unprepared: the index to walk depends on what is asked for, a plan for all cases would take a wrong one.
+            await cursor.execute(query, params, prepare=False)
             return await cursor.fetchall()
+
+    async def sums(self, which: SessionFilter) -> Sums:
+        """Number and cost of all sessions that the filter lets through."""
+        query, params = sums_query(which)
+        async with self._database.connection() as connection, connection.cursor(row_factory=class_row(Sums)) as cursor:
+            await cursor.execute(query, params, prepare=False)
+            found = await cursor.fetchone()
+        assert found is not None  # noqa: S101 - an aggregate has one row
+        return found
 
     async def answer_fingerprint(self, session_id: UUID, key: str) -> str | None:
         """The fingerprint of the answer that was given to this session under an idempotency key."""
@@ -281,6 +328,28 @@ class Sessions:
                 fingerprint,
             ),
         )
+
+
+def page_query(
+    which: SessionFilter, *, limit: int, before: tuple[datetime, UUID] | None = None
+) -> tuple[LiteralString, dict[str, Any]]:
+    """The statement behind `Sessions.page` and its parameters."""
+    condition, params = which.where()
+    params["limit"] = limit
+    if before is not None:
+        condition += " AND (created_at, id) < (%(created_at)s, %(id)s)"
+        params |= {"created_at": before[0], "id": before[1]}
+    return f"SELECT {_LISTED} FROM sessions WHERE {condition} ORDER BY created_at DESC, id DESC LIMIT %(limit)s", params
+
+
+def sums_query(which: SessionFilter) -> tuple[LiteralString, dict[str, Any]]:
+    """The statement behind `Sessions.sums` and its parameters."""
+    condition, params = which.where()
+    return (
+        "SELECT count(*) AS sessions, COALESCE(sum(input_tokens), 0)::bigint AS input_tokens,"
+        " COALESCE(sum(output_tokens), 0)::bigint AS output_tokens, COALESCE(sum(usd), 0)::float8 AS usd"
+        f" FROM sessions WHERE {condition}"
+    ), params
 
 
 def _not_found(session_id: UUID) -> SessionNotFoundError:

@@ -92,7 +92,12 @@ class Engine:
             sessions, runs, events = Sessions(database, queue), Runs(database, queue), Events(database)
             feed = await stack.enter_async_context(Feed(events, direct_dsn, poll_secs=timings.poll))
             service = SessionService(
-                database=database, sessions=sessions, feed=feed, agent=agent, poll_secs=timings.poll
+                database=database,
+                sessions=sessions,
+                events=events,
+                feed=feed,
+                agent=agent,
+                poll_secs=timings.poll,
             )
             consumer: Worker | None = None
             if worker:

@@ -59,7 +59,8 @@ async def repair_schema(state: AgentState, runtime: Runtime[AgentContext]) -> di
         if schema is not None:
             repaired[name] = await context.blobs.put(json.dumps(schema.raw, sort_keys=True))
     gained = len(repaired) - len(state["repaired_schemas"])
-    Emitter(runtime, "repair_schema").event("drift", f"{gained} of {len(names)} unknown node types found", names=names)
+    text = f"{gained} of {len(names)} unknown node types found"
+    Emitter(runtime, "repair_schema").event("drift", text, asked=len(names), found=gained, names=names)
     return {"repaired_schemas": repaired, "repairs": state["repairs"] + len(names), "findings": []}
 
 

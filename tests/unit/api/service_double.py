@@ -115,8 +115,10 @@ class ServiceDouble:
             raise SessionNotFoundError(f"There is no session {session_id}.")
         return self.views[session_id]
 
-    async def list(self, status: str | None = None, limit: int = 50, cursor: str | None = None) -> SessionPage:
-        self._called("list", status, limit, cursor)
+    async def list(
+        self, status: str | None = None, limit: int = 50, cursor: str | None = None, **filters: str | None
+    ) -> SessionPage:
+        self._called("list", status, limit, cursor, filters)
         return SessionPage(sessions=list(self.views.values())[:limit], next_cursor=None)
 
     async def delete(self, session_id: UUID) -> None:
