@@ -10,6 +10,7 @@ from flowise_dev_agent.persistence.intents import WriteIntent, WriteIntents
 from flowise_dev_agent.persistence.lease import Lease
 from flowise_dev_agent.persistence.migrate import migrate
 from flowise_dev_agent.persistence.queue import Queue
+from flowise_dev_agent.persistence.retention import Retention
 from flowise_dev_agent.persistence.runs import Claim, Runs
 from flowise_dev_agent.persistence.saver import FencedSaver
 from flowise_dev_agent.persistence.sessions import SessionFilter, SessionRow, Sessions
@@ -23,6 +24,7 @@ __all__ = [
     "Lease",
     "NewEvent",
     "Queue",
+    "Retention",
     "Runs",
     "SessionFilter",
     "SessionRow",

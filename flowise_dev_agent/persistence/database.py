@@ -25,7 +25,18 @@ KEEPALIVE: Final[dict[str, int]] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 10_000,
 }
-_ROUND_TRIP_SECS: Final = 30.0
+#: The longest that a caller waits for the database.
+ROUND_TRIP_SECS: Final = 30.0
+#: The server's own limits, in ms. A frozen process must not hold its locks until it thaws; a client that is gone must
+#: not leave its statement running.
+SERVER_LIMITS: Final = " ".join(
+    f"-c {name}={value}"
+    for name, value in {
+        "statement_timeout": 30_000,
+        "idle_in_transaction_session_timeout": 10_000,
+        "client_connection_check_interval": 5_000,
+    }.items()
+)
 
 
 @contextmanager
@@ -66,19 +77,26 @@ async def listening_connection(dsn: str) -> Connection:
 
 
 class Database:
-    """A pool of autocommit connections with dict rows. Use as an async context manager, or `open` and `close`."""
+    """A pool of autocommit connections with dict rows. Use as an async context manager, or `open` and `close`.
 
-    def __init__(self, dsn: str, *, min_size: int = 2, max_size: int = 10, connect_timeout: float = 5.0) -> None:
+    Behind a transaction pooler (`pooler`) nothing is prepared, since the next statement may go to another server
+    connection, and the server's own limits are the pooler's matter, which refuses them at connect.
+    """
+
+    def __init__(
+        self, dsn: str, *, min_size: int = 2, max_size: int = 10, connect_timeout: float = 5.0, pooler: bool = False
+    ) -> None:
         self._connect_timeout = connect_timeout
         self.pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             dsn,
             connection_class=Connection,
             kwargs={
                 "autocommit": True,
-                "prepare_threshold": 0,
+                "prepare_threshold": None if pooler else 0,
                 "row_factory": dict_row,
                 "connect_timeout": max(2, round(connect_timeout)),
                 **KEEPALIVE,
+                **({} if pooler else {"options": SERVER_LIMITS}),
             },
             min_size=min_size,
             max_size=max_size,
@@ -120,7 +138,7 @@ class Database:
         """
         with translated_errors():
             try:
-                async with asyncio.timeout(_ROUND_TRIP_SECS), self.pool.connection() as connection:
+                async with asyncio.timeout(ROUND_TRIP_SECS), self.pool.connection() as connection:
                     yield connection
             except PoolClosed as error:
                 raise _unavailable() from error

@@ -30,6 +30,23 @@ _LISTED: Final = _COLUMNS.replace("requirement,", "left(requirement, 300) AS req
     "interrupt, interrupt_id", "interrupt - '{data,response_schema}'::text[] AS interrupt, interrupt_id"
 )
 
+#: Both ends of each write that went through, unless the session took its chatflow away again.
+_KEEP_FLOWS: Final = """
+    INSERT INTO kept_flows (session_id, chatflow_id, sha256, instance_id, content, written_at)
+    SELECT DISTINCT ON (1, 2, 3) intent.session_id, COALESCE(intent.target_id, intent.result ->> 'chatflow_id'),
+           blobs.sha256, sessions.instance_id, blobs.content, intent.updated_at
+    FROM write_intents AS intent
+    JOIN sessions ON sessions.id = intent.session_id
+    JOIN blobs ON blobs.session_id = intent.session_id AND blobs.sha256 IN (intent.payload_sha256, intent.base_sha256)
+    WHERE intent.session_id = %(session)s AND intent.status = 'done' AND intent.op IN ('create', 'update')
+    AND COALESCE(intent.target_id, intent.result ->> 'chatflow_id') IS NOT NULL
+    AND NOT EXISTS (
+        SELECT 1 FROM write_intents AS gone
+        WHERE gone.session_id = intent.session_id AND gone.status = 'done' AND gone.op = 'delete'
+        AND gone.target_id = COALESCE(intent.target_id, intent.result ->> 'chatflow_id'))
+    ORDER BY 1, 2, 3, intent.updated_at DESC
+"""
+
 #: As in the index `sessions_words`; a query that spells it otherwise does not use it.
 _WORDS: Final = "to_tsvector('simple', COALESCE(name, '') || ' ' || left(requirement, 4000))"
 _WORD: Final = re.compile(r"\w+")
@@ -272,15 +289,39 @@ class Sessions:
         if changed.rowcount == 0:
             raise _not_found(session_id)
 
-    async def delete(self, session_id: UUID) -> None:
-        """Remove everything of the session, checkpoints included, in one transaction. A running leg loses its lease."""
+    async def delete(self, session_id: UUID, *, purge: bool = False, if_ended: bool = False) -> None:
+        """Remove everything of the session, checkpoints and jobs included, in one transaction. A running leg loses its
+        lease.
+
+        The flows that it found and wrote are kept while its chatflow may be in use; `purge` removes them too, also
+        those that an earlier deletion kept. With `if_ended` a session that runs (again) or waits stays.
+        """
         async with told_transaction(self._database, session_id, "deleted") as connection:
-            await self._lock(connection, session_id)
+            purged = await connection.execute(
+                "DELETE FROM kept_flows WHERE session_id = %s AND %s", (session_id, purge)
+            )
+            if purged.rowcount and not await self._exists(connection, session_id):
+                return
+            status = await self._lock(connection, session_id)
+            if if_ended and status in {"queued", "running", "waiting"}:
+                return
             await self._end_active_run(connection, session_id)
+            if not purge:
+                await connection.execute(_KEEP_FLOWS, {"session": session_id})
+            # One that runs was told to end and goes within a day; its row names nothing but the run.
+            await connection.execute(
+                "DELETE FROM procrastinate_jobs WHERE status <> 'doing'"
+                " AND args ->> 'run_id' IN (SELECT id::text FROM runs WHERE session_id = %s)",
+                (session_id,),
+            )
             await connection.execute("DELETE FROM sessions WHERE id = %s", (session_id,))
             # Last: a checkpoint that passed the fence before us is committed by now, no other can follow.
             for statement in PRUNE_DELETE_THREADS_SQL:
                 await connection.execute(statement, ([str(session_id)],))
+
+    async def _exists(self, connection: Connection, session_id: UUID) -> bool:
+        found = await connection.execute("SELECT 1 FROM sessions WHERE id = %s", (session_id,))
+        return await found.fetchone() is not None
 
     async def _lock(self, connection: Connection, session_id: UUID) -> str:
         row = await (

@@ -7,7 +7,7 @@ from typing import Any
 
 from flowise_dev_agent.errors import ConfigurationError, DatabaseUnavailableError
 from flowise_dev_agent.flowise.instances import Instances
-from flowise_dev_agent.persistence import Database, Events, Queue, Runs, Sessions, migrate
+from flowise_dev_agent.persistence import Database, Events, Queue, Retention, Runs, Sessions, migrate
 from flowise_dev_agent.persistence.migrate import pending
 from flowise_dev_agent.persistence.queue import LEG_QUEUE
 from flowise_dev_agent.runtime.agent import Agent
@@ -17,7 +17,7 @@ from flowise_dev_agent.runtime.recovery import Recovery
 from flowise_dev_agent.runtime.service import SessionService
 from flowise_dev_agent.runtime.timings import Timings
 from flowise_dev_agent.runtime.worker import Worker
-from flowise_dev_agent.settings import Settings
+from flowise_dev_agent.settings import RetentionSettings, Settings
 
 
 class Engine:
@@ -57,6 +57,7 @@ class Engine:
                 min_size=settings.database.pool_min_size,
                 max_size=settings.database.pool_max_size,
                 connect_timeout=settings.database.connect_timeout_secs,
+                pooler=direct_dsn is not None,
             )
             agent = await stack.enter_async_context(open_agent(settings, database))
             yield await stack.enter_async_context(
@@ -67,6 +68,7 @@ class Engine:
                     worker=worker,
                     concurrency=settings.server.worker_concurrency,
                     attempts=settings.limits.leg_attempts,
+                    retention=settings.retention,
                 )
             )
 
@@ -81,6 +83,7 @@ class Engine:
         worker: bool,
         concurrency: int = 10,
         attempts: int = 5,
+        retention: RetentionSettings | None = None,
         timings: Timings | None = None,
     ) -> AsyncGenerator["Engine"]:
         """An engine around `agent` on a database that is not open yet; `direct_dsn` is for LISTEN and migrations."""
@@ -115,6 +118,7 @@ class Engine:
                     queue=queue,
                     legs=legs,
                     recovery=Recovery(runs, timings, attempts=attempts),
+                    retention=Retention(database, sessions, retention or RetentionSettings()),
                     timings=timings,
                     concurrency=concurrency,
                 )

@@ -186,9 +186,12 @@ class SessionService:
         await self._sessions.rename(session_id, name)
         return await self.get(session_id)
 
-    async def delete(self, session_id: UUID) -> None:
-        """Remove everything of the session. A running leg ends without a trace; flows on the server stay."""
-        await self._sessions.delete(session_id)
+    async def delete(self, session_id: UUID, *, purge: bool = False) -> None:
+        """Remove everything of the session. A running leg ends without a trace; flows on the server stay.
+
+        The texts of flows that it found and wrote stay as well, to restore a chatflow from, unless `purge` is set.
+        """
+        await self._sessions.delete(session_id, purge=purge)
 
     async def wait(self, session_id: UUID, timeout: float) -> SessionView:  # noqa: ASYNC109 - its expiry is no error
         """The session as soon as nothing is in progress, or as it stands after `timeout` seconds."""

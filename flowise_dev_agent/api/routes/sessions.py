@@ -69,9 +69,16 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
         return await service.get(session_id)
 
     @router.delete("/{session_id}", status_code=204, responses=declared(404, 409))
-    async def delete_session(session_id: SessionId, service: Service) -> None:
-        """Remove a session and everything that belongs to it. The chatflow in Flowise stays."""
-        await service.delete(session_id)
+    async def delete_session(
+        session_id: SessionId,
+        service: Service,
+        purge: Annotated[
+            bool, Query(description="Also remove the kept texts of flows that it found and wrote, now or later.")
+        ] = False,
+    ) -> None:
+        """Remove a session and everything that belongs to it. The chatflow in Flowise stays, and so do the texts of
+        flows from which it can be restored."""
+        await service.delete(session_id, purge=purge)
 
     @router.post("/{session_id}/resume", responses=_RUNNING | declared(404, 409, 413))
     async def resume_session(

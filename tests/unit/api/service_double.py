@@ -121,8 +121,8 @@ class ServiceDouble:
         self._called("list", status, limit, cursor, filters)
         return SessionPage(sessions=list(self.views.values())[:limit], next_cursor=None)
 
-    async def delete(self, session_id: UUID) -> None:
-        self._called("delete", session_id)
+    async def delete(self, session_id: UUID, *, purge: bool = False) -> None:
+        self._called("delete", session_id, purge)
         await self.get(session_id)
         del self.views[session_id]
 
