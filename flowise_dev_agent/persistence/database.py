@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 
 import psycopg
 from psycopg import AsyncConnection
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolClosed
 
@@ -27,9 +27,9 @@ KEEPALIVE: Final[dict[str, int]] = {
 }
 #: The longest that a caller waits for the database.
 ROUND_TRIP_SECS: Final = 30.0
-#: The server's own limits, in ms. A frozen process must not hold its locks until it thaws; a client that is gone must
-#: not leave its statement running.
-SERVER_LIMITS: Final = " ".join(
+#: In ms. A frozen process must not hold its locks until it thaws; a client that is gone must not leave its statement
+#: running.
+_SERVER_LIMITS: Final = " ".join(
     f"-c {name}={value}"
     for name, value in {
         "statement_timeout": 30_000,
@@ -37,6 +37,11 @@ SERVER_LIMITS: Final = " ".join(
         "client_connection_check_interval": 5_000,
     }.items()
 )
+
+
+def server_options(dsn: str) -> str:
+    """The `options` of `dsn` with the server's own limits before them. Poolers refuse them."""
+    return f"{_SERVER_LIMITS} {conninfo_to_dict(dsn).get('options') or ''}".rstrip()
 
 
 @contextmanager
@@ -96,7 +101,7 @@ class Database:
                 "row_factory": dict_row,
                 "connect_timeout": max(2, round(connect_timeout)),
                 **KEEPALIVE,
-                **({} if pooler else {"options": SERVER_LIMITS}),
+                **({} if pooler else {"options": server_options(dsn)}),
             },
             min_size=min_size,
             max_size=max_size,

@@ -149,6 +149,13 @@ class Engine:
             report |= {"status": "unavailable", "database": {"state": "unavailable"}}
         return report
 
+    async def readiness(self) -> dict[str, Any]:
+        """What stands between a new session and its first step: `pending_migrations`, and the `queue` with the number
+        of legs that wait, the age of the oldest in seconds and the number of workers. Raises DatabaseUnavailableError.
+        """
+        report = await self._database_health()
+        return {"pending_migrations": report["database"]["pending_migrations"], "queue": report["queue"]}
+
     async def _database_health(self) -> dict[str, Any]:
         started = time.monotonic()
         async with self.db.connection() as connection:

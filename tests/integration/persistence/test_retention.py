@@ -159,8 +159,8 @@ async def test_a_statement_and_an_idle_transaction_are_ended_by_the_server(datab
         " current_setting('idle_in_transaction_session_timeout') AS idle"
     )
     assert limits == {"statement": "30s", "idle": "10s"}
+    async with database.connection() as connection:
+        await connection.execute("SET statement_timeout = '50ms'")
     with pytest.raises(DatabaseUnavailableError):
-        async with database.transaction() as connection:
-            await connection.execute("SET LOCAL statement_timeout = '50ms'")
-            await connection.execute("SELECT pg_sleep(5)")
+        await database.fetch_one("SELECT pg_sleep(5)")
     assert await database.fetch_one("SELECT 1 AS one") == {"one": 1}

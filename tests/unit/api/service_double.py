@@ -169,9 +169,14 @@ class EngineDouble:
         self.service = ServiceDouble()
         self.db = DatabaseDouble()
         self.status = "ok"
+        self.missing: list[str] = []
 
     async def health(self) -> dict[str, Any]:
         return {"status": self.status, "database": {"state": "ok"}}
+
+    async def readiness(self) -> dict[str, Any]:
+        async with self.db.connection():
+            return {"pending_migrations": self.missing, "queue": {"queued": 1, "oldest_secs": 0.5, "workers": 2}}
 
     def end_streams(self) -> None:
         self.service.ended.set()
