@@ -177,6 +177,20 @@ class DatabaseSettings(BaseSettings):
     connect_timeout_secs: float = Field(default=5, gt=0, alias="POSTGRES_CONNECT_TIMEOUT_SECS")
 
 
+class RetentionSettings(BaseSettings):
+    """Days after which what has ended is removed, counted from a session's last change; 0 keeps for ever."""
+
+    model_config = _CONFIG
+
+    #: Whole sessions that have ended, failed ones included.
+    sessions_days: float = Field(default=0, ge=0, alias="RETENTION_SESSIONS_DAYS")
+    #: Checkpoints of sessions that are completed or cancelled; nothing reads them any more.
+    threads_days: float = Field(default=7, ge=0, alias="RETENTION_THREADS_DAYS")
+    events_days: float = Field(default=90, ge=0, alias="RETENTION_EVENTS_DAYS")
+    #: Stored texts (test answers, drafts), but not those of flows that were found or written.
+    artifacts_days: float = Field(default=90, ge=0, alias="RETENTION_ARTIFACTS_DAYS")
+
+
 class ServerSettings(BaseSettings):
     """The HTTP service and its worker."""
 
@@ -215,6 +229,7 @@ class Settings(BaseSettings):
     flowise: FlowiseSettings = Field(default_factory=FlowiseSettings)
     limits: LimitSettings = Field(default_factory=LimitSettings)
     database: DatabaseSettings = Field(default_factory=DatabaseSettings)
+    retention: RetentionSettings = Field(default_factory=RetentionSettings)
     server: ServerSettings = Field(default_factory=ServerSettings)
     tracing: TracingSettings = Field(default_factory=TracingSettings)
 

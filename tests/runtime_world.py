@@ -9,6 +9,7 @@ The requirement of a session is its script, words separated by spaces:
     fail        an error that a person must see
     bug         an exception that nobody expected
     flaky:n     a transient error, n times
+    call:n      n requests to Flowise (only counted)
     talk:n      n token events
     tell:n      n stored events
     die         kill this process, once
@@ -38,6 +39,7 @@ from flowise_dev_agent.errors import FlowiseAuthError, FlowiseTimeoutError, Inva
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.persistence import Database
 from flowise_dev_agent.runtime import Agent, Engine, ResumeSession, StartSession, Timings
+from flowise_dev_agent.runtime.calls import count_call
 from flowise_dev_agent.settings import FlowiseSettings
 
 FAST = Timings(heartbeat=0.2, stalled=1.2, recovery=0.2, drain=1.0, poll=0.5, backoff=0.05, backoff_max=0.2)
@@ -193,6 +195,12 @@ async def tell(state: State, runtime: Runtime[Context]) -> State:
     return _done(state)
 
 
+async def call(state: State) -> State:
+    for _ in range(int(_word(state)[1])):
+        count_call("GET /nodes")
+    return _done(state)
+
+
 async def die(state: State, runtime: Runtime[Context]) -> State:
     if await runtime.context.world.record(runtime.context.session_id, "die") == 1:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -213,6 +221,7 @@ NODES = {
     "flaky": flaky,
     "talk": talk,
     "tell": tell,
+    "call": call,
     "die": die,
     "end": end,
 }

@@ -170,7 +170,7 @@ def project(values: Mapping[str, Any]) -> dict[str, Any]:
         "chatflow_id": values.get("chatflow_id"),
         "outcome": values.get("outcome"),
         "degraded": values.get("degraded") or [],
-        "totals": {**usage.model_dump(), "repairs": values.get("repairs", 0)},
+        "totals": usage.model_dump(),
     }
 
 

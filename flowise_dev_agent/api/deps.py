@@ -12,7 +12,7 @@ from flowise_dev_agent.runtime.views import SessionView
 
 MAX_WAIT_SECS = 300
 #: The largest Postgres bigint; a larger cursor could not be compared with a sequence number.
-_MAX_SEQ = 2**63 - 1
+MAX_SEQ = 2**63 - 1
 
 
 def engine(request: Request) -> Engine:
@@ -45,8 +45,8 @@ def _wait_secs(
 
 
 def _after_seq(
-    after_seq: Annotated[int, Query(ge=0, le=_MAX_SEQ, description="Leave out events up to this number.")] = 0,
-    last_event_id: Annotated[int, Header(ge=0, le=_MAX_SEQ, description="Sent by a client that reconnects.")] = 0,
+    after_seq: Annotated[int, Query(ge=0, le=MAX_SEQ, description="Leave out events up to this number.")] = 0,
+    last_event_id: Annotated[int, Header(ge=0, le=MAX_SEQ, description="Sent by a client that reconnects.")] = 0,
 ) -> int:
     # A browser reconnects to the very same URL, so the header is the newer of the two.
     return max(after_seq, last_event_id)

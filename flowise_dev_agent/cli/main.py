@@ -30,6 +30,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+Concurrency = Annotated[
+    int | None, typer.Option(help="Sessions worked on at a time. Overrides AGENT_WORKER_CONCURRENCY.", min=1, max=1000)
+]
 Url = Annotated[str | None, typer.Option(help="Address of the service. [default: http://localhost:AGENT_API_PORT]")]
 
 
@@ -64,9 +67,10 @@ def serve_command(
     worker: Annotated[bool, typer.Option(help="Also run sessions in this process.")] = True,
     host: Annotated[str | None, typer.Option(help="Overrides AGENT_API_HOST.")] = None,
     port: Annotated[int | None, typer.Option(help="Overrides AGENT_API_PORT.", min=0, max=65_535)] = None,
+    concurrency: Concurrency = None,
 ) -> None:
     """Run the service: API, page and (unless --no-worker) a worker."""
-    settings = _settings()
+    settings = _with_concurrency(_settings(), concurrency)
     if not embedded:
         require_database(settings)
     settings, listener = open_listener(settings, host, port)
@@ -80,9 +84,9 @@ def serve_command(
 
 
 @app.command("worker")
-def worker_command() -> None:
+def worker_command(concurrency: Concurrency = None) -> None:
     """Run sessions only, beside any number of API processes on the same Postgres."""
-    asyncio.run(work(require_database(_settings())))
+    asyncio.run(work(require_database(_with_concurrency(_settings(), concurrency))))
 
 
 @app.command("build")
@@ -163,6 +167,13 @@ def _settings(default_level: str = "INFO") -> Settings:
     chosen = "log_level" in settings.server.model_fields_set
     configure_logging(settings.server.log_level if chosen else default_level)
     return settings
+
+
+def _with_concurrency(settings: Settings, concurrency: int | None) -> Settings:
+    if concurrency is None:
+        return settings
+    server = settings.server.model_copy(update={"worker_concurrency": concurrency})
+    return settings.model_copy(update={"server": server})
 
 
 def _with_client(url: str | None, run: Any) -> Any:

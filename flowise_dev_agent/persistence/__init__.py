@@ -11,9 +11,10 @@ from flowise_dev_agent.persistence.intents import WriteIntent, WriteIntents
 from flowise_dev_agent.persistence.lease import Lease
 from flowise_dev_agent.persistence.migrate import migrate
 from flowise_dev_agent.persistence.queue import Queue
+from flowise_dev_agent.persistence.retention import Retention
 from flowise_dev_agent.persistence.runs import Claim, Runs
 from flowise_dev_agent.persistence.saver import FencedSaver
-from flowise_dev_agent.persistence.sessions import SessionRow, Sessions
+from flowise_dev_agent.persistence.sessions import SessionFilter, SessionRow, Sessions
 from flowise_dev_agent.persistence.templates import InstanceTemplates
 
 __all__ = [
@@ -28,7 +29,9 @@ __all__ = [
     "Lease",
     "NewEvent",
     "Queue",
+    "Retention",
     "Runs",
+    "SessionFilter",
     "SessionRow",
     "Sessions",
     "StoredEvent",

@@ -31,8 +31,12 @@ class Blobs:
         return sha256
 
     async def get(self, sha256: str) -> str:
-        """The text with this hash. Raises InvalidInputError when no session holds it."""
-        row = await self._database.fetch_one("SELECT content FROM blobs WHERE sha256 = %s LIMIT 1", (sha256,))
+        """The text with this hash, of a session or kept of a deleted one. Raises InvalidInputError without one."""
+        row = await self._database.fetch_one(
+            "SELECT content FROM blobs WHERE sha256 = %(sha256)s"
+            " UNION ALL SELECT content FROM kept_flows WHERE sha256 = %(sha256)s LIMIT 1",
+            {"sha256": sha256},
+        )
         if row is None:
             raise InvalidInputError(f"No stored text has the hash {sha256[:12]}…; its session may have been deleted.")
         return bytes(row["content"]).decode()

@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 
 import psycopg
 from psycopg import AsyncConnection
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolClosed
 
@@ -25,7 +25,23 @@ KEEPALIVE: Final[dict[str, int]] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 10_000,
 }
-_ROUND_TRIP_SECS: Final = 30.0
+#: The longest that a caller waits for the database.
+ROUND_TRIP_SECS: Final = 30.0
+#: In ms. A frozen process must not hold its locks until it thaws; a client that is gone must not leave its statement
+#: running.
+_SERVER_LIMITS: Final = " ".join(
+    f"-c {name}={value}"
+    for name, value in {
+        "statement_timeout": 30_000,
+        "idle_in_transaction_session_timeout": 10_000,
+        "client_connection_check_interval": 5_000,
+    }.items()
+)
+
+
+def server_options(dsn: str) -> str:
+    """The `options` of `dsn` with the server's own limits before them. Poolers refuse them."""
+    return f"{_SERVER_LIMITS} {conninfo_to_dict(dsn).get('options') or ''}".rstrip()
 
 
 @contextmanager
@@ -66,19 +82,26 @@ async def listening_connection(dsn: str) -> Connection:
 
 
 class Database:
-    """A pool of autocommit connections with dict rows. Use as an async context manager, or `open` and `close`."""
+    """A pool of autocommit connections with dict rows. Use as an async context manager, or `open` and `close`.
 
-    def __init__(self, dsn: str, *, min_size: int = 2, max_size: int = 10, connect_timeout: float = 5.0) -> None:
+    Behind a transaction pooler (`pooler`) nothing is prepared, since the next statement may go to another server
+    connection, and the server's own limits are the pooler's matter, which refuses them at connect.
+    """
+
+    def __init__(
+        self, dsn: str, *, min_size: int = 2, max_size: int = 10, connect_timeout: float = 5.0, pooler: bool = False
+    ) -> None:
         self._connect_timeout = connect_timeout
         self.pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             dsn,
             connection_class=Connection,
             kwargs={
                 "autocommit": True,
-                "prepare_threshold": 0,
+                "prepare_threshold": None if pooler else 0,
                 "row_factory": dict_row,
                 "connect_timeout": max(2, round(connect_timeout)),
                 **KEEPALIVE,
+                **({} if pooler else {"options": server_options(dsn)}),
             },
             min_size=min_size,
             max_size=max_size,
@@ -120,7 +143,7 @@ class Database:
         """
         with translated_errors():
             try:
-                async with asyncio.timeout(_ROUND_TRIP_SECS), self.pool.connection() as connection:
+                async with asyncio.timeout(ROUND_TRIP_SECS), self.pool.connection() as connection:
                     yield connection
             except PoolClosed as error:
                 raise _unavailable() from error

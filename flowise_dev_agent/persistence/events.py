@@ -41,7 +41,8 @@ _INSERT: Final = """
 # The owner is checked in RETURNING, that is after the sessions row is locked: the lock order of the schema.
 _APPEND_FENCED: Final = f"""
     WITH head AS (
-        UPDATE sessions SET event_seq = event_seq + %(count)s, status = 'running', phase = COALESCE(%(phase)s, phase)
+        UPDATE sessions SET event_seq = event_seq + %(count)s, status = 'running', phase = COALESCE(%(phase)s, phase),
+            flowise_calls = flowise_calls + %(flowise_calls)s
         WHERE id = %(session)s
         RETURNING id, event_seq - %(count)s AS base, assert_owner(%(run)s, %(epoch)s) AS owned
     ) {_INSERT}
@@ -92,11 +93,20 @@ class Events:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def append(self, lease: Lease, session_id: UUID, events: Sequence[NewEvent]) -> None:
-        """Store `events` in order and tell the readers. Raises LeaseLostError, DatabaseUnavailableError."""
+    async def append(
+        self, lease: Lease, session_id: UUID, events: Sequence[NewEvent], *, flowise_calls: int = 0
+    ) -> None:
+        """Store `events` in order, add the calls made since the last ones, and tell the readers.
+
+        Raises LeaseLostError, DatabaseUnavailableError.
+        """
         phase = next((event.phase for event in reversed(events) if event.phase), None)
         async with self._database.connection() as connection:
-            params = _params(session_id, lease.run_id, events) | {"epoch": lease.epoch, "phase": phase}
+            params = _params(session_id, lease.run_id, events) | {
+                "epoch": lease.epoch,
+                "phase": phase,
+                "flowise_calls": flowise_calls,
+            }
             cursor = await connection.execute(_APPEND_FENCED, params)
             if cursor.rowcount == 0:
                 raise LeaseLostError("The session was deleted meanwhile.")
@@ -114,7 +124,7 @@ class Events:
                 "phase": event.phase,
                 "status": event.status,
                 "summary": shortened(event.summary, MAX_SUMMARY_CHARS),
-                "data": event.data,
+                "data": bounded(event.data, MAX_DATA_BYTES),
             }
         )
         if json_size(payload) > MAX_LIVE_BYTES:
@@ -124,15 +134,23 @@ class Events:
                 "SELECT pg_notify(%s, %s)", (LIVE_CHANNEL, json.dumps(payload, ensure_ascii=False))
             )
 
-    async def read(self, session_id: UUID, *, after: int, limit: int = 500) -> list[StoredEvent]:
-        """Stored events with a number above `after`, in order."""
+    async def read(
+        self, session_id: UUID, *, after: int, limit: int = 500, types: Sequence[str] | None = None
+    ) -> list[StoredEvent]:
+        """Stored events with a number above `after`, in order; of all types, or of those named."""
         async with (
             self._database.connection() as connection,
             connection.cursor(row_factory=class_row(StoredEvent)) as cursor,
         ):
             await cursor.execute(
-                f"SELECT {_COLUMNS} FROM session_events WHERE session_id = %s AND seq > %s ORDER BY seq LIMIT %s",
-                (session_id, after, limit),
+                f"SELECT {_COLUMNS} FROM session_events WHERE session_id = %(session)s AND seq > %(after)s"
+                " AND (%(types)s::text[] IS NULL OR type = ANY(%(types)s)) ORDER BY seq LIMIT %(limit)s",
+                {
+                    "session": session_id,
+                    "after": after,
+                    "types": None if types is None else list(types),
+                    "limit": limit,
+                },
             )
             return await cursor.fetchall()
 

@@ -9,7 +9,7 @@ from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Job, Status
 
 from flowise_dev_agent.errors import DatabaseUnavailableError
-from flowise_dev_agent.persistence.database import KEEPALIVE, Connection
+from flowise_dev_agent.persistence.database import KEEPALIVE, Connection, server_options
 
 LEG_TASK: Final = "leg"
 LEG_QUEUE: Final = "legs"
@@ -31,7 +31,7 @@ class Queue:
             max_size=4,
             timeout=5.0,
             reconnect_timeout=3.0,
-            kwargs={"connect_timeout": 5, **KEEPALIVE},
+            kwargs={"connect_timeout": 5, **KEEPALIVE, "options": server_options(dsn)},
             name="flowise-dev-agent-queue",
         )
         self.app = App(connector=connector)

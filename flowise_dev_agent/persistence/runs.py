@@ -67,9 +67,17 @@ _SETTLE_SESSION: Final = """
         degraded = COALESCE(%(degraded)s, degraded),
         totals = totals || COALESCE(%(totals)s, '{}'::jsonb) || (
             SELECT jsonb_build_object(
-                'phases_timed', count(*), 'phase_durations_ms', COALESCE(jsonb_object_agg(phase, ms), '{}'::jsonb))
-            FROM (SELECT phase, sum(duration_ms) AS ms FROM session_events
-                  WHERE session_id = %(session)s AND type = 'node_end' AND phase IS NOT NULL GROUP BY phase) AS timed
+                'phases_timed', count(DISTINCT phase),
+                'phase_durations_ms', COALESCE(jsonb_object_agg(phase, of_phase) FILTER (WHERE phase <> ''), '{}'),
+                'node_durations_ms', COALESCE(jsonb_object_agg(node, of_node) FILTER (WHERE node <> ''), '{}'))
+            FROM (SELECT node, phase, sum(duration_ms) AS of_node, sum(sum(duration_ms)) OVER of_phase AS of_phase
+                  FROM session_events WHERE session_id = %(session)s AND type = 'node_end'
+                  GROUP BY node, phase WINDOW of_phase AS (PARTITION BY phase)) AS timed
+        ) || (
+            SELECT jsonb_build_object(
+                'repairs', COALESCE(sum((data ->> 'asked')::int), 0),
+                'knowledge_repairs', COALESCE(sum((data ->> 'found')::int), 0))
+            FROM session_events WHERE session_id = %(session)s AND type = 'drift'
         ),
         interrupt = %(interrupt)s,
         interrupt_id = %(interrupt_id)s,

@@ -1,5 +1,6 @@
 """LangGraph's Postgres saver under a lease."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
@@ -9,7 +10,7 @@ from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 from psycopg_pool import AsyncConnectionPool
 
-from flowise_dev_agent.persistence.database import Connection, translated_errors
+from flowise_dev_agent.persistence.database import ROUND_TRIP_SECS, Connection, translated_errors
 from flowise_dev_agent.persistence.lease import ASSERT_OWNER_SQL, Lease
 
 
@@ -33,7 +34,7 @@ class FencedSaver(AsyncPostgresSaver):
         # Writes are pipelined, reads are not. The pipeline is one implicit transaction: the owner check and the rows
         # stand or fall together, and its error surfaces when the base class closes the pipeline.
         with translated_errors():
-            async with super()._cursor(pipeline=pipeline) as cursor:
+            async with asyncio.timeout(ROUND_TRIP_SECS), super()._cursor(pipeline=pipeline) as cursor:
                 if pipeline:
                     await cursor.execute(ASSERT_OWNER_SQL, (self._lease.run_id, self._lease.epoch))
                 yield cursor

@@ -3,6 +3,7 @@
 Each change is one transaction together with the run and the job that follow from it.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,12 +22,76 @@ from flowise_dev_agent.persistence.sanitize import clean_text, jsonb
 
 _COLUMNS: Final = (
     "id, name, requirement, request, instance_id, status, outcome, phase, operation_mode, iteration, chatflow_id,"
-    " interrupt, interrupt_id, error, totals, degraded, event_seq, fingerprint, created_at, updated_at"
+    " interrupt, interrupt_id, error, totals || jsonb_build_object('flowise_calls', flowise_calls) AS totals, degraded,"
+    " event_seq, fingerprint, created_at, updated_at"
 )
 #: The list shows beginnings: a page of 200 sessions stays small.
 _LISTED: Final = _COLUMNS.replace("requirement,", "left(requirement, 300) AS requirement,").replace(
     "interrupt, interrupt_id", "interrupt - '{data,response_schema}'::text[] AS interrupt, interrupt_id"
 )
+
+#: Both ends of each write that went through, unless the session took its chatflow away again.
+_KEEP_FLOWS: Final = """
+    INSERT INTO kept_flows (session_id, chatflow_id, sha256, instance_id, content, written_at)
+    SELECT DISTINCT ON (1, 2, 3) intent.session_id, COALESCE(intent.target_id, intent.result ->> 'chatflow_id'),
+           blobs.sha256, sessions.instance_id, blobs.content, intent.updated_at
+    FROM write_intents AS intent
+    JOIN sessions ON sessions.id = intent.session_id
+    JOIN blobs ON blobs.session_id = intent.session_id AND blobs.sha256 IN (intent.payload_sha256, intent.base_sha256)
+    WHERE intent.session_id = %(session)s AND intent.status = 'done' AND intent.op IN ('create', 'update')
+    AND COALESCE(intent.target_id, intent.result ->> 'chatflow_id') IS NOT NULL
+    AND NOT EXISTS (
+        SELECT 1 FROM write_intents AS gone
+        WHERE gone.session_id = intent.session_id AND gone.status = 'done' AND gone.op = 'delete'
+        AND gone.target_id = COALESCE(intent.target_id, intent.result ->> 'chatflow_id'))
+    ORDER BY 1, 2, 3, intent.updated_at DESC
+"""
+
+#: As in the index `sessions_words`; a query that spells it otherwise does not use it.
+_WORDS: Final = "to_tsvector('simple', COALESCE(name, '') || ' ' || left(requirement, 4000))"
+_WORD: Final = re.compile(r"\w+")
+_MAX_WORDS: Final = 20
+
+
+@dataclass(frozen=True)
+class SessionFilter:
+    """Which sessions a list shows; None and an empty text: all. `statuses` are those of rows.
+
+    `text` is looked up in names and requirements: each of its words must begin one there, in any case.
+    """
+
+    statuses: Sequence[str] | None = None
+    instance_id: str | None = None
+    chatflow_id: str | None = None
+    text: str | None = None
+
+    def where(self) -> tuple[LiteralString, dict[str, Any]]:
+        """The condition, and the values of its parameters."""
+        conditions: list[LiteralString] = ["true"]
+        params: dict[str, Any] = {}
+        if self.statuses is not None:
+            conditions.append("status = ANY(%(statuses)s)")
+            params["statuses"] = list(self.statuses)
+        if self.instance_id is not None:
+            conditions.append("instance_id = %(instance_id)s")
+            params["instance_id"] = self.instance_id
+        if self.chatflow_id is not None:
+            conditions.append("chatflow_id = %(chatflow_id)s")
+            params["chatflow_id"] = self.chatflow_id
+        if self.text:
+            conditions.append(f"{_WORDS} @@ to_tsquery('simple', %(words)s)")
+            params["words"] = " & ".join(f"{word}:*" for word in _WORD.findall(self.text)[:_MAX_WORDS])
+        return " AND ".join(conditions), params
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What sessions cost together."""
+
+    sessions: int
+    input_tokens: int
+    output_tokens: int
+    usd: float
 
 
 @dataclass(frozen=True)
@@ -89,27 +154,26 @@ class Sessions:
         return await self._one("idempotency_key = %s", (key,))
 
     async def page(
-        self, *, statuses: Sequence[str] | None, limit: int, before: tuple[datetime, UUID] | None
+        self, which: SessionFilter, *, limit: int, before: tuple[datetime, UUID] | None = None
     ) -> list[SessionRow]:
         """Newest first, by one index scan. Requirements are cut to 300 characters, interrupts lack their data."""
-        conditions: list[LiteralString] = ["true"]
-        params: dict[str, Any] = {"limit": limit}
-        if statuses is not None:
-            conditions.append("status = ANY(%(statuses)s)")
-            params["statuses"] = list(statuses)
-        if before is not None:
-            conditions.append("(created_at, id) < (%(created_at)s, %(id)s)")
-            params |= {"created_at": before[0], "id": before[1]}
-        query = (
-            f"SELECT {_LISTED} FROM sessions WHERE {' AND '.join(conditions)}"
-            " ORDER BY created_at DESC, id DESC LIMIT %(limit)s"
-        )
+        query, params = page_query(which, limit=limit, before=before)
         async with (
             self._database.connection() as connection,
             connection.cursor(row_factory=class_row(SessionRow)) as cursor,
         ):
-            await cursor.execute(query, params)
+            # Unprepared: the index to walk depends on what is asked for, a plan for all cases would take a wrong one.
+            await cursor.execute(query, params, prepare=False)
             return await cursor.fetchall()
+
+    async def sums(self, which: SessionFilter) -> Sums:
+        """Number and cost of all sessions that the filter lets through."""
+        query, params = sums_query(which)
+        async with self._database.connection() as connection, connection.cursor(row_factory=class_row(Sums)) as cursor:
+            await cursor.execute(query, params, prepare=False)
+            found = await cursor.fetchone()
+        assert found is not None  # noqa: S101 - an aggregate has one row
+        return found
 
     async def answer_fingerprint(self, session_id: UUID, key: str) -> str | None:
         """The fingerprint of the answer that was given to this session under an idempotency key."""
@@ -225,15 +289,39 @@ class Sessions:
         if changed.rowcount == 0:
             raise _not_found(session_id)
 
-    async def delete(self, session_id: UUID) -> None:
-        """Remove everything of the session, checkpoints included, in one transaction. A running leg loses its lease."""
+    async def delete(self, session_id: UUID, *, purge: bool = False, if_ended: bool = False) -> None:
+        """Remove everything of the session, checkpoints and jobs included, in one transaction. A running leg loses its
+        lease.
+
+        The flows that it found and wrote are kept while its chatflow may be in use; `purge` removes them too, also
+        those that an earlier deletion kept. With `if_ended` a session that runs (again) or waits stays.
+        """
         async with told_transaction(self._database, session_id, "deleted") as connection:
-            await self._lock(connection, session_id)
+            purged = await connection.execute(
+                "DELETE FROM kept_flows WHERE session_id = %s AND %s", (session_id, purge)
+            )
+            if purged.rowcount and not await self._exists(connection, session_id):
+                return
+            status = await self._lock(connection, session_id)
+            if if_ended and status in {"queued", "running", "waiting"}:
+                return
             await self._end_active_run(connection, session_id)
+            if not purge:
+                await connection.execute(_KEEP_FLOWS, {"session": session_id})
+            # One that runs was told to end and goes within a day; its row names nothing but the run.
+            await connection.execute(
+                "DELETE FROM procrastinate_jobs WHERE status <> 'doing'"
+                " AND args ->> 'run_id' IN (SELECT id::text FROM runs WHERE session_id = %s)",
+                (session_id,),
+            )
             await connection.execute("DELETE FROM sessions WHERE id = %s", (session_id,))
             # Last: a checkpoint that passed the fence before us is committed by now, no other can follow.
             for statement in PRUNE_DELETE_THREADS_SQL:
                 await connection.execute(statement, ([str(session_id)],))
+
+    async def _exists(self, connection: Connection, session_id: UUID) -> bool:
+        found = await connection.execute("SELECT 1 FROM sessions WHERE id = %s", (session_id,))
+        return await found.fetchone() is not None
 
     async def _lock(self, connection: Connection, session_id: UUID) -> str:
         row = await (
@@ -281,6 +369,28 @@ class Sessions:
                 fingerprint,
             ),
         )
+
+
+def page_query(
+    which: SessionFilter, *, limit: int, before: tuple[datetime, UUID] | None = None
+) -> tuple[LiteralString, dict[str, Any]]:
+    """The statement behind `Sessions.page` and its parameters."""
+    condition, params = which.where()
+    params["limit"] = limit
+    if before is not None:
+        condition += " AND (created_at, id) < (%(created_at)s, %(id)s)"
+        params |= {"created_at": before[0], "id": before[1]}
+    return f"SELECT {_LISTED} FROM sessions WHERE {condition} ORDER BY created_at DESC, id DESC LIMIT %(limit)s", params
+
+
+def sums_query(which: SessionFilter) -> tuple[LiteralString, dict[str, Any]]:
+    """The statement behind `Sessions.sums` and its parameters."""
+    condition, params = which.where()
+    return (
+        "SELECT count(*) AS sessions, COALESCE(sum(input_tokens), 0)::bigint AS input_tokens,"
+        " COALESCE(sum(output_tokens), 0)::bigint AS output_tokens, COALESCE(sum(usd), 0)::float8 AS usd"
+        f" FROM sessions WHERE {condition}"
+    ), params
 
 
 def _not_found(session_id: UUID) -> SessionNotFoundError:

@@ -27,6 +27,7 @@ from flowise_dev_agent.publish import Publisher
 from flowise_dev_agent.reasoning.factory import make_reasoner
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.runtime.agent import Agent
+from flowise_dev_agent.runtime.calls import count_call
 from flowise_dev_agent.runtime.emission import Emit
 from flowise_dev_agent.runtime.requests import ResumeSession
 from flowise_dev_agent.settings import DriftPolicy, LimitSettings, Settings
@@ -36,7 +37,7 @@ from flowise_dev_agent.settings import DriftPolicy, LimitSettings, Settings
 async def open_agent(settings: Settings, database: Database) -> AsyncGenerator[Agent]:
     """The agent of these settings. `database` need not be open yet; clients and reasoner are closed at the end."""
     async with AsyncExitStack() as stack:
-        instances = Instances(settings.flowise)
+        instances = Instances(settings.flowise, on_call=count_call)
         stack.push_async_callback(instances.aclose)
         reasoner = make_reasoner(settings.reasoning)
         stack.push_async_callback(reasoner.aclose)

@@ -14,6 +14,7 @@ from uuid import UUID
 
 from flowise_dev_agent.errors import DatabaseUnavailableError, LeaseLostError
 from flowise_dev_agent.persistence import Events, Lease, NewEvent, StoredEvent
+from flowise_dev_agent.runtime.calls import CallCount
 
 logger = logging.getLogger(__name__)
 
@@ -22,7 +23,7 @@ LIVE_TYPES: Final = frozenset({"token", "tool_call", "tool_result"})
 
 _BATCH: Final = 50
 _TOKEN_DELAY_SECS: Final = 0.05
-_TOKEN_CHUNK_CHARS: Final = 1_500  # below the size of a notice even at 4 bytes a character
+_TOKEN_CHUNK_CHARS: Final = 900  # below 4 KB even at 4 bytes a character
 _RETRY_SECS: Final = 0.5
 
 
@@ -43,10 +44,11 @@ class EventWriter:
     """Writes the events of one leg under its lease.
 
     `flush` waits until everything put so far is stored; it raises LeaseLostError when the lease is gone. While the
-    database is away the writer waits for it.
+    database is away the writer waits for it. What `calls` has counted is stored with the next event.
     """
 
-    def __init__(self, events: Events, lease: Lease, session_id: UUID) -> None:
+    def __init__(self, events: Events, lease: Lease, session_id: UUID, calls: CallCount | None = None) -> None:
+        self._calls = calls or CallCount()
         self._events = events
         self._lease = lease
         self._session_id = session_id
@@ -153,7 +155,9 @@ class EventWriter:
         batch = [self._stored[index] for index in range(min(_BATCH, len(self._stored)))]
         try:
             if batch:
-                await self._events.append(self._lease, self._session_id, batch)
+                made = self._calls.made
+                await self._events.append(self._lease, self._session_id, batch, flowise_calls=made)
+                self._calls.made -= made
                 for _ in batch:
                     self._stored.popleft()
             while self._live:

@@ -9,7 +9,7 @@ from flowise_dev_agent.errors import ConfigurationError, DatabaseUnavailableErro
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.drift import knowledge_health
 from flowise_dev_agent.observability import configure_tracing
-from flowise_dev_agent.persistence import Database, Events, InstanceNodes, Queue, Runs, Sessions, migrate
+from flowise_dev_agent.persistence import Database, Events, InstanceNodes, Queue, Retention, Runs, Sessions, migrate
 from flowise_dev_agent.persistence.migrate import pending
 from flowise_dev_agent.persistence.queue import LEG_QUEUE
 from flowise_dev_agent.runtime.agent import Agent
@@ -19,7 +19,7 @@ from flowise_dev_agent.runtime.recovery import Recovery
 from flowise_dev_agent.runtime.service import SessionService
 from flowise_dev_agent.runtime.timings import Timings
 from flowise_dev_agent.runtime.worker import Worker
-from flowise_dev_agent.settings import Settings
+from flowise_dev_agent.settings import RetentionSettings, Settings
 
 
 class Engine:
@@ -60,6 +60,7 @@ class Engine:
                 min_size=settings.database.pool_min_size,
                 max_size=settings.database.pool_max_size,
                 connect_timeout=settings.database.connect_timeout_secs,
+                pooler=direct_dsn is not None,
             )
             agent = await stack.enter_async_context(open_agent(settings, database))
             yield await stack.enter_async_context(
@@ -70,6 +71,7 @@ class Engine:
                     worker=worker,
                     concurrency=settings.server.worker_concurrency,
                     attempts=settings.limits.leg_attempts,
+                    retention=settings.retention,
                 )
             )
 
@@ -84,6 +86,7 @@ class Engine:
         worker: bool,
         concurrency: int = 10,
         attempts: int = 5,
+        retention: RetentionSettings | None = None,
         timings: Timings | None = None,
     ) -> AsyncGenerator["Engine"]:
         """An engine around `agent` on a database that is not open yet; `direct_dsn` is for LISTEN and migrations."""
@@ -95,7 +98,12 @@ class Engine:
             sessions, runs, events = Sessions(database, queue), Runs(database, queue), Events(database)
             feed = await stack.enter_async_context(Feed(events, direct_dsn, poll_secs=timings.poll))
             service = SessionService(
-                database=database, sessions=sessions, feed=feed, agent=agent, poll_secs=timings.poll
+                database=database,
+                sessions=sessions,
+                events=events,
+                feed=feed,
+                agent=agent,
+                poll_secs=timings.poll,
             )
             consumer: Worker | None = None
             if worker:
@@ -113,6 +121,7 @@ class Engine:
                     queue=queue,
                     legs=legs,
                     recovery=Recovery(runs, timings, attempts=attempts),
+                    retention=Retention(database, sessions, retention or RetentionSettings()),
                     timings=timings,
                     concurrency=concurrency,
                 )
@@ -142,6 +151,13 @@ class Engine:
         except DatabaseUnavailableError:
             report |= {"status": "unavailable", "database": {"state": "unavailable"}}
         return report
+
+    async def readiness(self) -> dict[str, Any]:
+        """What stands between a new session and its first step: `pending_migrations`, and the `queue` with the number
+        of legs that wait, the age of the oldest in seconds and the number of workers. Raises DatabaseUnavailableError.
+        """
+        report = await self._database_health()
+        return {"pending_migrations": report["database"]["pending_migrations"], "queue": report["queue"]}
 
     async def _database_health(self) -> dict[str, Any]:
         started = time.monotonic()

@@ -119,7 +119,7 @@ class Feed:
         """
         with self._hub(session_id) as hub:
             seq = after_seq
-            final_seq = await self._begin(hub)
+            over = await self._begin(hub)
             position = -1  # behind any ring: begin with the log
             while not self._closed:
                 changed = hub.changed()
@@ -131,7 +131,7 @@ class Feed:
                             yield event
                             if event.type == "done":
                                 return
-                    if final_seq is not None and seq >= final_seq:
+                    if over:  # also when retention has taken events away
                         return
                     continue
                 if position < hub.count:
@@ -169,15 +169,15 @@ class Feed:
         """True once streams and waits have been told to end."""
         return self._closed
 
-    async def _begin(self, hub: _Hub) -> int | None:
-        """Fix where the hub's reading starts; the last number of the log when nothing can follow it."""
+    async def _begin(self, hub: _Hub) -> bool:
+        """Fix where the hub's reading starts; True when nothing can follow what is in the log."""
         heads = await self._events.heads([hub.session_id])
         if hub.session_id not in heads:
             raise SessionNotFoundError(f"There is no session {hub.session_id}.")
         head, status = heads[hub.session_id]
         if hub.last_seq is None:
             hub.last_seq = head
-        return head if status in _FINAL_ROW_STATUSES else None
+        return status in _FINAL_ROW_STATUSES
 
     async def _replay(self, hub: _Hub, after: int) -> AsyncGenerator[StoredEvent]:
         """The log after a number, to its present end."""

@@ -25,6 +25,7 @@ from flowise_dev_agent.persistence import Claim, Database, Events, FencedSaver, 
 from flowise_dev_agent.persistence.database import translated_errors
 from flowise_dev_agent.persistence.runs import Settlement
 from flowise_dev_agent.runtime.agent import Agent, Graph
+from flowise_dev_agent.runtime.calls import CallCount, counting
 from flowise_dev_agent.runtime.emission import EventWriter
 from flowise_dev_agent.runtime.timings import Timings
 from flowise_dev_agent.runtime.views import public_status
@@ -89,11 +90,13 @@ class LegRunner:
                     self._controls.discard(control)
 
     async def _attempt(self, claim: Claim, control: RunControl) -> None:
-        writer = EventWriter(self._events, claim.lease, claim.session_id)
+        calls = CallCount()
+        writer = EventWriter(self._events, claim.lease, claim.session_id, calls)
         leg = _Leg(self._database, self._sessions, self._agent, claim, writer)
         try:
             try:
-                end = await leg.drive(control)
+                with counting(calls):
+                    end = await leg.drive(control)
                 await writer.flush()
             except GraphDrained:
                 await writer.flush()

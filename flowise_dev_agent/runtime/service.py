@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from uuid import UUID, uuid4
 
@@ -15,14 +15,16 @@ from flowise_dev_agent.errors import (
     SessionExistsError,
     SessionNotFoundError,
 )
-from flowise_dev_agent.persistence import Database, Sessions
+from flowise_dev_agent.persistence import Database, Events, Sessions
 from flowise_dev_agent.persistence.database import translated_errors
 from flowise_dev_agent.persistence.sanitize import clean_text
-from flowise_dev_agent.persistence.sessions import NewSession, SessionRow
+from flowise_dev_agent.persistence.sessions import NewSession, SessionFilter, SessionRow
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.feed import Feed
 from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
 from flowise_dev_agent.runtime.views import (
+    EventPage,
+    ListTotals,
     SessionEvent,
     SessionPage,
     SessionView,
@@ -44,9 +46,12 @@ class SessionService:
     Every method raises DatabaseUnavailableError while Postgres is away, and SessionNotFoundError for an unknown id.
     """
 
-    def __init__(self, *, database: Database, sessions: Sessions, feed: Feed, agent: Agent, poll_secs: float) -> None:
+    def __init__(
+        self, *, database: Database, sessions: Sessions, events: Events, feed: Feed, agent: Agent, poll_secs: float
+    ) -> None:
         self._database = database
         self._sessions = sessions
+        self._events = events
         self._feed = feed
         self._agent = agent
         self._poll_secs = poll_secs
@@ -146,19 +151,32 @@ class SessionService:
         """The session as it stands."""
         return self._view(await self._sessions.get(session_id))
 
-    async def list(self, status: str | None = None, limit: int = 50, cursor: str | None = None) -> SessionPage:
-        """A page of sessions, newest first; `status` is a public one. Raises InvalidInputError."""
+    async def list(
+        self,
+        status: str | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+        *,
+        instance: str | None = None,
+        chatflow: str | None = None,
+        text: str | None = None,
+    ) -> SessionPage:
+        """A page of sessions, newest first; `status` is a public one, each word of `text` begins one of the name or
+        the requirement. Raises InvalidInputError."""
         if not 1 <= limit <= _MAX_PAGE:
             raise InvalidInputError(f"`limit` must be from 1 to {_MAX_PAGE}.")
-        rows = await self._sessions.page(
+        which = SessionFilter(
             statuses=row_statuses(status) if status else None,
-            limit=limit + 1,
-            before=decode_cursor(cursor) if cursor else None,
+            instance_id=instance,
+            chatflow_id=chatflow,
+            text=clean_text(text) if text and text.strip() else None,
         )
+        rows = await self._sessions.page(which, limit=limit + 1, before=decode_cursor(cursor) if cursor else None)
         shown = rows[:limit]
         return SessionPage(
             sessions=[self._view(row) for row in shown],
             next_cursor=encode_cursor(shown[-1]) if len(rows) > limit else None,
+            totals=None if cursor else ListTotals(**vars(await self._sessions.sums(which))),
         )
 
     async def rename(self, session_id: UUID, name: str) -> SessionView:
@@ -168,9 +186,12 @@ class SessionService:
         await self._sessions.rename(session_id, name)
         return await self.get(session_id)
 
-    async def delete(self, session_id: UUID) -> None:
-        """Remove everything of the session. A running leg ends without a trace; flows on the server stay."""
-        await self._sessions.delete(session_id)
+    async def delete(self, session_id: UUID, *, purge: bool = False) -> None:
+        """Remove everything of the session. A running leg ends without a trace; flows on the server stay.
+
+        The texts of flows that it found and wrote stay as well, to restore a chatflow from, unless `purge` is set.
+        """
+        await self._sessions.delete(session_id, purge=purge)
 
     async def wait(self, session_id: UUID, timeout: float) -> SessionView:  # noqa: ASYNC109 - its expiry is no error
         """The session as soon as nothing is in progress, or as it stands after `timeout` seconds."""
@@ -187,6 +208,15 @@ class SessionService:
                         await settled.wait()
                 except TimeoutError:
                     continue
+
+    async def event_page(
+        self, session_id: UUID, *, after_seq: int = 0, limit: int = 100, types: Sequence[str] | None = None
+    ) -> EventPage:
+        """Stored events after a number, only those of `types` where given."""
+        await self._sessions.get(session_id)
+        found = await self._events.read(session_id, after=after_seq, limit=limit + 1, types=types)
+        shown = [event_view(event) for event in found[:limit]]
+        return EventPage(events=shown, next_after_seq=shown[-1].seq if len(found) > limit else None)
 
     async def events(self, session_id: UUID, after_seq: int = 0) -> AsyncGenerator[SessionEvent]:
         """Events after a number, then live ones; ends after `done`, on deletion, and at shutdown."""

@@ -59,7 +59,7 @@ class InterruptView(_View):
 
 
 class Totals(_View):
-    """What the session has cost so far."""
+    """What the session has cost so far: calls as they are made, the rest as of its last question or its end."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -67,9 +67,11 @@ class Totals(_View):
     usd: float = 0.0
     model_calls: int = 0
     flowise_calls: int = 0
-    repairs: int = 0
+    repairs: int = Field(default=0, description="Node types that the catalogue lacked and the server was asked for.")
+    knowledge_repairs: int = Field(default=0, description="Those that the server had.")
     phases_timed: int = 0
     phase_durations_ms: dict[str, int] = Field(default_factory=dict)
+    node_durations_ms: dict[str, int] = Field(default_factory=dict)
 
 
 class SessionView(_View):
@@ -104,11 +106,21 @@ class SessionView(_View):
         return self.status == "in_progress"
 
 
+class ListTotals(_View):
+    """Number and cost of all sessions that a list's filters let through, not of one page."""
+
+    sessions: int
+    input_tokens: int
+    output_tokens: int
+    usd: float
+
+
 class SessionPage(_View):
     """Sessions, newest first. `next_cursor` gets the next page; None on the last one."""
 
     sessions: list[SessionView]
     next_cursor: str | None
+    totals: ListTotals | None = Field(default=None, description="On the first page only.")
 
 
 class SessionEvent(_View):
@@ -155,6 +167,13 @@ def session_view(row: SessionRow, link: ChatflowLink) -> SessionView:
 def event_view(event: StoredEvent) -> SessionEvent:
     """The view of an event."""
     return SessionEvent(**vars(event))
+
+
+class EventPage(_View):
+    """Stored events in order. `next_after_seq` gets the next page; None when there is no more now."""
+
+    events: list[SessionEvent]
+    next_after_seq: int | None
 
 
 def encode_cursor(row: SessionRow) -> str:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from procrastinate import JobContext
 
-from flowise_dev_agent.persistence import Queue
+from flowise_dev_agent.persistence import Queue, Retention
 from flowise_dev_agent.persistence.queue import LEG_QUEUE, LEG_TASK, MAINTENANCE_QUEUE, MAINTENANCE_TASK
 from flowise_dev_agent.runtime.legs import LegRunner
 from flowise_dev_agent.runtime.recovery import Recovery
@@ -29,8 +29,16 @@ class Worker:
     """
 
     def __init__(
-        self, *, queue: Queue, legs: LegRunner, recovery: Recovery, timings: Timings, concurrency: int
+        self,
+        *,
+        queue: Queue,
+        legs: LegRunner,
+        recovery: Recovery,
+        retention: Retention,
+        timings: Timings,
+        concurrency: int,
     ) -> None:
+        self._retention = retention
         self._queue = queue
         self._legs = legs
         self._recovery = recovery
@@ -82,6 +90,9 @@ class Worker:
             await app.job_manager.delete_old_jobs(
                 nb_hours=_KEEP_FINISHED_JOBS_HOURS, include_failed=True, include_cancelled=True, include_aborted=True
             )
+            removed = await self._retention.pass_once()
+            if any(removed.values()):
+                logger.info("Removed what was old: %s.", ", ".join(f"{name} {n}" for name, n in removed.items() if n))
 
         del leg, maintenance
 

@@ -20,6 +20,7 @@ from flowise_dev_agent.settings import (
     FlowiseSettings,
     LimitSettings,
     ReasoningSettings,
+    RetentionSettings,
     ServerSettings,
     TracingSettings,
 )
@@ -28,15 +29,24 @@ _READY_SECS = 60
 #: Every variable of the settings, so that a developer's own environment cannot reach the service under test.
 _OWN_VARIABLES = frozenset(
     str(field.alias)
-    for group in (DatabaseSettings, FlowiseSettings, LimitSettings, ReasoningSettings, ServerSettings, TracingSettings)
+    for group in (
+        DatabaseSettings,
+        FlowiseSettings,
+        LimitSettings,
+        ReasoningSettings,
+        RetentionSettings,
+        ServerSettings,
+        TracingSettings,
+    )
     for field in group.model_fields.values()
 )
 
 
 class ServiceProcess:
-    """`flowise-dev-agent serve` on a free port of this machine."""
+    """`flowise-dev-agent serve` on a free port of this machine, with the options given; or another command."""
 
-    def __init__(self, environment: Mapping[str, str], folder: Path) -> None:
+    def __init__(self, environment: Mapping[str, str], folder: Path, *command: str) -> None:
+        self._command = command or ("serve",)
         self._folder = folder
         self.port = _free_port()
         inherited = {name: value for name, value in os.environ.items() if name not in _OWN_VARIABLES}
@@ -55,6 +65,11 @@ class ServiceProcess:
 
     async def start(self) -> None:
         """Start it and return once it answers."""
+        await self.launch()
+        await self.answering()
+
+    async def launch(self) -> None:
+        """Start it."""
         log = (self._folder / "service.log").open("ab")
         with log:
             # In a folder without .env, which the settings would read.
@@ -62,13 +77,17 @@ class ServiceProcess:
                 sys.executable,
                 "-m",
                 "flowise_dev_agent",
-                "serve",
+                *self._command,
                 cwd=self._folder,
                 env=self._environment,
                 stdin=DEVNULL,
                 stdout=log,
                 stderr=log,
             )
+
+    async def answering(self) -> None:
+        """Return once it answers."""
+        assert self._process is not None
         key = self._environment.get("AGENT_API_KEY")
         async with (
             AgentClient(self.url, SecretStr(key) if key else None) as client,
@@ -96,6 +115,11 @@ class ServiceProcess:
 
     async def kill(self) -> None:
         await self.stop(signal.SIGKILL)
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal and go on."""
+        assert self._process is not None
+        self._process.send_signal(number)
 
     def log(self) -> str:
         return (self._folder / "service.log").read_text()

@@ -56,6 +56,8 @@ async def repair_schema(state: AgentState, runtime: Runtime[AgentContext]) -> di
     Emitter(runtime, "repair_schema").event(
         "drift",
         f"{found} of {len(names)} unknown node types found",
+        asked=len(names),
+        found=found,
         names=names,
         decisions=[repair.decision.as_dict() for repair in repairs],
     )

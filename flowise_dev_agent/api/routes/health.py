@@ -25,13 +25,16 @@ async def live() -> dict[str, str]:
 
 
 @router.get("/ready", responses=declared())
-async def ready(request: Request) -> dict[str, str]:
-    """New work is taken: the database answers and the service is not stopping. 503 otherwise."""
+async def ready(request: Request) -> dict[str, Any]:
+    """New work is taken: the database answers, its tables are up to date, and the service is not stopping. 503
+    otherwise. Says how long work waits (`queue.oldest_secs`) and for how many workers; without any it is still taken.
+    """
     if request.app.state.stopping:
         raise HTTPException(503, "The service is stopping.")
-    async with engine(request).db.connection() as connection:
-        await connection.execute("SELECT 1")
-    return {"status": "ok"}
+    report = await engine(request).readiness()
+    if missing := report["pending_migrations"]:
+        raise HTTPException(503, f"The database lacks migrations: {', '.join(missing)}.")
+    return {"status": "ok", **report}
 
 
 @router.get("/health", responses=declared())

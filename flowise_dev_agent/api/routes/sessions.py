@@ -6,12 +6,12 @@ from fastapi import APIRouter, Query, Request, Response
 from slowapi import Limiter
 from sse_starlette import EventSourceResponse
 
-from flowise_dev_agent.api.deps import AfterSeq, IdempotencyKey, Service, SessionId, WaitSecs, settle
+from flowise_dev_agent.api.deps import MAX_SEQ, AfterSeq, IdempotencyKey, Service, SessionId, WaitSecs, settle
 from flowise_dev_agent.api.limits import session_start_limit
 from flowise_dev_agent.api.problems import declared
 from flowise_dev_agent.api.sse import LEG_ENDS, event_stream
 from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
-from flowise_dev_agent.runtime.views import PublicStatus, SessionPage, SessionView
+from flowise_dev_agent.runtime.views import EventPage, PublicStatus, SessionPage, SessionView
 from flowise_dev_agent.settings import ServerSettings
 
 _RUNNING = {202: {"model": SessionView, "description": "Still working; come back by GET or the stream."}}
@@ -51,11 +51,17 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
     async def list_sessions(
         service: Service,
         status: Annotated[PublicStatus | None, Query(description="Only sessions in this state.")] = None,
+        instance: Annotated[str | None, Query(max_length=64, description="Only those on this Flowise.")] = None,
+        chatflow: Annotated[str | None, Query(max_length=200, description="Only those of this chatflow id.")] = None,
+        text: Annotated[
+            str | None,
+            Query(max_length=200, description="Each word must begin a word of the name or of the requirement."),
+        ] = None,
         limit: Annotated[int, Query(ge=1, le=100)] = 20,
         cursor: Annotated[str | None, Query(max_length=200, description="`next_cursor` of the page before.")] = None,
     ) -> SessionPage:
-        """Sessions, newest first, a page at a time."""
-        return await service.list(status, limit, cursor)
+        """Sessions, newest first, a page at a time; the first page also says how many there are and what they cost."""
+        return await service.list(status, limit, cursor, instance=instance, chatflow=chatflow, text=text)
 
     @router.get("/{session_id}", responses=declared(404))
     async def get_session(session_id: SessionId, service: Service) -> SessionView:
@@ -63,9 +69,16 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
         return await service.get(session_id)
 
     @router.delete("/{session_id}", status_code=204, responses=declared(404, 409))
-    async def delete_session(session_id: SessionId, service: Service) -> None:
-        """Remove a session and everything that belongs to it. The chatflow in Flowise stays."""
-        await service.delete(session_id)
+    async def delete_session(
+        session_id: SessionId,
+        service: Service,
+        purge: Annotated[
+            bool, Query(description="Also remove the kept texts of flows that it found and wrote, now or later.")
+        ] = False,
+    ) -> None:
+        """Remove a session and everything that belongs to it. The chatflow in Flowise stays, and so do the texts of
+        flows from which it can be restored."""
+        await service.delete(session_id, purge=purge)
 
     @router.post("/{session_id}/resume", responses=_RUNNING | declared(404, 409, 413))
     async def resume_session(
@@ -91,6 +104,27 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
     ) -> SessionView:
         """Go on with a session that ended in an error, from the last step that worked."""
         return await settle(response, service, await service.retry(session_id), wait_secs)
+
+    @router.get("/{session_id}/events", responses=declared(404))
+    async def list_events(
+        session_id: SessionId,
+        service: Service,
+        after_seq: Annotated[int, Query(ge=0, le=MAX_SEQ, description="`next_after_seq` of the page before.")] = 0,
+        limit: Annotated[int, Query(ge=1, le=500)] = 100,
+        type: Annotated[list[str] | None, Query(description="Only these types; may be given several times.")] = None,  # noqa: A002 - the parameter's name
+    ) -> EventPage:
+        """The stored events of a session in order, a page at a time."""
+        return await service.event_page(session_id, after_seq=after_seq, limit=limit, types=type)
+
+    @router.get("/{session_id}/decisions", responses=declared(404))
+    async def list_decisions(
+        session_id: SessionId,
+        service: Service,
+        after_seq: Annotated[int, Query(ge=0, le=MAX_SEQ, description="`next_after_seq` of the page before.")] = 0,
+        limit: Annotated[int, Query(ge=1, le=500)] = 100,
+    ) -> EventPage:
+        """Why the session went where it went: each fork with the way taken and those that were not."""
+        return await service.event_page(session_id, after_seq=after_seq, limit=limit, types=["decision"])
 
     @router.get("/{session_id}/stream", response_class=EventSourceResponse, responses=_EVENTS | declared(404))
     async def stream_session(

@@ -291,3 +291,65 @@ async def test_health_names_database_queue_feed_and_worker(engine: Engine, api: 
 async def _healthy(engine: Engine) -> dict[str, object] | None:
     report = await engine.health()
     return report if report["status"] == "ok" else None
+
+
+async def test_a_session_counts_its_calls_to_flowise_over_all_its_legs_while_it_runs(
+    engine: Engine, world: World
+) -> None:
+    view = await engine.service.start(script("call:3", "work:a", "gate:g", "ask:one", "call:2"))
+    await until(lambda: _has(world, view, "g"), "the calls are made")
+    running = await engine.service.get(view.thread_id)
+    assert (running.status, running.totals.flowise_calls) == ("in_progress", 3)
+    await world.open_gate("g")
+    waiting = await engine.service.wait(view.thread_id, WAIT)
+    await engine.service.resume(view.thread_id, answer(waiting))
+    done = await engine.service.wait(view.thread_id, WAIT)
+    assert done.totals.flowise_calls == 5
+    assert (await engine.service.list()).sessions[0].totals == done.totals
+
+
+async def test_dd_069_a_session_tells_the_durations_of_its_nodes_and_phases(engine: Engine) -> None:
+    view = await begin(engine, "work:a", "work:b", "tell:1", "ask:q")
+    totals = view.totals
+    assert set(totals.node_durations_ms) == {"work", "tell"}
+    assert totals.phase_durations_ms == {
+        "labour": totals.node_durations_ms["work"],
+        "speech": totals.node_durations_ms["tell"],
+    }
+    assert totals.phases_timed == 2
+
+
+async def test_the_list_filters_by_instance_chatflow_and_words_and_sums_what_it_found(engine: Engine) -> None:
+    view = await begin(engine, "work:apples", "ask:pears")
+    await begin(engine, "work:plums")
+    for filters, hits in [
+        ({"text": "APPL script"}, 1),
+        ({"text": "apples plums"}, 0),
+        ({"text": "?!"}, 0),
+        ({"text": " "}, 2),
+        ({"instance": "main"}, 2),
+        ({"instance": "other"}, 0),
+        ({"chatflow": "none"}, 0),
+        ({"instance": "main", "text": "pears"}, 1),
+    ]:
+        page = await engine.service.list(**filters)
+        assert len(page.sessions) == hits, filters
+        assert page.totals is not None
+        assert page.totals.sessions == hits
+    assert (await engine.service.list("pending_interrupt", text="pears")).sessions[0].thread_id == view.thread_id
+    first = await engine.service.list(limit=1)
+    assert (await engine.service.list(cursor=first.next_cursor)).totals is None
+
+
+async def test_the_event_log_can_be_paged_and_narrowed_to_types(engine: Engine) -> None:
+    view = await begin(engine, "tell:5", "work:a", "ask:q")
+    first = await engine.service.event_page(view.thread_id, limit=6)
+    rest = await engine.service.event_page(view.thread_id, after_seq=first.next_after_seq or 0)
+    assert [event.seq for event in [*first.events, *rest.events]] == list(range(1, view.last_event_seq + 1))
+    assert rest.next_after_seq is None
+    decisions = await engine.service.event_page(view.thread_id, types=["decision"], limit=3)
+    assert [event.data["number"] for event in decisions.events] == [0, 1, 2]
+    more = await engine.service.event_page(view.thread_id, types=["decision"], after_seq=decisions.next_after_seq or 0)
+    assert [event.data["number"] for event in more.events] == [3, 4]
+    with pytest.raises(SessionNotFoundError):
+        await engine.service.event_page(uuid.uuid4())

@@ -189,3 +189,10 @@ async def test_p52_open_streams_hold_no_connection(engine: Engine, world: World)
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
     )
     assert rows[0][0] <= 8 + 4 + 3  # the pool, the queue's, and the three listeners
+
+
+async def test_a_stream_of_a_session_whose_events_are_gone_ends(engine: Engine, world: World) -> None:
+    started = await engine.service.start(script("work:a"))
+    await collect(engine, started.thread_id)
+    await world.fetch("DELETE FROM session_events WHERE session_id = %s RETURNING seq", started.thread_id)
+    assert await collect(engine, started.thread_id) == []

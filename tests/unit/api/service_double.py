@@ -115,12 +115,14 @@ class ServiceDouble:
             raise SessionNotFoundError(f"There is no session {session_id}.")
         return self.views[session_id]
 
-    async def list(self, status: str | None = None, limit: int = 50, cursor: str | None = None) -> SessionPage:
-        self._called("list", status, limit, cursor)
+    async def list(
+        self, status: str | None = None, limit: int = 50, cursor: str | None = None, **filters: str | None
+    ) -> SessionPage:
+        self._called("list", status, limit, cursor, filters)
         return SessionPage(sessions=list(self.views.values())[:limit], next_cursor=None)
 
-    async def delete(self, session_id: UUID) -> None:
-        self._called("delete", session_id)
+    async def delete(self, session_id: UUID, *, purge: bool = False) -> None:
+        self._called("delete", session_id, purge)
         await self.get(session_id)
         del self.views[session_id]
 
@@ -167,9 +169,14 @@ class EngineDouble:
         self.service = ServiceDouble()
         self.db = DatabaseDouble()
         self.status = "ok"
+        self.missing: list[str] = []
 
     async def health(self) -> dict[str, Any]:
         return {"status": self.status, "database": {"state": "ok"}}
+
+    async def readiness(self) -> dict[str, Any]:
+        async with self.db.connection():
+            return {"pending_migrations": self.missing, "queue": {"queued": 1, "oldest_secs": 0.5, "workers": 2}}
 
     def end_streams(self) -> None:
         self.service.ended.set()

@@ -13,10 +13,19 @@ async def test_live_needs_nothing(http: httpx2.AsyncClient, engine: EngineDouble
 
 
 async def test_p42_ready_follows_the_database(http: httpx2.AsyncClient, engine: EngineDouble) -> None:
-    assert (await http.get("/ready")).status_code == 200
+    response = await http.get("/ready")
+    assert response.status_code == 200
+    assert response.json()["queue"] == {"queued": 1, "oldest_secs": 0.5, "workers": 2}
     engine.db.failure = DatabaseUnavailableError("gone")
     response = await http.get("/ready")
     assert (response.status_code, response.json()["code"]) == (503, "database_unavailable")
+
+
+async def test_a_service_on_older_tables_is_not_ready(http: httpx2.AsyncClient, engine: EngineDouble) -> None:
+    engine.missing = ["0300_new.sql"]
+    response = await http.get("/ready")
+    assert response.status_code == 503
+    assert "0300_new.sql" in response.json()["detail"]
 
 
 async def test_a_service_that_stops_is_not_ready(make_app: MakeApp) -> None:

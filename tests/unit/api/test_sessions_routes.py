@@ -132,11 +132,16 @@ async def test_cancel_and_delete(http: httpx2.AsyncClient, engine: EngineDouble)
     assert (await http.get(f"/sessions/{session_id}")).status_code == 404
 
 
-async def test_list_passes_filter_and_cursor(http: httpx2.AsyncClient, engine: EngineDouble) -> None:
+async def test_list_passes_filters_and_cursor(http: httpx2.AsyncClient, engine: EngineDouble) -> None:
     engine.service.views = {id_: view(id_) for id_ in (UUID(int=n) for n in range(3))}
-    response = await http.get("/sessions", params={"status": "in_progress", "limit": 2, "cursor": "abc"})
+    response = await http.get(
+        "/sessions",
+        params={"status": "in_progress", "limit": 2, "cursor": "abc", "text": "shop bot", "instance": "main"},
+    )
     assert len(response.json()["sessions"]) == 2
-    assert engine.service.calls == [("list", ("in_progress", 2, "abc"))]
+    assert engine.service.calls == [
+        ("list", ("in_progress", 2, "abc", {"instance": "main", "chatflow": None, "text": "shop bot"}))
+    ]
 
 
 @pytest.mark.parametrize("query", ["status=queued", "limit=0", "limit=101", "limit=x", f"cursor={'c' * 201}"])

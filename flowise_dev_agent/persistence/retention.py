@@ -1,0 +1,131 @@
+"""Removing what is old: whole sessions, and the threads, events and artifacts of sessions that have ended.
+
+Open sessions lose nothing, however old they are. Every step is a transaction of its own over a bounded number of
+sessions, so a pass can be cut off anywhere and the next one goes on.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, LiteralString
+
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from langgraph.checkpoint.postgres.base import PRUNE_DELETE_THREADS_SQL
+
+from flowise_dev_agent.errors import SessionNotFoundError
+from flowise_dev_agent.persistence.database import Connection, Database, translated_errors
+from flowise_dev_agent.persistence.sessions import Sessions
+from flowise_dev_agent.settings import RetentionSettings
+
+_BATCH: Final = 100
+_MAX_BATCHES: Final = 50
+
+_OLD: Final = "updated_at < now() - make_interval(secs => %(days)s::float8 * 86400)"
+_OLD_SESSIONS: Final = f"SELECT id FROM sessions WHERE status IN ('completed', 'failed', 'cancelled') AND {_OLD}"
+#: Failed ones are left out below: they can be retried, which needs all of it.
+_OVER: Final = f"SELECT id FROM sessions WHERE status IN ('completed', 'cancelled') AND {_OLD}"
+
+_OLD_THREADS: Final = (
+    f"{_OVER} AND EXISTS (SELECT 1 FROM checkpoints WHERE thread_id = sessions.id::text)"
+    " LIMIT %(batch)s FOR NO KEY UPDATE SKIP LOCKED"
+)
+_OLD_EVENTS: Final = f"""
+    DELETE FROM session_events WHERE session_id IN (
+        {_OVER} AND EXISTS (SELECT 1 FROM session_events WHERE session_id = sessions.id) LIMIT %(batch)s)
+"""
+#: What a write found or left on the server is needed to restore that chatflow.
+_OLD_ARTIFACTS: Final = f"""
+    DELETE FROM blobs WHERE (session_id, sha256) IN (
+        SELECT session_id, sha256 FROM blobs WHERE session_id IN ({_OVER}) AND NOT EXISTS (
+            SELECT 1 FROM write_intents AS intent WHERE intent.session_id = blobs.session_id
+            AND intent.status = 'done' AND blobs.sha256 IN (intent.payload_sha256, intent.base_sha256))
+        LIMIT %(batch)s)
+"""
+_UNPRUNED: Final = """
+    SELECT id FROM sessions WHERE status IN ('completed', 'failed', 'cancelled')
+    AND (SELECT count(*) FROM checkpoints WHERE thread_id = sessions.id::text) > 1
+    LIMIT 20 FOR NO KEY UPDATE SKIP LOCKED
+"""
+_ORPHANS: Final = """
+    SELECT DISTINCT thread_id FROM checkpoints
+    WHERE NOT EXISTS (SELECT 1 FROM sessions WHERE id::text = thread_id) LIMIT %(batch)s
+"""
+
+
+class Retention:
+    """The periodic clean-up. Ages are days since a session's last change; 0 keeps for ever."""
+
+    def __init__(self, database: Database, sessions: Sessions, settings: RetentionSettings) -> None:
+        self._database = database
+        self._sessions = sessions
+        self._settings = settings
+
+    async def pass_once(self) -> dict[str, int]:
+        """Remove what is due; how many sessions, threads, events and artifacts that were, and how many threads were cut
+        down to their last checkpoint (`pruned`).
+
+        Raises DatabaseUnavailableError; what was removed until then stays removed.
+        """
+        ages = self._settings
+        events, artifacts = ages.events_days, ages.artifacts_days
+        return {
+            "sessions": await self._all(lambda: self._delete_sessions(ages.sessions_days), ages.sessions_days),
+            "threads": await self._all(lambda: self._delete_threads(ages.threads_days), ages.threads_days)
+            + await self._all(self._delete_orphans),
+            "events": await self._all(lambda: self._execute(_OLD_EVENTS, events), events),
+            "artifacts": await self._all(lambda: self._execute(_OLD_ARTIFACTS, artifacts), artifacts),
+            "pruned": await self._all(self._prune),
+        }
+
+    async def _all(self, step: Callable[[], Awaitable[int]], days: float = 1) -> int:
+        total = 0
+        for _ in range(_MAX_BATCHES if days > 0 else 0):
+            removed = await step()
+            total += removed
+            if removed == 0:
+                break
+        return total
+
+    async def _execute(self, statement: LiteralString, days: float) -> int:
+        async with self._database.connection() as connection:
+            return (await connection.execute(statement, {"days": days, "batch": _BATCH})).rowcount
+
+    async def _delete_sessions(self, days: float) -> int:
+        rows = await self._database.fetch_all(
+            f"{_OLD_SESSIONS} ORDER BY updated_at LIMIT %(batch)s", {"days": days, "batch": _BATCH}
+        )
+        for row in rows:
+            try:
+                await self._sessions.delete(row["id"], if_ended=True)
+            except SessionNotFoundError:
+                continue
+        return len(rows)
+
+    async def _delete_threads(self, days: float) -> int:
+        # The locked rows cannot be retried meanwhile, so no leg writes to these threads.
+        async with self._database.transaction() as connection:
+            threads = [str(row["id"]) for row in await _rows(connection, _OLD_THREADS, days)]
+            return await _delete_threads(connection, threads)
+
+    async def _delete_orphans(self) -> int:
+        """Threads whose session is gone: a lost worker's last checkpoint may land after the deletion."""
+        async with self._database.transaction() as connection:
+            return await _delete_threads(connection, [row["thread_id"] for row in await _rows(connection, _ORPHANS)])
+
+    async def _prune(self) -> int:
+        """Ended sessions whose leg could not prune its thread at its end, and failed ones."""
+        async with self._database.transaction() as connection:
+            threads = [str(row["id"]) for row in await _rows(connection, _UNPRUNED)]
+            if threads:
+                with translated_errors():
+                    await AsyncPostgresSaver(self._database.pool).aprune(threads)
+        return len(threads)
+
+
+async def _rows(connection: Connection, query: LiteralString, days: float = 0) -> list[dict[str, Any]]:
+    return await (await connection.execute(query, {"days": days, "batch": _BATCH})).fetchall()
+
+
+async def _delete_threads(connection: Connection, threads: list[str]) -> int:
+    if threads:
+        for statement in PRUNE_DELETE_THREADS_SQL:
+            await connection.execute(statement, (threads,))
+    return len(threads)

@@ -1,0 +1,33 @@
+"""Counting the requests to Flowise that a leg makes, through the clients that all legs of the process share."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+
+@dataclass
+class CallCount:
+    """Requests sent and not yet stored."""
+
+    made: int = 0
+
+
+_of_leg: ContextVar[CallCount | None] = ContextVar("flowise_calls", default=None)
+
+
+@contextmanager
+def counting(count: CallCount) -> Generator[None]:
+    """Have `count` take the calls of the block and of the tasks that it starts."""
+    token = _of_leg.set(count)
+    try:
+        yield
+    finally:
+        _of_leg.reset(token)
+
+
+def count_call(route: str) -> None:
+    """An `on_call` hook of Flowise clients. What no leg asked for (health checks) is not counted."""
+    del route
+    if (count := _of_leg.get()) is not None:
+        count.made += 1

@@ -1,0 +1,253 @@
+"""Many sessions while everything under them breaks: real processes, a real Postgres, Flowise over real HTTP.
+
+CHAOS_SESSIONS sets how many (12 in the normal run, 60 by `make chaos`).
+"""
+
+import asyncio
+import os
+import random
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from flowise_dev_agent.client import AgentClient, ServiceError, ServiceUnreachableError
+from flowise_dev_agent.devkit.postgres import EmbeddedPostgres
+from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
+from flowise_dev_agent.runtime.views import SessionView
+from tests.chaos.fake_flowise import FakeFlowise
+from tests.e2e.service import ServiceProcess
+from tests.fixtures.proxy import FaultyProxy
+
+SESSIONS = int(os.environ.get("CHAOS_SESSIONS", "12"))
+CONTENDERS = 3
+REQUIREMENT = "A customer support chatbot with GPT-4o and memory"
+SECRET = "flowise-key-that-must-stay-inside"
+#: Long enough for the workers that are left to see that another one is silent (8 s) and to take its legs.
+FROZEN_SECS = 11.0
+DEADLINE_SECS = 60 + SESSIONS * 8.0
+
+
+@pytest.fixture
+def postgres() -> Iterator[EmbeddedPostgres]:
+    """A durable server of this test's own: what is committed must outlive an immediate stop."""
+    folder = Path(tempfile.mkdtemp(prefix="fda-chaos-"))
+    try:
+        with EmbeddedPostgres(folder / "data") as server:
+            yield server
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class Cluster:
+    """One API process and two workers on one database, and what may happen to them."""
+
+    def __init__(self, postgres: EmbeddedPostgres, environment: dict[str, str], folder: Path) -> None:
+        self.postgres = postgres
+        self._environment = environment
+        self._folder = folder
+        self._count = 0
+        self.api = self._process("serve", "--no-worker")
+        self.workers = [self._process("worker"), self._process("worker")]
+        self.log: list[str] = []
+        self._began = time.monotonic()
+
+    def _process(self, *command: str) -> ServiceProcess:
+        self._count += 1
+        folder = self._folder / f"process-{self._count}"
+        folder.mkdir()
+        return ServiceProcess(self._environment, folder, *command)
+
+    def note(self, text: str) -> None:
+        self.log.append(f"{time.monotonic() - self._began:6.1f} s  {text}")
+
+    async def start(self) -> None:
+        await self.api.start()
+        for worker in self.workers:
+            await worker.launch()
+
+    async def stop(self) -> None:
+        for process in (self.api, *self.workers):
+            await process.kill()
+
+    async def replace(self, index: int) -> None:
+        """Kill -9 one worker and start another one."""
+        self.note(f"kill -9 of worker {index}")
+        await self.workers[index].kill()
+        self.workers[index] = self._process("worker")
+        await self.workers[index].launch()
+
+    async def freeze(self, index: int, seconds: float) -> None:
+        self.note(f"SIGSTOP of worker {index}")
+        self.workers[index].send(signal.SIGSTOP)
+        await asyncio.sleep(seconds)
+        self.workers[index].send(signal.SIGCONT)
+        self.note(f"SIGCONT of worker {index}")
+
+    async def restart_postgres(self, *, immediate: bool) -> None:
+        self.note(f"restart of Postgres{', immediate' if immediate else ''}")
+        if immediate:
+            os.kill(self.postgres.pid, signal.SIGQUIT)
+        await asyncio.to_thread(self.postgres.restart)
+        self.note("Postgres is back")
+
+
+@pytest.fixture
+def flowise() -> Iterator[FakeFlowise]:
+    with FakeFlowise(api_key=SECRET) as server:
+        yield server
+
+
+@pytest.fixture
+def proxy(flowise: FakeFlowise) -> Iterator[FaultyProxy]:
+    with FaultyProxy("127.0.0.1", flowise.port) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+async def cluster(postgres: EmbeddedPostgres, proxy: FaultyProxy, tmp_path: Path) -> AsyncIterator[Cluster]:
+    cluster = Cluster(
+        postgres,
+        {
+            "POSTGRES_DSN": postgres.create_database("chaos"),
+            "FLOWISE_API_ENDPOINT": proxy.endpoint,
+            "FLOWISE_API_KEY": SECRET,
+            # A leg may be hit by each of the disasters and by several lost answers.
+            "LEG_ATTEMPTS": "12",
+            "LOG_LEVEL": "WARNING",
+        },
+        tmp_path,
+    )
+    await cluster.start()
+    yield cluster
+    await cluster.stop()
+
+
+async def persistently(call: Any) -> Any:
+    """The result of a call that is safe to repeat, over outages; what the service refuses is raised."""
+    while True:
+        try:
+            return await call()
+        except ServiceUnreachableError:
+            await asyncio.sleep(0.2)
+        except ServiceError as error:
+            if error.status != 503:
+                raise
+            await asyncio.sleep(0.2)
+
+
+async def begin(client: AgentClient) -> SessionView:
+    key = uuid4().hex
+    return await persistently(lambda: client.start(StartSession(requirement=REQUIREMENT), idempotency_key=key))
+
+
+async def settled(client: AgentClient, session_id: UUID) -> SessionView:
+    while (view := await persistently(lambda: client.get(session_id))).in_progress:
+        await asyncio.sleep(0.3)
+    return view
+
+
+async def contend(client: AgentClient, view: SessionView, action: str) -> bool:
+    """Answer the open question once, as one of several; whether this answer was taken."""
+    assert view.interrupt is not None
+    body = ResumeSession(interrupt_id=view.interrupt.id, answer={"action": action})
+    key = uuid4().hex
+    try:
+        await persistently(lambda: client.resume(view.thread_id, body, idempotency_key=key))
+    except ServiceError as error:
+        assert (error.status, error.problem_code) == (409, "session_conflict")
+        return False
+    return True
+
+
+async def all_settled(client: AgentClient, views: list[SessionView], interrupt: str | None) -> list[SessionView]:
+    found = list(await asyncio.gather(*(settled(client, view.thread_id) for view in views)))
+    for view in found:
+        assert (view.interrupt.type if view.interrupt else None) == interrupt, (view.status, view.error)
+    return found
+
+
+def rows(dsn: str, query: Any, *params: Any) -> list[tuple[Any, ...]]:
+    with psycopg.connect(dsn, connect_timeout=5) as connection:
+        return connection.execute(query, params).fetchall()
+
+
+def check_threads(dsn: str) -> None:
+    """Checkpoints form one line per session: no checkpoint has two successors."""
+    forks = rows(
+        dsn,
+        "SELECT thread_id, parent_checkpoint_id FROM checkpoints WHERE parent_checkpoint_id IS NOT NULL"
+        " GROUP BY 1, 2 HAVING count(*) > 1",
+    )
+    assert forks == []
+
+
+def check_database(dsn: str, views: list[SessionView]) -> None:
+    """Event sequences without gaps, one end each, one winner per question, and no secret in any table."""
+    for session_id, head, count, low, high, ends in rows(
+        dsn,
+        "SELECT s.id, s.event_seq, count(*), min(e.seq), max(e.seq), count(*) FILTER (WHERE e.type = 'done')"
+        " FROM sessions AS s JOIN session_events AS e ON e.session_id = s.id GROUP BY 1, 2",
+    ):
+        assert (low, high, count, ends) == (1, head, head, 1), session_id
+    answered = rows(dsn, "SELECT session_id, interrupt_id, count(*) FROM runs WHERE kind = 'resume' GROUP BY 1, 2")
+    assert len(answered) == 2 * len(views)
+    assert {count for _, _, count in answered} == {1}
+    assert rows(dsn, "SELECT count(*) FROM runs WHERE status IN ('queued', 'running')") == [(0,)]
+    for (table,) in rows(dsn, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"):
+        query = sql.SQL("SELECT count(*) FROM {} AS t WHERE t::text LIKE %s").format(sql.Identifier(table))
+        assert rows(dsn, query, f"%{SECRET}%") == [(0,)], table
+
+
+@pytest.mark.timeout(DEADLINE_SECS + 60)
+async def test_p01_p02_p40_p42_everything_settles_once_whatever_breaks(
+    cluster: Cluster, postgres: EmbeddedPostgres, flowise: FakeFlowise, proxy: FaultyProxy
+) -> None:
+    dsn = postgres.dsn("chaos")
+    async with asyncio.timeout(DEADLINE_SECS), AgentClient(cluster.api.url) as client:
+        views = list(await asyncio.gather(*(begin(client) for _ in range(SESSIONS))))
+        cluster.note(f"{SESSIONS} sessions started")
+        frozen = asyncio.create_task(cluster.freeze(0, FROZEN_SECS))
+        await cluster.restart_postgres(immediate=False)
+        planned = await all_settled(client, views, "plan_approval")
+        await frozen
+        cluster.note("all ask for their plan's approval")
+        check_threads(dsn)
+
+        for _ in range(max(2, SESSIONS // 5)):
+            proxy.fault("POST /api/v1/chatflows", "drop_answer")
+            proxy.fault("POST /api/v1/chatflows", "drop_request")
+            proxy.fault("POST /api/v1/prediction", "drop_answer")
+            proxy.fault("GET /api/v1/chatflows", "drop_answer")
+        contenders = [view for view in planned for _ in range(CONTENDERS)]
+        random.shuffle(contenders)
+        answers = asyncio.gather(*(contend(client, view, "approve") for view in contenders))
+        killed = asyncio.create_task(cluster.replace(1))
+        won = await answers
+        cluster.note(f"{len(contenders)} answers given, {sum(won)} taken")
+        assert sum(won) == SESSIONS
+        await killed
+        await cluster.restart_postgres(immediate=True)
+        built = await all_settled(client, planned, "result_review")
+        cluster.note("all are built and tested")
+        check_threads(dsn)
+
+        won = await asyncio.gather(*(contend(client, view, "accept") for view in built))
+        assert all(won)
+        done = await all_settled(client, built, None)
+        cluster.note("all are accepted")
+
+    print("\n".join(["", *cluster.log]))
+    assert {(view.status, view.outcome) for view in done} == {("completed", "accepted")}
+    assert len({view.chatflow_id for view in done}) == SESSIONS
+    assert set(flowise.flows) == {view.chatflow_id for view in done}
+    assert all(view.totals.flowise_calls > 0 for view in done)
+    check_database(dsn, done)
