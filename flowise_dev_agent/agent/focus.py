@@ -4,12 +4,15 @@ import re
 from collections.abc import Iterable
 
 from flowise_dev_agent.patch.graph import FlowNode, GraphIR
+from flowise_dev_agent.patch.references import referenced
+from flowise_dev_agent.patch.secrecy import looks_secret
 from flowise_dev_agent.patch.summary import summarize
 
 #: Characters; a flow of 15 nodes takes about 1 500.
 SUMMARY_LIMIT = 6_000
 #: The share of the limit that nodes and connections in focus may take.
 _FOCUS_SHARE = 0.6
+_TEXT_SHOWN, _TEXTS_TOTAL, _LONG_TEXT = 4_000, 12_000, 40
 _WORD = re.compile(r"[a-z0-9]{3,}")
 
 
@@ -35,6 +38,28 @@ def focused_summary(graph: GraphIR, text: str, scope: Iterable[str] = (), limit:
     lines = [f"A flow of {len(graph.nodes)} nodes and {len(graph.edges)} connections. The part that matters:", shown]
     lines.append(f"{len(others)} other nodes, by id, type and title:")
     return _filled("\n".join(lines), [_brief(node) for node in others], limit)
+
+
+def texts_in_scope(graph: GraphIR, scope: Iterable[str] = ()) -> dict[str, str]:
+    """`node id.field` -> the longer texts (prompts, templates) of the nodes in scope, for whoever is to change them.
+
+    Each is cut to 4 000 characters, all together to 12 000. Documents and secrets are left out.
+    """
+    chosen = {node_id for node_id in scope if graph.node(node_id)} or {node.id for node in graph.nodes}
+    found: dict[str, str] = {}
+    room = _TEXTS_TOTAL
+    for node in graph.nodes:
+        if node.id not in chosen or node.is_note or node.category == "Document Loaders":
+            continue
+        for name, value in node.inputs.items():
+            if not isinstance(value, str) or len(value) < _LONG_TEXT or looks_secret(name, value) or referenced(value):
+                continue
+            shown = value if len(value) <= _TEXT_SHOWN else f"{value[: _TEXT_SHOWN - 1]}…"
+            if len(shown) > room:
+                return found
+            room -= len(shown)
+            found[f"{node.id}.{name}"] = shown
+    return found
 
 
 def _spoken_of(graph: GraphIR, text: str) -> set[str]:

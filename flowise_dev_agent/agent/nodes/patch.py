@@ -13,21 +13,20 @@ from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.credentials import available_credentials, match_credentials
 from flowise_dev_agent.agent.domains import Domains
 from flowise_dev_agent.agent.emit import Emitter
-from flowise_dev_agent.agent.focus import focused_summary
+from flowise_dev_agent.agent.focus import focused_summary, texts_in_scope
 from flowise_dev_agent.agent.interrupts import build_interrupt, option
 from flowise_dev_agent.agent.state import AgentState, degraded_marker
 from flowise_dev_agent.errors import ModelOutputError, PatchError
 from flowise_dev_agent.patch.compiler import compile_ops
 from flowise_dev_agent.patch.findings import Finding
 from flowise_dev_agent.patch.graph import GraphIR
-from flowise_dev_agent.patch.ops import AddNode, PatchOp, ops_from_json
+from flowise_dev_agent.patch.ops import AddNode, PatchOp, RemoveNode, ReplaceNode, ops_from_json
 from flowise_dev_agent.patch.schema import NodeSchema
 from flowise_dev_agent.publish import changes
 from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanContract, Usage, Verdict
 
 #: Similarity (difflib ratio) from which an unknown node type counts as a known one misspelt.
 MISSPELT = 0.85
-_REMOVING = frozenset({"RemoveNode", "ReplaceNode"})
 
 
 async def define_patch_scope(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
@@ -84,6 +83,7 @@ async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *,
         approach=state["approach"],
         flow_summary=focused_summary(graph, plan.goal, scope["nodes"]) if graph.nodes else None,
         existing={node.id: node.name for node in graph.nodes},
+        texts=texts_in_scope(graph, scope["nodes"]),
         feedback=state["feedback"],
         verdict=Verdict(**verdict) if verdict else None,
         findings=findings,
@@ -143,7 +143,7 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
         }
     await context.blobs.put(result.flow_data)
     Emitter(runtime, "compile_flow_data").event("artifact", result.summary.text, flow=result.sha256, ops=len(ops))
-    change = {"summary": result.summary.text, **changes(graph, result.graph)}
+    change = changes(graph, result.graph)
     return {"flow_sha": result.sha256, "change": change, "unknown_types": []}
 
 
@@ -200,7 +200,7 @@ def _unplanned_removals(ops: list[PatchOp], plan: PlanContract, existing: set[st
             op_type=op.op_type,
         )
         for index, op in enumerate(ops)
-        if op.op_type in _REMOVING and op.node_id in existing and op.node_id not in plan.removals
+        if isinstance(op, RemoveNode | ReplaceNode) and op.node_id in existing and op.node_id not in plan.removals
     ]
 
 

@@ -159,7 +159,10 @@ async def test_an_update_is_tried_on_a_draft_and_the_tested_bytes_go_live() -> N
     assert set(bench.flowise.asked_of) == {draft.id}
     assert review["data"]["draft"]["id"] == draft.id
     assert review["data"]["chatflow"]["id"] == row.id
-    assert "chatOpenAI_0.temperature" in review["data"]["change"]["text"]
+    assert [
+        (node["id"], [field["name"] for field in node["fields"]]) for node in review["data"]["change"]["changed"]
+    ] == [("chatOpenAI_0", ["temperature"])]
+    assert "temperature: 0.9 -> 0.1" in review["data"]["change"]["text"]
     await bench.answer(action="accept")
     (live,) = bench.flowise.flows.values()
     assert (live.id, live.flow_data) == (row.id, draft.flow_data)
