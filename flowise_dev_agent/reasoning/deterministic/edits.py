@@ -42,11 +42,18 @@ def find_edits(
     removed = tuple(
         node_id for node_id, schema in existing.items() if schema.name in dropped and node_id not in replaced
     )
-    for node_id in removed:
-        taker = _insists_on(existing[node_id], {i: s for i, s in existing.items() if i not in removed})
-        if taker:
-            return Edits(declined=say("declined_required", language, label=existing[node_id].label, by=taker))
     return Edits(replaced, removed)
+
+
+def missed(
+    edits: Edits, existing: Mapping[str, NodeSchema], stays: Mapping[str, NodeSchema], language: str
+) -> str | None:
+    """The sentence that declines when something that stays or is new cannot do without what is removed."""
+    for node_id in edits.removed:
+        taker = _insists_on(existing[node_id], stays)
+        if taker:
+            return say("declined_required", language, label=existing[node_id].label, by=taker)
+    return None
 
 
 def pairs_of(plan: PlanContract, existing: Mapping[str, NodeSchema], new: Mapping[str, NodeSchema]) -> dict[str, str]:

@@ -23,7 +23,7 @@ from flowise_dev_agent.reasoning.contracts import (
 )
 from flowise_dev_agent.reasoning.credentials import required_types, with_bindings
 from flowise_dev_agent.reasoning.deterministic import describing, intents
-from flowise_dev_agent.reasoning.deterministic.edits import find_edits, further_inputs, pairs_of
+from flowise_dev_agent.reasoning.deterministic.edits import find_edits, further_inputs, missed, pairs_of
 from flowise_dev_agent.reasoning.deterministic.parameters import SYSTEM_PARAMS, parameters
 from flowise_dev_agent.reasoning.deterministic.phrases import say
 from flowise_dev_agent.reasoning.deterministic.reading import Reading, read
@@ -152,6 +152,9 @@ def _change(request: PlanRequest, existing: Mapping[str, NodeSchema], language: 
     )
     if selection.declined:
         return _declined(request, selection.declined)
+    new_names = {f"new_{name}": name for name in (*selection.names, *edits.replaced.values())}
+    if lacking := missed(edits, existing, {**stays, **_schemas(new_names, request.nodes)}, language):
+        return _declined(request, lacking)
     touched = [
         node_id for node_id, schema in stays.items() if parameters(schema, change, language=language, asked_only=True)
     ]

@@ -235,7 +235,7 @@ async def test_a_tool_is_removed_and_one_is_swapped(catalogue: NodeStore) -> Non
     assert session.graph.node("currentDateTime_0") is not None
     await session.plan("Also add a calculator")
     await session.write()
-    contract = await session.plan("Remove the date tool")
+    contract = await session.plan("Remove the current date tool")
     assert contract.removals == ["currentDateTime_0"]
     assert await session.write() == [RemoveNode(node_id="currentDateTime_0")]
 
