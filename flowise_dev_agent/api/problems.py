@@ -38,6 +38,7 @@ _STATUS: dict[type[errors.AgentError], int] = {
     errors.DatabaseUnavailableError: 503,
     errors.FlowiseError: 502,
     errors.FlowiseTimeoutError: 504,
+    errors.WriteFailedError: 502,
     errors.ReasoningError: 502,
     errors.ConfigurationError: 500,
 }

@@ -2,9 +2,10 @@
 
 import asyncio
 import sys
-from collections.abc import Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import ExitStack, contextmanager
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
 from uuid import UUID
 
 import typer
@@ -12,15 +13,19 @@ import typer
 from flowise_dev_agent import __version__
 from flowise_dev_agent.cli import build as build_command
 from flowise_dev_agent.cli import doctor as doctor_command
+from flowise_dev_agent.cli import files as files_command
 from flowise_dev_agent.cli import sessions as sessions_command
 from flowise_dev_agent.cli.console import fail, say
 from flowise_dev_agent.cli.database import require_database, with_database
 from flowise_dev_agent.cli.serve import open_listener, serve, work
 from flowise_dev_agent.client import AgentClient
 from flowise_dev_agent.errors import AgentError, ConfigurationError
+from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.observability import configure_logging
 from flowise_dev_agent.persistence import migrate
 from flowise_dev_agent.settings import Settings, load_settings
+
+_T = TypeVar("_T")
 
 app = typer.Typer(
     name="flowise-dev-agent",
@@ -119,6 +124,69 @@ def sessions(
     _with_client(url, run)
 
 
+Instance = Annotated[str | None, typer.Option(help="The Flowise instance. [default: the first one]")]
+
+
+@app.command("export")
+def export_command(
+    flow: Annotated[str, typer.Argument(help="Id of the chatflow.")],
+    file: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File to write; standard output by default.")
+    ] = None,
+    ops: Annotated[bool, typer.Option("--ops", help="The ops that make the flow instead of the flow.")] = False,
+    instance: Instance = None,
+) -> None:
+    """Write a flow to a file, for git."""
+    _with_flowise(lambda instances: files_command.export_flow(instances.client(instance), flow, file, ops=ops))
+
+
+@app.command("import")
+def import_command(
+    file: Annotated[Path, typer.Argument(help="A file that `export` or Flowise made.")],
+    name: Annotated[str | None, typer.Option(help="Name of the new flow; the one in the file by default.")] = None,
+    onto: Annotated[str | None, typer.Option(help="Id of a flow to put it in the place of.")] = None,
+    instance: Instance = None,
+) -> None:
+    """Create a flow from a file, or replace one: checked before, read back after."""
+    _with_flowise(lambda instances: files_command.import_flow(instances.client(instance), file, name=name, onto=onto))
+
+
+@app.command("diff")
+def diff_command(
+    before: Annotated[str, typer.Argument(help="A file or the id of a flow.")],
+    after: Annotated[str, typer.Argument(help="A file or the id of a flow.")],
+    instance: Instance = None,
+) -> None:
+    """Say what differs between two flows. Exit code 1 when something does."""
+    if _with_flowise(lambda instances: files_command.show_diff(instances.client(instance), before, after)):
+        raise typer.Exit(1)
+
+
+@app.command("apply")
+def apply_command(
+    file: Annotated[Path, typer.Argument(help="A JSON file of ops.")],
+    flow: Annotated[str, typer.Argument(help="Id of the chatflow to change.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the difference and write nothing.")] = False,
+    instance: Instance = None,
+) -> None:
+    """Apply ops to a flow: compiled, checked, written, read back. For CI."""
+    _with_flowise(lambda instances: files_command.apply_ops(instances.client(instance), file, flow, dry_run=dry_run))
+
+
+@app.command("promote")
+def promote_command(
+    flow: Annotated[str, typer.Argument(help="Id of the chatflow.")],
+    to: Annotated[str, typer.Option("--to", help="The instance that gets it.")],
+    source: Annotated[str | None, typer.Option("--from", help="Its instance. [default: the first one]")] = None,
+    name: Annotated[str | None, typer.Option(help="Name there; the same by default.")] = None,
+    onto: Annotated[str | None, typer.Option(help="Id of a flow there to write over.")] = None,
+) -> None:
+    """Bring a flow to another Flowise instance, its credentials mapped by name and type."""
+    _with_flowise(
+        lambda instances: files_command.promote_flow(instances, flow, source=source, target=to, name=name, onto=onto)
+    )
+
+
 @app.command("migrate")
 def migrate_command() -> None:
     """Create or update the tables in POSTGRES_DSN. Safe to run at any time, by several at once."""
@@ -174,6 +242,19 @@ def _with_concurrency(settings: Settings, concurrency: int | None) -> Settings:
         return settings
     server = settings.server.model_copy(update={"worker_concurrency": concurrency})
     return settings.model_copy(update={"server": server})
+
+
+def _with_flowise(run: Callable[[Instances], Awaitable[_T]]) -> _T:
+    settings = _settings("WARNING")
+
+    async def go() -> _T:
+        instances = Instances(settings.flowise)
+        try:
+            return await run(instances)
+        finally:
+            await instances.aclose()
+
+    return asyncio.run(go())
 
 
 def _with_client(url: str | None, run: Any) -> Any:

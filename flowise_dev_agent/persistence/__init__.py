@@ -16,6 +16,7 @@ from flowise_dev_agent.persistence.runs import Claim, Runs
 from flowise_dev_agent.persistence.saver import FencedSaver
 from flowise_dev_agent.persistence.sessions import SessionFilter, SessionRow, Sessions
 from flowise_dev_agent.persistence.templates import InstanceTemplates
+from flowise_dev_agent.persistence.versions import FlowVersion, Versions
 
 __all__ = [
     "Blobs",
@@ -24,6 +25,7 @@ __all__ = [
     "Database",
     "Events",
     "FencedSaver",
+    "FlowVersion",
     "InstanceNodes",
     "InstanceTemplates",
     "Lease",
@@ -35,6 +37,7 @@ __all__ = [
     "SessionRow",
     "Sessions",
     "StoredEvent",
+    "Versions",
     "WriteIntent",
     "WriteIntents",
     "migrate",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from flowise_dev_agent.patch.ops import AddNode, BindCredential, PatchOp
+from flowise_dev_agent.patch.ops import AddNode, BindCredential, PatchOp, ReplaceNode
 from flowise_dev_agent.patch.schema import NodeSchema, Schemas
 
 
@@ -30,9 +30,11 @@ def with_bindings(ops: Sequence[PatchOp], schemas: Schemas, requirements: Sequen
     ]
     bound = {op.node_id for op in clean if isinstance(op, BindCredential)}
     for op in ops:
-        schema = schemas.get(op.node_name) if isinstance(op, AddNode) else None
-        if isinstance(op, AddNode) and schema and op.node_id not in bound:
-            needed = credential_type(schema, requirements)
-            if needed:
-                clean.append(BindCredential(node_id=op.node_id, credential_type=needed))
+        if not isinstance(op, AddNode | ReplaceNode):
+            continue
+        schema = schemas.get(op.node_name)
+        node_id = op.node_id if isinstance(op, AddNode) else op.new_node_id or op.node_id
+        needed = credential_type(schema, requirements) if schema and node_id not in bound else None
+        if needed:
+            clean.append(BindCredential(node_id=node_id, credential_type=needed))
     return clean

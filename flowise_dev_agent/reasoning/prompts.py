@@ -6,7 +6,7 @@ What people, flows and models wrote stands inside tags and is named as data.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -35,6 +35,8 @@ Rules:
 - Never write keys, passwords or credential ids."""
 _ANSWER_SHOWN = 6_000
 _FLOW_SHOWN = 6_000
+#: Those of the plan come first; a large flow has more types than a prompt should hold.
+_CARDS_SHOWN = 24
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,7 @@ def plan_prompt(request: PlanRequest) -> Prompt:
             _tag("catalogue", "\n".join(catalogue_line(schema) for schema in request.candidates)),
             _tag("credentials_on_the_server", credentials or "none"),
             _tag("flow", request.flow_summary and clip(request.flow_summary, _FLOW_SHOWN)),
+            _tag("texts_in_the_flow", _texts(request.texts)),
             _tag("requirement", request.requirement),
             _clarifications(request.clarifications),
             _tag("intent", f"operation: {request.intent.operation}, language: {request.intent.language}"),
@@ -77,7 +80,7 @@ def plan_prompt(request: PlanRequest) -> Prompt:
 
 def patch_prompt(request: PatchRequest) -> Prompt:
     names = [node.node_name for node in request.plan.nodes] + list(request.existing.values())
-    cards = _unique(request.nodes.get(name) for name in names)
+    cards = _unique(request.nodes.get(name) for name in names)[:_CARDS_SHOWN]
     existing = "\n".join(f"{node_id}: {name}" for node_id, name in request.existing.items())
     previous = json.dumps([_without_id(op) for op in request.previous_ops], ensure_ascii=False)
     return Prompt(
@@ -86,6 +89,7 @@ def patch_prompt(request: PatchRequest) -> Prompt:
             _tag("node_types", "\n\n".join(schema_card(schema) for schema in cards)),
             _tag("flow", request.flow_summary and clip(request.flow_summary, _FLOW_SHOWN)),
             _tag("nodes_that_exist_already", existing or None),
+            _tag("texts_in_the_flow", _texts(request.texts)),
             _tag("approved_plan", _plan_text(request.plan)),
             _tag("chosen_approach", request.approach),
             _tag("requirement", request.requirement),
@@ -148,6 +152,10 @@ def _plan_text(plan: PlanContract) -> str:
         include={"goal", "operation", "flow_name", "nodes", "steps", "placeholders", "success_criteria"},
         exclude_defaults=True,
     )
+
+
+def _texts(texts: Mapping[str, str]) -> str | None:
+    return "\n\n".join(f"{place}:\n{text}" for place, text in texts.items()) or None
 
 
 def _verdict_text(verdict: Verdict) -> str:

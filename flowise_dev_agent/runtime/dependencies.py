@@ -22,7 +22,7 @@ from flowise_dev_agent.knowledge.credentials import CredentialKnowledge, Credent
 from flowise_dev_agent.knowledge.drift import CatalogueChange
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge, NodeStore
 from flowise_dev_agent.knowledge.repair import Repair
-from flowise_dev_agent.persistence import Blobs, Database, InstanceNodes, Lease, SessionRow, WriteIntents
+from flowise_dev_agent.persistence import Blobs, Database, InstanceNodes, Lease, SessionRow, Versions, WriteIntents
 from flowise_dev_agent.publish import Publisher
 from flowise_dev_agent.reasoning.factory import make_reasoner
 from flowise_dev_agent.reasoning.reasoner import Reasoner
@@ -30,6 +30,7 @@ from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.calls import count_call
 from flowise_dev_agent.runtime.emission import Emit
 from flowise_dev_agent.runtime.requests import ResumeSession
+from flowise_dev_agent.runtime.versions import SessionVersions
 from flowise_dev_agent.settings import DriftPolicy, LimitSettings, Settings
 
 
@@ -48,6 +49,7 @@ async def open_agent(settings: Settings, database: Database) -> AsyncGenerator[A
             reasoner=reasoner,
             blobs=Blobs(database),
             intents=WriteIntents(database),
+            versions=Versions(database, Blobs(database)),
             limits=settings.limits,
             drift_policy=settings.flowise.schema_drift_policy,
         )
@@ -77,6 +79,7 @@ class _Contexts:
     reasoner: Reasoner
     blobs: Blobs
     intents: WriteIntents
+    versions: Versions
     limits: LimitSettings
     drift_policy: DriftPolicy
 
@@ -92,7 +95,13 @@ class _Contexts:
             knowledge=_InstanceKnowledge(session.instance_id, client, self.nodes, self.credentials),
             reasoner=self.reasoner,
             blobs=_SessionBlobs(session.id, self.blobs),
-            publisher=Publisher(session_id=session.id, client=client, intents=self.intents, lease=lease),
+            publisher=Publisher(
+                session_id=session.id,
+                client=client,
+                intents=self.intents,
+                lease=lease,
+                versions=SessionVersions(session.id, session.instance_id, self.versions),
+            ),
             limits=self.limits,
             drift_policy=self.drift_policy,
         )

@@ -9,7 +9,19 @@ from flowise_dev_agent.errors import ConfigurationError, DatabaseUnavailableErro
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.drift import knowledge_health
 from flowise_dev_agent.observability import configure_tracing
-from flowise_dev_agent.persistence import Database, Events, InstanceNodes, Queue, Retention, Runs, Sessions, migrate
+from flowise_dev_agent.persistence import (
+    Blobs,
+    Database,
+    Events,
+    InstanceNodes,
+    Queue,
+    Retention,
+    Runs,
+    Sessions,
+    Versions,
+    WriteIntents,
+    migrate,
+)
 from flowise_dev_agent.persistence.migrate import pending
 from flowise_dev_agent.persistence.queue import LEG_QUEUE
 from flowise_dev_agent.runtime.agent import Agent
@@ -18,6 +30,7 @@ from flowise_dev_agent.runtime.legs import LegRunner
 from flowise_dev_agent.runtime.recovery import Recovery
 from flowise_dev_agent.runtime.service import SessionService
 from flowise_dev_agent.runtime.timings import Timings
+from flowise_dev_agent.runtime.versions import FlowVersions
 from flowise_dev_agent.runtime.worker import Worker
 from flowise_dev_agent.settings import RetentionSettings, Settings
 
@@ -29,11 +42,19 @@ class Engine:
     """
 
     def __init__(
-        self, *, db: Database, instances: Instances, service: SessionService, feed: Feed, worker: Worker | None
+        self,
+        *,
+        db: Database,
+        instances: Instances,
+        service: SessionService,
+        versions: FlowVersions,
+        feed: Feed,
+        worker: Worker | None,
     ) -> None:
         self.db = db
         self.instances = instances
         self.service = service
+        self.versions = versions
         self._feed = feed
         self._worker = worker
 
@@ -128,7 +149,20 @@ class Engine:
                 await stack.enter_async_context(consumer)
             # Streams end before the worker drains, so that the server can close its connections meanwhile.
             stack.callback(feed.end_streams)
-            yield cls(db=database, instances=agent.instances, service=service, feed=feed, worker=consumer)
+            versions = FlowVersions(
+                sessions=sessions,
+                versions=Versions(database, Blobs(database)),
+                intents=WriteIntents(database),
+                instances=agent.instances,
+            )
+            yield cls(
+                db=database,
+                instances=agent.instances,
+                service=service,
+                versions=versions,
+                feed=feed,
+                worker=consumer,
+            )
 
     def end_streams(self) -> None:
         """End all event streams and waits now; for a server that shuts down before the engine is left."""

@@ -19,7 +19,7 @@ from flowise_dev_agent.agent.tools import DomainTools, ToolResult, execute_tool,
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch.findings import Finding
-from flowise_dev_agent.patch.ops import AddNode, BindCredential, PatchOp
+from flowise_dev_agent.patch.ops import AddNode, BindCredential, PatchOp, ReplaceNode
 from flowise_dev_agent.patch.validator import validate_flow
 from flowise_dev_agent.reasoning.contracts import (
     JudgeRequest,
@@ -166,9 +166,10 @@ def bind_credentials(ops: Sequence[PatchOp], nodes: NodeStore, credentials: dict
     result: list[PatchOp] = []
     bound: set[str] = set()
     for op in ops:
-        if isinstance(op, AddNode):
+        if isinstance(op, AddNode | ReplaceNode):
             schema = nodes.get(op.node_name)
-            types[op.node_id] = schema.credential_names if schema else ()
+            node_id = op.node_id if isinstance(op, AddNode) else op.new_node_id or op.node_id
+            types[node_id] = schema.credential_names if schema else ()
         if isinstance(op, BindCredential):
             bound.add(op.node_id)
             if not op.credential_id:

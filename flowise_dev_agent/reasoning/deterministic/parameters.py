@@ -11,7 +11,7 @@ from flowise_dev_agent.reasoning.deterministic.text import sentences, squeeze
 
 _MAX_TOKENS_PARAMS = ("maxTokens", "maxTokensToSample", "maxOutputTokens", "maxCompletionTokens")
 _MODEL_PARAMS = ("modelName", "model")
-_SYSTEM_PARAMS = ("systemMessagePrompt", "systemMessage")
+SYSTEM_PARAMS = ("systemMessagePrompt", "systemMessage")
 _EMBEDDING_MODEL = re.compile(
     r"\b(text-embedding-[\w-]+|nomic-embed-text|mxbai-embed-large|voyage-[\w-]+)", re.IGNORECASE
 )
@@ -113,7 +113,7 @@ def _asked(schema: NodeSchema, reading: Reading, language: str) -> dict[str, Any
             return {"text": reading.inline_text, "url": reading.url}
         case "Chains" | "Agents":
             prompt = system_prompt(reading, language)
-            values: dict[str, Any] = dict.fromkeys(_SYSTEM_PARAMS, prompt)
+            values: dict[str, Any] = dict.fromkeys(SYSTEM_PARAMS, prompt)
             if prompt and (reading.persona.behaviour or reading.persona.prompt):
                 context = say("context", language)
                 values["responsePrompt"] = f"{prompt}\n{context}\n------------\n{{context}}\n------------"

@@ -8,7 +8,7 @@ from typing import Any
 
 from flowise_dev_agent.errors import ModelOutputError
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.ops import AddNode, PatchOp, SetParam
+from flowise_dev_agent.patch.ops import AddNode, PatchOp, RemoveNode, ReplaceNode, SetParam
 from flowise_dev_agent.patch.schema import NodeSchema
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
@@ -23,7 +23,8 @@ from flowise_dev_agent.reasoning.contracts import (
 )
 from flowise_dev_agent.reasoning.credentials import required_types, with_bindings
 from flowise_dev_agent.reasoning.deterministic import describing, intents
-from flowise_dev_agent.reasoning.deterministic.parameters import parameters
+from flowise_dev_agent.reasoning.deterministic.edits import find_edits, further_inputs, missed, pairs_of
+from flowise_dev_agent.reasoning.deterministic.parameters import SYSTEM_PARAMS, parameters
 from flowise_dev_agent.reasoning.deterministic.phrases import say
 from flowise_dev_agent.reasoning.deterministic.reading import Reading, read
 from flowise_dev_agent.reasoning.deterministic.selection import Selection, additions, select, unwanted
@@ -61,20 +62,32 @@ class DeterministicReasoner(Reasoner):
         language = read(request.requirement).language
         new = {node.node_id: node.node_name for node in request.plan.nodes if node.node_id not in request.existing}
         added = _schemas(new, request.nodes)
+        pairs = pairs_of(request.plan, schemas, added)
+        gone = [node_id for node_id in request.plan.removals if node_id in request.existing and node_id not in pairs]
         if missing := [name for node_id, name in new.items() if node_id not in added]:
             raise ModelOutputError(f"The plan names nodes that this Flowise does not have: {', '.join(missing)}.")
         reading = _full_reading(request, wishes, request.nodes)
         ops: list[PatchOp] = [
             AddNode(node_name=schema.name, node_id=node_id, params=parameters(schema, reading, language=language))
             for node_id, schema in added.items()
+            if node_id not in pairs.values()
         ]
+        ops += [RemoveNode(node_id=node_id) for node_id in gone]
+        ops += [ReplaceNode(node_id=old, node_name=added[id_].name, new_node_id=id_) for old, id_ in pairs.items()]
+        replaced = {id_: added.pop(id_) for id_ in pairs.values()}
+        originals = {id_: schemas[old] for old, id_ in pairs.items()}
+        schemas = {id_: schema for id_, schema in schemas.items() if id_ not in request.plan.removals}
         if schemas:
             change = _change_reading(request, wishes, "\n".join(wishes or [request.requirement]))
             ops += [
                 SetParam(node_id=node_id, param_name=name, value=value)
-                for node_id, schema in schemas.items()
-                for name, value in parameters(schema, change, language=language, asked_only=True).items()
+                for nodes, asked_only in ((schemas, True), (replaced, False))
+                for node_id, schema in nodes.items()
+                for name, value in _values(request, node_id, schema, change, language, asked_only=asked_only).items()
             ]
+        schemas |= replaced
+        for node_id, old in originals.items():
+            ops += further_inputs(node_id, old, schemas)
         wiring = wire({**added, **schemas}, fixed=list(schemas))
         ops += [c for c in wiring.connections if c.source_node_id in added or c.target_node_id in added]
         if wiring.unmet or wiring.loose:
@@ -129,36 +142,43 @@ def _change(request: PlanRequest, existing: Mapping[str, NodeSchema], language: 
         return _declined(request, say("declined_failed", language, reason=reason))
     text = wish or request.requirement
     change = _change_reading(request, wishes, text)
-    refusal = _change_refusal(change, existing, text, language)
-    if refusal:
-        return _declined(request, refusal)
-    selection = additions(change, existing, request.nodes, request.credential_types, language=language)
+    edits = find_edits(change, existing, request.nodes, text, language)
+    if edits.declined:
+        return _declined(request, edits.declined)
+    going = [*edits.removed, *edits.replaced]
+    stays = {node_id: schema for node_id, schema in existing.items() if node_id not in going}
+    selection = additions(
+        change, stays, request.nodes, request.credential_types, language=language, without=unwanted(text)
+    )
     if selection.declined:
         return _declined(request, selection.declined)
+    new_names = {f"new_{name}": name for name in (*selection.names, *edits.replaced.values())}
+    if lacking := missed(edits, existing, {**stays, **_schemas(new_names, request.nodes)}, language):
+        return _declined(request, lacking)
     touched = [
-        node_id
-        for node_id, schema in existing.items()
-        if parameters(schema, change, language=language, asked_only=True)
+        node_id for node_id, schema in stays.items() if parameters(schema, change, language=language, asked_only=True)
     ]
-    if not touched and not selection.names:
+    if not touched and not selection.names and not going:
         return _declined(request, say("declined_no_change", language))
-    kept = {node_id: schema for node_id, schema in existing.items() if request.previous or node_id in touched}
+    kept = {node_id: schema for node_id, schema in stays.items() if request.previous or node_id in touched}
     ids = _fresh_ids(selection, existing)
     if ids:
         new = _schemas(ids, request.nodes)
-        partners = wire({**new, **existing}, fixed=list(existing)).connections
-        kept |= {op.target_node_id: existing[op.target_node_id] for op in partners if op.target_node_id in existing}
-    return _contract(request, change, ids, kept, wishes, language)
-
-
-def _change_refusal(change: Reading, existing: Mapping[str, NodeSchema], text: str, language: str) -> str | None:
-    names = {schema.name for schema in existing.values()}
-    models = [schema.name for schema in existing.values() if schema.category == "Chat Models"]
-    other_model = change.provider is not None and models and change.provider.chat not in models
-    other_memory = change.memory is not None and change.memory not in names
-    if unwanted(text) & names or other_model or other_memory:
-        return say("declined_remove", language)
-    return None
+        partners = wire({**new, **stays}, fixed=list(stays)).connections
+        kept |= {op.target_node_id: stays[op.target_node_id] for op in partners if op.target_node_id in stays}
+    ids |= _fresh_ids(Selection(tuple(edits.replaced.values())), {**existing, **_schemas(ids, request.nodes)})
+    contract = _contract(request, change, ids, kept, wishes, language)
+    steps = [say("step_remove", language, node=id_, label=existing[id_].label) for id_ in edits.removed] + [
+        say(
+            "step_replace",
+            language,
+            node=id_,
+            old=existing[id_].label,
+            new=request.nodes.schemas[name].label,
+        )
+        for id_, name in edits.replaced.items()
+    ]
+    return contract.model_copy(update={"removals": going, "steps": [*steps, *contract.steps]})
 
 
 def _contract(
@@ -175,7 +195,7 @@ def _contract(
         (f"{node_id}.{name}", value)
         for nodes, asked_only in ((added, False), (kept, True))
         for node_id, schema in nodes.items()
-        for name, value in parameters(schema, reading, language=language, asked_only=asked_only).items()
+        for name, value in _values(request, node_id, schema, reading, language, asked_only=asked_only).items()
     ]
     steps = [say("step_add", language, nodes=", ".join(schema.label for schema in added.values()))] if added else []
     steps += [_value_step(where, value, language) for where, value in values]
@@ -204,6 +224,26 @@ def _contract(
         test_questions=describing.questions(reading, nodes, language),
         placeholders=describing.placeholders(reading, added, language),
     )
+
+
+def _values(
+    request: PlanRequest | PatchRequest,
+    node_id: str,
+    schema: NodeSchema,
+    reading: Reading,
+    language: str,
+    *,
+    asked_only: bool,
+) -> dict[str, Any]:
+    """As `parameters`; a way to behave is added to a prompt that a person wrote and does not take its place."""
+    values = parameters(schema, reading, language=language, asked_only=asked_only)
+    if reading.persona.prompt or reading.persona.role:
+        return values
+    for name in SYSTEM_PARAMS:
+        theirs = request.texts.get(f"{node_id}.{name}", "").strip()
+        if name in values and theirs and str(values[name]) not in theirs:
+            values[name] = f"{theirs}\n{values[name]}"
+    return values
 
 
 def _merged(request: PlanRequest, credentials: list[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
@@ -21,6 +21,8 @@ _SINGLE = frozenset(
 )
 #: Similarity from which a name is worth mentioning to a person.
 _CLOSE = 0.6
+#: Behind these stands what comes or stays instead of what goes.
+_AFTER_REMOVED = re.compile(r"\s(?:and|with|by|for|und|durch|gegen|mit|y|por|con|et|par|avec|e|com)\s|[,.;]")
 
 
 @dataclass(frozen=True)
@@ -74,12 +76,17 @@ def additions(
     available: Mapping[str, int],
     *,
     language: str,
+    without: frozenset[str] = frozenset(),
 ) -> Selection:
-    """The nodes to add to a flow that exists, () for none."""
+    """The nodes to add to a flow that exists, () for none. `without` are those that the wish takes out."""
     present = {schema.name for schema in existing.values()}
     anchors = {anchor.name for schema in existing.values() for anchor in schema.anchors}
     names: list[str] = []
-    tools = _tools(reading, store, available, frozenset())
+    if without:
+        # A wish that is removed by kind ("the web search") is none for another node of the kind.
+        kept = tuple(names for names in reading.tools if not set(names) & without)
+        reading = replace(reading, tools=kept)
+    tools = _tools(reading, store, available, without)
     new_tools = [name for name in tools if name not in present]
     if new_tools and "tools" not in anchors:
         return Selection(declined=say("declined_no_agent", language))
@@ -115,7 +122,8 @@ def unwanted(text: str) -> frozenset[str]:
 def _removed(text: str, pattern: re.Pattern[str]) -> bool:
     """Whether a word for removing stands shortly before the mention."""
     return any(
-        pattern.search(text[match.end() : match.end() + 40].split(" and ")[0]) for match in mentions(text, words.REMOVE)
+        pattern.search(_AFTER_REMOVED.split(text[match.end() : match.end() + 40])[0])
+        for match in mentions(text, words.REMOVE)
     )
 
 

@@ -9,7 +9,15 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch.compiler import compile_ops
 from flowise_dev_agent.patch.findings import errors
 from flowise_dev_agent.patch.graph import GraphIR
-from flowise_dev_agent.patch.ops import AddNode, BindCredential, Connect, PatchOp, SetParam
+from flowise_dev_agent.patch.ops import (
+    AddNode,
+    BindCredential,
+    Connect,
+    PatchOp,
+    RemoveNode,
+    ReplaceNode,
+    SetParam,
+)
 from flowise_dev_agent.patch.summary import summarize
 from flowise_dev_agent.patch.validator import validate_flow
 from flowise_dev_agent.reasoning import DeterministicReasoner
@@ -172,8 +180,7 @@ async def test_later_wish_keeps_the_earlier_one(catalogue: NodeStore) -> None:
 @pytest.mark.parametrize(
     ("wish", "said"),
     [
-        ("remove the memory", "cannot remove"),
-        ("use Claude instead", "cannot remove or replace"),
+        ("remove the memory", "cannot be removed"),
         ("add a calculator", "no agent"),
         ("hmm, not quite", "do not understand"),
     ],
@@ -182,6 +189,76 @@ async def test_change_beyond_the_rules_is_declined(wish: str, said: str, catalog
     session = await written(SUPPORT, catalogue)
     contract = await session.plan(wish)
     assert said in (contract.declined or "")
+
+
+async def test_another_model_takes_the_place_of_the_one_that_is_there(catalogue: NodeStore) -> None:
+    session = await written(SUPPORT, catalogue)
+    contract = await session.plan("Use Claude instead of OpenAI and set the temperature to 0.3")
+    assert contract.removals == ["chatOpenAI_0"]
+    assert contract.credential_requirements[-1] == "anthropicApi"
+    ops = await session.write()
+    assert [op for op in ops if isinstance(op, ReplaceNode)] == [
+        ReplaceNode(node_id="chatOpenAI_0", node_name="chatAnthropic", new_node_id="chatAnthropic_0")
+    ]
+    node = session.graph.node("chatAnthropic_0")
+    assert node
+    assert (str(node.inputs["temperature"]), node.credential) == ("0.3", DUMMY)
+    assert {(edge.source, edge.target) for edge in session.graph.edges} >= {("chatAnthropic_0", "conversationChain_0")}
+    assert session.graph.node("chatOpenAI_0") is None
+
+
+async def test_another_memory_takes_the_place_of_the_one_that_is_there(catalogue: NodeStore) -> None:
+    session = await written(SUPPORT, catalogue)
+    await session.plan("Replace the buffer memory with a window memory that keeps the last 4 messages")
+    await session.write()
+    node = session.graph.node("bufferWindowMemory_0")
+    assert node
+    assert str(node.inputs["k"]) == "4"
+    assert {(edge.source, edge.target) for edge in session.graph.edges} >= {
+        ("bufferWindowMemory_0", "conversationChain_0")
+    }
+
+
+async def test_a_memory_that_needs_a_model_gets_the_one_of_the_flow(catalogue: NodeStore) -> None:
+    session = await written(SUPPORT, catalogue)
+    await session.plan("Replace the memory by a summary memory")
+    await session.write()
+    edges = {(edge.source, edge.target, edge.input_name) for edge in session.graph.edges}
+    assert ("chatOpenAI_0", "conversationSummaryMemory_0", "model") in edges
+
+
+async def test_a_tool_is_removed_and_one_is_swapped(catalogue: NodeStore) -> None:
+    session = await written(AGENT, catalogue)
+    await session.plan("Swap the calculator for the current date tool")
+    await session.write()
+    assert session.graph.node("calculator_0") is None
+    assert session.graph.node("currentDateTime_0") is not None
+    await session.plan("Also add a calculator")
+    await session.write()
+    contract = await session.plan("Remove the current date tool")
+    assert contract.removals == ["currentDateTime_0"]
+    assert await session.write() == [RemoveNode(node_id="currentDateTime_0")]
+
+
+async def test_a_way_to_behave_is_added_to_a_prompt_that_a_person_wrote(catalogue: NodeStore) -> None:
+    session = await written(SUPPORT, catalogue)
+    theirs = "You work for Contoso and never speak of prices, whatever happens."
+    wish = "Make it answer like a pirate"
+    intent = Intent(operation="update", confidence=1, ambiguity=0, title="x")
+    request = PlanRequest(
+        requirement=wish,
+        intent=intent,
+        nodes=catalogue,
+        existing={node.id: node.name for node in session.graph.nodes},
+        texts={"conversationChain_0.systemMessagePrompt": theirs},
+    )
+    contract = (await session.rules.plan(request)).value
+    patch = PatchRequest(
+        requirement=wish, plan=contract, nodes=catalogue, existing=request.existing, texts=request.texts
+    )
+    (op,) = (await session.rules.patch(patch)).value
+    assert isinstance(op, SetParam)
+    assert op.value == f"{theirs}\nAnswer like a pirate."
 
 
 async def test_failed_test_without_a_remedy_is_declined_with_its_reason(catalogue: NodeStore) -> None:

@@ -1,0 +1,55 @@
+"""What sessions wrote to flows: versions, differences, and the way back."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query, Request
+
+from flowise_dev_agent.api.deps import SessionId, engine
+from flowise_dev_agent.api.problems import declared
+from flowise_dev_agent.runtime.versions import FlowVersions, RolledBack, VersionDiff, VersionList
+
+router = APIRouter(tags=["versions"])
+
+
+def _versions(request: Request) -> FlowVersions:
+    return engine(request).versions
+
+
+FlowVersionsDep = Annotated[FlowVersions, Depends(_versions)]
+Label = Annotated[str | None, Query(max_length=20, description="A label such as `v1.0`.")]
+
+
+@router.get("/sessions/{session_id}/versions", responses=declared(404))
+async def session_versions(session_id: SessionId, versions: FlowVersionsDep) -> VersionList:
+    """What the session's flow held before and after each of its writes, oldest first."""
+    return await versions.of_session(session_id)
+
+
+@router.get("/sessions/{session_id}/diff", responses=declared(404, 422))
+async def session_diff(
+    session_id: SessionId,
+    versions: FlowVersionsDep,
+    from_: Annotated[str | None, Query(alias="from", max_length=20, description="Label; the first version.")] = None,
+    to: Annotated[str | None, Query(max_length=20, description="Label; the last version.")] = None,
+) -> VersionDiff:
+    """What differs between two versions, in words and as data."""
+    return await versions.diff(session_id, from_, to)
+
+
+@router.post("/sessions/{session_id}/rollback", responses=declared(404, 409, 422, 502))
+async def session_rollback(session_id: SessionId, versions: FlowVersionsDep, version: Label = None) -> RolledBack:
+    """Write a version back to the flow, the first one when none is named; read back before it answers.
+
+    Works for sessions that ended long ago. What the flow holds now is kept as a version first.
+    """
+    return await versions.rollback(session_id, version)
+
+
+@router.get("/flows/{chatflow_id}/history", responses=declared())
+async def flow_history(
+    chatflow_id: Annotated[str, Path(max_length=100)],
+    versions: FlowVersionsDep,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> VersionList:
+    """Versions of a chatflow across all sessions, newest first."""
+    return await versions.of_chatflow(chatflow_id, limit=limit)

@@ -1,0 +1,82 @@
+"""How the Flowise servers of the settings are: reachable, of which version, with which nodes."""
+
+import asyncio
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from flowise_dev_agent.errors import FlowiseError
+from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.knowledge.snapshot import fingerprint
+
+_SECS = 10.0
+
+
+class Drift(BaseModel):
+    """How a server's node types differ from the committed snapshot; at most 20 names each."""
+
+    snapshot_version: str
+    added: list[str]
+    removed: list[str]
+    changed: list[str]
+    differs: bool
+
+
+class InstanceView(BaseModel):
+    """One Flowise server."""
+
+    id: str
+    default: bool
+    endpoint: str
+    state: Literal["ok", "unavailable"]
+    version: str | None = None
+    nodes: int | None = Field(default=None, description="Number of node types.")
+    drift: Drift | None = None
+    error: str | None = None
+
+
+class InstanceList(BaseModel):
+    """All servers of the settings, the default one first."""
+
+    instances: list[InstanceView]
+
+
+async def survey(instances: Instances) -> InstanceList:
+    """Ask all servers at once; takes 10 s at most."""
+    views = await asyncio.gather(*(_view(instances, id_) for id_ in instances.ids))
+    return InstanceList(instances=list(views))
+
+
+async def _view(instances: Instances, id_: str) -> InstanceView:
+    known: dict[str, Any] = {"id": id_, "default": id_ == instances.default_id, "endpoint": instances.endpoint(id_)}
+    client = instances.client(id_)
+    try:
+        async with asyncio.timeout(_SECS):
+            # A call that needs the key, so that a wrong one shows.
+            _, store = await asyncio.gather(client.list_chatflows(limit=1), NodeStore.from_server(client))
+    except FlowiseError as error:
+        return InstanceView(**known, state="unavailable", error=error.message)
+    except TimeoutError:
+        return InstanceView(**known, state="unavailable", error=f"No answer within {_SECS:.0f} s.")
+    return InstanceView(
+        **known,
+        state="ok",
+        version=store.flowise_version,
+        nodes=len(store),
+        drift=_drift(NodeStore.from_snapshot(), store),
+    )
+
+
+def _drift(snapshot: NodeStore, live: NodeStore) -> Drift:
+    old, new = snapshot.schemas, live.schemas
+    both = [name for name in new if name in old]
+    changed = [name for name in both if fingerprint([old[name]]) != fingerprint([new[name]])]
+    added, removed = [name for name in new if name not in old], [name for name in old if name not in new]
+    return Drift(
+        snapshot_version=snapshot.flowise_version,
+        added=sorted(added)[:20],
+        removed=sorted(removed)[:20],
+        changed=sorted(changed)[:20],
+        differs=bool(added or removed or changed),
+    )
