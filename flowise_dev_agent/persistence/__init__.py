@@ -5,6 +5,7 @@ To this package interrupts, answers and payloads are opaque JSON.
 
 from flowise_dev_agent.persistence.blobs import Blobs
 from flowise_dev_agent.persistence.database import Database
+from flowise_dev_agent.persistence.deliveries import Deliveries, Outbox
 from flowise_dev_agent.persistence.events import Events, NewEvent, StoredEvent
 from flowise_dev_agent.persistence.intents import WriteIntent, WriteIntents
 from flowise_dev_agent.persistence.lease import Lease
@@ -19,10 +20,12 @@ __all__ = [
     "Blobs",
     "Claim",
     "Database",
+    "Deliveries",
     "Events",
     "FencedSaver",
     "Lease",
     "NewEvent",
+    "Outbox",
     "Queue",
     "Retention",
     "Runs",
