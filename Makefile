@@ -16,7 +16,7 @@ help:
 	@echo 'make demo    build a chatbot on a local Flowise, visibly, then leave the service at http://localhost:8000'
 	@echo 'make run     the service for real use, settings from .env (make run ARGS=--embedded: with its own Postgres)'
 	@echo 'make test    all tests, on a real Postgres and a real Flowise (make test ARGS="tests/unit -x")'
-	@echo 'make chaos   60 sessions while workers and Postgres are killed under them (make chaos CHAOS_SESSIONS=200)'
+	@echo 'make chaos   60 sessions while workers and Postgres are killed under them (needs pgbouncer; CHAOS_SESSIONS=200)'
 	@echo 'make check   lint, formatting, types, import floors'
 	@echo 'make lock    resolve requirements.lock again (needs uv)'
 	@echo 'make clean   remove .venv and caches of this checkout (not the installed Flowise, which is kept outside)'
@@ -31,7 +31,7 @@ test: $(READY)
 	$(BIN)/pytest $(ARGS)
 
 chaos: $(READY)
-	CHAOS_SESSIONS=$(or $(CHAOS_SESSIONS),60) $(BIN)/pytest tests/chaos -s $(ARGS)
+	CHAOS_SESSIONS=$(or $(CHAOS_SESSIONS),60) $(BIN)/pytest tests/chaos tests/chaos/pooler.py -s $(ARGS)
 
 check: $(READY)
 	$(BIN)/ruff check

@@ -52,6 +52,18 @@ class InvalidAnswerError(InvalidInputError):
     code = "invalid_answer"
 
 
+class WebhookUrlError(InvalidInputError):
+    """A `webhook_url` that nothing may be sent to. ``details.reason`` says by which rule."""
+
+    code = "webhook_url_refused"
+
+
+class WebhookSecretError(InvalidInputError):
+    """A webhook was asked for that there is no way to sign, or to hand over the secret of."""
+
+    code = "webhook_secret_unavailable"
+
+
 # --- Flowise -----------------------------------------------------------------------------------------------------
 
 
@@ -181,6 +193,12 @@ class SessionNotFoundError(AgentError):
     """No session has this id."""
 
     code = "session_not_found"
+
+
+class DeliveryNotFoundError(AgentError):
+    """The session has no webhook delivery with this id."""
+
+    code = "delivery_not_found"
 
 
 class SessionExistsError(AgentError):

@@ -5,7 +5,11 @@ a part of the program can ask for just what it needs; `Settings` is their sum. S
 up in reprs, logs or error texts.
 """
 
+import base64
+import binascii
+import ipaddress
 import json
+import re
 from functools import cached_property
 from typing import Any, Literal, Self
 
@@ -27,6 +31,8 @@ _CONFIG = SettingsConfigDict(
 EngineName = Literal["claude", "openai", "deterministic"]
 Phase = Literal["classify", "plan", "patch", "judge"]
 Mode = Literal["llm_guided", "deterministic"]
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 DEFAULT_MODELS: dict[str, str] = {"claude": "claude-sonnet-4-6", "openai": "gpt-4o", "deterministic": "rules"}
 
@@ -207,6 +213,63 @@ class ServerSettings(BaseSettings):
     webhook_secret: SecretStr | None = Field(default=None, alias="WEBHOOK_SECRET")
     webhook_allow: str = Field(default="", alias="WEBHOOK_ALLOW")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(default="INFO", alias="LOG_LEVEL")
+
+    @field_validator("webhook_secret")
+    @classmethod
+    def _is_a_list_of_secrets(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None:
+            for secret in _items(value.get_secret_value()):
+                _check_webhook_secret(secret)
+        return value
+
+    @field_validator("webhook_allow")
+    @classmethod
+    def _is_a_list_of_hosts_and_networks(cls, value: str) -> str:
+        _parse_allowed(value)
+        return value
+
+    @cached_property
+    def webhook_secrets(self) -> tuple[str, ...]:
+        """The secrets of `WEBHOOK_SECRET`, each `whsec_` and base64; a webhook is signed with all of them."""
+        return _items(self.webhook_secret.get_secret_value()) if self.webhook_secret else ()
+
+    @cached_property
+    def webhook_allowed(self) -> tuple[frozenset[str], tuple[Network, ...]]:
+        """The host names (lower case) and networks of `WEBHOOK_ALLOW`."""
+        return _parse_allowed(self.webhook_allow)
+
+
+def _items(text: str) -> tuple[str, ...]:
+    return tuple(item.strip() for item in text.split(",") if item.strip())
+
+
+def _check_webhook_secret(secret: str) -> None:
+    try:
+        key = base64.b64decode(secret.removeprefix("whsec_"), validate=True)
+    except (binascii.Error, ValueError):
+        key = b""
+    # The bounds of the Standard Webhooks specification.
+    if not secret.startswith("whsec_") or not 24 <= len(key) <= 64:
+        raise ValueError(
+            "WEBHOOK_SECRET must be `whsec_` and the base64 of 24 to 64 random bytes (several separated by commas);"
+            ' `echo "whsec_$(openssl rand -base64 32)"` makes one.'
+        )
+
+
+def _parse_allowed(text: str) -> tuple[frozenset[str], tuple[Network, ...]]:
+    hosts: set[str] = set()
+    networks: list[Network] = []
+    for item in _items(text):
+        try:
+            networks.append(ipaddress.ip_network(item, strict=False))
+        except ValueError:
+            host = item.lower().rstrip(".")
+            if not re.fullmatch(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*", host) or host.replace(".", "").isdecimal():
+                raise ValueError(
+                    f"WEBHOOK_ALLOW has '{item}', which is neither a host name nor a network such as 10.0.0.0/8."
+                ) from None
+            hosts.add(host)
+    return frozenset(hosts), tuple(networks)
 
 
 class TracingSettings(BaseSettings):

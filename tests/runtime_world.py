@@ -15,7 +15,8 @@ The requirement of a session is its script, words separated by spaces:
     die         kill this process, once
     end:o       the outcome
 
-Run as a program it is a worker process: `python -m tests.runtime_world DSN [FIELD=SECONDS ...]`.
+Run as a program it is a worker process: `python -m tests.runtime_world DSN [FIELD=SECONDS ...]`. Its
+webhooks follow the variables of its environment.
 """
 
 import asyncio
@@ -40,7 +41,8 @@ from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.persistence import Database
 from flowise_dev_agent.runtime import Agent, Engine, ResumeSession, StartSession, Timings
 from flowise_dev_agent.runtime.calls import count_call
-from flowise_dev_agent.settings import FlowiseSettings
+from flowise_dev_agent.runtime.webhooks.config import WebhookConfig
+from flowise_dev_agent.settings import FlowiseSettings, ServerSettings
 
 FAST = Timings(heartbeat=0.2, stalled=1.2, recovery=0.2, drain=1.0, poll=0.5, backoff=0.05, backoff_max=0.2)
 DEADLINE_SECS = 30.0
@@ -295,7 +297,8 @@ async def until(condition: Any, what: str, deadline_secs: float = DEADLINE_SECS)
 async def _serve(dsn: str, timings: Timings) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    async with running_engine(dsn, timings=timings):
+    webhooks = WebhookConfig.from_settings(ServerSettings())
+    async with running_engine(dsn, timings=timings, webhooks=webhooks):
         print("ready", flush=True)
         await stop.wait()
 

@@ -12,6 +12,7 @@ from pydantic import SecretStr
 from flowise_dev_agent.client.errors import ServiceError, ServiceUnreachableError
 from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
 from flowise_dev_agent.runtime.views import SessionEvent, SessionPage, SessionView
+from flowise_dev_agent.runtime.webhooks.views import DeliveryList, DeliveryView, StartedView
 
 _CONNECT_SECS = 5.0
 #: Events come at least as keep-alive comments; so much silence is a dead connection.
@@ -58,16 +59,18 @@ class AgentClient:
         """Close the connections."""
         await self._http.aclose()
 
-    async def start(self, request: StartSession, *, wait: float = 0, idempotency_key: str | None = None) -> SessionView:
+    async def start(self, request: StartSession, *, wait: float = 0, idempotency_key: str | None = None) -> StartedView:
         """Start a session; wait up to `wait` seconds for its first question or its end."""
-        return await self._post("/sessions", request.model_dump(mode="json", exclude_unset=True), wait, idempotency_key)
+        body = request.model_dump(mode="json", exclude_unset=True)
+        return StartedView.model_validate(await self._post("/sessions", body, wait, idempotency_key))
 
     async def resume(
         self, session_id: UUID, answer: ResumeSession, *, wait: float = 0, idempotency_key: str | None = None
     ) -> SessionView:
         """Answer the open question; wait up to `wait` seconds for the next one or the end."""
         body = answer.model_dump(mode="json", exclude_unset=True)
-        return await self._post(f"/sessions/{session_id}/resume", body, wait, idempotency_key)
+        view = await self._post(f"/sessions/{session_id}/resume", body, wait, idempotency_key)
+        return SessionView.model_validate(view)
 
     async def cancel(self, session_id: UUID) -> SessionView:
         """Stop a session."""
@@ -86,6 +89,15 @@ class AgentClient:
     async def delete(self, session_id: UUID) -> None:
         """Remove a session. Its chatflow in Flowise stays."""
         await self._call("DELETE", f"/sessions/{session_id}")
+
+    async def deliveries(self, session_id: UUID) -> DeliveryList:
+        """The session's webhooks, newest first."""
+        return DeliveryList.model_validate(await self._call("GET", f"/sessions/{session_id}/deliveries"))
+
+    async def replay(self, session_id: UUID, delivery_id: UUID) -> DeliveryView:
+        """Have one of them sent again."""
+        path = f"/sessions/{session_id}/deliveries/{delivery_id}/replay"
+        return DeliveryView.model_validate(await self._call("POST", path))
 
     async def health(self) -> dict[str, Any]:
         """What the service runs on."""
@@ -141,11 +153,10 @@ class AgentClient:
 
                 yield events()
 
-    async def _post(self, path: str, body: Mapping[str, Any], wait: float, idempotency_key: str | None) -> SessionView:
+    async def _post(self, path: str, body: Mapping[str, Any], wait: float, idempotency_key: str | None) -> Any:
         headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
         timeout = httpx2.Timeout(self._timeout + wait, connect=_CONNECT_SECS)
-        answer = await self._call("POST", path, json=body, params={"wait": wait}, headers=headers, timeout=timeout)
-        return SessionView.model_validate(answer)
+        return await self._call("POST", path, json=body, params={"wait": wait}, headers=headers, timeout=timeout)
 
     async def _call(self, method: str, path: str, **options: Any) -> Any:
         with self._in_words():

@@ -5,6 +5,7 @@ To this package interrupts, answers and payloads are opaque JSON.
 
 from flowise_dev_agent.persistence.blobs import Blobs
 from flowise_dev_agent.persistence.database import Database
+from flowise_dev_agent.persistence.deliveries import Deliveries, Outbox
 from flowise_dev_agent.persistence.events import Events, NewEvent, StoredEvent
 from flowise_dev_agent.persistence.instance_nodes import CatalogueHead, InstanceNodes
 from flowise_dev_agent.persistence.intents import WriteIntent, WriteIntents
@@ -23,6 +24,7 @@ __all__ = [
     "CatalogueHead",
     "Claim",
     "Database",
+    "Deliveries",
     "Events",
     "FencedSaver",
     "FlowVersion",
@@ -30,6 +32,7 @@ __all__ = [
     "InstanceTemplates",
     "Lease",
     "NewEvent",
+    "Outbox",
     "Queue",
     "Retention",
     "Runs",

@@ -1,10 +1,11 @@
 """The connection pool, and the border at which psycopg's errors become ours."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from types import TracebackType
 from typing import Any, Final, Self
+from uuid import UUID
 
 import psycopg
 from psycopg import AsyncConnection
@@ -16,6 +17,8 @@ from flowise_dev_agent.errors import DatabaseUnavailableError, LeaseLostError
 from flowise_dev_agent.persistence.lease import LEASE_LOST_STATE
 
 Connection = AsyncConnection[DictRow]
+#: Told of a session (by id) that has come to rest, at the end of the transaction that brought it there.
+OnRest = Callable[[Connection, UUID], Awaitable[None]]
 
 #: A host that vanished without a word is noticed after about this long instead of hours.
 KEEPALIVE: Final[dict[str, int]] = {

@@ -1,4 +1,4 @@
-"""The job queue: procrastinate on the same Postgres. One job is one attempt at a leg."""
+"""The job queue: procrastinate on the same Postgres. One job is one attempt at a leg or at a webhook's delivery."""
 
 from types import TracebackType
 from typing import Any, Final, Self
@@ -13,6 +13,8 @@ from flowise_dev_agent.persistence.database import KEEPALIVE, Connection, server
 
 LEG_TASK: Final = "leg"
 LEG_QUEUE: Final = "legs"
+DELIVERY_TASK: Final = "webhook"
+DELIVERY_QUEUE: Final = "webhooks"
 MAINTENANCE_TASK: Final = "maintenance"
 MAINTENANCE_QUEUE: Final = "maintenance"
 
@@ -58,18 +60,31 @@ class Queue:
 
     async def defer_leg(self, connection: Connection, run_id: UUID, *, delay: float = 0.0) -> int:
         """Queue one attempt at a run inside the caller's transaction, `delay` seconds from now; returns the job id."""
+        return await self._defer(connection, LEG_TASK, LEG_QUEUE, delay, run_id=str(run_id))
+
+    async def defer_delivery(self, connection: Connection, delivery_id: UUID, *, delay: float = 0.0) -> int:
+        """Queue one attempt at a webhook's delivery, as `defer_leg` does."""
+        return await self._defer(connection, DELIVERY_TASK, DELIVERY_QUEUE, delay, delivery_id=str(delivery_id))
+
+    async def _defer(self, connection: Connection, task: str, queue: str, delay: float, **arguments: str) -> int:
         options: dict[str, Any] = {"schedule_in": {"milliseconds": round(delay * 1000)}} if delay > 0 else {}
-        deferrer = self.app.configure_task(LEG_TASK, queue=LEG_QUEUE, connection=connection, **options)
-        return await deferrer.defer_async(run_id=str(run_id))
+        deferrer = self.app.configure_task(task, queue=queue, connection=connection, **options)
+        return await deferrer.defer_async(**arguments)
 
     async def cancel_job(self, connection: Connection, job_id: int) -> None:
         """Take a waiting job out of the queue, or have its worker cancel it."""
         await self.app.job_manager.cancel_job_by_id_async(job_id, abort=True, connection=connection)
 
     async def stalled_legs(self, seconds: float) -> list[Job]:
-        """Jobs of workers that have not been heard of for `seconds`."""
-        jobs = await self.app.job_manager.get_stalled_jobs(task_name=LEG_TASK, seconds_since_heartbeat=seconds)
-        return list(jobs)
+        """Legs of workers that have not been heard of for `seconds`."""
+        return await self._stalled(LEG_TASK, seconds)
+
+    async def stalled_deliveries(self, seconds: float) -> list[Job]:
+        """Deliveries of such workers."""
+        return await self._stalled(DELIVERY_TASK, seconds)
+
+    async def _stalled(self, task: str, seconds: float) -> list[Job]:
+        return list(await self.app.job_manager.get_stalled_jobs(task_name=task, seconds_since_heartbeat=seconds))
 
     async def finish_as_failed(self, job: Job) -> None:
         """Close a stalled job, so that nobody takes it up again."""

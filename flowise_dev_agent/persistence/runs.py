@@ -10,7 +10,7 @@ from procrastinate.jobs import Job
 from psycopg.types.json import Jsonb
 
 from flowise_dev_agent.errors import LeaseLostError
-from flowise_dev_agent.persistence.database import Connection, Database
+from flowise_dev_agent.persistence.database import Connection, Database, OnRest
 from flowise_dev_agent.persistence.events import NewEvent, insert, told_transaction
 from flowise_dev_agent.persistence.lease import Lease
 from flowise_dev_agent.persistence.queue import Queue
@@ -91,9 +91,10 @@ _SETTLE_SESSION: Final = """
 class Runs:
     """Repository of runs. Methods that take a lease raise LeaseLostError when it is gone."""
 
-    def __init__(self, database: Database, queue: Queue) -> None:
+    def __init__(self, database: Database, queue: Queue, on_rest: OnRest | None = None) -> None:
         self._database = database
         self._queue = queue
+        self._on_rest = on_rest
 
     async def claim(self, run_id: UUID, job_id: int) -> Claim | None:
         """Become the owner of the run; None when the job is not the run's current one or the run is over."""
@@ -140,6 +141,8 @@ class Runs:
             status = "failed" if end.status == "failed" else "done"
             await self._end_run(connection, lease, status, end.error)
             await insert(connection, session_id, lease.run_id, [end.event])
+            if self._on_rest:
+                await self._on_rest(connection, session_id)
 
     async def requeue(
         self, lease: Lease, session_id: UUID, *, attempt: int, delay: float = 0.0, event: NewEvent | None = None
@@ -221,6 +224,8 @@ class Runs:
                 (_jsonb(end.error), lost.session_id),
             )
             await insert(connection, lost.session_id, lost.id, [end.event])
+            if self._on_rest:
+                await self._on_rest(connection, lost.session_id)
         if lost.job is not None:
             await self._queue.finish_as_failed(lost.job)
         return True

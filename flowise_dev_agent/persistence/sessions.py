@@ -15,18 +15,18 @@ from psycopg.errors import UniqueViolation
 from psycopg.rows import class_row
 
 from flowise_dev_agent.errors import SessionConflictError, SessionNotFoundError
-from flowise_dev_agent.persistence.database import Connection, Database
+from flowise_dev_agent.persistence.database import Connection, Database, OnRest
 from flowise_dev_agent.persistence.events import NewEvent, insert, told_transaction
 from flowise_dev_agent.persistence.queue import Queue
 from flowise_dev_agent.persistence.sanitize import clean_text, jsonb
 
-_COLUMNS: Final = (
+SESSION_COLUMNS: Final = (
     "id, name, requirement, request, instance_id, status, outcome, phase, operation_mode, iteration, chatflow_id,"
     " answer, interrupt, interrupt_id, error, totals || jsonb_build_object('flowise_calls', flowise_calls) AS totals,"
     " degraded, event_seq, fingerprint, created_at, updated_at"
 )
 #: The list shows beginnings: a page of 200 sessions stays small.
-_LISTED: Final = _COLUMNS.replace("requirement,", "left(requirement, 300) AS requirement,").replace(
+_LISTED: Final = SESSION_COLUMNS.replace("requirement,", "left(requirement, 300) AS requirement,").replace(
     "interrupt, interrupt_id", "interrupt - '{data,response_schema}'::text[] AS interrupt, interrupt_id"
 )
 
@@ -132,14 +132,27 @@ class NewSession:
     instance_id: str
     idempotency_key: str | None = None
     fingerprint: str | None = None
+    webhook: "NewWebhook | None" = None
+
+
+@dataclass(frozen=True)
+class NewWebhook:
+    """Where the session's webhooks go to; `secret` is its own, None for those of the service."""
+
+    url: str
+    secret: str | None = None
+
+    def __repr__(self) -> str:
+        return "NewWebhook(...)"
 
 
 class Sessions:
     """Repository of sessions. Unknown ids raise SessionNotFoundError, an absent server DatabaseUnavailableError."""
 
-    def __init__(self, database: Database, queue: Queue) -> None:
+    def __init__(self, database: Database, queue: Queue, on_rest: OnRest | None = None) -> None:
         self._database = database
         self._queue = queue
+        self._on_rest = on_rest
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
@@ -188,7 +201,7 @@ class Sessions:
             self._database.connection() as connection,
             connection.cursor(row_factory=class_row(SessionRow)) as cursor,
         ):
-            await cursor.execute(f"SELECT {_COLUMNS} FROM sessions WHERE {condition}", params)
+            await cursor.execute(f"SELECT {SESSION_COLUMNS} FROM sessions WHERE {condition}", params)
             return await cursor.fetchone()
 
     # --- changing --------------------------------------------------------------------------------------------------
@@ -201,7 +214,7 @@ class Sessions:
         ):
             await cursor.execute(
                 "INSERT INTO sessions (id, name, requirement, request, instance_id, idempotency_key, fingerprint)"
-                f" VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING RETURNING {_COLUMNS}",
+                f" VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING RETURNING {SESSION_COLUMNS}",
                 (
                     session.id,
                     session.name,
@@ -214,6 +227,11 @@ class Sessions:
             )
             row = await cursor.fetchone()
             if row is not None:
+                if session.webhook is not None:
+                    await connection.execute(
+                        "INSERT INTO webhook_endpoints (session_id, url, secret) VALUES (%s, %s, %s)",
+                        (session.id, session.webhook.url, session.webhook.secret),
+                    )
                 await self._add_run(connection, uuid4(), session.id, "start")
         return row
 
@@ -279,6 +297,8 @@ class Sessions:
             )
             done = NewEvent("done", status="cancelled", summary="Cancelled", data={"outcome": "cancelled"})
             await insert(connection, session_id, None, [done])
+            if self._on_rest:
+                await self._on_rest(connection, session_id)
         return status
 
     async def rename(self, session_id: UUID, name: str) -> None:

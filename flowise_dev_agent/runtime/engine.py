@@ -12,8 +12,10 @@ from flowise_dev_agent.observability import configure_tracing
 from flowise_dev_agent.persistence import (
     Blobs,
     Database,
+    Deliveries,
     Events,
     InstanceNodes,
+    Outbox,
     Queue,
     Retention,
     Runs,
@@ -31,7 +33,12 @@ from flowise_dev_agent.runtime.recovery import Recovery
 from flowise_dev_agent.runtime.service import SessionService
 from flowise_dev_agent.runtime.timings import Timings
 from flowise_dev_agent.runtime.versions import FlowVersions
-from flowise_dev_agent.runtime.worker import Worker
+from flowise_dev_agent.runtime.webhooks.config import WebhookConfig
+from flowise_dev_agent.runtime.webhooks.desk import WebhookDesk
+from flowise_dev_agent.runtime.webhooks.payload import render
+from flowise_dev_agent.runtime.webhooks.postman import Postman
+from flowise_dev_agent.runtime.webhooks.sender import Sender
+from flowise_dev_agent.runtime.worker import CONSUMERS, Worker
 from flowise_dev_agent.settings import RetentionSettings, Settings
 
 
@@ -93,6 +100,7 @@ class Engine:
                     concurrency=settings.server.worker_concurrency,
                     attempts=settings.limits.leg_attempts,
                     retention=settings.retention,
+                    webhooks=WebhookConfig.from_settings(settings.server),
                 )
             )
 
@@ -108,15 +116,18 @@ class Engine:
         concurrency: int = 10,
         attempts: int = 5,
         retention: RetentionSettings | None = None,
+        webhooks: WebhookConfig | None = None,
         timings: Timings | None = None,
     ) -> AsyncGenerator["Engine"]:
         """An engine around `agent` on a database that is not open yet; `direct_dsn` is for LISTEN and migrations."""
-        timings = timings or Timings()
+        timings, webhooks = timings or Timings(), webhooks or WebhookConfig()
         await migrate(direct_dsn)
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(database)
             queue = Queue(direct_dsn)
-            sessions, runs, events = Sessions(database, queue), Runs(database, queue), Events(database)
+            outbox = Outbox(queue, lambda row: render(row, agent.chatflow_link, webhooks.base_url))
+            sessions, runs = Sessions(database, queue, outbox.add), Runs(database, queue, outbox.add)
+            events, deliveries = Events(database), Deliveries(database, queue)
             feed = await stack.enter_async_context(Feed(events, direct_dsn, poll_secs=timings.poll))
             service = SessionService(
                 database=database,
@@ -124,6 +135,7 @@ class Engine:
                 events=events,
                 feed=feed,
                 agent=agent,
+                webhooks=WebhookDesk(deliveries, webhooks),
                 poll_secs=timings.poll,
             )
             consumer: Worker | None = None
@@ -138,11 +150,15 @@ class Engine:
                     timings=timings,
                     attempts=attempts,
                 )
+                sender = await stack.enter_async_context(
+                    Sender(webhooks.policy, webhooks.secrets, timeout=webhooks.timeout, tls=webhooks.tls)
+                )
                 consumer = Worker(
                     queue=queue,
                     legs=legs,
                     recovery=Recovery(runs, timings, attempts=attempts),
                     retention=Retention(database, sessions, retention or RetentionSettings()),
+                    postman=Postman(deliveries, sender, webhooks, timings),
                     timings=timings,
                     concurrency=concurrency,
                 )
@@ -200,8 +216,9 @@ class Engine:
                 await connection.execute(
                     "SELECT count(*) AS queued,"
                     " COALESCE(EXTRACT(EPOCH FROM now() - min(runs.updated_at)), 0)::float AS oldest_secs,"
-                    " (SELECT count(*) FROM procrastinate_workers) AS workers"
-                    " FROM runs WHERE status = 'queued'"
+                    " (SELECT (count(*) + %(each)s - 1) / %(each)s FROM procrastinate_workers) AS workers"
+                    " FROM runs WHERE status = 'queued'",
+                    {"each": CONSUMERS},
                 )
             ).fetchone()
             missing = await pending(connection)

@@ -30,6 +30,7 @@ Storable = Annotated[str, AfterValidator(_storable)]
 Line = Annotated[Storable, Field(min_length=1, max_length=200), AfterValidator(_not_blank)]
 SessionName = Annotated[Storable, Field(min_length=1, max_length=120), AfterValidator(_not_blank)]
 Question = Annotated[Storable, Field(min_length=1, max_length=4_000), AfterValidator(_not_blank)]
+WebhookUrl = Annotated[Storable, Field(min_length=1, max_length=2_000)]
 LongText = Annotated[Storable, Field(min_length=1, max_length=32_000), AfterValidator(_not_blank)]
 
 
@@ -69,6 +70,18 @@ class StartSession(_Request):
     )
     model: Line | None = Field(default=None, description="Model for the agent's reasoning in this session.")
     budget: Budget | None = None
+    webhook_url: WebhookUrl | None = Field(
+        default=None, description="Told whenever the session asks, ends or fails. https, at a public address."
+    )
+    webhook_own_secret: bool = Field(
+        default=False, description="Sign with a secret of this session's own, shown once in the answer to this start."
+    )
+
+    @model_validator(mode="after")
+    def _has_a_webhook_to_sign(self) -> "StartSession":
+        if self.webhook_own_secret and self.webhook_url is None:
+            raise ValueError("`webhook_own_secret` needs a `webhook_url`")
+        return self
 
 
 class ResumeSession(_Request):

@@ -35,6 +35,8 @@ from flowise_dev_agent.runtime.views import (
     row_statuses,
     session_view,
 )
+from flowise_dev_agent.runtime.webhooks.desk import WebhookDesk
+from flowise_dev_agent.runtime.webhooks.views import DeliveryList, DeliveryView, StartedView, started_view
 
 _MAX_KEY_CHARS = 255
 _MAX_PAGE = 200
@@ -47,27 +49,40 @@ class SessionService:
     """
 
     def __init__(
-        self, *, database: Database, sessions: Sessions, events: Events, feed: Feed, agent: Agent, poll_secs: float
+        self,
+        *,
+        database: Database,
+        sessions: Sessions,
+        events: Events,
+        feed: Feed,
+        agent: Agent,
+        webhooks: WebhookDesk,
+        poll_secs: float,
     ) -> None:
         self._database = database
         self._sessions = sessions
         self._events = events
         self._feed = feed
         self._agent = agent
+        self._webhooks = webhooks
         self._poll_secs = poll_secs
 
-    async def start(self, request: StartSession, *, idempotency_key: str | None = None) -> SessionView:
+    async def start(self, request: StartSession, *, idempotency_key: str | None = None) -> StartedView:
         """Write the session and queue its first leg. The same key with the same body gives the same session.
 
+        A secret of its own is in the answer to the call that made the session, and in no later one.
+
         Raises:
-            InvalidInputError: the instance is not known.
+            InvalidInputError: the instance is not known; WebhookUrlError and WebhookSecretError are such, too.
             SessionExistsError: `thread_id` is taken; nothing was changed.
             SessionConflictError: the key was used for another body.
         """
         _check_key(idempotency_key)
         instance_id = self._agent.resolve_instance(request.flowise_instance_id)
         session_id = request.thread_id or uuid4()
-        stored = request.model_dump(mode="json") | {"thread_id": str(session_id), "flowise_instance_id": instance_id}
+        webhook = await self._webhooks.endpoint_for(request)
+        stored = request.model_dump(mode="json", exclude={"webhook_url", "webhook_own_secret"})
+        stored |= {"thread_id": str(session_id), "flowise_instance_id": instance_id}
         new = NewSession(
             id=session_id,
             name=request.session_name,
@@ -76,15 +91,16 @@ class SessionService:
             instance_id=instance_id,
             idempotency_key=idempotency_key,
             fingerprint=request.fingerprint(),
+            webhook=webhook,
         )
         if (row := await self._sessions.start(new)) is not None:
-            return self._view(row)
+            return started_view(self._view(row), webhook.secret if webhook else None)
         if idempotency_key is not None:
             earlier = await self._sessions.by_idempotency_key(idempotency_key)
             if earlier is not None:
                 if earlier.fingerprint != new.fingerprint:
                     raise _key_reused()
-                return self._view(earlier)
+                return started_view(self._view(earlier), None)
         raise SessionExistsError(
             f"A session {session_id} exists already; nothing was changed.",
             hint="Leave `thread_id` out, or resume that session.",
@@ -223,6 +239,16 @@ class SessionService:
         async with aclosing(self._feed.stream(session_id, after_seq=after_seq)) as stream:
             async for event in stream:
                 yield event_view(event)
+
+    async def deliveries(self, session_id: UUID) -> DeliveryList:
+        """The session's webhooks, newest first."""
+        await self._sessions.get(session_id)
+        return await self._webhooks.deliveries(session_id)
+
+    async def replay(self, session_id: UUID, delivery_id: UUID) -> DeliveryView:
+        """Send one of the session's webhooks again, under its old id. Raises DeliveryNotFoundError."""
+        await self._sessions.get(session_id)
+        return await self._webhooks.replay(session_id, delivery_id)
 
     # --- parts -------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""The worker: the queue's consumer under a supervisor, and the recovery loop beside it."""
+"""The worker: the queues' consumers under a supervisor, and the recovery loops beside them."""
 
 import asyncio
 import logging
@@ -10,19 +10,31 @@ from uuid import UUID
 from procrastinate import JobContext
 
 from flowise_dev_agent.persistence import Queue, Retention
-from flowise_dev_agent.persistence.queue import LEG_QUEUE, LEG_TASK, MAINTENANCE_QUEUE, MAINTENANCE_TASK
+from flowise_dev_agent.persistence.queue import (
+    DELIVERY_QUEUE,
+    DELIVERY_TASK,
+    LEG_QUEUE,
+    LEG_TASK,
+    MAINTENANCE_QUEUE,
+    MAINTENANCE_TASK,
+)
 from flowise_dev_agent.runtime.legs import LegRunner
 from flowise_dev_agent.runtime.recovery import Recovery
 from flowise_dev_agent.runtime.timings import Timings
+from flowise_dev_agent.runtime.webhooks.postman import Postman
 
 logger = logging.getLogger(__name__)
 
 _RESTART_SECS: Final = (0.2, 5.0)
 _KEEP_FINISHED_JOBS_HOURS: Final = 24
+#: How often a worker process is registered with the queue: for legs, and for webhooks.
+CONSUMERS: Final = 2
 
 
 class Worker:
-    """Runs legs of the queue, up to `concurrency` at once. Use as an async context manager.
+    """Runs legs of the queue, up to `concurrency` at once, and delivers webhooks. Use as an async context manager.
+
+    Webhooks have a consumer of their own, so that slow receivers never hold a leg.
 
     Leaving it drains: no new legs, running ones stop before their next step or, after `timings.drain`, are cut off;
     either way their runs are handed back.
@@ -35,6 +47,7 @@ class Worker:
         legs: LegRunner,
         recovery: Recovery,
         retention: Retention,
+        postman: Postman,
         timings: Timings,
         concurrency: int,
     ) -> None:
@@ -42,16 +55,17 @@ class Worker:
         self._queue = queue
         self._legs = legs
         self._recovery = recovery
+        self._postman = postman
         self._timings = timings
         self._concurrency = concurrency
         self._tasks: list[asyncio.Task[None]] = []
-        self._consuming = False
+        self._consuming: set[str] = set()
         self._register_tasks()
 
     @property
     def running(self) -> bool:
-        """False while the consumer is being restarted after a fault of the database."""
-        return self._consuming
+        """False while a consumer is being restarted after a fault of the database."""
+        return len(self._consuming) == CONSUMERS
 
     @property
     def active_legs(self) -> int:
@@ -60,8 +74,10 @@ class Worker:
 
     async def __aenter__(self) -> Self:
         self._tasks = [
-            asyncio.create_task(self._supervise(), name="worker"),
+            asyncio.create_task(self._supervise([LEG_QUEUE, MAINTENANCE_QUEUE], self._concurrency), name="worker"),
+            asyncio.create_task(self._supervise([DELIVERY_QUEUE], self._postman.concurrency), name="webhooks"),
             asyncio.create_task(self._recovery.run(), name="recovery"),
+            asyncio.create_task(self._postman.watch(), name="webhook recovery"),
         ]
         return self
 
@@ -82,6 +98,11 @@ class Worker:
             if context.job.id is not None:
                 await self._legs.run(UUID(run_id), context.job.id)
 
+        @app.task(name=DELIVERY_TASK, queue=DELIVERY_QUEUE, pass_context=True)
+        async def deliver(context: JobContext, delivery_id: str) -> None:
+            if context.job.id is not None:
+                await self._postman.deliver(UUID(delivery_id), context.job.id)
+
         # At least one periodic task must exist, else the consumer stops watching its own side tasks.
         @app.periodic(cron="*/10 * * * *")
         @app.task(name=MAINTENANCE_TASK, queue=MAINTENANCE_QUEUE, queueing_lock=MAINTENANCE_TASK)
@@ -94,18 +115,18 @@ class Worker:
             if any(removed.values()):
                 logger.info("Removed what was old: %s.", ", ".join(f"{name} {n}" for name, n in removed.items() if n))
 
-        del leg, maintenance
+        del leg, deliver, maintenance
 
-    async def _supervise(self) -> None:
-        """Run the consumer again whenever it ends: it does not survive a restart of Postgres."""
+    async def _supervise(self, queues: list[str], concurrency: int) -> None:
+        """Run a consumer of `queues` again whenever it ends: it does not survive a restart of Postgres."""
         pause, longest = _RESTART_SECS
         while True:
             started = asyncio.get_running_loop().time()
-            self._consuming = True
+            self._consuming.add(queues[0])
             try:
                 await self._queue.app.run_worker_async(
-                    queues=[LEG_QUEUE, MAINTENANCE_QUEUE],
-                    concurrency=self._concurrency,
+                    queues=queues,
+                    concurrency=concurrency,
                     install_signal_handlers=False,
                     update_heartbeat_interval=self._timings.heartbeat,
                     stalled_worker_timeout=self._timings.stalled,
@@ -114,11 +135,11 @@ class Worker:
                     abort_job_polling_interval=self._timings.poll,
                     delete_jobs="successful",
                 )
-                logger.warning("The queue's consumer ended; starting it again.")
+                logger.warning("The consumer of %s ended; starting it again.", queues[0])
             except Exception as error:  # noqa: BLE001 - whatever ended it, a worker without a consumer is of no use
-                logger.warning("The queue's consumer failed (%s); starting it again.", type(error).__name__)
+                logger.warning("The consumer of %s failed (%s); starting it again.", queues[0], type(error).__name__)
             finally:
-                self._consuming = False
+                self._consuming.discard(queues[0])
             if asyncio.get_running_loop().time() - started > longest:
                 pause = _RESTART_SECS[0]
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - only spreads restarts

@@ -150,9 +150,11 @@ async def begin(client: AgentClient) -> SessionView:
 
 
 async def settled(client: AgentClient, session_id: UUID) -> SessionView:
-    while (view := await persistently(lambda: client.get(session_id))).in_progress:
+    while True:
+        view = await persistently(lambda: client.get(session_id))
+        if not view.in_progress:
+            return view
         await asyncio.sleep(0.3)
-    return view
 
 
 async def contend(client: AgentClient, view: SessionView, action: str) -> bool:
@@ -163,7 +165,8 @@ async def contend(client: AgentClient, view: SessionView, action: str) -> bool:
     try:
         await persistently(lambda: client.resume(view.thread_id, body, idempotency_key=key))
     except ServiceError as error:
-        assert (error.status, error.problem_code) == (409, "session_conflict")
+        if (error.status, error.problem_code) != (409, "session_conflict"):
+            raise
         return False
     return True
 

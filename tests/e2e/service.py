@@ -25,7 +25,8 @@ from flowise_dev_agent.settings import (
     TracingSettings,
 )
 
-_READY_SECS = 60
+_ROOT = Path(__file__).resolve().parents[2]
+_READY_SECS = 240
 #: Every variable of the settings, so that a developer's own environment cannot reach the service under test.
 _OWN_VARIABLES = frozenset(
     str(field.alias)
@@ -52,6 +53,8 @@ class ServiceProcess:
         inherited = {name: value for name, value in os.environ.items() if name not in _OWN_VARIABLES}
         self._environment = {
             **inherited,
+            # The code under test, whatever the environment has installed.
+            "PYTHONPATH": str(_ROOT),
             "REASONING_ENGINE": "deterministic",
             "RATE_LIMIT_SESSIONS_PER_MIN": "0",
             "AGENT_API_PORT": str(self.port),

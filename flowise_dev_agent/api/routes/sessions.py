@@ -1,8 +1,9 @@
 """Sessions: start, answer, cancel, read, list, delete; and the same two starts as event streams."""
 
 from typing import Annotated
+from uuid import UUID
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 from slowapi import Limiter
 from sse_starlette import EventSourceResponse
 
@@ -10,11 +11,15 @@ from flowise_dev_agent.api.deps import MAX_SEQ, AfterSeq, IdempotencyKey, Servic
 from flowise_dev_agent.api.limits import session_start_limit
 from flowise_dev_agent.api.problems import declared
 from flowise_dev_agent.api.sse import LEG_ENDS, event_stream
+from flowise_dev_agent.errors import WebhookSecretError
 from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
 from flowise_dev_agent.runtime.views import EventPage, PublicStatus, SessionPage, SessionView
+from flowise_dev_agent.runtime.webhooks.views import DeliveryList, DeliveryView, StartedView, started_view
 from flowise_dev_agent.settings import ServerSettings
 
-_RUNNING = {202: {"model": SessionView, "description": "Still working; come back by GET or the stream."}}
+_LATER = "Still working; come back by GET or the stream."
+_RUNNING = {202: {"model": SessionView, "description": _LATER}}
+_STARTED = {202: {"model": StartedView, "description": _LATER}}
 _EVENTS = {200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "Session events."}}
 
 
@@ -23,7 +28,7 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
     router = APIRouter(prefix="/sessions", tags=["sessions"])
     start_limit = session_start_limit(limiter, server)
 
-    @router.post("", responses=_RUNNING | declared(409, 413, 429))
+    @router.post("", responses=_STARTED | declared(409, 413, 429))
     @start_limit
     async def start_session(
         request: Request,
@@ -32,10 +37,11 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
         service: Service,
         wait_secs: WaitSecs,
         idempotency_key: IdempotencyKey = None,
-    ) -> SessionView:
+    ) -> StartedView:
         """Start a session and wait for its first question or its end."""
-        view = await service.start(body, idempotency_key=idempotency_key)
-        return await settle(response, service, view, wait_secs)
+        started = await service.start(body, idempotency_key=idempotency_key)
+        view = await settle(response, service, started, wait_secs)
+        return started_view(view, started.webhook_secret)
 
     @router.post("/stream", response_class=EventSourceResponse, responses=_EVENTS | declared(409, 413, 429))
     @start_limit
@@ -43,6 +49,11 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
         request: Request, body: StartSession, service: Service, idempotency_key: IdempotencyKey = None
     ) -> EventSourceResponse:
         """Start a session and stream its events through the first question, the end or an error."""
+        if body.webhook_own_secret:
+            raise WebhookSecretError(
+                "A stream of events has no place for the session's own webhook secret.",
+                hint="Start the session by POST /sessions and follow it by GET /sessions/{id}/stream.",
+            )
         view = await service.start(body, idempotency_key=idempotency_key)
         headers = {"Location": f"/sessions/{view.thread_id}"}
         return event_stream(request, service.events(view.thread_id, 0), until=LEG_ENDS, headers=headers)
@@ -148,5 +159,19 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
         before = await service.get(session_id)
         await service.resume(session_id, body, idempotency_key=idempotency_key)
         return event_stream(request, service.events(session_id, before.last_event_seq), until=LEG_ENDS)
+
+    @router.get("/{session_id}/deliveries", responses=declared(404))
+    async def list_deliveries(session_id: SessionId, service: Service) -> DeliveryList:
+        """The session's webhooks, newest first, with what became of each."""
+        return await service.deliveries(session_id)
+
+    @router.post("/{session_id}/deliveries/{delivery_id}/replay", status_code=202, responses=declared(404))
+    async def replay_delivery(
+        session_id: SessionId,
+        delivery_id: Annotated[UUID, Path(description="The `webhook-id` of the delivery.")],
+        service: Service,
+    ) -> DeliveryView:
+        """Send a webhook again, with its old id, also after a 410. It gets a new series of attempts."""
+        return await service.replay(session_id, delivery_id)
 
     return router

@@ -8,11 +8,13 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from flowise_dev_agent.errors import SessionExistsError, SessionNotFoundError
+from flowise_dev_agent.errors import DeliveryNotFoundError, SessionExistsError, SessionNotFoundError
 from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
 from flowise_dev_agent.runtime.views import InterruptView, SessionEvent, SessionPage, SessionView, Totals
+from flowise_dev_agent.runtime.webhooks.views import DeliveryList, DeliveryView, StartedView, started_view
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+SECRET = "whsec_shown-once"
 QUESTION = InterruptView(id="i1", type="plan_approval", message="Please look.")
 
 
@@ -84,13 +86,13 @@ class ServiceDouble:
         self.views[session_id] = view(session_id, status, **fields)
         self._changed.set()
 
-    async def start(self, request: StartSession, *, idempotency_key: str | None = None) -> SessionView:
+    async def start(self, request: StartSession, *, idempotency_key: str | None = None) -> StartedView:
         self._called("start", request, idempotency_key)
         session_id = request.thread_id or uuid4()
         if session_id in self.views:
             raise SessionExistsError("exists", details={"thread_id": str(session_id)})
         self.views[session_id] = view(session_id, requirement=request.requirement)
-        return self.views[session_id]
+        return started_view(self.views[session_id], SECRET if request.webhook_own_secret else None)
 
     async def resume(self, session_id: UUID, body: ResumeSession, *, idempotency_key: str | None = None) -> SessionView:
         self._called("resume", session_id, body, idempotency_key)
@@ -125,6 +127,16 @@ class ServiceDouble:
         self._called("delete", session_id, purge)
         await self.get(session_id)
         del self.views[session_id]
+
+    async def deliveries(self, session_id: UUID) -> DeliveryList:
+        self._called("deliveries", session_id)
+        await self.get(session_id)
+        return DeliveryList(endpoint=None, deliveries=[])
+
+    async def replay(self, session_id: UUID, delivery_id: UUID) -> DeliveryView:
+        self._called("replay", session_id, delivery_id)
+        await self.get(session_id)
+        raise DeliveryNotFoundError(f"There is no delivery {delivery_id}.")
 
     async def wait(self, session_id: UUID, timeout: float) -> SessionView:  # noqa: ASYNC109 - as the service has it
         self._called("wait", timeout)

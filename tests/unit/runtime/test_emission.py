@@ -20,7 +20,9 @@ class Log(Events):
         self.batches = 0
         self.failures: list[Exception] = []
 
-    async def append(self, lease: Lease, session_id: UUID, events: Sequence[NewEvent]) -> None:
+    async def append(
+        self, lease: Lease, session_id: UUID, events: Sequence[NewEvent], *, flowise_calls: int = 0
+    ) -> None:
         await asyncio.sleep(0)
         if self.failures:
             raise self.failures.pop(0)

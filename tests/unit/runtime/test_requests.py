@@ -27,7 +27,9 @@ from flowise_dev_agent.runtime import ResumeSession, StartSession
         {"requirement": "x", "budget": {"usd": 0}},
         {"requirement": "x", "budget": {"euro": 1}},
         {"requirement": "x", "unknown_field": 1},
-        {"requirement": "x", "webhook_url": "https://example.test"},
+        {"requirement": "x", "webhook_url": ""},
+        {"requirement": "x", "webhook_url": "https://h/" + "x" * 2_000},
+        {"requirement": "x", "webhook_own_secret": True},
     ],
 )
 def test_p64_a_start_that_cannot_be_meant_is_refused(body: dict[str, Any]) -> None:

@@ -1,5 +1,7 @@
 """Reading the environment: defaults, choices that follow from others, mistakes as sentences."""
 
+import base64
+
 import pytest
 
 from flowise_dev_agent.errors import ConfigurationError
@@ -66,6 +68,11 @@ def test_an_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> N
         ("RATE_LIMIT_SESSIONS_PER_MIN", "-1"),
         ("REASONING_RETRY_COUNT", "6"),
         ("FLOWISE_INSTANCES", "not json"),
+        ("WEBHOOK_SECRET", "whsec_c2hvcnQ="),
+        ("WEBHOOK_SECRET", "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0"),
+        ("WEBHOOK_SECRET", "whsec_c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0,whsec_?"),
+        ("WEBHOOK_ALLOW", "10.0.0.0/33"),
+        ("WEBHOOK_ALLOW", "hooks.corp.example, https://hooks"),
         ("FLOWISE_INSTANCES", '[{"id": "a", "endpoint": "http://h"}, {"id": "a", "endpoint": "http://i"}]'),
     ],
 )
@@ -81,6 +88,24 @@ def test_a_mistake_does_not_repeat_a_secret(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(ConfigurationError) as caught:
         load_settings()
     assert "s3cr3t" not in str(caught.value)
+
+
+def test_a_mistake_in_the_webhook_secret_does_not_repeat_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEBHOOK_SECRET", "s3cr3t")
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings()
+    assert "s3cr3t" not in str(caught.value)
+
+
+def test_webhook_settings_are_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = (f"whsec_{base64.b64encode(letter * 32).decode()}" for letter in (b"a", b"b"))
+    monkeypatch.setenv("WEBHOOK_SECRET", f"{first}, {second}")
+    monkeypatch.setenv("WEBHOOK_ALLOW", "Hooks.Corp.example., 10.0.0.0/8,127.0.0.1, fd00::/8")
+    server = load_settings().server
+    hosts, networks = server.webhook_allowed
+    assert server.webhook_secrets == (first, second)
+    assert hosts == {"hooks.corp.example"}
+    assert [str(network) for network in networks] == ["10.0.0.0/8", "127.0.0.1/32", "fd00::/8"]
 
 
 def test_instances_replace_the_single_server(monkeypatch: pytest.MonkeyPatch) -> None:

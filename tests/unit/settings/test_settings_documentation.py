@@ -36,6 +36,11 @@ def _written(value: object) -> str:
 VARIABLES = _variables()
 #: Shown with an example, since they have no default that could be shown.
 EXAMPLES = {"FLOWISE_INSTANCES", "POSTGRES_DSN"}
+#: Secrets that must have a shape.
+SECRETS = {
+    "POSTGRES_DSN": "postgresql://u:s3cr3t@h/d",
+    "WEBHOOK_SECRET": "whsec_c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0",
+}
 
 
 def _env_example() -> dict[str, str]:
@@ -75,7 +80,8 @@ def test_no_secret_has_a_default_or_shows_in_a_repr(monkeypatch: pytest.MonkeyPa
     for name in VARIABLES:
         if name.endswith(("_KEY", "_SECRET")) or name == "POSTGRES_DSN":
             assert VARIABLES[name] == ""
-            monkeypatch.setenv(name, "postgresql://u:s3cr3t@h/d" if name == "POSTGRES_DSN" else "s3cr3t")
+            monkeypatch.setenv(name, SECRETS.get(name, "s3cr3t"))
     settings: BaseModel = Settings()
-    assert "s3cr3t" not in repr(settings)
-    assert "s3cr3t" not in settings.model_dump_json()
+    for secret in ("s3cr3t", SECRETS["WEBHOOK_SECRET"]):
+        assert secret not in repr(settings)
+        assert secret not in settings.model_dump_json()

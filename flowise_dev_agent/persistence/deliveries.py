@@ -1,0 +1,268 @@
+"""Webhooks at rest: a session's endpoint, the outbox, and what became of each delivery.
+
+A delivery belongs to one job at a time, `job_id`, as a run does: whoever holds another job of it changes nothing.
+"""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from uuid import UUID, uuid4
+
+from psycopg.rows import class_row
+
+from flowise_dev_agent.errors import DeliveryNotFoundError
+from flowise_dev_agent.persistence.database import Connection, Database
+from flowise_dev_agent.persistence.queue import Queue
+from flowise_dev_agent.persistence.sessions import SESSION_COLUMNS, SessionRow
+
+_TURN_LOCK_KEY: Final = 5_914_870_236_401_127_369
+_COLUMNS: Final = (
+    "id, session_id, type, interrupt_id, status, attempts, next_attempt_at, response_status, error, created_at,"
+    " updated_at, delivered_at"
+)
+_MAX_LISTED: Final = 200
+
+
+@dataclass(frozen=True)
+class Message:
+    """What is sent: the event's type and its JSON text."""
+
+    type: str
+    body: str
+
+
+#: The message about a session as it stands now.
+Render = Callable[[SessionRow], Message]
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where a session's webhooks go to. `secret` is its own, None for those of the service."""
+
+    url: str
+    secret: str | None
+    disabled_at: datetime | None
+
+    def __repr__(self) -> str:
+        return "Endpoint(...)"
+
+
+@dataclass(frozen=True)
+class DeliveryRow:
+    """One delivery as stored, without its body."""
+
+    id: UUID
+    session_id: UUID
+    type: str
+    interrupt_id: str | None
+    status: str
+    attempts: int
+    next_attempt_at: datetime | None
+    response_status: int | None
+    error: str | None
+    created_at: datetime
+    updated_at: datetime
+    delivered_at: datetime | None
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One try that this worker may now make; `number` counts from 1."""
+
+    id: UUID
+    job_id: int
+    number: int
+    body: str
+    endpoint: Endpoint
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of an attempt. `error` is a line for people, without anything that the receiver said."""
+
+    delivered: bool
+    response_status: int | None = None
+    error: str | None = None
+    #: The receiver does not want any more of this session.
+    gone: bool = False
+
+
+class Outbox:
+    """Adds deliveries inside the transactions that they tell of."""
+
+    def __init__(self, queue: Queue, render: Render) -> None:
+        self._queue = queue
+        self._render = render
+
+    async def add(self, connection: Connection, session_id: UUID) -> None:
+        """Queue the message about what the session has just become, where it has an endpoint that still listens.
+
+        To be called last in the transaction, once the session's row and events are written.
+        """
+        async with connection.cursor(row_factory=class_row(SessionRow)) as cursor:
+            await cursor.execute(
+                f"SELECT {SESSION_COLUMNS} FROM sessions WHERE id = %s AND EXISTS (SELECT 1 FROM webhook_endpoints"
+                " WHERE session_id = sessions.id AND disabled_at IS NULL)",
+                (session_id,),
+            )
+            row = await cursor.fetchone()
+        if row is None:
+            return
+        message, delivery_id = self._render(row), uuid4()
+        job_id = await self._queue.defer_delivery(connection, delivery_id)
+        await connection.execute(
+            "INSERT INTO webhook_deliveries"
+            " (id, session_id, event_seq, type, interrupt_id, body, job_id, next_attempt_at)"
+            " VALUES (%s, %s, %s, %s, %s, %s, %s, now())",
+            (delivery_id, session_id, row.event_seq, message.type, row.interrupt_id, message.body, job_id),
+        )
+
+
+class Deliveries:
+    """Repository of deliveries."""
+
+    def __init__(self, database: Database, queue: Queue) -> None:
+        self._database = database
+        self._queue = queue
+
+    # --- for clients -------------------------------------------------------------------------------------------------
+
+    async def endpoint(self, session_id: UUID) -> Endpoint | None:
+        """The session's endpoint, None when it asked for no webhooks."""
+        row = await self._database.fetch_one(
+            "SELECT url, secret, disabled_at FROM webhook_endpoints WHERE session_id = %s", (session_id,)
+        )
+        return Endpoint(**row) if row else None
+
+    async def of_session(self, session_id: UUID) -> list[DeliveryRow]:
+        """The session's deliveries, newest first, 200 at most."""
+        rows = await self._database.fetch_all(
+            f"SELECT {_COLUMNS} FROM webhook_deliveries WHERE session_id = %s ORDER BY event_seq DESC LIMIT %s",
+            (session_id, _MAX_LISTED),
+        )
+        return [DeliveryRow(**row) for row in rows]
+
+    async def replay(self, session_id: UUID, delivery_id: UUID) -> DeliveryRow:
+        """Send it again from the first attempt on, under its old id; its endpoint counts as listening again.
+
+        Raises DeliveryNotFoundError.
+        """
+        async with self._database.transaction() as connection:
+            job_id = await self._queue.defer_delivery(connection, delivery_id)
+            cursor = await connection.execute(
+                "UPDATE webhook_deliveries SET status = 'pending', attempts = 0, job_id = %s, next_attempt_at = now(),"
+                f" updated_at = now() WHERE id = %s AND session_id = %s RETURNING {_COLUMNS}",
+                (job_id, delivery_id, session_id),
+            )
+            row = await cursor.fetchone()
+            if row is None:
+                raise DeliveryNotFoundError(
+                    f"Session {session_id} has no delivery {delivery_id}.",
+                    hint="List them with GET /sessions/{id}/deliveries.",
+                )
+            await connection.execute(
+                "UPDATE webhook_endpoints SET disabled_at = NULL WHERE session_id = %s", (session_id,)
+            )
+        return DeliveryRow(**row)
+
+    # --- for the worker ----------------------------------------------------------------------------------------------
+
+    async def claim(self, delivery_id: UUID, job_id: int) -> Attempt | None:
+        """Count an attempt and give it to the caller; None when the job is not the delivery's or it is over.
+
+        The attempt counts from here on: a delivery that takes its worker down is not tried for ever.
+        """
+        row = await self._database.fetch_one(
+            "UPDATE webhook_deliveries AS delivery SET"
+            " attempts = attempts + (endpoint.disabled_at IS NULL)::int, next_attempt_at = NULL,"
+            " updated_at = now(),"
+            " status = CASE WHEN endpoint.disabled_at IS NULL THEN 'pending' ELSE 'disabled' END"
+            " FROM webhook_endpoints AS endpoint WHERE delivery.id = %s AND delivery.job_id = %s"
+            " AND delivery.status = 'pending' AND endpoint.session_id = delivery.session_id"
+            " RETURNING delivery.status, delivery.attempts, delivery.body,"
+            " endpoint.url, endpoint.secret, endpoint.disabled_at",
+            (delivery_id, job_id),
+        )
+        if row is None or row["status"] != "pending":
+            return None
+        endpoint = Endpoint(row["url"], row["secret"], row["disabled_at"])
+        return Attempt(delivery_id, job_id, row["attempts"], row["body"], endpoint)
+
+    async def conclude(self, attempt: Attempt, result: Result, *, retry_in: float | None) -> None:
+        """Write down what came of an attempt; `retry_in` seconds later follows another one, None for never."""
+        async with self._database.transaction() as connection:
+            again = not result.delivered and not result.gone and retry_in is not None
+            job_id, pause = attempt.job_id, retry_in if again else None
+            if pause is not None:
+                job_id = await self._queue.defer_delivery(connection, attempt.id, delay=pause)
+            # Of a job that lost the delivery meanwhile only the next job is left behind, which finds nothing to do.
+            cursor = await connection.execute(
+                "UPDATE webhook_deliveries SET status = %(status)s, job_id = %(job)s, response_status = %(response)s,"
+                " error = %(error)s, updated_at = now(), next_attempt_at = now() + make_interval(secs => %(pause)s),"
+                " delivered_at = CASE WHEN %(status)s = 'delivered' THEN now() ELSE delivered_at END"
+                " WHERE id = %(id)s AND job_id = %(before)s RETURNING session_id",
+                {
+                    "status": "pending" if again else _final_status(result),
+                    "job": job_id,
+                    "response": result.response_status,
+                    "error": result.error,
+                    "pause": pause,
+                    "id": attempt.id,
+                    "before": attempt.job_id,
+                },
+            )
+            row = await cursor.fetchone()
+            if row is not None and result.gone:
+                await connection.execute(
+                    "UPDATE webhook_endpoints SET disabled_at = now() WHERE session_id = %s", (row["session_id"],)
+                )
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncGenerator[bool]:
+        """True for one process at a time."""
+        async with self._database.transaction() as connection:
+            cursor = await connection.execute("SELECT pg_try_advisory_xact_lock(%s) AS ours", (_TURN_LOCK_KEY,))
+            row = await cursor.fetchone()
+            yield bool(row and row["ours"])
+
+    async def take_back_lost(self, seconds: float) -> int:
+        """Give a new job to deliveries whose job's worker has been silent for `seconds`, or whose job is gone."""
+        taken = 0
+        for job in await self._queue.stalled_deliveries(seconds):
+            taken += await self._take_back(UUID(str(job.task_kwargs["delivery_id"])), job.id)
+            # Never re-queued itself: a worker that thaws would finish its successor's row.
+            await self._queue.finish_as_failed(job)
+        rows = await self._database.fetch_all(
+            "SELECT id, job_id FROM webhook_deliveries AS delivery WHERE status = 'pending'"
+            " AND updated_at < now() - make_interval(secs => %s) AND NOT EXISTS"
+            " (SELECT 1 FROM procrastinate_jobs AS job"
+            " WHERE job.id = delivery.job_id AND job.status IN ('todo', 'doing')) LIMIT 100",
+            (seconds,),
+        )
+        for row in rows:
+            taken += await self._take_back(row["id"], row["job_id"])
+        return taken
+
+    async def _take_back(self, delivery_id: UUID, job_id: int | None) -> bool:
+        async with self._database.transaction() as connection:
+            found = await connection.execute(
+                "SELECT 1 FROM webhook_deliveries WHERE id = %s AND job_id IS NOT DISTINCT FROM %s"
+                " AND status = 'pending' FOR UPDATE",
+                (delivery_id, job_id),
+            )
+            if found.rowcount == 0:
+                return False
+            new_job_id = await self._queue.defer_delivery(connection, delivery_id)
+            await connection.execute(
+                "UPDATE webhook_deliveries SET job_id = %s, next_attempt_at = now(), updated_at = now() WHERE id = %s",
+                (new_job_id, delivery_id),
+            )
+        return True
+
+
+def _final_status(result: Result) -> str:
+    if result.delivered:
+        return "delivered"
+    return "disabled" if result.gone else "failed"

@@ -1,0 +1,45 @@
+"""What the operator's settings mean for webhooks."""
+
+import random
+import ssl
+from dataclasses import dataclass, field
+from typing import Final, Self
+
+from flowise_dev_agent.runtime.webhooks.policy import UrlPolicy
+from flowise_dev_agent.runtime.webhooks.sender import TIMEOUT_SECS
+from flowise_dev_agent.settings import ServerSettings
+
+_MINUTE, _HOUR = 60.0, 3_600.0
+#: Seconds before the second attempt and each one after it: 8 attempts over just under 24 hours.
+RETRY_SECS: Final = (5.0, 5 * _MINUTE, 30 * _MINUTE, 2 * _HOUR, 5 * _HOUR, 8 * _HOUR, 8 * _HOUR)
+#: Deliveries of a process at a time. Each waits on the network for 10 s at most and holds no connection meanwhile.
+CONCURRENCY: Final = 20
+
+
+@dataclass(frozen=True)
+class WebhookConfig:
+    """How webhooks are checked, signed, linked and retried. `base_url` has no slash at its end, "" when not set."""
+
+    policy: UrlPolicy = field(default_factory=UrlPolicy)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    base_url: str = ""
+    retry_secs: tuple[float, ...] = RETRY_SECS
+    timeout: float = TIMEOUT_SECS
+    concurrency: int = CONCURRENCY
+    tls: ssl.SSLContext | None = None
+
+    @classmethod
+    def from_settings(cls, server: ServerSettings) -> Self:
+        """The configuration of a service."""
+        hosts, networks = server.webhook_allowed
+        return cls(
+            policy=UrlPolicy(hosts, networks),
+            secrets=server.webhook_secrets,
+            base_url=str(server.public_base_url or "").rstrip("/"),
+        )
+
+    def pause_after(self, attempt: int) -> float | None:
+        """Seconds from this attempt (counted from 1) to the next one; None after the last. Jitter only shortens."""
+        if attempt > len(self.retry_secs):
+            return None
+        return self.retry_secs[attempt - 1] * random.uniform(0.9, 1.0)  # noqa: S311 - only spreads retries

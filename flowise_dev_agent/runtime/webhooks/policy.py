@@ -1,0 +1,147 @@
+"""Where webhooks may go: public addresses by https, and what the operator allows besides.
+
+The service runs inside a network whose other machines trust it, and the URL is a client's. So the addresses are what is
+judged, not the spelling of the host: once when a session asks for a webhook, and at each delivery again, where the
+addresses that passed are the ones that are connected to (a name may resolve to something else a second later).
+"""
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import httpx2
+
+from flowise_dev_agent.errors import WebhookUrlError
+from flowise_dev_agent.settings import Network
+
+MAX_URL_CHARS: Final = 2_000
+_RESOLVE_SECS: Final = 3.0
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+#: (host, port) -> its addresses, as texts. Raises OSError (socket.gaierror) or UnicodeError.
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+
+#: Global by their registration, yet never a webhook's receiver: services of cloud hosts, site-local and relay ranges.
+_RESERVED: Final = tuple(
+    ipaddress.ip_network(text)
+    for text in ("168.63.129.16/32", "192.0.0.0/24", "192.88.99.0/24", "fec0::/10", "64:ff9b:1::/48", "2001::/32")
+)
+_NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
+
+
+@dataclass(frozen=True)
+class Target:
+    """A URL that passed, taken apart."""
+
+    url: httpx2.URL
+    host: str
+    port: int
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port: what may be shown and logged. The path may hold a receiver's secret."""
+        return f"{self.url.scheme}://{self.url.netloc.decode('ascii')}"
+
+
+async def resolve_by_system(host: str, port: int) -> list[str]:
+    """The system's resolver, which also reads numeric hosts in all their notations (`0x7f.1`, `2130706433`)."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(item[4][0]) for item in found))
+
+
+class UrlPolicy:
+    """The rules, with `allowed_hosts` (lower case) and `allowed_networks` exempt from https and from being public."""
+
+    def __init__(
+        self,
+        allowed_hosts: frozenset[str] = frozenset(),
+        allowed_networks: Sequence[Network] = (),
+        resolve: Resolve = resolve_by_system,
+    ) -> None:
+        self._hosts = allowed_hosts
+        self._networks = tuple(allowed_networks)
+        self._resolve = resolve
+
+    async def check_at_start(self, url: str) -> None:
+        """Refuse now what would be refused at delivery. A resolver that is out of order refuses nothing yet.
+
+        Raises WebhookUrlError.
+        """
+        target = self.parse(url)
+        try:
+            async with asyncio.timeout(_RESOLVE_SECS):
+                await self.addresses(target)
+        except TimeoutError:
+            return
+        except socket.gaierror as error:
+            if error.errno in {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}:
+                raise _refused("unknown_host", f"the host {target.host} is not known") from None
+
+    def parse(self, url: str) -> Target:
+        """Take a URL apart. Raises WebhookUrlError for one that no address could make acceptable."""
+        if len(url) > MAX_URL_CHARS:
+            raise _refused("malformed", f"it is longer than {MAX_URL_CHARS} characters")
+        try:
+            parsed = httpx2.URL(url)
+        except httpx2.InvalidURL:
+            raise _refused("malformed", "it is not a URL") from None
+        if parsed.scheme not in {"http", "https"} or not parsed.host:
+            raise _refused("malformed", "it must begin with https:// and name a host")
+        if parsed.userinfo:
+            raise _refused("userinfo", "it contains a user name or password")
+        port = parsed.port if parsed.port is not None else {"http": 80, "https": 443}[parsed.scheme]
+        if not 0 < port < 65_536:
+            raise _refused("malformed", f"{port} is no port")
+        return Target(parsed, parsed.raw_host.decode("ascii").lower().rstrip("."), port)
+
+    async def addresses(self, target: Target) -> list[str]:
+        """The addresses of the target, all of which passed.
+
+        Raises WebhookUrlError when one of them is refused, OSError when there are none to be had now.
+        """
+        try:
+            found = await self._resolve(target.host, target.port)
+        except UnicodeError:
+            raise _refused("malformed", "its host is no host name") from None
+        if not found:
+            raise socket.gaierror(socket.EAI_NONAME, "no address")
+        for text in found:
+            self._check(target, ipaddress.ip_address(text))
+        return list(found)
+
+    def _check(self, target: Target, address: Address) -> None:
+        meant = _embedded(address)
+        if target.host in self._hosts or any(one in network for one in (address, meant) for network in self._networks):
+            return
+        if not _is_public(meant):
+            raise _refused("private_address", f"{target.host} is a private, local or otherwise reserved address")
+        if target.url.scheme != "https":
+            raise _refused("not_https", "it must begin with https://")
+
+
+def _embedded(address: Address) -> Address:
+    """The IPv4 address that an IPv6 one stands for (mapped, 6to4, NAT64), else the address itself."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address
+    if address in _NAT64:
+        return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
+    return address.ipv4_mapped or address.sixtofour or address
+
+
+def _is_public(address: Address) -> bool:
+    return (
+        address.is_global
+        and not (address.is_multicast or address.is_reserved or address.is_loopback or address.is_link_local)
+        and not any(address in network for network in _RESERVED)
+    )
+
+
+def _refused(reason: str, why: str) -> WebhookUrlError:
+    return WebhookUrlError(
+        f"Webhooks cannot be sent to this URL: {why}.",
+        hint="Use an https URL of a public host, or have the operator name the host or network in WEBHOOK_ALLOW.",
+        details={"reason": reason},
+    )

@@ -1,0 +1,157 @@
+"""The service as operators run it: hanging models, open streams at SIGTERM, many replicas, API and workers apart."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from uuid import UUID
+
+import httpx2
+import psycopg
+import pytest
+
+from flowise_dev_agent.client import AgentClient
+from flowise_dev_agent.devkit.postgres import PostgresServer
+from flowise_dev_agent.devkit.standin import ModelStandIn
+from flowise_dev_agent.devkit.standin.protocol import Failure
+from flowise_dev_agent.runtime.requests import StartSession
+from tests.chaos.fake_flowise import FakeFlowise
+from tests.e2e.service import ServiceProcess, until_settled
+
+REQUIREMENT = "A customer support chatbot with GPT-4o and memory"
+KEY = "flowise-key"
+
+Launch = Callable[..., ServiceProcess]
+
+
+@pytest.fixture
+async def launch(tmp_path: Path) -> AsyncIterator[Launch]:
+    """Make processes, each with a folder of its own; what is left of them is killed at the end."""
+    made: list[ServiceProcess] = []
+
+    def make(environment: dict[str, str], *command: str) -> ServiceProcess:
+        folder = tmp_path / f"process-{len(made)}"
+        folder.mkdir()
+        # Nobody listens at port 1: without a Flowise of the test's own a session gets as far as the model.
+        made.append(ServiceProcess({"FLOWISE_API_ENDPOINT": "http://127.0.0.1:1", **environment}, folder, *command))
+        return made[-1]
+
+    yield make
+    for process in made:
+        await process.kill()
+
+
+async def until(check: Callable[[], Awaitable[bool]], seconds: float, what: str) -> None:
+    deadline = time.monotonic() + seconds
+    while not await check():
+        assert time.monotonic() < deadline, what
+        await asyncio.sleep(0.05)
+
+
+@pytest.fixture
+async def hanging(launch: Launch, database_dsn: str, standin: ModelStandIn) -> tuple[ServiceProcess, UUID]:
+    """A service whose one session waits for a model that never answers."""
+    standin.script(lambda _: True, Failure.hang())
+    service = launch(
+        {
+            "POSTGRES_DSN": database_dsn,
+            "REASONING_ENGINE": "claude",
+            "ANTHROPIC_API_KEY": "sk-test",
+            "ANTHROPIC_BASE_URL": standin.base_url_anthropic,
+        }
+    )
+    await service.start()
+    async with AgentClient(service.url) as client:
+        view = await client.start(StartSession(requirement=REQUIREMENT))
+
+    async def asked() -> bool:
+        return bool(standin.requests)
+
+    await until(asked, 30, "the model is asked")
+    return service, view.thread_id
+
+
+async def test_a_session_is_cancelled_at_once_while_its_model_hangs(hanging: tuple[ServiceProcess, UUID]) -> None:
+    service, session_id = hanging
+    async with AgentClient(service.url) as client:
+        began = time.monotonic()
+        view = await client.cancel(session_id)
+        assert (view.status, view.outcome) == ("cancelled", "cancelled")
+
+        async def idle() -> bool:
+            return (await client.health())["worker"]["legs"] == 0
+
+        await until(idle, 3, "the leg has ended")
+        assert time.monotonic() - began < 3
+        assert [event.type async for event in client.events(session_id)][-1] == "done"
+
+
+async def test_p50_sigterm_ends_open_streams_and_a_hanging_leg_within_ten_seconds(
+    hanging: tuple[ServiceProcess, UUID], database_dsn: str
+) -> None:
+    service, session_id = hanging
+    ended: list[float] = []
+    async with httpx2.AsyncClient(base_url=service.url, timeout=30) as http:
+        opened = asyncio.Semaphore(0)
+
+        async def read() -> None:
+            async with http.stream("GET", f"/sessions/{session_id}/stream") as response:
+                async for _ in response.aiter_lines():
+                    opened.release()
+            ended.append(time.monotonic())
+
+        readers = [asyncio.create_task(read()) for _ in range(5)]
+        for _ in readers:
+            await opened.acquire()
+        waiting = asyncio.create_task(http.get(f"/sessions/{session_id}"))
+        await waiting
+        began = time.monotonic()
+        assert await service.stop() == 0
+        taken = time.monotonic() - began
+        await asyncio.gather(*readers)
+    assert taken < 10
+    assert max(ended) - began < 3
+    with psycopg.connect(database_dsn, connect_timeout=5) as connection:
+        runs = connection.execute("SELECT status, attempt FROM runs").fetchall()
+    assert runs == [("queued", 0)]
+
+
+@pytest.mark.timeout(360)
+async def test_ten_replicas_start_at_once_on_an_empty_database(launch: Launch, postgres_server: PostgresServer) -> None:
+    dsn = postgres_server.create_database("replicas")
+    try:
+        replicas = [launch({"POSTGRES_DSN": dsn}, "serve", "--concurrency", "1") for _ in range(10)]
+        for replica in replicas:
+            await replica.launch()
+        await asyncio.gather(*(replica.answering() for replica in replicas))
+        for replica in replicas:
+            assert "Traceback" not in replica.log()
+        async with httpx2.AsyncClient(timeout=10) as http:
+            for replica in replicas:
+                response = await http.get(f"{replica.url}/ready")
+                assert (response.status_code, response.json()["pending_migrations"]) == (200, [])
+            assert response.json()["queue"]["workers"] == 10
+    finally:
+        for replica in replicas:
+            await replica.kill()
+        postgres_server.drop_database("replicas")
+
+
+async def test_api_processes_and_workers_apart_serve_one_session(launch: Launch, database_dsn: str) -> None:
+    with FakeFlowise(api_key=KEY) as flowise:
+        environment = {
+            "POSTGRES_DSN": database_dsn,
+            "FLOWISE_API_ENDPOINT": f"http://127.0.0.1:{flowise.port}",
+            "FLOWISE_API_KEY": KEY,
+        }
+        first, second = (launch(environment, "serve", "--no-worker") for _ in range(2))
+        await asyncio.gather(first.start(), second.start())
+        async with AgentClient(first.url) as one, AgentClient(second.url) as other:
+            started = await one.start(StartSession(requirement=REQUIREMENT))
+            assert (await other.health())["worker"] is None
+            await launch(environment, "worker", "--concurrency", "2").launch()
+            view = await until_settled(other, started.thread_id)
+            assert view.interrupt is not None
+            assert view.interrupt.type == "plan_approval"
+            assert view.totals.flowise_calls > 0
+            assert (await other.health())["queue"]["workers"] == 1

@@ -1,0 +1,37 @@
+"""https to a pinned address: the certificate is still held against the name."""
+
+import ssl
+from ipaddress import ip_network
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from flowise_dev_agent.persistence.deliveries import Attempt, Endpoint
+from flowise_dev_agent.runtime.webhooks.policy import UrlPolicy
+from flowise_dev_agent.runtime.webhooks.sender import Sender
+from tests.fixtures.receiver import running_receiver
+
+#: A certificate for `hooks.test`, signed by itself, made for this test.
+TLS = Path(__file__).resolve().parents[2] / "fixtures" / "tls"
+SECRET = "whsec_c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0"
+
+
+async def loopback(host: str, port: int) -> list[str]:
+    return ["127.0.0.1"]
+
+
+@pytest.mark.parametrize(("host", "delivered"), [("hooks.test", True), ("other.test", False)])
+async def test_the_certificate_must_be_the_hosts(host: str, delivered: bool) -> None:
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(TLS / "certificate.pem", TLS / "key.pem")
+    policy = UrlPolicy(allowed_networks=[ip_network("127.0.0.0/8")], resolve=loopback)
+    trusted = ssl.create_default_context(cafile=TLS / "certificate.pem")
+    with running_receiver(tls=server) as receiver:
+        endpoint = Endpoint(receiver.url(host=host, scheme="https"), None, None)
+        async with Sender(policy, [SECRET], tls=trusted) as sender:
+            result = await sender.send(Attempt(uuid4(), 1, 1, "{}", endpoint))
+        assert result.delivered is delivered
+        assert len(receiver.received) == delivered
+        if delivered:
+            assert receiver.received[0].headers["host"] == f"hooks.test:{receiver.port}"
