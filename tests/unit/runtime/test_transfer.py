@@ -1,0 +1,45 @@
+"""Flows between files and instances."""
+
+import json
+
+import pytest
+
+from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.flowise.models import Chatflow, Credential
+from flowise_dev_agent.runtime.transfer import flow_document, map_credentials, read_document
+
+DEV_OPENAI = "0d3cf4b6-6a27-4c8e-9a0e-3f6d8ad0c001"
+DEV_SERP = "0d3cf4b6-6a27-4c8e-9a0e-3f6d8ad0c002"
+FLOW = json.dumps({"nodes": [{"id": "a", "data": {"credential": DEV_OPENAI}}], "edges": []})
+
+
+def credential(id_: str, name: str, type_: str = "openAIApi") -> Credential:
+    return Credential(id=id_, name=name, credential_name=type_)
+
+
+def test_a_credential_is_mapped_by_name_and_type_before_by_type_alone() -> None:
+    source = [credential(DEV_OPENAI, "main")]
+    text, (item,) = map_credentials(FLOW, source, [credential("x", "other"), credential("y", "main")], where="prod")
+    assert (json.loads(text)["nodes"][0]["data"]["credential"], item.by) == ("y", "name")
+    text, (item,) = map_credentials(FLOW, source, [credential("x", "other")], where="prod")
+    assert (json.loads(text)["nodes"][0]["data"]["credential"], item.by) == ("x", "type")
+
+
+def test_credentials_without_a_counterpart_are_named_and_unused_ones_do_not_matter() -> None:
+    source = [credential(DEV_OPENAI, "main"), credential(DEV_SERP, "search", "serpApi")]
+    with pytest.raises(InvalidInputError, match=r"'main' \(openAIApi\)"):
+        map_credentials(FLOW, source, [credential("x", "a"), credential("y", "b")], where="prod")
+    map_credentials(FLOW, source, [credential("x", "a")], where="prod")
+
+
+def test_a_flow_survives_a_file_whoever_wrote_it() -> None:
+    row = Chatflow(id="1", name="Bot", flow_data='{"nodes":[],"edges":[],"viewport":{"x":1}}', type="AGENTFLOW")
+    name, kind, flow_data = read_document(json.dumps(flow_document(row), indent=2))
+    assert (name, kind, flow_data) == ("Bot", "AGENTFLOW", row.flow_data)
+    assert read_document('{"nodes": [], "edges": []}') == (None, "CHATFLOW", '{"nodes":[],"edges":[]}')
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"nodes": 1}', '{"flowData": "nonsense"}'])
+def test_a_file_without_a_flow_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInputError):
+        read_document(text)
