@@ -85,7 +85,7 @@ class ChooseCredentials(_Answer):
 class PatchReviewAction(_Answer):
     """What to do with a patch that stopped before the write."""
 
-    action: Literal["continue", "replan", "overwrite", "cancel"]
+    action: Literal["continue", "replan", "rebase", "overwrite", "cancel"]
     feedback: Text | None = None
 
 
@@ -237,7 +237,7 @@ def _from_text(interrupt: Mapping[str, Any], text: str) -> dict[str, Any]:
         case "credential_check":
             return {"action": plain}
         case "patch_review":
-            if plain in {"continue", "replan", "overwrite", "cancel"}:
+            if plain in {"continue", "replan", "rebase", "overwrite", "cancel"}:
                 return {"action": plain}
             return {"action": "continue"} if plain in _YES else {"action": "replan", "feedback": words}
         case _:

@@ -51,14 +51,37 @@ def _action(state: State, type_: str) -> str | None:
     return answer.get("action") if answer.get("type") == type_ else None
 
 
+def _discards(state: State, type_: str) -> bool:
+    """The person cancelled, and there is a draft that nobody needs any more."""
+    return _action(state, type_) == "cancel" and state.get("draft_id") is not None
+
+
 def after_hydrate_context(state: State) -> Decision:
     """Answers change the intent; then a new flow is planned, or the existing one is looked for."""
     action = _action(state, "clarification")
+    request: Mapping[str, Any] = state.get("request") or {}
+    hint = (state.get("intent") or {}).get("target_hint") if request.get("operation") != "create" else None
+    names_one = bool(request.get("target") or hint)
+    creates = state.get("operation_mode") == "create"
     return decide(
         (END, action == "cancel", "the person cancelled"),
         ("classify_intent", action is not None, "the questions were answered"),
-        ("plan_v2", state.get("operation_mode") == "create", "a new flow is wanted"),
-        otherwise=("resolve_target", f"operation is {state.get('operation_mode')}"),
+        ("plan_v2", creates and not names_one, "a new flow is wanted"),
+        otherwise=(
+            "resolve_target",
+            "a flow that may exist is named" if creates else f"operation is {state.get('operation_mode')}",
+        ),
+    )
+
+
+def after_resolve_target(state: State) -> Decision:
+    """An id leaves nothing to ask; a new flow is planned when the name that it was given is free."""
+    search: Mapping[str, Any] = state.get("target_search") or {}
+    free = state.get("operation_mode") == "create" and not search.get("named")
+    return decide(
+        ("load_current_flow", state.get("target_chatflow_id") is not None, "the request names exactly one flow"),
+        ("plan_v2", free, "no flow of that name exists"),
+        otherwise=("hitl_select_target", "the person chooses"),
     )
 
 
@@ -73,8 +96,9 @@ def after_select_target(state: State) -> Decision:
 
 
 def after_plan(state: State) -> Decision:
-    """An approved plan covers its revisions unless they change what was approved."""
+    """An approved plan covers its revisions unless they change what was approved. A question is answered."""
     return decide(
+        (END, state.get("outcome") == "answered", "the question is answered"),
         ("hitl_plan_v2", not state["approved"], "the plan needs approval"),
         otherwise=("define_patch_scope", "the revision stays within the approved plan"),
     )
@@ -84,6 +108,7 @@ def after_plan_approval(state: State) -> Decision:
     action = _action(state, "plan_approval")
     declined = bool((state.get("plan") or {}).get("declined"))
     return decide(
+        ("apply_patch", _discards(state, "plan_approval"), "the person cancelled; the draft goes"),
         ("define_patch_scope", action == "approve", "the plan was approved"),
         ("classify_intent", action == "request_changes" and declined, "another wish replaces a declined one"),
         ("plan_v2", action == "request_changes", "changes were asked for"),
@@ -94,6 +119,7 @@ def after_plan_approval(state: State) -> Decision:
 def after_scope(state: State) -> Decision:
     action = _action(state, "credential_check")
     return decide(
+        ("apply_patch", _discards(state, "credential_check"), "the person cancelled; the draft goes"),
         (END, action == "cancel", "the person cancelled"),
         ("define_patch_scope", action is not None, "the credentials were looked at anew"),
         otherwise=("compile_patch_ir", "credentials are settled"),
@@ -114,8 +140,11 @@ def after_validate(state: State) -> Decision:
 def after_preflight(state: State) -> Decision:
     action = _action(state, "patch_review")
     return decide(
+        ("apply_patch", _discards(state, "patch_review"), "the person cancelled; the draft goes"),
         (END, action == "cancel", "the person cancelled"),
         ("plan_v2", action == "replan", "the person wants another plan"),
+        ("compile_flow_data", action == "rebase", "the same ops go onto the flow as it is now"),
+        ("apply_patch", state.get("stage") == "promote", "what was tested may go live"),
         ("apply_patch", state.get("validated_sha") is not None, "the flow is valid and may be written"),
         otherwise=("compile_patch_ir", "there is room for another try"),
     )
@@ -129,6 +158,13 @@ def after_apply(state: State) -> Decision:
     )
 
 
+def after_test(state: State) -> Decision:
+    return decide(
+        ("apply_patch", state.get("validated_sha") is not None, "the flow was asked as it was; now the change"),
+        otherwise=("evaluate", "the written flow was asked"),
+    )
+
+
 def after_evaluate(state: State) -> Decision:
     return decide(
         ("plan_v2", state.get("next_step") == "iterate", "a flow bug can be mended"),
@@ -139,6 +175,8 @@ def after_evaluate(state: State) -> Decision:
 def after_review(state: State) -> Decision:
     return decide(
         ("plan_v2", _action(state, "result_review") == "iterate", "changes were asked for"),
+        (END, state.get("outcome") is not None, "what was written stays"),
+        ("preflight_validate_patch", state.get("stage") == "promote", "the draft goes live"),
         otherwise=("apply_patch", f"stage is {state.get('stage')}"),
     )
 
@@ -146,25 +184,31 @@ def after_review(state: State) -> Decision:
 #: Conditional edges: node -> (router, the nodes it may lead to).
 ROUTERS: Final[dict[str, tuple[Router, tuple[str, ...]]]] = {
     "hydrate_context": (after_hydrate_context, ("classify_intent", "plan_v2", "resolve_target", END)),
+    "resolve_target": (after_resolve_target, ("load_current_flow", "plan_v2", "hitl_select_target")),
     "hitl_select_target": (after_select_target, ("plan_v2", "load_current_flow", END)),
-    "plan_v2": (after_plan, ("hitl_plan_v2", "define_patch_scope")),
-    "hitl_plan_v2": (after_plan_approval, ("define_patch_scope", "classify_intent", "plan_v2", END)),
-    "define_patch_scope": (after_scope, ("define_patch_scope", "compile_patch_ir", END)),
+    "plan_v2": (after_plan, ("hitl_plan_v2", "define_patch_scope", END)),
+    "hitl_plan_v2": (
+        after_plan_approval,
+        ("define_patch_scope", "classify_intent", "plan_v2", "apply_patch", END),
+    ),
+    "define_patch_scope": (after_scope, ("define_patch_scope", "compile_patch_ir", "apply_patch", END)),
     "validate": (after_validate, ("preflight_validate_patch", "repair_schema", "compile_patch_ir")),
-    "preflight_validate_patch": (after_preflight, ("apply_patch", "plan_v2", "compile_patch_ir", END)),
+    "preflight_validate_patch": (
+        after_preflight,
+        ("apply_patch", "plan_v2", "compile_flow_data", "compile_patch_ir", END),
+    ),
     "apply_patch": (after_apply, ("preflight_validate_patch", "test_v2", END)),
+    "test_v2": (after_test, ("apply_patch", "evaluate")),
     "evaluate": (after_evaluate, ("plan_v2", "hitl_review_v2")),
-    "hitl_review_v2": (after_review, ("plan_v2", "apply_patch")),
+    "hitl_review_v2": (after_review, ("plan_v2", "preflight_validate_patch", "apply_patch", END)),
 }
 
 #: Edges without a choice.
 EDGES: Final[tuple[tuple[str, str], ...]] = (
     ("classify_intent", "hydrate_context"),
-    ("resolve_target", "hitl_select_target"),
     ("load_current_flow", "summarize_current_flow"),
     ("summarize_current_flow", "plan_v2"),
     ("compile_patch_ir", "compile_flow_data"),
     ("compile_flow_data", "validate"),
     ("repair_schema", "compile_flow_data"),
-    ("test_v2", "evaluate"),
 )

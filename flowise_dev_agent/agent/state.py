@@ -61,7 +61,17 @@ class AgentState(TypedDict):
     # B target, C baseline
     target_chatflow_id: str | None
     target_candidates: list[dict[str, Any]]
+    #: What the search for the target came to: {fits, named, total, wanted}.
+    target_search: dict[str, Any] | None
+    #: The flow to change or copy: {id, name, type, deployed}.
+    target: dict[str, Any] | None
+    #: What the flow in use was when it was last read: {sha256, updated_date}.
+    live_base: dict[str, str] | None
+    #: The same of what ops are written to: the draft, or the flow itself.
     base: dict[str, str] | None
+    write_mode: str | None
+    #: What the person must know beside the plan.
+    notes: list[str]
 
     # D plan, patch
     plan: dict[str, Any] | None
@@ -73,6 +83,8 @@ class AgentState(TypedDict):
     credential_choices: dict[str, str]
     scope: dict[str, Any] | None
     ops: list[dict[str, Any]]
+    #: The ops that were written already, for another base.
+    applied_ops: list[dict[str, Any]]
     findings: list[dict[str, Any]]
     unknown_types: list[str]
     flow_sha: str | None
@@ -88,11 +100,17 @@ class AgentState(TypedDict):
     repaired_schemas: dict[str, str]
 
     # F apply, test
+    #: What `apply_patch` does next: baseline, apply, promote, accept, rollback or discard.
     stage: str
+    draft_id: str | None
     reviewed_sha: str | None
     chatflow_id: str | None
     chatflow_name: str | None
     tests: list[dict[str, Any]]
+    #: The same questions asked before the change; None as long as they were not.
+    baseline_tests: list[dict[str, Any]] | None
+    #: Hash of the very bytes that were tested: what may be promoted.
+    tested_sha: str | None
     verdict: dict[str, Any] | None
     next_step: str | None
 
@@ -132,7 +150,12 @@ def initial_state(request: Mapping[str, Any]) -> AgentState:
         clarification_rounds=0,
         target_chatflow_id=None,
         target_candidates=[],
+        target_search=None,
+        target=None,
+        live_base=None,
         base=None,
+        write_mode=None,
+        notes=[],
         plan=None,
         approved=False,
         approach=None,
@@ -141,6 +164,7 @@ def initial_state(request: Mapping[str, Any]) -> AgentState:
         credential_choices={},
         scope=None,
         ops=[],
+        applied_ops=[],
         findings=[],
         unknown_types=[],
         flow_sha=None,
@@ -152,10 +176,13 @@ def initial_state(request: Mapping[str, Any]) -> AgentState:
         stop=None,
         repaired_schemas={},
         stage="apply",
+        draft_id=None,
         reviewed_sha=None,
         chatflow_id=None,
         chatflow_name=None,
         tests=[],
+        baseline_tests=None,
+        tested_sha=None,
         verdict=None,
         next_step=None,
     )
@@ -171,6 +198,7 @@ def project(values: Mapping[str, Any]) -> dict[str, Any]:
         "iteration": values.get("iteration", 0),
         "chatflow_id": values.get("chatflow_id"),
         "outcome": values.get("outcome"),
+        "answer": (values.get("plan") or {}).get("answer") if values.get("outcome") == "answered" else None,
         "degraded": values.get("degraded") or [],
         "totals": {**usage.model_dump(), "repairs": values.get("repairs", 0)},
     }

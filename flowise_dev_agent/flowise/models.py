@@ -54,6 +54,9 @@ class ChatflowCreate(BaseModel):
     category: str | None = None
     deployed: bool = False
     is_public: bool = False
+    apikeyid: str | None = Field(default=None, alias="apikeyid")
+    chatbot_config: str | None = None
+    api_config: str | None = None
 
 
 class ChatflowUpdate(BaseModel):

@@ -1,7 +1,8 @@
 """Ops and schemas to ``flowData``: all or nothing, and the same bytes for the same input.
 
-A batch is a set of statements about the flow to be, not a script: nodes are added first, then fields and credentials
-are set, then connections are made. So independent ops may come in any order without changing a byte.
+A batch is a set of statements about the flow to be, not a script: nodes are removed and added first, then connections
+cut, nodes replaced, fields and credentials set, connections made. So independent ops may come in any order without
+changing a byte.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,11 +12,39 @@ from typing import Any
 from flowise_dev_agent.patch.batch import Batch
 from flowise_dev_agent.patch.connect_op import connect
 from flowise_dev_agent.patch.diff import DiffSummary
+from flowise_dev_agent.patch.edit_ops import disconnect, remove_node, set_parent, set_position
 from flowise_dev_agent.patch.graph import GraphIR
 from flowise_dev_agent.patch.hashing import payload_sha256
-from flowise_dev_agent.patch.node_ops import add_node, bind_credential, set_param
-from flowise_dev_agent.patch.ops import AddNode, BindCredential, Connect, PatchOp, SetParam, patch_error
+from flowise_dev_agent.patch.nested import is_path
+from flowise_dev_agent.patch.node_ops import (
+    add_node,
+    bind_credential,
+    set_label,
+    set_later,
+    set_output,
+    set_param,
+    unset_param,
+)
+from flowise_dev_agent.patch.ops import (
+    AddNode,
+    BindCredential,
+    Connect,
+    Disconnect,
+    PatchOp,
+    RemoveNode,
+    ReplaceNode,
+    SetLabel,
+    SetOutput,
+    SetParam,
+    SetParent,
+    SetPosition,
+    UnsetParam,
+    UpgradeNode,
+    patch_error,
+)
+from flowise_dev_agent.patch.replace_op import replace_node, upgrade_node
 from flowise_dev_agent.patch.schema import Schemas
+from flowise_dev_agent.patch.settle import settle_agentflow
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +62,21 @@ def compile_ops(base: GraphIR, ops: Sequence[PatchOp], schemas: Schemas) -> Comp
 
     Raises PatchError with all findings in ``details["findings"]`` (EMPTY_PATCH, UNKNOWN_NODE_NAME, NODE_EXISTS,
     BAD_NODE_ID, UNKNOWN_NODE, UNKNOWN_PARAM, PARAM_IS_ANCHOR, PARAM_IS_CREDENTIAL, value codes of `values.normalize`,
-    UNKNOWN_ANCHOR, UNKNOWN_OUTPUT, OUTPUT_CONFLICT, TYPE_MISMATCH, ANCHOR_OCCUPIED, REFERENCE_MISSING,
-    NO_CREDENTIAL_FIELD, CREDENTIAL_NOT_UUID, CREDENTIAL_TYPE_MISMATCH); ``base`` is never changed.
+    UNKNOWN_ANCHOR, UNKNOWN_OUTPUT, OUTPUT_CONFLICT, TYPE_MISMATCH, KIND_MISMATCH, ANCHOR_OCCUPIED, REFERENCE_MISSING,
+    NOT_CONNECTED, BAD_PARENT, NO_CREDENTIAL_FIELD, CREDENTIAL_NOT_UUID, CREDENTIAL_TYPE_MISMATCH); ``base`` is never
+    changed.
     """
     batch = Batch(base, schemas)
     if not ops:
         batch.fail("EMPTY_PATCH", "There is no op to apply.")
-    for index, op in sorted(enumerate(ops), key=lambda pair: _PHASE[type(pair[1])]):
+    steps = sorted(((_phase(op), index, op) for index, op in enumerate(ops)), key=lambda step: step[:2])
+    border = next((number for number, step in enumerate(steps) if step[0] > _SETTLED), len(steps))
+    _apply(batch, steps[:border])
+    settle_agentflow(batch)
+    for index, op, name, value in batch.later:
         batch.index, batch.op = index, op
-        _HANDLERS[type(op)](batch, op)
+        set_later(batch, op, name, value)
+    _apply(batch, steps[border:])
     if batch.findings:
         raise patch_error(sorted(batch.findings, key=lambda finding: finding.op_index or 0))
     graph = batch.finish()
@@ -49,10 +84,48 @@ def compile_ops(base: GraphIR, ops: Sequence[PatchOp], schemas: Schemas) -> Comp
     return CompileResult(flow_data, payload_sha256(flow_data), graph, batch.summary)
 
 
-_PHASE: Mapping[type[Any], int] = {AddNode: 0, SetParam: 1, BindCredential: 1, Connect: 2}
+def _apply(batch: Batch, steps: Sequence[tuple[int, int, PatchOp]]) -> None:
+    for _, batch.index, op in steps:
+        batch.op = op
+        _HANDLERS[type(op)](batch, op)
+
+
+#: Fields set in this phase decide which branches an agentflow node has, and which models and tools stand in it.
+_SETTLED = 4
+_PHASE: Mapping[type[Any], int] = {
+    RemoveNode: 0,
+    AddNode: 1,
+    Disconnect: 2,
+    ReplaceNode: 3,
+    UpgradeNode: 3,
+    SetParam: _SETTLED,
+    UnsetParam: _SETTLED,
+    SetLabel: _SETTLED,
+    SetParent: _SETTLED,
+    SetPosition: _SETTLED,
+    BindCredential: 5,
+    SetOutput: 5,
+    Connect: 6,
+}
 _HANDLERS: Mapping[type[Any], Callable[[Batch, Any], None]] = {
+    RemoveNode: remove_node,
     AddNode: add_node,
+    Disconnect: disconnect,
+    ReplaceNode: replace_node,
+    UpgradeNode: upgrade_node,
     SetParam: set_param,
+    UnsetParam: unset_param,
+    SetLabel: set_label,
+    SetParent: set_parent,
+    SetPosition: set_position,
     BindCredential: bind_credential,
+    SetOutput: set_output,
     Connect: connect,
 }
+
+
+def _phase(op: PatchOp) -> int:
+    # What lies inside a model or tool is reached when that is there.
+    if isinstance(op, (SetParam, UnsetParam)) and is_path(op.param_name):
+        return _SETTLED + 1
+    return _PHASE[type(op)]

@@ -4,10 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from flowise_dev_agent.patch.batch import Batch, connect_example, next_id
+from flowise_dev_agent.patch.diff import Connected
+from flowise_dev_agent.patch.edges import chatflow_edge
 from flowise_dev_agent.patch.graph import FlowEdge, FlowNode, Output, dump_json
+from flowise_dev_agent.patch.node_ops import select_output
 from flowise_dev_agent.patch.ops import Connect
 from flowise_dev_agent.patch.references import reference, referenced, sole_reference
 from flowise_dev_agent.patch.schema import PARAM_TYPES, split_types
+from flowise_dev_agent.patch.steps import connect_steps
 from flowise_dev_agent.patch.suggest import closest, resolve_case
 from flowise_dev_agent.patch.values import is_empty
 from flowise_dev_agent.patch.visibility import is_visible
@@ -18,36 +22,49 @@ def connect(batch: Batch, op: Connect) -> None:
     target = batch.node(op.target_node_id, "target_node_id")
     if source is None or target is None:
         return
-    definition = _target_input(batch, op, target)
+    if source.is_agentflow or target.is_agentflow:
+        connect_steps(batch, op, source, target)
+        return
+    definition = _target_input(batch, op, source, target)
     if definition is None:
         return
     output = _source_output(batch, op, source, definition)
     if output is None:
         return
-    edge = _edge(source, output, target, definition)
-    if any(_same_ends(edge, other) for other in batch.edges):
+    if batch.edges.has((source.id, output.handle, target.id, str(definition["id"]))):
         return
     if not _write_reference(batch, source, target, definition):
         return
     if source.multi_output and not output.independent and not _select_output(batch, source, output):
         return
-    batch.edges.append(edge)
-    batch.summary.connect(source.id, output.name if source.multi_output else "", target.id, definition["name"])
+    batch.edges.add(_edge(source, output, target, definition))
+    name = output.name if source.multi_output else ""
+    batch.summary.connected.append(Connected(source.id, name, target.id, definition["name"]))
 
 
-def _target_input(batch: Batch, op: Connect, target: FlowNode) -> Mapping[str, Any] | None:
-    entries = [*target.anchors, *(entry for entry in target.params if entry.get("acceptVariable"))]
-    names = [entry["name"] for entry in entries]
-    name = resolve_case(op.target_anchor, names)
-    if name is not None:
-        same_named = [entry for entry in entries if entry["name"] == name]
-        return next((entry for entry in same_named if is_visible(entry, target.inputs)), same_named[0])
+def _target_input(batch: Batch, op: Connect, source: FlowNode, target: FlowNode) -> Mapping[str, Any] | None:
+    by_name = target.connectable
+    if op.target_anchor:
+        name = op.target_anchor if op.target_anchor in by_name else resolve_case(op.target_anchor, by_name)
+        if name is not None:
+            same_named = by_name[name]
+            return next((entry for entry in same_named if is_visible(entry, target.inputs)), same_named[0])
+        names = list(by_name)
+    else:
+        given = {kind for output in source.outputs for kind in output.types}
+        fitting = [entry for entry in target.anchors if given & set(split_types(str(entry.get("type") or "")))]
+        free = [entry for entry in fitting if entry.get("list") or is_empty(target.inputs.get(entry["name"]))]
+        if len(free) == 1:
+            return free[0]
+        names = [str(entry["name"]) for entry in fitting] or list(by_name)
     near = closest(op.target_anchor, names) or tuple(names[:3])
     batch.fail(
         "UNKNOWN_ANCHOR",
-        f"{target.name} has no input {op.target_anchor!r} that takes a connection.",
+        f"{target.name} has no input {op.target_anchor!r} that takes a connection."
+        if op.target_anchor
+        else f"Say which input of {target.id} the connection goes to.",
         where=target.id,
-        name=op.target_anchor,
+        name=op.target_anchor or "target_anchor",
         allowed=near,
         hint=f"For example {connect_example(op.source_node_id, target.id, near[0])}"
         if near
@@ -103,8 +120,8 @@ def _named_output(batch: Batch, op: Connect, source: FlowNode) -> Output | None:
 
 def _select_output(batch: Batch, source: FlowNode, output: Output) -> bool:
     """A node gives one of its outputs; a second, different use would silently change the first."""
-    for edge in batch.edges:
-        if edge.source == source.id and edge.source_handle != output.handle:
+    for edge in batch.edges.out_of(source.id):
+        if edge.source_handle != output.handle:
             used = next((other.name for other in source.outputs if other.handle == edge.source_handle), "another")
             batch.fail(
                 "OUTPUT_CONFLICT",
@@ -115,9 +132,8 @@ def _select_output(batch: Batch, source: FlowNode, output: Output) -> bool:
                 hint=f"Add a second node, for example {next_id(source.id, batch.nodes)!r}, for the other output.",
             )
             return False
-    current = batch.nodes[source.id]
-    if current.selected_output != output.name:
-        batch.change(current, outputs={**(current.data.get("outputs") or {}), "output": output.name})
+    if batch.nodes[source.id].selected_output != output.name:
+        select_output(batch, source.id, output.name)
     return True
 
 
@@ -130,27 +146,22 @@ def _write_reference(batch: Batch, source: FlowNode, target: FlowNode, definitio
     ref = reference(source.id)
     if definition.get("list"):
         items = list(value) if isinstance(value, list) else []
-        if source.id not in referenced(items):
-            items.append(ref)
-            if name == "tools":
-                # The editor's own order: tools that read come before tools that write.
-                items.sort(key=_tool_order)
-        batch.change(target, inputs={**target.inputs, name: items})
+        if ref not in items and source.id not in referenced(items):
+            items.insert(_place(items, ref) if name == "tools" else len(items), ref)
+            batch.set_input(target.id, name, items)
         return True
     occupant = sole_reference(value)
-    others = [
-        edge.source for edge in batch.edges if edge.target == target.id and edge.target_handle == definition["id"]
-    ]
+    others = [edge.source for edge in batch.edges.into(target.id) if edge.target_handle == definition["id"]]
     if (occupant and occupant != source.id) or others:
         batch.fail(
             "ANCHOR_OCCUPIED",
             f"`{name}` of {target.id} takes one connection and has {others[0] if others else occupant!r} already.",
             where=target.id,
             name=str(name),
-            hint="Connect only one node to it.",
+            hint="Connect only one node to it, or Disconnect the other one.",
         )
         return False
-    batch.change(target, inputs={**target.inputs, name: ref})
+    batch.set_input(target.id, name, ref)
     return True
 
 
@@ -163,7 +174,7 @@ def _check_variable(
     if source.id in referenced(value):
         return True
     if definition.get("type") == "string" and is_empty(value):
-        batch.change(target, inputs={**target.inputs, name: ref})
+        batch.set_input(target.id, str(name), ref)
         return True
     example = {"op_type": "SetParam", "node_id": target.id, "param_name": name, "value": {"<variable>": ref}}
     batch.fail(
@@ -176,6 +187,12 @@ def _check_variable(
     return False
 
 
+def _place(items: list[Any], ref: str) -> int:
+    """Where a tool goes among the others. The editor's own order: tools that read come before tools that write."""
+    order = _tool_order(ref)
+    return next((index for index, item in enumerate(items) if _tool_order(str(item)) > order), len(items))
+
+
 def _tool_order(item: str) -> int:
     if "requestsGet" in item or "readFile" in item:
         return 0
@@ -183,23 +200,4 @@ def _tool_order(item: str) -> int:
 
 
 def _edge(source: FlowNode, output: Output, target: FlowNode, definition: Mapping[str, Any]) -> FlowEdge:
-    handle = str(definition["id"])
-    return FlowEdge(
-        {
-            "source": source.id,
-            "sourceHandle": output.handle,
-            "target": target.id,
-            "targetHandle": handle,
-            "type": "buttonedge",
-            "id": f"{source.id}-{output.handle}-{target.id}-{handle}",
-        }
-    )
-
-
-def _same_ends(one: FlowEdge, other: FlowEdge) -> bool:
-    return (one.source, one.source_handle, one.target, one.target_handle) == (
-        other.source,
-        other.source_handle,
-        other.target,
-        other.target_handle,
-    )
+    return chatflow_edge(source.id, output.handle, target.id, str(definition["id"]))

@@ -2,13 +2,20 @@
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from flowise_dev_agent.errors import PatchError
+from flowise_dev_agent.patch.agentflow import (
+    AGENTFLOW_CATEGORY,
+    AGENTFLOW_TYPES,
+    NOTE_NAMES,
+    STICKY_NOTE,
+    branch_labels,
+)
 from flowise_dev_agent.patch.findings import Finding, error
-from flowise_dev_agent.patch.node_data import STICKY_NOTE
 from flowise_dev_agent.patch.schema import split_types
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -16,7 +23,10 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One thing that a node gives. ``handle`` is the editor's id of it; ``independent`` outputs work side by side."""
+    """One thing that a node gives. ``handle`` is the editor's id of it; ``independent`` outputs work side by side.
+
+    What an agentflow node gives has no type: its edges say what runs next.
+    """
 
     name: str
     label: str
@@ -55,25 +65,58 @@ class FlowNode:
     @property
     def is_note(self) -> bool:
         """Sticky notes take no part in the flow."""
-        return self.raw.get("type") == STICKY_NOTE or self.name == STICKY_NOTE
+        return self.raw.get("type") == STICKY_NOTE or self.name in NOTE_NAMES
+
+    @property
+    def is_agentflow(self) -> bool:
+        """A node of an AGENTFLOW (V2), which has one unnamed input and outputs without types."""
+        kind = self.raw.get("type")
+        return kind in AGENTFLOW_TYPES or (kind is None and self.category == AGENTFLOW_CATEGORY)
+
+    @property
+    def parent(self) -> str:
+        """Id of the iteration that the node stands in, or ''."""
+        return str(self.raw.get("parentNode") or "")
 
     @property
     def inputs(self) -> dict[str, Any]:
         return _as_dict(self.data.get("inputs"))
 
-    @property
+    @cached_property
     def anchors(self) -> list[dict[str, Any]]:
         return _as_dicts(self.data.get("inputAnchors"))
 
-    @property
+    @cached_property
     def params(self) -> list[dict[str, Any]]:
         """Fields without the credential's."""
         return [entry for entry in _as_dicts(self.data.get("inputParams")) if entry.get("type") != "credential"]
 
-    @property
+    @cached_property
+    def params_by_name(self) -> dict[str, list[dict[str, Any]]]:
+        """A name may occur more than once, told apart by show and hide."""
+        grouped: dict[str, list[dict[str, Any]]] = {}
+        for entry in self.params:
+            grouped.setdefault(str(entry.get("name")), []).append(entry)
+        return grouped
+
+    @cached_property
     def credential_param(self) -> dict[str, Any] | None:
         entries = _as_dicts(self.data.get("inputParams"))
         return next((entry for entry in entries if entry.get("type") == "credential"), None)
+
+    @cached_property
+    def connectable(self) -> dict[str, list[dict[str, Any]]]:
+        """Inputs that take a connection by name: anchors, and fields that take variables."""
+        grouped: dict[str, list[dict[str, Any]]] = {}
+        for entry in [*self.anchors, *(entry for entry in self.params if entry.get("acceptVariable"))]:
+            grouped.setdefault(str(entry.get("name")), []).append(entry)
+        return grouped
+
+    @cached_property
+    def input_ranks(self) -> dict[str, int]:
+        """Number of each input, top to bottom: connections first, then fields."""
+        names = dict.fromkeys(str(entry.get("name")) for entry in self.anchors + self.params)
+        return {name: rank for rank, name in enumerate(names)}
 
     @property
     def credential(self) -> str:
@@ -83,6 +126,8 @@ class FlowNode:
     @cached_property
     def outputs(self) -> tuple[Output, ...]:
         """By the node's own stored anchors, whatever the schema says today."""
+        if self.is_agentflow:
+            return self._agentflow_outputs()
         found: list[Output] = []
         for anchor in _as_dicts(self.data.get("outputAnchors")):
             entries = _as_dicts(anchor.get("options")) if "options" in anchor else [anchor]
@@ -98,14 +143,32 @@ class FlowNode:
             )
         return tuple(found)
 
+    def _agentflow_outputs(self) -> tuple[Output, ...]:
+        """Branches are known by their number; the anchors' own names say the node's name or nothing."""
+        anchors = _as_dicts(self.data.get("outputAnchors"))
+        handles = [str(anchor.get("id") or "") for anchor in anchors]
+        names = [handle.removeprefix(f"{self.id}-output-") for handle in handles]
+        labels = branch_labels(self.name, len(anchors))
+        return tuple(Output(*parts, types=(), independent=True) for parts in zip(names, labels, handles, strict=True))
+
     @property
     def multi_output(self) -> bool:
         """The node gives one of several things, chosen by ``data.outputs.output``."""
         return any("options" in anchor for anchor in _as_dicts(self.data.get("outputAnchors")))
 
     @property
+    def names_outputs(self) -> bool:
+        """An edge must say which output it leaves from: several to choose from, or several branches."""
+        return self.multi_output or len(self.outputs) > 1
+
+    @property
     def selected_output(self) -> str:
         return str(_as_dict(self.data.get("outputs")).get("output") or "")
+
+    @cached_property
+    def text(self) -> str:
+        """Compact JSON of ``raw``."""
+        return dump_json(self.raw)
 
 
 @dataclass(frozen=True)
@@ -113,6 +176,11 @@ class FlowEdge:
     """A stored edge. ``raw`` must not be changed."""
 
     raw: dict[str, Any]
+
+    @property
+    def ends(self) -> tuple[str, str, str, str]:
+        """What tells one edge from another."""
+        return self.source, self.source_handle, self.target, self.target_handle
 
     @property
     def source(self) -> str:
@@ -132,7 +200,7 @@ class FlowEdge:
 
     @property
     def input_name(self) -> str:
-        """The target's input by name, read from the handle ``<node>-input-<name>-<type>``."""
+        """The target's input by name, read from the handle ``<node>-input-<name>-<type>``; '' in an agentflow."""
         return _between(self.target_handle, f"{self.target}-input-")
 
     @property
@@ -154,6 +222,16 @@ class GraphIR:
         self._by_id = {node.id: node for node in self.nodes}
 
     @classmethod
+    def of(cls, document: dict[str, Any], nodes: Sequence[FlowNode], edges: Sequence[FlowEdge]) -> "GraphIR":
+        """The same as from ``document`` alone, with what is known about its nodes already."""
+        graph = cls.__new__(cls)
+        graph.document = document
+        graph.nodes = tuple(nodes)
+        graph.edges = tuple(edges)
+        graph._by_id = {node.id: node for node in graph.nodes}
+        return graph
+
+    @classmethod
     def empty(cls) -> "GraphIR":
         return cls({"nodes": [], "edges": [], "viewport": {"x": 0, "y": 0, "zoom": 1}})
 
@@ -168,17 +246,30 @@ class GraphIR:
             )
         return cls(document)
 
+    @property
+    def kind(self) -> str:
+        """AGENTFLOW when any node is one of that kind, else CHATFLOW; the server keeps the type beside the flow."""
+        return "AGENTFLOW" if any(node.is_agentflow for node in self.nodes) else "CHATFLOW"
+
     def to_flow_data(self) -> str:
         """Compact JSON. The same document gives the same text; unknown keys and their order are kept."""
-        return dump_json(self.document)
+        parts: list[str] = []
+        for key, value in self.document.items():
+            # Nodes are most of the text, and most of them are as they were.
+            text = f"[{','.join([node.text for node in self.nodes])}]" if key == "nodes" else dump_json(value)
+            parts.append(f"{dump_json(key)}:{text}")
+        return f"{{{','.join(parts)}}}"
 
     def node(self, node_id: str) -> FlowNode | None:
         return self._by_id.get(node_id)
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
 def dump_json(value: Any) -> str:
     """Compact JSON, non-ASCII kept, encodable as UTF-8 whatever a model wrote."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = _ENCODER.encode(value)
     return text if text.isascii() else _LONE_SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 

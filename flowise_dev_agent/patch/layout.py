@@ -1,7 +1,7 @@
 """Where new nodes go: left of what they feed, one column per step, stacked without overlap. Nodes that stand stay."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,41 +59,68 @@ def node_height(data: Mapping[str, Any]) -> int:
     return height + 43 * any("options" in anchor for anchor in data.get("outputAnchors") or [])
 
 
-def place(heights: Mapping[str, float], links: Sequence[Link], standing: Mapping[str, Box]) -> dict[str, Box]:
+def place(
+    heights: Mapping[str, float],
+    links: Sequence[Link],
+    standing: Mapping[str, Box],
+    widths: Mapping[str, float] | None = None,
+) -> dict[str, Box]:
     """Boxes for the new nodes (the keys of ``heights``), in the order in which they should be stored: sources first.
 
     The result depends on the graph alone, not on the order in which nodes or links are given. ``standing`` boxes are
-    never moved or covered.
+    never moved or covered. A node is `WIDTH` wide unless ``widths`` says otherwise.
     """
-    consumers: dict[str, list[Link]] = {node_id: [] for node_id in heights}
-    producers: dict[str, list[Link]] = {node_id: [] for node_id in heights}
+    consumers, producers = _sides(heights, links)
+    columns, rank = _ranks(heights, consumers)
+    placed: dict[str, Box] = dict(standing)
+    for node_id in sorted(heights, key=rank.__getitem__):
+        placed[node_id] = _free_box(
+            (widths or {}).get(node_id, WIDTH),
+            heights[node_id],
+            [placed[link.target] for link in consumers[node_id] if link.target in placed],
+            [placed[link.source] for link in producers[node_id] if link.source in standing],
+            placed,
+        )
+    return {node_id: placed[node_id] for node_id in sorted(heights, key=lambda key: (-columns[key], rank[key]))}
+
+
+def storage_order(node_ids: Iterable[str], links: Sequence[Link]) -> list[str]:
+    """The same order as that of `place`, without places."""
+    nodes = dict.fromkeys(node_ids)
+    columns, rank = _ranks(nodes, _sides(nodes, links)[0])
+    return sorted(nodes, key=lambda key: (-columns[key], rank[key]))
+
+
+def _sides(nodes: Collection[str], links: Sequence[Link]) -> tuple[dict[str, list[Link]], dict[str, list[Link]]]:
+    consumers: dict[str, list[Link]] = {node_id: [] for node_id in nodes}
+    producers: dict[str, list[Link]] = {node_id: [] for node_id in nodes}
     for link in links:
         if link.source in consumers:
             consumers[link.source].append(link)
         if link.target in producers:
             producers[link.target].append(link)
-    columns = _columns(heights, consumers)
-    placed: dict[str, Box] = dict(standing)
+    return consumers, producers
+
+
+def _ranks(nodes: Collection[str], consumers: Mapping[str, list[Link]]) -> tuple[dict[str, int], dict[str, int]]:
+    """Column of each node, and its number among all: column by column from the end, in the order of the inputs."""
+    columns = _columns(nodes, consumers)
     rank: dict[str, int] = {}
 
-    def priority(node_id: str) -> tuple[int, tuple[tuple[int, tuple[int, int]], ...], str]:
+    def priority(node_id: str) -> tuple[tuple[tuple[int, tuple[int, int]], ...], str]:
         ranks = sorted((rank.get(link.target, -1), link.order) for link in consumers[node_id])
-        return columns[node_id], tuple(ranks[:1]), node_id
+        return tuple(ranks[:1]), node_id
 
-    for column in sorted(set(columns.values())):
-        members = [node_id for node_id in heights if columns[node_id] == column]
-        for node_id in sorted(members, key=priority):
+    by_column: dict[int, list[str]] = {}
+    for node_id, column in columns.items():
+        by_column.setdefault(column, []).append(node_id)
+    for column in sorted(by_column):
+        for node_id in sorted(by_column[column], key=priority):
             rank[node_id] = len(rank)
-            placed[node_id] = _free_box(
-                heights[node_id],
-                [placed[link.target] for link in consumers[node_id] if link.target in placed],
-                [placed[link.source] for link in producers[node_id] if link.source in standing],
-                placed,
-            )
-    return {node_id: placed[node_id] for node_id in sorted(heights, key=lambda key: (-columns[key], rank[key]))}
+    return columns, rank
 
 
-def _columns(nodes: Mapping[str, float], consumers: Mapping[str, list[Link]]) -> dict[str, int]:
+def _columns(nodes: Collection[str], consumers: Mapping[str, list[Link]]) -> dict[str, int]:
     """Longest way to the end of the flow. Cycles, which the validator refuses, are cut at the number of nodes."""
     columns = dict.fromkeys(nodes, 0)
     for _ in nodes:
@@ -109,18 +136,18 @@ def _columns(nodes: Mapping[str, float], consumers: Mapping[str, list[Link]]) ->
     return columns
 
 
-def _free_box(height: float, targets: list[Box], sources: list[Box], placed: Mapping[str, Box]) -> Box:
+def _free_box(width: float, height: float, targets: list[Box], sources: list[Box], placed: Mapping[str, Box]) -> Box:
     if targets:
-        x, y = min(box.x for box in targets) - COLUMN, min(box.y for box in targets)
+        x, y = min(box.x for box in targets) - width - (COLUMN - WIDTH), min(box.y for box in targets)
     elif sources:
-        x, y = max(box.x for box in sources) + COLUMN, min(box.y for box in sources)
+        x, y = max(box.x + box.width for box in sources) + (COLUMN - WIDTH), min(box.y for box in sources)
     elif placed:
         x, y = max(box.x for box in placed.values()), max(box.y + box.height for box in placed.values()) + GAP
     else:
         x, y = 0.0, 0.0
     # Whole pixels, away from what stands: rounding later could eat into the gap.
     x, y = math.floor(x), math.ceil(y)
-    box = Box(x, y, WIDTH, height)
+    box = Box(x, y, width, height)
     while blocking := [other for other in placed.values() if box.overlaps(other)]:
-        box = Box(x, math.ceil(max(other.y + other.height for other in blocking)) + GAP, WIDTH, height)
+        box = Box(x, math.ceil(max(other.y + other.height for other in blocking)) + GAP, width, height)
     return box

@@ -1,76 +1,75 @@
-"""AddNode, SetParam and BindCredential: what ops do to single nodes."""
+"""What ops do to the fields of single nodes: AddNode, SetParam, UnsetParam, BindCredential, SetLabel, SetOutput."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from flowise_dev_agent.patch import agentflow as v2
 from flowise_dev_agent.patch.batch import Batch, connect_example, next_id, such_as
+from flowise_dev_agent.patch.diff import AddedNode, Bound
 from flowise_dev_agent.patch.graph import FlowNode, dump_json
-from flowise_dev_agent.patch.node_data import STICKY_NOTE, init_node_data
-from flowise_dev_agent.patch.ops import AddNode, BindCredential, SetParam
+from flowise_dev_agent.patch.nested import (
+    CREDENTIAL_KEY,
+    Nested,
+    Steps,
+    is_path,
+    nested_components,
+    parse_path,
+    value_at,
+    with_value,
+    without_value,
+)
+from flowise_dev_agent.patch.ops import AddNode, BindCredential, SetLabel, SetOutput, SetParam, UnsetParam
 from flowise_dev_agent.patch.references import NODE_ID
-from flowise_dev_agent.patch.schema import NodeSchema
 from flowise_dev_agent.patch.suggest import closest, resolve_case
 from flowise_dev_agent.patch.uuids import is_uuid
-from flowise_dev_agent.patch.values import normalize
+from flowise_dev_agent.patch.values import as_object, normalize
 
 # --- AddNode -----------------------------------------------------------------------------------------------------
 
 
 def add_node(batch: Batch, op: AddNode) -> None:
-    if not NODE_ID.fullmatch(op.node_id):
-        batch.failed.add(op.node_id)
-        batch.fail(
-            "BAD_NODE_ID",
-            f"{op.node_id!r} cannot be a node id: only letters, digits and _ are allowed.",
-            name="node_id",
-            hint=f"For example {op.node_name}_0.",
-        )
+    if not usable_id(batch, op.node_id, op.node_name):
         return
-    if op.node_id in batch.nodes:
-        batch.fail(
-            "NODE_EXISTS",
-            f"A node {op.node_id!r} exists already.",
-            where=op.node_id,
-            name="node_id",
-            hint=f"Use SetParam and Connect on it, or add another node as {next_id(op.node_id, batch.nodes)!r}.",
-        )
-        return
-    schema = _schema(batch, op)
+    schema = batch.schema(op.node_name, op.node_id)
     if schema is None:
         batch.failed.add(op.node_id)
         return
-    data = init_node_data(schema, op.node_id)
+    node = batch.make(schema, op.node_id)
+    batch.added.add(op.node_id)
     if op.label:
-        data["label"] = op.label
-    raw: dict[str, Any] = {
-        "id": op.node_id,
-        "type": STICKY_NOTE if schema.name == STICKY_NOTE else "customNode",
-        "data": data,
-    }
-    batch.nodes[op.node_id] = FlowNode(raw)
-    batch.changed.add(op.node_id)
-    batch.summary.add_node(op.node_id, schema.name, data["label"])
+        node.data["label"] = op.label
+    batch.summary.added_nodes.append(AddedNode(op.node_id, schema.name, node.data["label"]))
     for name, value in op.params.items():
-        _set_value(batch, op.node_id, name, value)
+        if is_path(name) and name not in node.params_by_name:
+            batch.later.append((batch.index, op, name, value))
+        else:
+            _set_value(batch, op.node_id, name, value)
 
 
-def _schema(batch: Batch, op: AddNode) -> NodeSchema | None:
-    if schema := batch.schemas.get(op.node_name):
-        return schema
-    if name := resolve_case(op.node_name, batch.schemas):
-        return batch.schemas[name]
-    near = closest(op.node_name, batch.schemas)
-    batch.fail(
-        "UNKNOWN_NODE_NAME",
-        f"There is no node type {op.node_name!r}.",
-        where=op.node_id,
-        name="node_name",
-        allowed=near,
-        hint=f"Use a type of the catalogue{such_as(near)}.",
-    )
-    return None
+def usable_id(batch: Batch, node_id: str, node_name: str) -> bool:
+    """Whether a node may be stored under this id; reports why not."""
+    if not NODE_ID.fullmatch(node_id):
+        batch.failed.add(node_id)
+        batch.fail(
+            "BAD_NODE_ID",
+            f"{node_id!r} cannot be a node id: only letters, digits and _ are allowed.",
+            name="node_id",
+            hint=f"For example {node_name}_0.",
+        )
+        return False
+    if node_id in batch.nodes:
+        batch.fail(
+            "NODE_EXISTS",
+            f"A node {node_id!r} exists already.",
+            where=node_id,
+            name="node_id",
+            hint=f"Use SetParam and Connect on it, or add another node as {next_id(node_id, batch.nodes)!r}.",
+        )
+        return False
+    return True
 
 
-# --- SetParam ----------------------------------------------------------------------------------------------------
+# --- SetParam, UnsetParam ----------------------------------------------------------------------------------------
 
 
 def set_param(batch: Batch, op: SetParam) -> None:
@@ -78,36 +77,127 @@ def set_param(batch: Batch, op: SetParam) -> None:
         _set_value(batch, op.node_id, op.param_name, op.value)
 
 
+def set_later(batch: Batch, op: AddNode, name: str, value: Any) -> None:
+    """A field of AddNode that lies inside a model or tool, which is there only after all plain fields are set."""
+    _set_value(batch, op.node_id, name, value)
+
+
+def unset_param(batch: Batch, op: UnsetParam) -> None:
+    node = batch.node(op.node_id, "node_id")
+    if node is None:
+        return
+    steps = _steps(node, op.param_name)
+    names = [key for key in node.inputs if key not in {anchor["name"] for anchor in node.anchors}]
+    if steps is None or len(steps) == 1:
+        name = resolve_case(op.param_name, names)
+        if name is None and op.param_name in node.params_by_name:
+            return  # nothing is set
+        if name is None:
+            _no_such_param(batch, node, op.param_name, names)
+            return
+        del batch.edit(node.id).data["inputs"][name]
+    else:
+        if not isinstance(value_at(node.inputs, steps[:-1]), Mapping):
+            _no_such_param(batch, node, op.param_name, names)
+            return
+        if value_at(node.inputs, steps) is None:
+            return
+        batch.edit(node.id).data["inputs"] = without_value(node.inputs, steps)
+    batch.summary.unset_params.append((node.id, op.param_name))
+
+
+def _steps(node: FlowNode, name: str) -> Steps | None:
+    return (name,) if name in node.params_by_name or not is_path(name) else parse_path(name)
+
+
 def _set_value(batch: Batch, node_id: str, wanted: str, value: Any) -> None:
     node = batch.nodes[node_id]
-    names = [entry["name"] for entry in node.params]
-    name = resolve_case(wanted, names)
-    if name is None:
-        _no_such_param(batch, node, wanted, names)
+    found = _definitions(batch, node, wanted)
+    if found is None:
         return
+    steps, definitions = found
     if value is None:
-        batch.fail("NOT_A_VALUE", f"`{name}` cannot be null.", where=node_id, name=name, hint="Leave the op out.")
+        batch.fail(
+            "NOT_A_VALUE", f"`{wanted}` cannot be null.", where=node_id, name=wanted, hint="Use UnsetParam to clear it."
+        )
         return
-    definitions = [entry for entry in node.params if entry["name"] == name]
     stored, problem = value, None
     for definition in definitions:
         stored, problem = normalize(definition, value)
         if problem is None:
             break
     if problem:
-        example = dump_json({"op_type": "SetParam", "node_id": node_id, "param_name": name, "value": problem.example})
+        example = dump_json({"op_type": "SetParam", "node_id": node_id, "param_name": wanted, "value": problem.example})
         batch.fail(
             problem.code,
-            f"`{name}` of {node_id}: {problem.message}",
+            f"`{wanted}` of {node_id}: {problem.message}",
             where=node_id,
-            name=name,
+            name=wanted,
             allowed=problem.allowed,
             hint=f"For example {example}",
         )
         return
-    secret = any(entry.get("type") == "password" for entry in definitions)
-    batch.summary.set_param(node_id, name, "(hidden)" if secret else stored)
-    batch.change(node, inputs={**node.inputs, name: stored})
+    first, *inner = steps
+    name = wanted if inner else str(first)
+    batch.summary.set_param(node_id, name, stored, secret=any(entry.get("type") == "password" for entry in definitions))
+    if inner:
+        batch.edit(node_id).data["inputs"] = with_value(node.inputs, steps, stored)
+    else:
+        batch.set_input(node_id, name, stored)
+
+
+def _definitions(batch: Batch, node: FlowNode, wanted: str) -> tuple[Steps, Sequence[Mapping[str, Any]]] | None:
+    """Where a field stands and what it may hold; reports what there is instead."""
+    by_name = node.params_by_name
+    if same_named := by_name.get(wanted):
+        return (wanted,), same_named
+    if is_path(wanted):
+        return _nested_definitions(batch, node, wanted)
+    if name := resolve_case(wanted, by_name):
+        return (name,), by_name[name]
+    if definition := _undeclared(node).get(wanted):
+        return (wanted,), [definition]
+    _no_such_param(batch, node, wanted, list(by_name))
+    return None
+
+
+def _undeclared(node: FlowNode) -> dict[str, Mapping[str, Any]]:
+    """Keys that the editor writes beside the declared ones: configs of models and tools, tabs and what they hold."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for entry in node.params:
+        if entry.get("loadConfig"):
+            found[f"{entry['name']}Config"] = {"name": f"{entry['name']}Config", "type": "config"}
+        for tab in entry.get("tabs") or ():
+            found[str(tab["name"])] = tab
+        if tab_key := entry.get("tabIdentifier"):
+            found[f"{tab_key}_{node.id}"] = {"name": tab_key, "type": "string"}
+    return found
+
+
+def _nested_definitions(batch: Batch, node: FlowNode, path: str) -> tuple[Steps, Sequence[Mapping[str, Any]]] | None:
+    steps = parse_path(path)
+    definitions: Sequence[Mapping[str, Any]] = node.params
+    container: Any = node.inputs
+    for index, step in enumerate(steps or ()):
+        if isinstance(step, int):
+            container = container[step] if isinstance(container, list) and step < len(container) else None
+        else:
+            if not isinstance(container, Mapping):
+                break
+            matching = [entry for entry in definitions if entry.get("name") == step]
+            owner = step.removesuffix("Config")
+            component = container.get(owner) if owner != step else None
+            if matching and index == len(steps or ()) - 1:
+                return steps or (), matching
+            if matching:
+                definitions = matching[0].get("array") or ()
+            elif isinstance(component, str) and (schema := batch.schemas.get(component)):
+                definitions = schema.input_definitions
+            else:
+                break
+            container = container.get(step)
+    _no_such_param(batch, node, path, [str(entry.get("name")) for entry in definitions])
+    return None
 
 
 def _no_such_param(batch: Batch, node: FlowNode, wanted: str, names: list[str]) -> None:
@@ -120,7 +210,7 @@ def _no_such_param(batch: Batch, node: FlowNode, wanted: str, names: list[str]) 
             name=anchor,
             hint=f"Use {connect_example('<source node id>', node.id, anchor)}",
         )
-    elif node.credential_param and resolve_case(wanted, ["credential", "FLOWISE_CREDENTIAL_ID", "credentialId"]):
+    elif node.credential_param and resolve_case(wanted, ["credential", CREDENTIAL_KEY, "credentialId"]):
         batch.fail(
             "PARAM_IS_CREDENTIAL",
             f"The credential of {node.id} is bound, not set.",
@@ -129,7 +219,7 @@ def _no_such_param(batch: Batch, node: FlowNode, wanted: str, names: list[str]) 
             hint=f'Use {{"op_type":"BindCredential","node_id":"{node.id}","credential_id":"<uuid>"}}',
         )
     else:
-        near = closest(wanted, names)
+        near = closest(wanted.rpartition(".")[2], names)
         batch.fail(
             "UNKNOWN_PARAM",
             f"{node.name} has no field {wanted!r}.",
@@ -147,25 +237,24 @@ def bind_credential(batch: Batch, op: BindCredential) -> None:
     node = batch.node(op.node_id, "node_id")
     if node is None:
         return
-    param = node.credential_param
-    if param is None:
-        batch.fail(
-            "NO_CREDENTIAL_FIELD",
-            f"{node.name} takes no credential.",
-            where=node.id,
-            name="credential_id",
-            hint="Leave this op out.",
-        )
+    nested = _nested(batch, op, node)
+    if nested is None and (op.path or node.credential_param is None):
+        _takes_no_credential(batch, op, node)
         return
-    accepted: list[str] = param.get("credentialNames") or []
-    if op.credential_type and accepted and op.credential_type not in accepted:
+    if nested is None:
+        names: Sequence[str] = (node.credential_param or {}).get("credentialNames") or ()
+        taker = node.name
+    else:
+        schema = batch.schemas.get(nested.component)
+        names, taker = schema.credential_names if schema else (), nested.component
+    if op.credential_type and names and op.credential_type not in names:
         batch.fail(
             "CREDENTIAL_TYPE_MISMATCH",
-            f"{node.name} does not take a credential of type {op.credential_type!r}.",
+            f"{taker} does not take a credential of type {op.credential_type!r}.",
             where=node.id,
             name="credential_type",
-            allowed=accepted[:3],
-            hint=f"It takes {' or '.join(accepted)}.",
+            allowed=names[:3],
+            hint=f"It takes {' or '.join(names)}.",
         )
         return
     if op.credential_id and not is_uuid(op.credential_id):
@@ -178,6 +267,90 @@ def bind_credential(batch: Batch, op: BindCredential) -> None:
         )
         return
     # An empty id leaves what is bound; the validator reports a node that ends up without one.
-    if op.credential_id:
-        batch.change(node, credential=op.credential_id)
-        batch.summary.bind(node.id, op.credential_id, op.credential_type)
+    if not op.credential_id:
+        return
+    if nested is None:
+        batch.edit(node.id).data["credential"] = op.credential_id
+    else:
+        steps = (*nested.steps, CREDENTIAL_KEY)
+        batch.edit(node.id).data["inputs"] = with_value(node.inputs, steps, op.credential_id)
+    batch.summary.bound.append(Bound(node.id, op.credential_id, op.credential_type))
+
+
+def _nested(batch: Batch, op: BindCredential, node: FlowNode) -> Nested | None:
+    """The model or tool that is meant: by path, or the only one that takes a credential where the node takes none."""
+    components = list(_credentialed(batch, node))
+    if op.path:
+        steps = parse_path(op.path)
+        return next((nested for nested in components if nested.steps == steps), None)
+    if node.credential_param is None and len(components) == 1:
+        return components[0]
+    return None
+
+
+def _credentialed(batch: Batch, node: FlowNode) -> list[Nested]:
+    found: list[Nested] = []
+    for nested in nested_components(node.params, node.inputs):
+        schema = batch.schemas.get(nested.component)
+        if schema is not None and schema.credential_names and isinstance(nested.config, Mapping):
+            found.append(nested)
+    return found
+
+
+def _takes_no_credential(batch: Batch, op: BindCredential, node: FlowNode) -> None:
+    paths = tuple(nested.path for nested in _credentialed(batch, node))
+    if paths:
+        message = f"Say which part of {node.id} the credential is for."
+        hint = f"Put one of these into `path`: {', '.join(paths)}."
+    else:
+        message, hint = f"{node.name} takes no credential{' there' if op.path else ''}.", "Leave this op out."
+    batch.fail(
+        "NO_CREDENTIAL_FIELD",
+        message,
+        where=node.id,
+        name="path" if op.path or paths else "credential_id",
+        allowed=paths[:3],
+        hint=hint,
+    )
+
+
+# --- SetLabel, SetOutput -----------------------------------------------------------------------------------------
+
+
+def set_label(batch: Batch, op: SetLabel) -> None:
+    node = batch.node(op.node_id, "node_id")
+    if node is None or node.label == op.label:
+        return
+    # Loops name their target by id and title.
+    old, new = f"{node.id}-{node.label}", f"{node.id}-{op.label}"
+    for other in list(batch.nodes.values()):
+        if other.name == v2.LOOP and other.inputs.get(v2.LOOP_TARGET) == old:
+            batch.set_input(other.id, v2.LOOP_TARGET, new)
+    batch.edit(node.id).data["label"] = op.label
+    batch.summary.set_param(node.id, "label", op.label)
+
+
+def set_output(batch: Batch, op: SetOutput) -> None:
+    node = batch.node(op.node_id, "node_id")
+    if node is None:
+        return
+    names = [output.name for output in node.outputs if not output.independent] if node.multi_output else []
+    name = resolve_case(op.output, names)
+    if name is None:
+        near = closest(op.output, names) or tuple(names[:3])
+        batch.fail(
+            "UNKNOWN_OUTPUT",
+            f"{node.name} has no output {op.output!r} to choose.",
+            where=node.id,
+            name="output",
+            allowed=near,
+            hint=f"Use one of {', '.join(names)}." if names else "It gives only one thing; leave this op out.",
+        )
+        return
+    select_output(batch, node.id, name)
+
+
+def select_output(batch: Batch, node_id: str, name: str) -> None:
+    node = batch.edit(node_id)
+    if node.selected_output != name:
+        node.data["outputs"] = {**as_object(node.data.get("outputs")), "output": name}

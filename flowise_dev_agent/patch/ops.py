@@ -33,8 +33,18 @@ class SetParam(_Op):
 
     op_type: Literal["SetParam"] = "SetParam"
     node_id: str = Field(min_length=1, max_length=100)
-    param_name: str = Field(min_length=1, max_length=200)
+    param_name: str = Field(
+        min_length=1, max_length=200, description="field name; inside a model or tool a path, llmModelConfig.modelName"
+    )
     value: JsonValue
+
+
+class UnsetParam(_Op):
+    """Remove the value of one field, so that the node runs on its own default."""
+
+    op_type: Literal["UnsetParam"] = "UnsetParam"
+    node_id: str = Field(min_length=1, max_length=100)
+    param_name: str = Field(min_length=1, max_length=200)
 
 
 class Connect(_Op):
@@ -46,7 +56,19 @@ class Connect(_Op):
         default=None, max_length=200, description="output name; leave out to choose the one that fits by type"
     )
     target_node_id: str = Field(min_length=1, max_length=100)
-    target_anchor: str = Field(min_length=1, max_length=200, description="input name, e.g. model, memory, tools")
+    target_anchor: str = Field(
+        default="", max_length=200, description="input name, e.g. model, memory, tools; none for agentflow nodes"
+    )
+
+
+class Disconnect(_Op):
+    """Remove the connection between two nodes; with an input name only that one."""
+
+    op_type: Literal["Disconnect"] = "Disconnect"
+    source_node_id: str = Field(min_length=1, max_length=100)
+    source_anchor: str | None = Field(default=None, max_length=200, description="output name")
+    target_node_id: str = Field(min_length=1, max_length=100)
+    target_anchor: str = Field(default="", max_length=200, description="input name")
 
 
 class BindCredential(_Op):
@@ -56,23 +78,103 @@ class BindCredential(_Op):
     node_id: str = Field(min_length=1, max_length=100)
     credential_id: str = Field(default="", max_length=100, description="uuid of the credential on the Flowise server")
     credential_type: str | None = Field(default=None, max_length=200, description="e.g. openAIApi")
+    path: str = Field(
+        default="",
+        max_length=200,
+        description="model or tool in an agentflow node: llmModelConfig, agentTools[0].agentSelectedToolConfig",
+    )
 
 
-PatchOp = Annotated[AddNode | SetParam | Connect | BindCredential, Field(discriminator="op_type")]
+class RemoveNode(_Op):
+    """Remove a node with its connections; an iteration goes with the nodes inside it."""
 
-OP_TYPES: Mapping[str, type[_Op]] = {
-    "AddNode": AddNode,
-    "SetParam": SetParam,
-    "Connect": Connect,
-    "BindCredential": BindCredential,
-}
+    op_type: Literal["RemoveNode"] = "RemoveNode"
+    node_id: str = Field(min_length=1, max_length=100)
 
-_EXAMPLES: Mapping[str, _Op] = {
-    "AddNode": AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0", params={"modelName": "gpt-4o"}),
-    "SetParam": SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.2),
-    "Connect": Connect(source_node_id="chatOpenAI_0", target_node_id="conversationChain_0", target_anchor="model"),
-    "BindCredential": BindCredential(node_id="chatOpenAI_0", credential_type="openAIApi"),
-}
+
+class ReplaceNode(_Op):
+    """Put a node of another type in the place of one; fields and connections that fit the new type are kept."""
+
+    op_type: Literal["ReplaceNode"] = "ReplaceNode"
+    node_id: str = Field(min_length=1, max_length=100)
+    node_name: str = Field(min_length=1, max_length=200, description="node type as in the catalogue")
+    new_node_id: str | None = Field(default=None, max_length=100, description="another id; the same by default")
+
+
+class UpgradeNode(_Op):
+    """Bring a node to the version of its type that the server has; fields and connections are carried over."""
+
+    op_type: Literal["UpgradeNode"] = "UpgradeNode"
+    node_id: str = Field(min_length=1, max_length=100)
+
+
+class SetLabel(_Op):
+    """Set the title on a node."""
+
+    op_type: Literal["SetLabel"] = "SetLabel"
+    node_id: str = Field(min_length=1, max_length=100)
+    label: str = Field(min_length=1, max_length=200)
+
+
+class SetOutput(_Op):
+    """Choose what a node with several outputs gives. Connect does it by itself; an ending node needs it."""
+
+    op_type: Literal["SetOutput"] = "SetOutput"
+    node_id: str = Field(min_length=1, max_length=100)
+    output: str = Field(min_length=1, max_length=200, description="output name")
+
+
+class SetPosition(_Op):
+    """Put a node somewhere on the canvas; inside an iteration counted from its corner."""
+
+    op_type: Literal["SetPosition"] = "SetPosition"
+    node_id: str = Field(min_length=1, max_length=100)
+    x: float
+    y: float
+
+
+class SetParent(_Op):
+    """Put an agentflow node into an iteration, or take it out of it."""
+
+    op_type: Literal["SetParent"] = "SetParent"
+    node_id: str = Field(min_length=1, max_length=100)
+    parent_id: str | None = Field(default=None, max_length=100, description="id of the iteration node, null for none")
+
+
+PatchOp = Annotated[
+    AddNode
+    | SetParam
+    | UnsetParam
+    | Connect
+    | Disconnect
+    | BindCredential
+    | RemoveNode
+    | ReplaceNode
+    | UpgradeNode
+    | SetLabel
+    | SetOutput
+    | SetPosition
+    | SetParent,
+    Field(discriminator="op_type"),
+]
+
+_EXAMPLES: tuple[PatchOp, ...] = (
+    AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0", params={"modelName": "gpt-4o"}),
+    SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.2),
+    Connect(source_node_id="chatOpenAI_0", target_node_id="conversationChain_0", target_anchor="model"),
+    BindCredential(node_id="chatOpenAI_0", credential_type="openAIApi"),
+    UnsetParam(node_id="chatOpenAI_0", param_name="maxTokens"),
+    Disconnect(source_node_id="calculator_0", target_node_id="toolAgent_0", target_anchor="tools"),
+    RemoveNode(node_id="calculator_0"),
+    ReplaceNode(node_id="bufferMemory_0", node_name="bufferWindowMemory", new_node_id="bufferWindowMemory_0"),
+    UpgradeNode(node_id="chatOpenAI_0"),
+    SetLabel(node_id="chatOpenAI_0", label="Answering model"),
+    SetOutput(node_id="customFunction_0", output="EndingNode"),
+    SetPosition(node_id="chatOpenAI_0", x=0, y=0),
+    SetParent(node_id="llmAgentflow_0", parent_id="iterationAgentflow_0"),
+)
+
+OP_TYPES: Mapping[str, type[_Op]] = {op.op_type: type(op) for op in _EXAMPLES}
 
 
 class _Ops(BaseModel):
@@ -93,8 +195,12 @@ def ops_json_schema() -> dict[str, Any]:
 
 def example_op(op_type: str) -> str:
     """A correct op of this type as JSON text, '' for an unknown type."""
-    example = _EXAMPLES.get(op_type)
-    return example.model_dump_json(exclude_defaults=False, exclude_none=True) if example else ""
+    example = next((op for op in _EXAMPLES if op.op_type == op_type), None)
+    if example is None:
+        return ""
+    # What is left at its default is left out, except for what makes the example one.
+    shown = {"op_type", "credential_id"} | example.model_fields_set
+    return example.model_dump_json(include=shown)
 
 
 def ops_from_json(text: str) -> list[PatchOp]:

@@ -122,6 +122,11 @@ class NodeSchema:
         return str(self.raw.get("description") or "")
 
     @property
+    def is_agentflow(self) -> bool:
+        """A node of flows of type AGENTFLOW (V2)."""
+        return KIND_OF_CATEGORY.get(self.category) == "AGENTFLOW"
+
+    @property
     def deprecated(self) -> bool:
         return self.raw.get("badge") == "DEPRECATING"
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from flowise_dev_agent.patch.graph import FlowEdge, FlowNode, GraphIR
+from flowise_dev_agent.patch.nested import CREDENTIAL_KEY
 from flowise_dev_agent.patch.references import referenced
 from flowise_dev_agent.patch.secrecy import looks_secret
 from flowise_dev_agent.patch.values import is_empty, shown
@@ -27,37 +28,68 @@ def summarize(graph: GraphIR, limit: int = 4000) -> str:
 
 def _node_line(node: FlowNode) -> str:
     title = f" {node.label!r}" if node.label != node.name else ""
-    settings = [f"{name}={_value(node, name, value)}" for name, value in node.inputs.items() if _is_set(node, name)]
+    anchors = {anchor.get("name") for anchor in node.anchors}
+    settings = [
+        f"{name}={_value(node, name, value)}"
+        for name, value in node.inputs.items()
+        if name not in anchors and _is_set(node, name, value)
+    ]
     if node.credential_param is not None:
         settings.append("credential bound" if node.credential else "no credential")
     if node.multi_output and node.selected_output:
         settings.append(f"gives {node.selected_output}")
-    return f"- {node.id} ({node.name}){title}: {', '.join(settings) or 'defaults'}"
+    if node.is_agentflow and len(node.outputs) > 1:
+        settings.append(f"branches {', '.join(f'{output.name} ({output.label})' for output in node.outputs)}")
+    inside = f" inside {node.parent}" if node.parent else ""
+    return f"- {node.id} ({node.name}){title}{inside}: {', '.join(settings) or 'defaults'}"
 
 
-def _is_set(node: FlowNode, name: str) -> bool:
-    """A field that says something: not an anchor, not empty, not what a fresh node holds."""
-    value = node.inputs[name]
-    if is_empty(value) or any(entry["name"] == name for entry in node.anchors):
+def _is_set(node: FlowNode, name: str, value: Any) -> bool:
+    """A field that says something: not empty, not what a fresh node holds."""
+    if is_empty(value):
         return False
-    defaults = [entry.get("default") for entry in node.params if entry["name"] == name]
+    defaults = [entry.get("default") for entry in node.params_by_name.get(name, ())]
     return value not in defaults and (js_truthy(value) or any(js_truthy(default) for default in defaults))
 
 
 def _value(node: FlowNode, name: str, value: Any) -> str:
-    kinds = {entry.get("type") for entry in node.params if entry["name"] == name}
+    kinds = {entry.get("type") for entry in node.params_by_name.get(name, ())}
     if "password" in kinds or looks_secret(name, value):
         return "(hidden)"
-    text = value if isinstance(value, str) else None
-    if text is not None and len(text) > _LONGEST_TEXT and not referenced(text):
-        return f"(text of {len(text)} characters)"
-    return shown(value) if text is None else repr(shown(text))
+    if isinstance(value, (dict, list)):
+        return _structure(value)
+    return _text(value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        return shown(value)
+    if len(value) > _LONGEST_TEXT and not referenced(value):
+        return f"(text of {len(value)} characters)"
+    return repr(shown(value))
+
+
+def _structure(value: Any) -> str:
+    """Rows, and the inputs of models and tools: what is set, by the same rules."""
+    if isinstance(value, list):
+        return f"[{', '.join(_structure(item) for item in value)}]"
+    if not isinstance(value, dict):
+        return _text(value)
+    parts: list[str] = []
+    for key, item in value.items():
+        if key == CREDENTIAL_KEY:
+            parts.append("credential bound" if item else "no credential")
+        elif not is_empty(item):
+            parts.append(f"{key}={'(hidden)' if looks_secret(key, item) else _structure(item)}")
+    return f"{{{', '.join(parts)}}}"
 
 
 def _edge_line(graph: GraphIR, edge: FlowEdge) -> str:
     source = graph.node(edge.source)
-    output = f".{edge.output_name}" if source and source.multi_output and edge.output_name else ""
-    return f"- {edge.source}{output} -> {edge.target}.{edge.input_name or '?'}"
+    target = graph.node(edge.target)
+    output = f".{edge.output_name}" if source and source.names_outputs and edge.output_name else ""
+    name = "" if target and target.is_agentflow else f".{edge.input_name or '?'}"
+    return f"- {edge.source}{output} -> {edge.target}{name}"
 
 
 def _bounded(lines: list[str], limit: int) -> str:

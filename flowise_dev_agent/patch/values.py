@@ -13,6 +13,8 @@ from flowise_dev_agent.patch.visibility import is_visible
 
 _VARIABLE = re.compile(r"\{\{[^{}]*\}\}")
 _SHOWN_LENGTH = 60
+#: What has a form of its own although it holds texts with variables.
+_CHECKED_WITH_VARIABLES = frozenset({"json", "array", "config"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,11 @@ class ValueProblem:
 def is_empty(value: Any) -> bool:
     """What an untouched or cleared field holds."""
     return value is None or (isinstance(value, str) and not value.strip()) or value == []
+
+
+def as_object(value: Any) -> dict[str, Any]:
+    """The value when it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
 
 
 def shown(value: Any) -> str:
@@ -46,7 +53,7 @@ def normalize(
     them only the options that the editor offers in that state are allowed.
     """
     kind = str(definition.get("type") or "")
-    if is_empty(value) or (has_variable(value) and kind != "json"):
+    if is_empty(value) or (has_variable(value) and kind not in _CHECKED_WITH_VARIABLES):
         return value, None
     match kind:
         case "number":
@@ -59,6 +66,10 @@ def normalize(
             return _json(value)
         case "string" | "code" | "password" | "asyncOptions" | "date" | "file" | "folder":
             return _text(value)
+        case "array":
+            return _array(value)
+        case "config":
+            return _config(value)
         case "asyncMultiOptions" | "datagrid":
             return (dump_json(value) if isinstance(value, (list, dict)) else value), None
         case _:
@@ -119,11 +130,7 @@ def _options(
 
 def _listed(value: Any) -> list[Any]:
     """The editor keeps several options as JSON text."""
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            return [value]
+    value = _parsed(value)
     return value if isinstance(value, list) else [value]
 
 
@@ -133,6 +140,31 @@ def _json(value: Any) -> tuple[Any, ValueProblem | None]:
     if isinstance(value, str) and (_is_json(value) or _is_json(_VARIABLE.sub("null", value))):
         return value, None
     return value, ValueProblem("BAD_JSON", "The value is not valid JSON.", example={"key": "value"})
+
+
+def _array(value: Any) -> tuple[Any, ValueProblem | None]:
+    """Rows of an agentflow node. The server reads a list; text of one is what models like to write."""
+    rows = _parsed(value)
+    if isinstance(rows, list):
+        return rows, None
+    return value, ValueProblem("NOT_A_LIST", "A list of objects is needed.", example=[{"key": "value"}])
+
+
+def _config(value: Any) -> tuple[Any, ValueProblem | None]:
+    """Inputs of a model or tool inside a node; the server fails on text."""
+    inputs = _parsed(value)
+    if isinstance(inputs, dict):
+        return inputs, None
+    return value, ValueProblem("NOT_AN_OBJECT", "An object of field values is needed.", example={"modelName": "gpt-4o"})
+
+
+def _parsed(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
 
 
 def _is_json(text: str) -> bool:

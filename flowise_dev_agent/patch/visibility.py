@@ -15,9 +15,14 @@ def js_truthy(value: Any) -> bool:
     return bool(value) and value == value
 
 
+def is_conditional(definition: Mapping[str, Any]) -> bool:
+    """Whether it is shown depends on other inputs."""
+    return "show" in definition or "hide" in definition
+
+
 def is_visible(definition: Mapping[str, Any], inputs: Mapping[str, Any]) -> bool:
     """True when every ``show`` condition holds and no ``hide`` condition does."""
-    if "show" not in definition and "hide" not in definition:
+    if not is_conditional(definition):
         return True  # most inputs, and this runs for every input of every node
     show: Mapping[str, Any] = definition.get("show") or {}
     hide: Mapping[str, Any] = definition.get("hide") or {}

@@ -13,6 +13,7 @@ from flowise_dev_agent.persistence.queue import Queue
 from flowise_dev_agent.persistence.runs import Claim, Runs
 from flowise_dev_agent.persistence.saver import FencedSaver
 from flowise_dev_agent.persistence.sessions import SessionRow, Sessions
+from flowise_dev_agent.persistence.versions import FlowVersion, Versions
 
 __all__ = [
     "Blobs",
@@ -20,6 +21,7 @@ __all__ = [
     "Database",
     "Events",
     "FencedSaver",
+    "FlowVersion",
     "Lease",
     "NewEvent",
     "Queue",
@@ -27,6 +29,7 @@ __all__ = [
     "SessionRow",
     "Sessions",
     "StoredEvent",
+    "Versions",
     "WriteIntent",
     "WriteIntents",
     "migrate",

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
-from flowise_dev_agent.errors import LeaseLostError
-from flowise_dev_agent.persistence.database import Database
+from flowise_dev_agent.errors import LeaseLostError, SessionConflictError
+from flowise_dev_agent.persistence.database import Connection, Database
 from flowise_dev_agent.persistence.lease import ASSERT_OWNER_SQL, Lease
 from flowise_dev_agent.persistence.sanitize import jsonb
 
@@ -36,14 +36,17 @@ class WriteIntent:
 
 
 class WriteIntents:
-    """All writes need the lease; a worker that lost it gets LeaseLostError and must not call Flowise."""
+    """All writes need the lease; a worker that lost it gets LeaseLostError and must not call Flowise.
+
+    Outside of a leg (lease None) the session must be idle: SessionConflictError while a leg is queued or running.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def open(
         self,
-        lease: Lease,
+        lease: Lease | None,
         *,
         key: UUID,
         session_id: UUID,
@@ -59,7 +62,7 @@ class WriteIntents:
             self._database.transaction() as connection,
             connection.cursor(row_factory=class_row(WriteIntent)) as cursor,
         ):
-            await cursor.execute(ASSERT_OWNER_SQL, (lease.run_id, lease.epoch))
+            await _assert_allowed(connection, lease, session_id)
             await cursor.execute(
                 "INSERT INTO write_intents"
                 " (key, session_id, op, iteration, target_id, payload_sha256, base_sha256, tag)"
@@ -73,11 +76,12 @@ class WriteIntents:
         return intent
 
     async def finish(
-        self, lease: Lease, key: UUID, *, status: Literal["done", "failed"], result: dict[str, Any]
+        self, lease: Lease | None, key: UUID, *, status: Literal["done", "failed"], result: dict[str, Any]
     ) -> None:
         """Record how the write ended. One that is done stays done."""
         async with self._database.transaction() as connection:
-            await connection.execute(ASSERT_OWNER_SQL, (lease.run_id, lease.epoch))
+            if lease is not None:
+                await connection.execute(ASSERT_OWNER_SQL, (lease.run_id, lease.epoch))
             await connection.execute(
                 "UPDATE write_intents SET status = %s, result = %s, updated_at = now()"
                 " WHERE key = %s AND status <> 'done'",
@@ -94,3 +98,18 @@ class WriteIntents:
                 f"SELECT {_COLUMNS} FROM write_intents WHERE session_id = %s ORDER BY created_at, key", (session_id,)
             )
             return await cursor.fetchall()
+
+
+async def _assert_allowed(connection: Connection, lease: Lease | None, session_id: UUID) -> None:
+    if lease is not None:
+        await connection.execute(ASSERT_OWNER_SQL, (lease.run_id, lease.epoch))
+        return
+    row = await (
+        await connection.execute("SELECT status FROM sessions WHERE id = %s FOR NO KEY UPDATE", (session_id,))
+    ).fetchone()
+    if row and row["status"] in {"queued", "running"}:
+        raise SessionConflictError(
+            "The session is at work just now; nothing was written.",
+            hint="Wait for its next question or its end, or cancel it.",
+            details={"status": "in_progress", "interrupt_id": None},
+        )

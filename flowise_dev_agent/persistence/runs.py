@@ -64,6 +64,7 @@ _SETTLE_SESSION: Final = """
         iteration = COALESCE(%(iteration)s, iteration),
         chatflow_id = COALESCE(%(chatflow_id)s, chatflow_id),
         outcome = COALESCE(%(outcome)s, outcome),
+        answer = COALESCE(%(answer)s, answer),
         degraded = COALESCE(%(degraded)s, degraded),
         totals = totals || COALESCE(%(totals)s, '{}'::jsonb) || (
             SELECT jsonb_build_object(
@@ -120,6 +121,7 @@ class Runs:
                     "iteration": columns.get("iteration"),
                     "chatflow_id": columns.get("chatflow_id"),
                     "outcome": columns.get("outcome"),
+                    "answer": _text(columns.get("answer")),
                     "degraded": _jsonb(columns.get("degraded")),
                     "totals": _jsonb(columns.get("totals")),
                     "interrupt": _jsonb(end.interrupt),

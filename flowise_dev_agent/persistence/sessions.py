@@ -21,7 +21,7 @@ from flowise_dev_agent.persistence.sanitize import clean_text, jsonb
 
 _COLUMNS: Final = (
     "id, name, requirement, request, instance_id, status, outcome, phase, operation_mode, iteration, chatflow_id,"
-    " interrupt, interrupt_id, error, totals, degraded, event_seq, fingerprint, created_at, updated_at"
+    " answer, interrupt, interrupt_id, error, totals, degraded, event_seq, fingerprint, created_at, updated_at"
 )
 #: The list shows beginnings: a page of 200 sessions stays small.
 _LISTED: Final = _COLUMNS.replace("requirement,", "left(requirement, 300) AS requirement,").replace(
@@ -53,6 +53,7 @@ class SessionRow:
     fingerprint: str | None
     created_at: datetime
     updated_at: datetime
+    answer: str | None = None
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,23 @@
 """The write path to Flowise: guard, intent rows, adoption, read-back, acceptance, rollback."""
 
+from flowise_dev_agent.publish.changes import changes
+from flowise_dev_agent.publish.drafts import draft_columns, why_not_staged
 from flowise_dev_agent.publish.guard import authorize
-from flowise_dev_agent.publish.publisher import Base, Publisher, Stale, Written
-from flowise_dev_agent.publish.tags import flow_tag, without_tag
+from flowise_dev_agent.publish.publisher import Base, Publisher, Stale, VersionLog, Written
+from flowise_dev_agent.publish.tags import draft_tag, flow_tag, is_draft, without_tag
 
-__all__ = ["Base", "Publisher", "Stale", "Written", "authorize", "flow_tag", "without_tag"]
+__all__ = [
+    "Base",
+    "Publisher",
+    "Stale",
+    "VersionLog",
+    "Written",
+    "authorize",
+    "changes",
+    "draft_columns",
+    "draft_tag",
+    "flow_tag",
+    "is_draft",
+    "why_not_staged",
+    "without_tag",
+]

@@ -6,9 +6,9 @@ update by comparing hashes. What it finds is adopted. A create made in such a re
 younger twin, since the call of the lost worker may have landed in between.
 """
 
-from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, Protocol, TypeVar
 from uuid import UUID, uuid5
 
 from flowise_dev_agent.errors import FlowiseError, FlowiseNotFoundError, WriteFailedError
@@ -18,8 +18,9 @@ from flowise_dev_agent.patch.hashing import payload_sha256
 from flowise_dev_agent.persistence.intents import WriteIntent, WriteIntents
 from flowise_dev_agent.persistence.lease import Lease
 from flowise_dev_agent.publish.guard import authorize
-from flowise_dev_agent.publish.tags import flow_tag, without_tag
+from flowise_dev_agent.publish.tags import draft_tag, flow_tag, without_tag
 
+Role = Literal["flow", "draft"]
 _T = TypeVar("_T")
 _KEYS = UUID("6f1c2a52-8f0b-5d3e-9a37-0d6a4c1f2b90")
 
@@ -53,22 +54,54 @@ class Stale:
 
     chatflow_id: str
     found: Base
+    flow_data: str = field(repr=False)
+
+
+class VersionLog(Protocol):
+    """Where the states of a flow before and after a write are kept."""
+
+    async def record(self, flow: Chatflow, *, reason: str, iteration: int) -> None:
+        """Keep this state; safe to repeat."""
+        ...
 
 
 class Publisher:
-    """Writes of one session to one Flowise server, under the lease of the running leg."""
+    """Writes of one session to one Flowise server, under the lease of the running leg.
 
-    def __init__(self, *, session_id: UUID, client: FlowiseClient, intents: WriteIntents, lease: Lease) -> None:
+    Without a lease (`None`: a rollback asked for over HTTP) intents need an idle session instead.
+    """
+
+    def __init__(
+        self,
+        *,
+        session_id: UUID,
+        client: FlowiseClient,
+        intents: WriteIntents,
+        lease: Lease | None,
+        versions: VersionLog,
+    ) -> None:
         self._session_id = session_id
         self._client = client
         self._intents = intents
         self._lease = lease
+        self._versions = versions
         self._tag = flow_tag(str(session_id))
+        self._tags: Mapping[Role, str] = {"flow": self._tag, "draft": draft_tag(str(session_id))}
 
     async def create(
-        self, *, name: str, flow_data: str, kind: str, validated_sha256: str | None, iteration: int
+        self,
+        *,
+        name: str,
+        flow_data: str,
+        kind: str,
+        validated_sha256: str | None,
+        iteration: int,
+        role: Role = "flow",
+        columns: Mapping[str, Any] | None = None,
     ) -> Written:
-        """Create the session's chatflow, undeployed and tagged, or adopt the one that an earlier try made.
+        """Create the session's chatflow or draft, undeployed, private and tagged, or adopt what an earlier try made.
+
+        `columns` are further ones of `ChatflowCreate`.
 
         Raises:
             ValidationRequiredError, HashMismatchError: see `guard.authorize`.
@@ -76,40 +109,87 @@ class Publisher:
             WriteFailedError: the server holds something else than it was sent.
         """
         sha256 = authorize(flow_data, validated_sha256)
-        earlier = [item for item in await self._intents.list_for(self._session_id) if item.op == "create"]
-        intent = await self._open("create", iteration=iteration, sha256=sha256)
+        tag = self._tags[role]
+        intents = await self._intents.list_for(self._session_id)
+        earlier = [item for item in intents if item.op == "create" and item.tag == tag]
+        intent = await self._open("create", iteration=iteration, sha256=sha256, tag=tag)
         if intent.status == "done" and intent.result:
             return Written(**intent.result)
-        flow = await self._oldest_tagged() if earlier else None
+        flow = await self._oldest_tagged(tag) if earlier else None
         adopted = flow is not None
         if flow is None:
-            flow, adopted = await self._post(intent, name=name, flow_data=flow_data, kind=kind)
+            row = ChatflowCreate(name=name, flow_data=flow_data, type=kind, category=tag, **(columns or {}))
+            flow, adopted = await self._post(intent, row, tag)
             if earlier:
-                flow = await self._remove_younger_twins(flow)
+                flow = await self._remove_younger_twins(flow, tag)
         if adopted and flow.flow_data != flow_data:
             # The same create was made for another payload (an earlier plan): bring it to this one, it is ours.
             flow = await self._client.update_chatflow(flow.id, flow_data=flow_data)
-        return await self._confirmed(intent, flow, adopted=adopted)
+        return await self._confirmed(intent, flow, adopted=adopted, keep=role == "flow" and "create")
 
     async def update(
-        self, *, chatflow_id: str, flow_data: str, validated_sha256: str | None, base: Base, iteration: int
+        self,
+        *,
+        chatflow_id: str,
+        flow_data: str,
+        validated_sha256: str | None,
+        base: Base,
+        iteration: int,
+        role: Role = "flow",
+        reason: str = "update",
     ) -> Written | Stale:
-        """Replace `flowData` if the server still holds `base`; else `Stale`, and nothing is written."""
+        """Replace `flowData` if the server still holds `base`; else `Stale`, and nothing is written.
+
+        What the flow held before and holds after is kept as versions; not so for a draft.
+        """
         sha256 = authorize(flow_data, validated_sha256)
         intent = await self._open("update", iteration=iteration, sha256=sha256, target_id=chatflow_id, base=base)
         if intent.status == "done" and intent.result:
             return Written(**intent.result)
         current = await self._client.get_chatflow(chatflow_id)
         found = Base(payload_sha256(current.flow_data), current.updated_date)
+        keep = role == "flow" and reason
         if found.sha256 == sha256:
-            return await self._confirmed(intent, current, adopted=True)
+            return await self._confirmed(intent, current, adopted=True, keep=keep)
         if found != base:
             await self._intents.finish(self._lease, intent.key, status="failed", result={"stale": asdict(found)})
-            return Stale(chatflow_id, found)
+            return Stale(chatflow_id, found, current.flow_data)
+        if keep:
+            await self._versions.record(current, reason=f"before_{reason}", iteration=iteration)
         response = await self._guarded_call(
             intent, lambda: self._client.update_chatflow(chatflow_id, flow_data=flow_data)
         )
-        return await self._confirmed(intent, response, adopted=False)
+        return await self._confirmed(intent, response, adopted=False, keep=keep)
+
+    async def restore(self, *, chatflow_id: str, flow_data: str, sha256: str, iteration: int) -> Written:
+        """Write a kept version back, whatever the flow holds now (that is kept as a version of its own).
+
+        Raises:
+            HashMismatchError: `flow_data` is not the text that was kept under `sha256`.
+            WriteFailedError: the flow changed at this very moment, or the read-back differs.
+        """
+        current = await self._client.get_chatflow(chatflow_id)
+        result = await self.update(
+            chatflow_id=chatflow_id,
+            flow_data=flow_data,
+            validated_sha256=sha256,
+            base=Base(payload_sha256(current.flow_data), current.updated_date),
+            iteration=iteration,
+            reason="rollback",
+        )
+        if isinstance(result, Stale):
+            raise WriteFailedError(
+                f"Chatflow '{current.name}' was changed at this very moment; nothing was rolled back.",
+                hint="Look at it in Flowise and roll back again.",
+                details={"chatflow_id": chatflow_id},
+            )
+        return result
+
+    async def check(self, chatflow_id: str, base: Base) -> Stale | None:
+        """`Stale` when the server no longer holds `base`."""
+        current = await self._client.get_chatflow(chatflow_id)
+        found = Base(payload_sha256(current.flow_data), current.updated_date)
+        return None if found == base else Stale(chatflow_id, found, current.flow_data)
 
     async def accept(self, *, chatflow_id: str, deploy: bool, iteration: int) -> Written:
         """End the trial: take the session's tag off and deploy as the person said. Safe to repeat."""
@@ -127,8 +207,8 @@ class Publisher:
             await self._client.delete_chatflow(twin.id)
         return await self._confirmed(intent, current, adopted=False)
 
-    async def delete_created(self, *, chatflow_id: str, iteration: int) -> None:
-        """Delete the chatflow that this session made. One that lost the session's tag is not ours and stays.
+    async def delete_created(self, *, chatflow_id: str, iteration: int, role: Role = "flow") -> None:
+        """Delete the chatflow or draft that this session made. One that lost its tag is not ours and stays.
 
         Raises:
             WriteFailedError: the flow no longer carries the tag.
@@ -141,7 +221,7 @@ class Publisher:
         except FlowiseNotFoundError:
             await self._intents.finish(self._lease, intent.key, status="done", result={"deleted": chatflow_id})
             return
-        if self._tag not in current.tags:
+        if self._tags[role] not in current.tags:
             raise WriteFailedError(
                 f"Chatflow '{current.name}' was not deleted: it no longer carries this session's tag in its category, "
                 "so it may be in use.",
@@ -161,9 +241,12 @@ class Publisher:
         sha256: str | None = None,
         target_id: str | None = None,
         base: Base | None = None,
+        tag: str | None = None,
     ) -> WriteIntent:
         # The base is part of the key: writing the same bytes over another base (after "overwrite") is another write.
+        tag = tag or self._tag
         parts = (self._session_id, iteration, op, target_id, sha256, base and base.sha256, base and base.updated_date)
+        parts = (*parts, tag) if tag != self._tag else parts
         return await self._intents.open(
             self._lease,
             key=uuid5(_KEYS, "|".join(str(part) for part in parts)),
@@ -173,17 +256,15 @@ class Publisher:
             target_id=target_id,
             payload_sha256=sha256,
             base_sha256=base.sha256 if base else None,
-            tag=self._tag,
+            tag=tag,
         )
 
-    async def _post(self, intent: WriteIntent, *, name: str, flow_data: str, kind: str) -> tuple[Chatflow, bool]:
+    async def _post(self, intent: WriteIntent, row: ChatflowCreate, tag: str) -> tuple[Chatflow, bool]:
         """POST; after any error look for the row, since an error does not prove that nothing was written."""
         try:
-            created = await self._client.create_chatflow(
-                ChatflowCreate(name=name, flow_data=flow_data, type=kind, category=self._tag)
-            )
+            created = await self._client.create_chatflow(row)
         except FlowiseError as error:
-            found = await self._oldest_tagged()
+            found = await self._oldest_tagged(tag)
             if found is not None:
                 return found, True
             if not error.transient:
@@ -200,19 +281,24 @@ class Publisher:
                 await self._intents.finish(self._lease, intent.key, status="failed", result=error.as_problem())
             raise
 
-    async def _oldest_tagged(self) -> Chatflow | None:
-        found = await self._client.find_chatflow_by_category_tag(self._tag)
+    async def _oldest_tagged(self, tag: str) -> Chatflow | None:
+        found = await self._client.find_chatflow_by_category_tag(tag)
         return min(found, key=lambda flow: (flow.created_date, flow.id)) if found else None
 
-    async def _remove_younger_twins(self, ours: Chatflow) -> Chatflow:
-        found = await self._client.find_chatflow_by_category_tag(self._tag)
+    async def _remove_younger_twins(self, ours: Chatflow, tag: str) -> Chatflow:
+        found = await self._client.find_chatflow_by_category_tag(tag)
         oldest, *younger = sorted(found or [ours], key=lambda flow: (flow.created_date, flow.id))
         for twin in younger:
             await self._client.delete_chatflow(twin.id)
         return oldest
 
-    async def _confirmed(self, intent: WriteIntent, response: Chatflow, *, adopted: bool) -> Written:
-        """Read back, compare with what the server said it stored, and record the outcome."""
+    async def _confirmed(
+        self, intent: WriteIntent, response: Chatflow, *, adopted: bool, keep: str | Literal[False] = False
+    ) -> Written:
+        """Read back, compare with what the server said it stored, and record the outcome.
+
+        `keep` is the reason under which what was read back becomes a version.
+        """
         stored = await self._client.get_chatflow(response.id)
         if stored.flow_data != response.flow_data:
             result: dict[str, Any] = {"chatflow_id": stored.id, "expected": payload_sha256(response.flow_data)}
@@ -222,6 +308,8 @@ class Publisher:
                 hint="Open it in Flowise and compare, then iterate or roll back.",
                 details=result,
             )
+        if keep:
+            await self._versions.record(stored, reason=keep, iteration=intent.iteration)
         written = Written(
             chatflow_id=stored.id,
             name=stored.name,

@@ -12,6 +12,16 @@ def flow_tag(session_id: str) -> str:
     return f"{PREFIX}{session_id}:flow"
 
 
+def draft_tag(session_id: str) -> str:
+    """The tag of the draft on which a session tries out a change to a flow that is in use."""
+    return f"{PREFIX}{session_id}:draft"
+
+
+def is_draft(category: str | None) -> bool:
+    """Whether a chatflow is some session's draft."""
+    return any(part.startswith(PREFIX) and part.endswith(":draft") for part in _split(category))
+
+
 def without_tag(category: str | None, tag: str) -> str:
     """`category` without `tag`; the person's own tags keep their order."""
     return ";".join(part for part in _split(category) if part != tag)

@@ -123,6 +123,9 @@ class PlanContract(_Contract):
     flow_kind: FlowKind = "CHATFLOW"
     flow_name: str = Field(min_length=1, max_length=120)
     nodes: list[PlannedNode] = Field(default_factory=list)
+    removals: list[str] = Field(
+        default_factory=list, description="ids of nodes of the existing flow that are removed or replaced"
+    )
     steps: list[str] = Field(default_factory=list, description="what will be done, in order, in plain words")
     domain_targets: list[str] = Field(default_factory=lambda: ["flowise"])
     credential_requirements: list[str] = Field(default_factory=list, description="Flowise credential types needed")
@@ -143,6 +146,7 @@ class PlanContract(_Contract):
             return f"{self.answer}\n"
         parts = [f"# {self.flow_name}", "", self.goal]
         parts += _section("Nodes", [f"**{n.node_name}** (`{n.node_id}`): {n.purpose}" for n in self.nodes])
+        parts += _section("Removed or replaced", [f"`{node_id}`" for node_id in self.removals])
         parts += _section("Steps", self.steps)
         parts += _section("Approaches", [f"**{a.label}**: {a.description}" for a in self.approaches])
         parts += _section("Credentials", [f"`{name}`" for name in self.credential_requirements])

@@ -21,13 +21,14 @@ from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.credentials import CredentialKnowledge, CredentialStore
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge, NodeStore
 from flowise_dev_agent.patch.schema import NodeSchema
-from flowise_dev_agent.persistence import Blobs, Database, Lease, SessionRow, WriteIntents
+from flowise_dev_agent.persistence import Blobs, Database, Lease, SessionRow, Versions, WriteIntents
 from flowise_dev_agent.publish import Publisher
 from flowise_dev_agent.reasoning.factory import make_reasoner
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.emission import Emit
 from flowise_dev_agent.runtime.requests import ResumeSession
+from flowise_dev_agent.runtime.versions import SessionVersions
 from flowise_dev_agent.settings import LimitSettings, Settings
 
 
@@ -46,6 +47,7 @@ async def open_agent(settings: Settings, database: Database) -> AsyncGenerator[A
             reasoner=reasoner,
             blobs=Blobs(database),
             intents=WriteIntents(database),
+            versions=Versions(database, Blobs(database)),
             limits=settings.limits,
         )
         yield Agent(
@@ -74,6 +76,7 @@ class _Contexts:
     reasoner: Reasoner
     blobs: Blobs
     intents: WriteIntents
+    versions: Versions
     limits: LimitSettings
 
     def of_leg(self, session: SessionRow, lease: Lease, emit: Emit, /) -> AgentContext:
@@ -88,7 +91,13 @@ class _Contexts:
             knowledge=_InstanceKnowledge(session.instance_id, client, self.nodes, self.credentials),
             reasoner=self.reasoner,
             blobs=_SessionBlobs(session.id, self.blobs),
-            publisher=Publisher(session_id=session.id, client=client, intents=self.intents, lease=lease),
+            publisher=Publisher(
+                session_id=session.id,
+                client=client,
+                intents=self.intents,
+                lease=lease,
+                versions=SessionVersions(session.id, session.instance_id, self.versions),
+            ),
             limits=self.limits,
         )
 

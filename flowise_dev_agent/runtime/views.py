@@ -82,6 +82,7 @@ class SessionView(_View):
     outcome: str | None = Field(
         description="accepted, answered, rolled_back, declined or cancelled, once it has ended."
     )
+    answer: str | None = Field(default=None, description="For a question about a flow: the answer.")
     phase: str | None
     operation_mode: str | None
     instance: str
@@ -135,6 +136,7 @@ def session_view(row: SessionRow, link: ChatflowLink) -> SessionView:
         session_name=row.name,
         status=public_status(row.status),
         outcome=row.outcome,
+        answer=row.answer,
         phase=row.phase,
         operation_mode=row.operation_mode,
         instance=row.instance_id,

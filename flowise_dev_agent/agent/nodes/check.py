@@ -32,7 +32,8 @@ async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains
         flow_data = await context.blobs.get(flow_sha)
         kind: str = (state["plan"] or {})["flow_kind"]
         found = await domains.primary.validate(context, flow_data, kind, await repaired_schemas(state, context))
-        findings = [_as_decided(finding, state) for finding in found]
+        known = await _known_before(state, context, kind, domains)
+        findings = [_as_decided(finding, state, known) for finding in found]
         validated = None if errors(findings) else payload_sha256(flow_data)
     keys = sorted({finding.key for finding in errors(findings)})
     repeated = bool(keys) and keys == state["error_keys"] and state["retries"] > 0
@@ -90,7 +91,20 @@ def _stop(state: AgentState, limits: LimitSettings, problems: list[Finding], rep
     return None
 
 
-def _as_decided(finding: Finding, state: AgentState) -> Finding:
+async def _known_before(state: AgentState, context: AgentContext, kind: str, domains: Domains) -> set[str]:
+    """What was wrong already with the flow that a person has: said, and no reason to refuse a change elsewhere."""
+    original: str | None = state["artifacts"].get("flowise", {}).get("original_flow")
+    if original is None:
+        return set()
+    found = await domains.primary.validate(context, await context.blobs.get(original), kind, {})
+    return {finding.key for finding in errors(found)}
+
+
+def _as_decided(finding: Finding, state: AgentState, known: set[str]) -> Finding:
+    if finding.severity == "error" and finding.key in known:
+        return finding.model_copy(
+            update={"severity": "warning", "message": f"{finding.message} (It was so before the change.)"}
+        )
     skipped = state["facts"].get("flowise", {}).get("skipped_credentials")
     if skipped and finding.code in _CREDENTIAL_CODES:
         return finding.model_copy(update={"severity": "warning"})

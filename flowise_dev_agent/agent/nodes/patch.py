@@ -13,6 +13,7 @@ from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.credentials import available_credentials, match_credentials
 from flowise_dev_agent.agent.domains import Domains
 from flowise_dev_agent.agent.emit import Emitter
+from flowise_dev_agent.agent.focus import focused_summary
 from flowise_dev_agent.agent.interrupts import build_interrupt, option
 from flowise_dev_agent.agent.state import AgentState, degraded_marker
 from flowise_dev_agent.errors import ModelOutputError, PatchError
@@ -21,11 +22,12 @@ from flowise_dev_agent.patch.findings import Finding
 from flowise_dev_agent.patch.graph import GraphIR
 from flowise_dev_agent.patch.ops import AddNode, PatchOp, ops_from_json
 from flowise_dev_agent.patch.schema import NodeSchema
-from flowise_dev_agent.patch.summary import summarize
+from flowise_dev_agent.publish import changes
 from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanContract, Usage, Verdict
 
 #: Similarity (difflib ratio) from which an unknown node type counts as a known one misspelt.
 MISSPELT = 0.85
+_REMOVING = frozenset({"RemoveNode", "ReplaceNode"})
 
 
 async def define_patch_scope(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
@@ -80,7 +82,7 @@ async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *,
         plan=plan,
         nodes=await context.knowledge.nodes(),
         approach=state["approach"],
-        flow_summary=summarize(graph) if graph.nodes else None,
+        flow_summary=focused_summary(graph, plan.goal, scope["nodes"]) if graph.nodes else None,
         existing={node.id: node.name for node in graph.nodes},
         feedback=state["feedback"],
         verdict=Verdict(**verdict) if verdict else None,
@@ -107,6 +109,7 @@ async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *,
         usage += result.usage
         degraded = degraded or result.degraded
     problems += _out_of_scope(ops, scope)
+    problems += _unplanned_removals(ops, plan, {node.id for node in graph.nodes})
     return {
         "ops": [op.model_dump(mode="json") for op in ops],
         "findings": [finding.model_dump(mode="json") for finding in problems],
@@ -124,6 +127,10 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
         return {"flow_sha": None, "unknown_types": []}
     context = runtime.context
     graph = await base_graph(state, context)
+    if not state["ops"] and state["operation_mode"] == "copy":
+        # A copy as it is: the very bytes of the original.
+        sha256: str = state["artifacts"]["flowise"]["current_flow"]
+        return {"flow_sha": sha256, "change": {"text": "an unchanged copy"}, "unknown_types": []}
     schemas = {**(await context.knowledge.nodes()).schemas, **await repaired_schemas(state, context)}
     ops = ops_from_json(json.dumps(state["ops"]))
     try:
@@ -137,7 +144,8 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
         }
     await context.blobs.put(result.flow_data)
     Emitter(runtime, "compile_flow_data").event("artifact", result.summary.text, flow=result.sha256, ops=len(ops))
-    return {"flow_sha": result.sha256, "change": {"text": result.summary.text}, "unknown_types": []}
+    change = {"summary": result.summary.text, **changes(graph, result.graph)}
+    return {"flow_sha": result.sha256, "change": change, "unknown_types": []}
 
 
 async def base_graph(state: AgentState, context: AgentContext) -> GraphIR:
@@ -178,6 +186,23 @@ def _out_of_scope(ops: list[PatchOp], scope: dict[str, Any]) -> list[Finding]:
         text = f"{added} new nodes are more than the {scope['max_new_nodes']} that a session may add."
         problems.append(Finding(code="TOO_MANY_NODES", severity="error", message=text, hint="Build a smaller flow."))
     return problems
+
+
+def _unplanned_removals(ops: list[PatchOp], plan: PlanContract, existing: set[str]) -> list[Finding]:
+    """What the person has in the flow goes only when the approved plan says so."""
+    return [
+        Finding(
+            code="REMOVAL_NOT_PLANNED",
+            severity="error",
+            message=f"The approved plan does not remove or replace {op.node_id}.",
+            where=op.node_id,
+            hint="Leave the node in the flow.",
+            op_index=index,
+            op_type=op.op_type,
+        )
+        for index, op in enumerate(ops)
+        if op.op_type in _REMOVING and op.node_id in existing and op.node_id not in plan.removals
+    ]
 
 
 def _credential_check(missing: list[dict[str, Any]]) -> dict[str, Any]:

@@ -10,10 +10,10 @@ from flowise_dev_agent.agent.credentials import available_credentials, match_cre
 from flowise_dev_agent.agent.domain import DiscoverRequest
 from flowise_dev_agent.agent.domains import Domains
 from flowise_dev_agent.agent.emit import Emitter
+from flowise_dev_agent.agent.focus import focused_summary
 from flowise_dev_agent.agent.interrupts import build_interrupt, option
 from flowise_dev_agent.agent.nodes.patch import base_graph
 from flowise_dev_agent.agent.state import AgentState, degraded_marker
-from flowise_dev_agent.patch.summary import summarize
 from flowise_dev_agent.reasoning.contracts import Intent, PlanContract, PlanRequest, Verdict
 
 
@@ -21,7 +21,7 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
     """Plan, and find out which credentials the plan needs and the instance lacks (asked for by `credential_check`)."""
     emit = Emitter(runtime, "plan_v2")
     context = runtime.context
-    intent = Intent(**(state["intent"] or {}))
+    intent = Intent(**(state["intent"] or {})).model_copy(update={"operation": state["operation_mode"]})
     feedback = state["feedback"]
     discovery = await domains.primary.discover(
         context, DiscoverRequest(requirement=state["requirement"], intent=intent, feedback=feedback)
@@ -39,7 +39,7 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
             nodes=await context.knowledge.nodes(),
             candidates=discovery.candidates,
             credential_types={type_: len(items) for type_, items in discovery.credentials.items()},
-            flow_summary=summarize(graph) if graph.nodes else None,
+            flow_summary=focused_summary(graph, f"{state['requirement']} {feedback or ''}") if graph.nodes else None,
             existing={node.id: node.name for node in graph.nodes},
             previous=PlanContract(**previous) if previous else None,
             feedback=feedback,
@@ -47,7 +47,16 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
         )
     )
     emit.reasoned("plan", result)
-    plan = result.value
+    plan = _about_target(result.value, state)
+    if plan.answer is not None:
+        emit.event("artifact", plan.answer)
+        return {
+            "plan": plan.model_dump(),
+            "outcome": "answered",
+            "messages": [{"role": "assistant", "content": plan.answer}],
+            "usage": result.usage.model_dump(),
+            "degraded": degraded_marker("plan", result.degraded),
+        }
     required, chosen = plan.credential_requirements, state["credential_choices"]
     choices, missing = match_credentials(required, discovery.credentials, chosen)
     if missing:
@@ -69,7 +78,7 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
         "ops": [],
         "validated_sha": None,
         "reviewed_sha": None,
-        "stage": "apply",
+        "stage": "baseline" if state["operation_mode"] == "update" and state["baseline_tests"] is None else "apply",
     }
 
 
@@ -89,6 +98,22 @@ async def hitl_plan_v2(state: AgentState, runtime: Runtime[AgentContext]) -> dic
     return update
 
 
+def _about_target(plan: PlanContract, state: AgentState) -> PlanContract:
+    """The plan with what is no matter of reasoning: the operation, and kind and name of a flow that exists."""
+    mode, target = state["operation_mode"], state["target"]
+    fixed: dict[str, Any] = {"operation": mode, "answer": plan.answer if mode == "question" else None}
+    if mode == "question" and plan.answer is None:
+        fixed["answer"] = plan.declined or plan.goal
+    if target and mode != "create":
+        fixed["flow_kind"] = target["type"]
+        same = plan.flow_name.casefold() == target["name"].casefold()
+        if mode == "update":
+            fixed["flow_name"] = target["name"][:120]
+        elif same:
+            fixed["flow_name"] = f"{target['name'][:112]} (copy)"
+    return plan.model_copy(update=fixed)
+
+
 def _needs_new_approval(previous: dict[str, Any] | None, plan: PlanContract) -> bool:
     """The approved plan covers a revision unless the operation or a credential changed, or something falls away."""
     if previous is None or plan.declined:
@@ -98,6 +123,7 @@ def _needs_new_approval(previous: dict[str, Any] | None, plan: PlanContract) -> 
         previous["operation"] != plan.operation
         or set(plan.credential_requirements) != set(previous["credential_requirements"])
         or any(node["node_name"] not in kept for node in previous["nodes"])
+        or not set(plan.removals) <= set(previous.get("removals", []))
     )
 
 
@@ -125,6 +151,9 @@ def _plan_approval(state: AgentState) -> dict[str, Any]:
         )
     else:
         reason, message = "plan_ready", "Please look at the plan. Nothing has been written yet."
+        if state["write_mode"] == "staged" and state["target"]:
+            message += f" The change is tried on a draft; '{state['target']['name']}' stays as it is until you accept."
+    message = " ".join([message, *state["notes"]])
     return build_interrupt(
         "plan_approval",
         reason=reason,
@@ -139,5 +168,8 @@ def _plan_approval(state: AgentState) -> dict[str, Any]:
             "contract": plan.model_dump(),
             "approaches": [approach.model_dump() for approach in plan.approaches],
             "missing_credentials": [item["type"] for item in state["missing_credentials"]],
+            "target": state["target"],
+            "write_mode": state["write_mode"],
+            "notes": state["notes"],
         },
     )

@@ -1,8 +1,4 @@
-"""Phases B and C: which existing flow is meant, and what is in it.
-
-Changing an existing flow is not built yet. `resolve_target` finds out what the person means and
-`hitl_select_target` says so and offers a new flow instead; the baseline nodes read a flow for good.
-"""
+"""Phases B and C: which existing flow is meant, and what is in it."""
 
 from typing import Any
 
@@ -10,37 +6,56 @@ from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
 from flowise_dev_agent.agent.context import AgentContext
+from flowise_dev_agent.agent.emit import Emitter
+from flowise_dev_agent.agent.focus import focused_summary
 from flowise_dev_agent.agent.interrupts import build_interrupt, option
 from flowise_dev_agent.agent.state import AgentState
+from flowise_dev_agent.agent.targets import KINDS, find_targets
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.patch.graph import GraphIR
 from flowise_dev_agent.patch.hashing import payload_sha256
-from flowise_dev_agent.patch.summary import summarize
+from flowise_dev_agent.publish import why_not_staged
 
-MAX_CANDIDATES = 10
+_VERBS = {"copy": "copied", "question": "asked about"}
 
 
 async def resolve_target(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
-    """Chatflows whose id or name is in what the person wrote, best match first."""
+    """Flows that the person may mean, best match first; a list that cannot be read ends the leg with its error."""
     intent = state["intent"] or {}
-    wanted = state["request"].get("target") or intent.get("target_hint") or state["requirement"]
-    candidates: list[tuple[int, dict[str, Any]]] = []
-    async for flow in runtime.context.flowise.iter_chatflows():
-        score = _score(wanted, flow.id, flow.name)
-        if score:
-            candidates.append(
-                (score, {"id": flow.id, "name": flow.name, "type": flow.type, "updated": flow.updated_date})
-            )
-    candidates.sort(key=lambda item: (-item[0], item[1]["name"], item[1]["id"]))
-    return {"target_candidates": [candidate for _, candidate in candidates[:MAX_CANDIDATES]], "answer": None}
+    said = [state["requirement"], *(answer for _, answer in state["clarifications"])]
+    target, hint = state["request"].get("target"), intent.get("target_hint")
+    found = await find_targets(runtime.context.flowise.iter_chatflows(), target=target, hint=hint, text="\n".join(said))
+    candidates = found.pop("candidates")
+    exact = found.pop("exact") if state["operation_mode"] != "create" else None
+    Emitter(runtime, "resolve_target").event(
+        "artifact",
+        f"{len(candidates) if found['fits'] else 0} of {found['total']} flows fit",
+        candidates=[item["id"] for item in candidates],
+        exact=exact,
+    )
+    return {
+        "target_candidates": candidates,
+        "target_search": {**found, "wanted": target or hint},
+        "target_chatflow_id": exact,
+        "answer": None,
+    }
 
 
 async def hitl_select_target(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
-    """Say what was found, and that a new flow is what can be made of it for now."""
+    """Have the person choose among the flows found."""
     answer: dict[str, Any] = interrupt(_select_target(state))
-    if answer["action"] == "cancel":
-        return {"answer": answer, "outcome": "cancelled"}
-    return {"answer": answer, "operation_mode": "create", "target_chatflow_id": None}
+    match answer["action"]:
+        case "cancel":
+            return {"answer": answer, "outcome": "cancelled"}
+        case "create_new":
+            return {"answer": answer, "operation_mode": "create", "target_chatflow_id": None}
+        case _:
+            mode = state["operation_mode"]
+            return {
+                "answer": answer,
+                "target_chatflow_id": answer["chatflow_id"],
+                "operation_mode": "update" if mode == "create" else mode,
+            }
 
 
 async def load_current_flow(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
@@ -48,43 +63,66 @@ async def load_current_flow(state: AgentState, runtime: Runtime[AgentContext]) -
     target = state["target_chatflow_id"]
     if not target:
         raise InvalidInputError("There is no target flow to load.", hint="Name the chatflow to change.")
-    flow = await runtime.context.flowise.get_chatflow(target)
-    sha256 = await runtime.context.blobs.put(flow.flow_data)
+    context = runtime.context
+    flow = await context.flowise.get_chatflow(target)
+    kind = flow.type or "CHATFLOW"
+    if kind not in KINDS:
+        raise InvalidInputError(
+            f"'{flow.name}' is of type {kind}, which cannot be edited here.", hint=f"Choose one of: {', '.join(KINDS)}."
+        )
+    graph = GraphIR.from_flow_data(flow.flow_data)
+    sha256 = await context.blobs.put(flow.flow_data)
+    base = {"sha256": payload_sha256(flow.flow_data), "updated_date": flow.updated_date}
+    changes_it = state["operation_mode"] == "update"
+    write_mode, notes = _write_mode(state, graph) if changes_it else ("direct", [])
     return {
-        "base": {"sha256": payload_sha256(flow.flow_data), "updated_date": flow.updated_date},
-        "artifacts": {"flowise": {"current_flow": sha256, "current_flow_name": flow.name}},
+        "target": {"id": flow.id, "name": flow.name, "type": kind, "deployed": bool(flow.deployed)},
+        "chatflow_id": None if state["operation_mode"] == "copy" else flow.id,
+        "chatflow_name": flow.name,
+        "live_base": base,
+        "base": base if changes_it and write_mode == "direct" else None,
+        "write_mode": write_mode,
+        "notes": notes,
+        "artifacts": {"flowise": {"current_flow": sha256, "original_flow": sha256}},
     }
 
 
 async def summarize_current_flow(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
     """The compact text of the flow: all that a prompt ever sees of it."""
     text = await runtime.context.blobs.get(state["artifacts"]["flowise"]["current_flow"])
-    return {"facts": {"flowise": {"flow_summary": summarize(GraphIR.from_flow_data(text))}}}
+    summary = focused_summary(GraphIR.from_flow_data(text), state["requirement"])
+    return {"facts": {"flowise": {"flow_summary": summary}}}
+
+
+def _write_mode(state: AgentState, graph: GraphIR) -> tuple[str, list[str]]:
+    if state["request"].get("write_mode") == "direct":
+        return "direct", ["The change is written to the flow at once, without a draft, as the request says."]
+    reason = why_not_staged(graph)
+    if reason:
+        note = f"The change cannot be tried on a draft: {reason}. It is written to the flow itself; rollback undoes it."
+        return "direct", [note]
+    return "staged", []
 
 
 def _select_target(state: AgentState) -> dict[str, Any]:
-    candidates = state["target_candidates"]
-    found = ", ".join(f"'{item['name']}'" for item in candidates[:3])
-    verb = {"copy": "Copying", "question": "Answering questions about"}.get(str(state["operation_mode"]), "Changing")
+    candidates, search = state["target_candidates"], state["target_search"] or {}
+    mode = state["operation_mode"]
+    wanted, verb = search.get("wanted"), _VERBS.get(str(mode), "changed")
+    if mode == "create":
+        reason, message = "existing_flow_named", "A flow of this name exists. Change it, or create a new one beside it?"
+    elif not candidates:
+        reason, message = "no_flows", "This Flowise has no flow that could be " + verb + "."
+    elif not search.get("fits"):
+        reason = "target_not_found"
+        message = (f"No flow matches '{wanted}'. " if wanted else "It is not clear which flow is meant. ") + (
+            f"These are the {len(candidates)} changed last of {search.get('total')}; which one is to be {verb}?"
+        )
+    else:
+        reason, message = "target_ambiguous", f"Which flow is to be {verb}?"
+    options = [option("select", "Choose", "One of the flows by its id.")] if candidates else []
+    if mode != "question":
+        options.append(option("create_new", "Create a new chatflow", "Existing flows are left alone."))
+    options.append(option("cancel", "Cancel", "End the session; nothing is written."))
     return build_interrupt(
-        "select_target",
-        reason="editing_not_available",
-        message=f"{verb} an existing chatflow is not available in this version. "
-        + (f"Found: {found}; it stays as it is. " if found else "No chatflow of that name was found. ")
-        + "Create a new one instead?",
-        options=[
-            option("create_new", "Create a new chatflow", "Existing chatflows are left alone."),
-            option("cancel", "Cancel", "End the session; nothing is written."),
-        ],
-        data={"candidates": candidates},
+        "select_target", reason=reason, message=message, options=options, data={"candidates": candidates}
     )
-
-
-def _score(wanted: str, id_: str, name: str) -> int:
-    """3 for the id, 2 for the very name, 1 for a name that stands in the text (or the text in the name)."""
-    text, title = wanted.casefold().strip(), name.casefold().strip()
-    if id_ in wanted:
-        return 3
-    if text == title:
-        return 2
-    return int(bool(title) and (title in text or text in title))

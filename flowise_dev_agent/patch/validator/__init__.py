@@ -11,15 +11,25 @@ from flowise_dev_agent.patch.graph import GraphIR, parse_document
 from flowise_dev_agent.patch.schema import Schemas
 
 # Importing a rule module registers its rules.
-from flowise_dev_agent.patch.validator import connections, credentials, nodes, params, topology
-from flowise_dev_agent.patch.validator.context import FlowContext
+from flowise_dev_agent.patch.validator import (
+    agentflow,
+    connections,
+    credentials,
+    nested,
+    nodes,
+    params,
+    prompts,
+    topology,
+)
+from flowise_dev_agent.patch.validator.context import FlowContext, known_names
 from flowise_dev_agent.patch.validator.registry import RULES
 
 __all__ = ["RULE_MODULES", "validate_flow"]
 
-RULE_MODULES = (nodes, connections, topology, params, credentials)
+RULE_MODULES = (nodes, connections, topology, agentflow, params, nested, prompts, credentials)
 
-_CHECKED_KINDS = frozenset({"CHATFLOW"})
+#: Of the other types only the shape is checked: they are carried through, not built.
+_KINDS = frozenset({"CHATFLOW", "AGENTFLOW", "MULTIAGENT", "ASSISTANT"})
 
 
 def validate_flow(
@@ -29,23 +39,32 @@ def validate_flow(
     credentials: Mapping[str, str] | None,
     kind: str = "CHATFLOW",
     base_flow_data: str | None = None,
+    tools: Mapping[str, str] | None = None,
 ) -> list[Finding]:
     """All findings, in the order of rules and nodes; empty for a good flow. Any text may be given.
 
     ``credentials`` maps the instance's credential ids to their types; None means unknown, then only unbound ones are
     found. ``base_flow_data`` is the flow before an update: node types that no schema knows but that stood there already
-    (community nodes) are warnings, new ones errors.
+    (community nodes) are warnings, new ones errors. ``tools`` maps ids of the instance's custom tools to names; None
+    means unknown.
     """
-    if kind not in _CHECKED_KINDS:
-        return [error("KIND_UNSUPPORTED", f"Flows of type {kind} cannot be checked yet.", hint="Nothing is written.")]
+    if kind not in _KINDS:
+        return [
+            error(
+                "KIND_UNKNOWN", f"Flowise has no flows of type {kind!r}.", hint=f"One of {', '.join(sorted(_KINDS))}."
+            )
+        ]
     document, findings = parse_document(flow_data)
     if document is None:
         return findings
     base = parse_document(base_flow_data)[0] if base_flow_data else None
+    known = known_names(GraphIR(base)) if base else frozenset[str]()
     context = FlowContext(
         graph=GraphIR(document),
         schemas=schemas,
         credentials=credentials,
-        known_names=frozenset(node.name for node in GraphIR(base).nodes) if base else frozenset(),
+        known_names=known,
+        kind=kind,
+        tools=tools,
     )
-    return [finding for rule in RULES for finding in rule.check(context)]
+    return [finding for rule in RULES if kind in rule.kinds for finding in rule.check(context)]

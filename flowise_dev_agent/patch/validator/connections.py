@@ -8,7 +8,7 @@ from flowise_dev_agent.patch.graph import FlowNode
 from flowise_dev_agent.patch.references import referenced, sole_reference
 from flowise_dev_agent.patch.schema import PARAM_TYPES, split_types
 from flowise_dev_agent.patch.validator.context import FlowContext, Wire
-from flowise_dev_agent.patch.validator.registry import rule
+from flowise_dev_agent.patch.validator.registry import CHATFLOW, rule
 from flowise_dev_agent.patch.values import is_empty
 
 
@@ -36,7 +36,7 @@ def edge_ends(flow: FlowContext) -> Iterator[Finding]:
         seen.add(ends)
 
 
-@rule("BAD_SOURCE_HANDLE", "BAD_TARGET_HANDLE")
+@rule("BAD_SOURCE_HANDLE", "BAD_TARGET_HANDLE", kinds=(CHATFLOW,))
 def handles(flow: FlowContext) -> Iterator[Finding]:
     """Handles are those of the stored anchors, letter by letter; otherwise the editor cannot draw the edge."""
     for wire in flow.wires:
@@ -58,7 +58,7 @@ def handles(flow: FlowContext) -> Iterator[Finding]:
             )
 
 
-@rule("TYPE_MISMATCH")
+@rule("TYPE_MISMATCH", kinds=(CHATFLOW,))
 def types(flow: FlowContext) -> Iterator[Finding]:
     """Output and input share a class, by the editor's own test."""
     for wire in flow.wires:
@@ -75,7 +75,7 @@ def types(flow: FlowContext) -> Iterator[Finding]:
             )
 
 
-@rule("UNKNOWN_OUTPUT", "OUTPUT_SELECTION_MISMATCH")
+@rule("UNKNOWN_OUTPUT", "OUTPUT_SELECTION_MISMATCH", kinds=(CHATFLOW,))
 def outputs(flow: FlowContext) -> Iterator[Finding]:
     """A node with several outputs gives the one that ``outputs.output`` names, whatever the edge says."""
     for node in flow.nodes:
@@ -104,7 +104,7 @@ def outputs(flow: FlowContext) -> Iterator[Finding]:
                 )
 
 
-@rule("SINGLE_ANCHOR_IS_LIST", "LIST_ANCHOR_NOT_LIST", "BAD_REFERENCE", "ANCHOR_OCCUPIED")
+@rule("SINGLE_ANCHOR_IS_LIST", "LIST_ANCHOR_NOT_LIST", "BAD_REFERENCE", "ANCHOR_OCCUPIED", kinds=(CHATFLOW,))
 def anchor_values(flow: FlowContext) -> Iterator[Finding]:
     """Anchors hold references and nothing else: one text, or a list of texts."""
     for node in flow.nodes:
@@ -143,7 +143,7 @@ def _anchor_value(node_id: str, name: str, value: Any, *, is_list: bool) -> Iter
         )
 
 
-@rule("REF_TO_MISSING_NODE", "REF_WITHOUT_EDGE", "EDGE_WITHOUT_REF")
+@rule("REF_TO_MISSING_NODE", "REF_WITHOUT_EDGE", "EDGE_WITHOUT_REF", kinds=(CHATFLOW,))
 def references(flow: FlowContext) -> Iterator[Finding]:
     """Each reference has its edge and each edge its reference."""
     for node in flow.nodes:
@@ -208,7 +208,7 @@ def _anchors(flow: FlowContext, node: FlowNode) -> list[Mapping[str, Any]]:
     return [entry for entry in flow.definitions(node) if entry["type"] not in PARAM_TYPES]
 
 
-@rule("REQUIRED_ANCHOR_UNCONNECTED")
+@rule("REQUIRED_ANCHOR_UNCONNECTED", kinds=(CHATFLOW,))
 def required_anchors(flow: FlowContext) -> Iterator[Finding]:
     """Inputs without which the node fails, or does quietly less than it says (an agent without tools)."""
     for node in flow.nodes:

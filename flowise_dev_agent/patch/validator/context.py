@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from flowise_dev_agent.patch.graph import FlowEdge, FlowNode, GraphIR, Output
+from flowise_dev_agent.patch.nested import Nested, nested_components
 from flowise_dev_agent.patch.references import referenced
 from flowise_dev_agent.patch.schema import PARAM_TYPES, NodeSchema, Schemas
 from flowise_dev_agent.patch.visibility import is_visible, with_defaults
@@ -28,12 +29,17 @@ class Wire:
 
 @dataclass(frozen=True)
 class FlowContext:
-    """One flow under check. ``known_names`` are node types that the flow had before the update."""
+    """One flow under check. ``known_names`` are node types that the flow had before the update.
+
+    ``credentials`` maps ids to types, ``tools`` ids to names; None for what is not known.
+    """
 
     graph: GraphIR
     schemas: Schemas
     credentials: Mapping[str, str] | None
     known_names: frozenset[str] = frozenset()
+    kind: str = "CHATFLOW"
+    tools: Mapping[str, str] | None = None
 
     @cached_property
     def nodes(self) -> list[FlowNode]:
@@ -87,6 +93,18 @@ class FlowContext:
         inputs = with_defaults(params, node.inputs)
         return [entry for entry in params if not entry.get("hidden") and is_visible(entry, inputs)]
 
+    def nested(self, node: FlowNode) -> list[Nested]:
+        """Models and tools inside an agentflow node that run in its present state."""
+        return self._nested.get(node.id, [])
+
+    @cached_property
+    def _nested(self) -> dict[str, list[Nested]]:
+        return {
+            node.id: list(nested_components(self.visible_params(node), node.inputs))
+            for node in self.nodes
+            if node.is_agentflow
+        }
+
     def is_connected(self, node: FlowNode, name: str) -> bool:
         """An edge or a reference: when only one of them is there, another rule says so."""
         return bool(referenced(node.inputs.get(name))) or any(
@@ -100,3 +118,9 @@ class FlowContext:
             return False
         version = node.data.get("version")
         return not isinstance(version, (int, float)) or float(version) < schema.version
+
+
+def known_names(graph: GraphIR) -> frozenset[str]:
+    """Node types of a flow, those of models and tools inside its nodes included."""
+    inner = (nested.component for node in graph.nodes for nested in nested_components(node.params, node.inputs))
+    return frozenset([*(node.name for node in graph.nodes), *inner])

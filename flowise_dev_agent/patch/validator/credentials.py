@@ -1,9 +1,11 @@
 """Rules on credentials: bound where the server reads them, existing, of the right type, and never typed in."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from flowise_dev_agent.patch.findings import Finding, error
 from flowise_dev_agent.patch.graph import FlowNode
+from flowise_dev_agent.patch.schema import NodeSchema
 from flowise_dev_agent.patch.secrecy import looks_secret, named_secret
 from flowise_dev_agent.patch.uuids import is_uuid
 from flowise_dev_agent.patch.validator.context import FlowContext
@@ -48,32 +50,38 @@ def _unbound(flow: FlowContext, node: FlowNode) -> Finding | None:
 
 
 def _wrongly_bound(flow: FlowContext, node: FlowNode) -> Finding | None:
-    if not is_uuid(node.credential):
+    return wrong_credential(flow, flow.schema(node), node.credential, node.id, "credential")
+
+
+def wrong_credential(
+    flow: FlowContext, schema: NodeSchema | None, credential: str, where: str, name: str
+) -> Finding | None:
+    """What is wrong with a bound credential: its form, its existence, its type."""
+    if not is_uuid(credential):
         return error(
             "CREDENTIAL_NOT_UUID",
             "The credential is not the id (a uuid) of one; every question would fail.",
-            where=node.id,
-            field="credential",
+            where=where,
+            field=name,
             hint="Bind it by id, not by name.",
         )
     if flow.credentials is None:
         return None
-    kind = flow.credentials.get(node.credential)
+    kind = flow.credentials.get(credential)
     if kind is None:
         return error(
             "CREDENTIAL_UNKNOWN",
-            f"No credential with the id {node.credential} exists on this Flowise server.",
-            where=node.id,
-            field="credential",
+            f"No credential with the id {credential} exists on this Flowise server.",
+            where=where,
+            field=name,
             hint="Choose one from the list of credentials.",
         )
-    schema = flow.schema(node)
     if schema and schema.credential_names and kind not in schema.credential_names:
         return error(
             "CREDENTIAL_TYPE_MISMATCH",
-            f"{node.name} needs {' or '.join(schema.credential_names)}, the bound credential is of type {kind}.",
-            where=node.id,
-            field="credential",
+            f"{schema.name} needs {' or '.join(schema.credential_names)}, the bound credential is of type {kind}.",
+            where=where,
+            field=name,
         )
     return None
 
@@ -82,15 +90,24 @@ def _wrongly_bound(flow: FlowContext, node: FlowNode) -> Finding | None:
 def secrets(flow: FlowContext) -> Iterator[Finding]:
     """A key typed into a field overrides the credential and is stored in clear, for every reader of the flow."""
     for node in flow.graph.nodes:
-        schema = flow.schema(node)
-        declared = {str(entry["name"]) for entry in schema.input_definitions} if schema else set()
-        for name, value in node.inputs.items():
-            # A declared field of such a name (a header, a session token) is the node's own design.
-            if looks_secret("" if name in declared and named_secret(name) else name, value):
-                yield error(
-                    "SECRET_IN_INPUTS",
-                    f"`{name}` holds a secret, which Flowise would store and show in clear.",
-                    where=node.id,
-                    field=name,
-                    hint="Put it into a credential of the Flowise server and bind that.",
-                )
+        yield from _secrets_in(flow.schema(node), node.inputs, node.id, "")
+        for nested in flow.nested(node):
+            if isinstance(nested.config, dict):
+                schema = flow.schemas.get(nested.component)
+                yield from _secrets_in(schema, nested.config, node.id, f"{nested.path}.")
+
+
+def _secrets_in(schema: NodeSchema | None, inputs: dict[str, Any], where: str, around: str) -> Iterator[Finding]:
+    declared = {str(entry["name"]) for entry in schema.input_definitions} if schema else set()
+    for name, value in inputs.items():
+        if isinstance(value, dict):
+            continue  # a model or tool with fields of its own
+        # A declared field of such a name (a header, a session token) is the node's own design.
+        if looks_secret("" if name in declared and named_secret(name) else name, value):
+            yield error(
+                "SECRET_IN_INPUTS",
+                f"`{around}{name}` holds a secret, which Flowise would store and show in clear.",
+                where=where,
+                field=f"{around}{name}",
+                hint="Put it into a credential of the Flowise server and bind that.",
+            )

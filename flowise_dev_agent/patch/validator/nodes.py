@@ -68,25 +68,29 @@ def node_types(flow: FlowContext) -> Iterator[Finding]:
     for node in flow.nodes:
         if not node.name or flow.schema(node):
             continue
-        right = resolve_case(node.name, flow.schemas)
-        if right is None and node.name in flow.known_names:
-            yield warning(
-                "UNVERIFIED_NODE",
-                f"The type {node.name!r} is not in the catalogue; it was in the flow before and stays unverified.",
-                where=node.id,
-                field="name",
-            )
-            continue
-        near = (right,) if right else closest(node.name, flow.schemas)
-        yield Finding(
-            code="UNKNOWN_NODE_NAME",
-            severity="error",
-            message=f"There is no node type {node.name!r} on this Flowise server.",
-            where=node.id,
-            field="name",
-            allowed=near,
-            hint=f"Did you mean {near[0]!r}?" if near else "",
+        yield unknown_type(flow, node.name, node.id, "name")
+
+
+def unknown_type(flow: FlowContext, name: str, where: str, field: str, *, code: str = "UNKNOWN_NODE_NAME") -> Finding:
+    """A type that no schema has: unverified when the flow had it before, else an error."""
+    right = resolve_case(name, flow.schemas)
+    if right is None and name in flow.known_names:
+        return warning(
+            "UNVERIFIED_NODE",
+            f"The type {name!r} is not in the catalogue; it was in the flow before and stays unverified.",
+            where=where,
+            field=field,
         )
+    near = (right,) if right else closest(name, flow.schemas)
+    return Finding(
+        code=code,
+        severity="error",
+        message=f"There is no node type {name!r} on this Flowise server.",
+        where=where,
+        field=field,
+        allowed=near,
+        hint=f"Did you mean {near[0]!r}?" if near else "",
+    )
 
 
 @rule("VERSION_DRIFT")
@@ -107,10 +111,14 @@ def versions(flow: FlowContext) -> Iterator[Finding]:
 def kinds(flow: FlowContext) -> Iterator[Finding]:
     """Nodes that run only in another type of flow."""
     for node in flow.nodes:
-        if other := KIND_OF_CATEGORY.get(node.category):
-            yield error(
-                "KIND_MISMATCH",
-                f"Nodes of category {node.category!r} run only in flows of type {other}, not in a CHATFLOW.",
-                where=node.id,
-                hint="Use a chain or an agent of the chatflow kind, for example toolAgent.",
-            )
+        belongs = KIND_OF_CATEGORY.get(node.category, "CHATFLOW")
+        if belongs == flow.kind or not node.category:
+            continue
+        yield error(
+            "KIND_MISMATCH",
+            f"Nodes of category {node.category!r} run only in flows of type {belongs}, not in one of type {flow.kind}.",
+            where=node.id,
+            hint="Use a chain or an agent of the chatflow kind, for example toolAgent."
+            if flow.kind == "CHATFLOW"
+            else "In an agentflow models, tools and stores stand inside nodes such as agentAgentflow.",
+        )

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from flowise_dev_agent.patch.findings import Finding, error, warning
-from flowise_dev_agent.patch.graph import FlowNode
 from flowise_dev_agent.patch.references import has_variable
 from flowise_dev_agent.patch.uuids import is_uuid
 from flowise_dev_agent.patch.validator.context import FlowContext
@@ -12,6 +11,7 @@ from flowise_dev_agent.patch.validator.registry import rule
 from flowise_dev_agent.patch.values import ValueProblem, is_empty, normalize
 from flowise_dev_agent.patch.visibility import js_truthy
 
+CUSTOM_TOOL = "customTool"
 #: Keys that the editor writes next to the declared ones.
 _EDITOR_KEYS = frozenset({"credential", "FLOWISE_CREDENTIAL_ID"})
 
@@ -20,7 +20,7 @@ _EDITOR_KEYS = frozenset({"credential", "FLOWISE_CREDENTIAL_ID"})
 def required_params(flow: FlowContext) -> Iterator[Finding]:
     """Fields without which the node fails or runs on something nobody chose."""
     for node in flow.nodes:
-        missing = [str(param["name"]) for param in flow.visible_params(node) if _is_missing(node, param)]
+        missing = [str(param["name"]) for param in flow.visible_params(node) if is_missing(node.inputs, param)]
         for name in dict.fromkeys(missing):
             yield error(
                 "REQUIRED_PARAM_MISSING",
@@ -31,19 +31,20 @@ def required_params(flow: FlowContext) -> Iterator[Finding]:
             )
 
 
-def _is_missing(node: FlowNode, param: Mapping[str, Any]) -> bool:
+def is_missing(inputs: Mapping[str, Any], param: Mapping[str, Any]) -> bool:
+    """Whether a field that must be filled in is not."""
     # An unset switch is off.
     if param.get("optional") or param["type"] in ("boolean", "tabs"):
         return False
     default, name = param.get("default"), param["name"]
-    if name not in node.inputs and js_truthy(default):
+    if name not in inputs and js_truthy(default):
         # Stored before the schema had this field: the server runs on the default.
         return False
     # 0 and false as defaults are stored as ''.
-    return is_empty(node.inputs.get(name)) and (default is None or js_truthy(default))
+    return is_empty(inputs.get(name)) and (default is None or js_truthy(default))
 
 
-@rule("NOT_A_NUMBER", "NOT_A_BOOLEAN", "NOT_A_TEXT", "BAD_JSON", "BAD_OPTION")
+@rule("NOT_A_NUMBER", "NOT_A_BOOLEAN", "NOT_A_TEXT", "NOT_A_LIST", "BAD_JSON", "BAD_OPTION")
 def values(flow: FlowContext) -> Iterator[Finding]:
     """Values that do not fit the type of their field."""
     for node in flow.nodes:
@@ -57,16 +58,21 @@ def values(flow: FlowContext) -> Iterator[Finding]:
             if problem is None:
                 continue
             # An option or a form that a former version of the node knew is its own affair: the server takes it.
-            severity = "warning" if problem.code == "BAD_OPTION" and flow.version_drifted(node) else "error"
-            yield Finding(
-                code=problem.code,
-                severity=severity,
-                message=f"`{name}` of {node.name}: {problem.message}",
-                where=node.id,
-                field=name,
-                allowed=problem.allowed,
-                hint=f"For example {problem.example!r}.",
-            )
+            lenient = problem.code == "BAD_OPTION" and flow.version_drifted(node)
+            yield value_finding(problem, node.id, name, lenient=lenient)
+
+
+def value_finding(problem: ValueProblem, where: str, name: str, *, lenient: bool = False) -> Finding:
+    """What `values.normalize` said, about one field."""
+    return Finding(
+        code=problem.code,
+        severity="warning" if lenient else "error",
+        message=f"`{name}`: {problem.message}",
+        where=where,
+        field=name,
+        allowed=problem.allowed,
+        hint=f"For example {problem.example!r}.",
+    )
 
 
 @rule("UNKNOWN_PARAM")
@@ -91,17 +97,32 @@ def unknown_params(flow: FlowContext) -> Iterator[Finding]:
             )
 
 
-@rule("BAD_TOOL_ID")
+@rule("BAD_TOOL_ID", "UNKNOWN_TOOL")
 def custom_tools(flow: FlowContext) -> Iterator[Finding]:
-    """A custom tool is chosen by its id; a name fails in the database."""
+    """A custom tool is chosen by its id; a name fails in the database, and so does the id of a tool that is gone."""
     for node in flow.nodes:
-        tool_id = node.inputs.get("selectedTool")
-        if node.name != "customTool" or is_empty(tool_id) or has_variable(tool_id):
-            continue
-        if not isinstance(tool_id, str) or not is_uuid(tool_id):
-            yield error(
-                "BAD_TOOL_ID",
-                "The custom tool must be given by its id (a uuid), not by name.",
-                where=node.id,
-                field="selectedTool",
-            )
+        if node.name == CUSTOM_TOOL:
+            yield from tool_id(flow, node.inputs.get("selectedTool"), node.id, "selectedTool")
+
+
+def tool_id(flow: FlowContext, value: Any, where: str, name: str) -> Iterator[Finding]:
+    """Findings on the id of a custom tool."""
+    if is_empty(value) or has_variable(value):
+        return
+    if not isinstance(value, str) or not is_uuid(value):
+        yield error(
+            "BAD_TOOL_ID",
+            "The custom tool must be given by its id (a uuid), not by name.",
+            where=where,
+            field=name,
+        )
+    elif flow.tools is not None and value not in flow.tools:
+        yield Finding(
+            code="UNKNOWN_TOOL",
+            severity="error",
+            message=f"No tool with the id {value} exists on this Flowise server.",
+            where=where,
+            field=name,
+            allowed=tuple(f"{key} ({title})" for key, title in list(flow.tools.items())[:3]),
+            hint="Choose one from the list of tools.",
+        )

@@ -15,16 +15,21 @@ class Rule:
 
     codes: tuple[str, ...]
     check: Check
+    kinds: tuple[str, ...]
 
 
 RULES: list[Rule] = []
 
 
-def rule(*codes: str) -> Callable[[Check], Check]:
-    """Register a check under the codes that it raises."""
+CHATFLOW = "CHATFLOW"
+AGENTFLOW = "AGENTFLOW"
+
+
+def rule(*codes: str, kinds: tuple[str, ...] = (CHATFLOW, AGENTFLOW)) -> Callable[[Check], Check]:
+    """Register a check under the codes that it raises, for the types of flow in which it makes sense."""
 
     def register(check: Check) -> Check:
-        RULES.append(Rule(codes, check))
+        RULES.append(Rule(codes, check, kinds))
         return check
 
     return register

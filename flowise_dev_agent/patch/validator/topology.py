@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from flowise_dev_agent.patch.findings import Finding, error, warning
 from flowise_dev_agent.patch.graph import FlowNode
 from flowise_dev_agent.patch.validator.context import FlowContext
-from flowise_dev_agent.patch.validator.registry import rule
+from flowise_dev_agent.patch.validator.registry import CHATFLOW, rule
 
 _ENDING_CATEGORIES = frozenset({"Chains", "Agents", "Engine", "Multi Agents", "Sequential Agents"})
 #: Keeps its vectors only while it runs: without documents it is empty at every question. Other stores may have been
@@ -32,7 +32,9 @@ def cycles(flow: FlowContext) -> Iterator[Finding]:
         )
 
 
-@rule("NO_ENDING_NODE", "ENDING_NODE_KIND", "ENDING_NODE_OUTPUT", "MULTIPLE_ENDING_NODES", "DEAD_END")
+@rule(
+    "NO_ENDING_NODE", "ENDING_NODE_KIND", "ENDING_NODE_OUTPUT", "MULTIPLE_ENDING_NODES", "DEAD_END", kinds=(CHATFLOW,)
+)
 def ending_node(flow: FlowContext) -> Iterator[Finding]:
     """Exactly one chain, agent or engine ends the flow and gives the answer."""
     if not flow.nodes or _circles(flow):
@@ -92,7 +94,7 @@ def _not_an_ending(node: FlowNode) -> Finding | None:
     return None
 
 
-@rule("ISOLATED_NODE")
+@rule("ISOLATED_NODE", kinds=(CHATFLOW,))
 def isolated(flow: FlowContext) -> Iterator[Finding]:
     """Nodes that nothing reaches and that reach nothing are never run."""
     if len(flow.nodes) < 2:
@@ -107,7 +109,7 @@ def isolated(flow: FlowContext) -> Iterator[Finding]:
             )
 
 
-@rule("VECTOR_STORE_WITHOUT_DOCUMENT")
+@rule("VECTOR_STORE_WITHOUT_DOCUMENT", kinds=(CHATFLOW,))
 def vector_stores(flow: FlowContext) -> Iterator[Finding]:
     """Retrieval from a store that nothing was put into finds nothing, without a word."""
     for node in flow.nodes:

@@ -27,7 +27,7 @@ from flowise_dev_agent.reasoning.contracts import (
 )
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.settings import LimitSettings
-from tests.unit.publish.fakes import FakeFlowise, FakeIntents
+from tests.unit.publish.fakes import FakeFlowise, FakeIntents, FakeVersions
 
 OPENAI = "0d3cf4b6-6a27-4c8e-9a0e-3f6d8ad0c001"
 OTHER_OPENAI = "0d3cf4b6-6a27-4c8e-9a0e-3f6d8ad0c002"
@@ -41,13 +41,19 @@ class BenchFlowise(FakeFlowise):
         self.endpoint = "http://flowise.test"
         self.answers: dict[str, str | AgentError] = {}
         self.asked: list[tuple[str, str]] = []
+        self.asked_of: list[str] = []
+        self.forgotten: list[tuple[str, str]] = []
 
     async def iter_chatflows(self) -> AsyncIterator[Chatflow]:
         for row in list(self.flows.values()):
             yield row
 
+    async def delete_messages(self, chatflow_id: str, session_id: str) -> None:
+        self.forgotten.append((chatflow_id, session_id))
+
     async def predict(self, chatflow_id: str, question: str, *, session_id: str) -> Prediction:
         self.asked.append((question, session_id))
+        self.asked_of.append(chatflow_id)
         answer = self.answers.get(question, f"Answer to: {question}")
         if isinstance(answer, AgentError):
             raise answer
@@ -148,6 +154,7 @@ class Bench:
         self.knowledge = BenchKnowledge(credentials)
         self.blobs = BenchBlobs()
         self.intents = FakeIntents()
+        self.versions = FakeVersions()
         self.session_id = uuid4()
         self.limits = LimitSettings(_env_file=None, **limits)  # type: ignore[call-arg]
         self.graph = build_graph([FlowiseCapability()], InMemorySaver())
@@ -169,7 +176,8 @@ class Bench:
                 session_id=UUID(str(self.session_id)),
                 client=fakes[0],
                 intents=fakes[3],
-                lease=None,  # type: ignore[arg-type]
+                lease=None,
+                versions=self.versions,
             ),
             limits=self.limits,
         )

@@ -141,14 +141,6 @@ async def test_clarification_is_skipped_when_the_session_says_so(bench: Bench) -
     assert (await bench.start("make me a bot", skip_clarification=True))["type"] == "plan_approval"
 
 
-@pytest.mark.parametrize("operation", ["update", "copy", "question"])
-async def test_editing_says_honestly_that_it_is_not_available(bench: Bench, operation: Any) -> None:
-    bench.reasoner.intents = [Intent(operation=operation, confidence=1, ambiguity=0, title="Edit")]
-    question = await bench.start("change the flow Sales bot")
-    assert (question["type"], question["reason"]) == ("select_target", "editing_not_available")
-    assert (await bench.answer(action="create_new"))["type"] == "plan_approval"
-
-
 async def test_p10_a_missing_credential_asks_before_anything_is_written() -> None:
     bench = Bench(ops(), credentials())
     await bench.start()

@@ -6,7 +6,15 @@ import pytest
 
 from flowise_dev_agent.errors import PatchError
 from flowise_dev_agent.patch.findings import Finding
-from flowise_dev_agent.patch.ops import AddNode, Connect, SetParam, ops_from_json, ops_json_schema
+from flowise_dev_agent.patch.ops import (
+    OP_TYPES,
+    AddNode,
+    Connect,
+    SetParam,
+    example_op,
+    ops_from_json,
+    ops_json_schema,
+)
 
 BATCH = [
     {
@@ -81,7 +89,7 @@ def test_every_bad_op_is_reported_with_its_position_and_an_example() -> None:
     assert {finding.op_index for finding in findings} == {0, 1}
     assert '"op_type":"AddNode"' in findings[0].hint
     missing = {finding.field for finding in findings if finding.op_index == 1}
-    assert missing == {"source", "source_node_id", "target_node_id", "target_anchor"}
+    assert missing == {"source", "source_node_id", "target_node_id"}
     assert all('"op_type":"Connect"' in finding.hint for finding in findings[1:])
 
 
@@ -90,7 +98,8 @@ def test_schema_for_structured_output_names_every_op_and_forbids_the_rest() -> N
 
     assert set(schema["properties"]) == {"ops"}
     ops = {name: part for name, part in schema["$defs"].items() if "op_type" in part.get("properties", {})}
-    assert set(ops) == {"AddNode", "SetParam", "Connect", "BindCredential"}
+    assert set(ops) == set(OP_TYPES)
+    assert len(ops) == 13
     assert all(part["additionalProperties"] is False for part in ops.values())
 
 
@@ -106,3 +115,10 @@ def test_a_finding_keeps_its_key_when_only_positions_move() -> None:
 def test_values_that_json_cannot_hold_are_refused() -> None:
     with pytest.raises(ValueError, match="value"):
         SetParam(node_id="a", param_name="b", value=object())
+
+
+@pytest.mark.parametrize("op_type", OP_TYPES)
+def test_the_example_in_an_error_is_an_op_that_can_be_read(op_type: str) -> None:
+    (op,) = ops_from_json(f"[{example_op(op_type)}]")
+
+    assert op.op_type == op_type

@@ -331,7 +331,7 @@ def _tool_not_chosen(flow: Flow, schemas: Schemas) -> None:
 
 _WARNINGS = {"VERSION_DRIFT", "UNKNOWN_PARAM", "ISOLATED_NODE", "DEAD_END"}
 #: Codes whose flows have their own tests below.
-_ELSEWHERE = {"UNVERIFIED_NODE"}
+_ELSEWHERE = {"UNVERIFIED_NODE", "UNKNOWN_TOOL", "PROMPT_BRACES", "NOT_A_LIST"}
 
 
 @pytest.mark.parametrize("name", GOLDEN)
@@ -357,7 +357,7 @@ def test_one_mistake_gives_exactly_its_code_at_its_node(
 
 
 def test_every_registered_code_has_a_mutation() -> None:
-    registered = {code for rule in RULES for code in rule.codes}
+    registered = {code for rule in RULES if "CHATFLOW" in rule.kinds for code in rule.codes}
 
     assert registered == {case[0] for case in MUTATIONS} | _ELSEWHERE
 
@@ -498,5 +498,45 @@ def test_p27_if_else_that_ends_the_flow_is_refused(schemas: Schemas) -> None:
     assert [(f.code, f.where) for f in findings] == [("ENDING_NODE_KIND", "i")]
 
 
-def test_other_flow_kinds_are_refused_rather_than_half_checked(schemas: Schemas) -> None:
-    assert [f.code for f in _validate(_build(schemas, "chat"), schemas, kind="AGENTFLOW")] == ["KIND_UNSUPPORTED"]
+@pytest.mark.parametrize("kind", ["MULTIAGENT", "ASSISTANT"])
+def test_kinds_that_are_only_carried_through_are_checked_by_shape_alone(schemas: Schemas, kind: str) -> None:
+    flow = _build(schemas, "chat")
+    flow["edges"] = []
+
+    assert _validate(flow, schemas, kind=kind) == []
+    assert [f.code for f in _validate("{}", schemas, kind=kind)] == ["SHAPE", "SHAPE"]
+    assert [f.code for f in _validate(flow, schemas, kind="WORKFLOW")] == ["KIND_UNKNOWN"]
+
+
+def test_p27_custom_tool_that_the_server_does_not_have_is_found_when_its_tools_are_known(schemas: Schemas) -> None:
+    flow = _build(schemas, "tool_agent")
+    _add(
+        flow,
+        schemas,
+        AddNode(node_name="customTool", node_id="customTool_0", params={"selectedTool": UUID}),
+        Connect(source_node_id="customTool_0", target_node_id="toolAgent_0", target_anchor="tools"),
+    )
+
+    assert _validate(flow, schemas) == _validate(flow, schemas, tools={UUID: "weather"}) == []
+    (finding,) = _validate(flow, schemas, tools={"22222222-2222-4222-8222-222222222222": "weather"})
+    assert (finding.code, finding.where, finding.field) == ("UNKNOWN_TOOL", "customTool_0", "selectedTool")
+    assert "weather" in finding.allowed[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "good"),
+    [
+        ("Translate {text}.", True),
+        ('Answer as {"name": "x"}.', True),
+        ("{{ literal }} and {x}", True),
+        ("{{$vars.tone}} {x}", True),
+        ("Use {text", False),
+        ("Use text}", False),
+        ('{"a": {"b": 1}}', False),
+    ],
+)
+def test_templates_are_read_as_the_server_reads_them(schemas: Schemas, text: str, good: bool) -> None:
+    flow = _build(schemas, "llm_chain")
+    _data(flow, "promptTemplate_0")["inputs"]["template"] = text
+
+    assert [f.code for f in _validate(flow, schemas)] == ([] if good else ["PROMPT_BRACES"])

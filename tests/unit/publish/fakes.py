@@ -70,6 +70,18 @@ class FakeFlowise:
         return hook
 
 
+class FakeVersions:
+    """What would be kept, newest last; the same text twice in a row counts once."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[str, str, str]] = []
+
+    async def record(self, flow: Chatflow, *, reason: str, iteration: int) -> None:
+        last = next((text for id_, _, text in reversed(self.rows) if id_ == flow.id), None)
+        if last != flow.flow_data:
+            self.rows.append((flow.id, reason, flow.flow_data))
+
+
 class FakeIntents:
     """Rows by key, as the table keeps them."""
 

@@ -18,7 +18,7 @@ from flowise_dev_agent.errors import (
 from flowise_dev_agent.patch.hashing import payload_sha256
 from flowise_dev_agent.publish import Base, Publisher, Stale, Written, flow_tag, without_tag
 from flowise_dev_agent.publish.publisher import _KEYS
-from tests.unit.publish.fakes import FakeFlowise, FakeIntents
+from tests.unit.publish.fakes import FakeFlowise, FakeIntents, FakeVersions
 
 SESSION = UUID("11111111-1111-4111-8111-111111111111")
 FLOW = '{"nodes":[],"edges":[]}'
@@ -31,10 +31,11 @@ class Desk:
     def __init__(self) -> None:
         self.flowise = FakeFlowise()
         self.intents = FakeIntents()
+        self.versions = FakeVersions()
 
     def again(self) -> Publisher:
         fakes: Any = (self.flowise, self.intents)
-        return Publisher(session_id=SESSION, client=fakes[0], intents=fakes[1], lease=None)  # type: ignore[arg-type]
+        return Publisher(session_id=SESSION, client=fakes[0], intents=fakes[1], lease=None, versions=self.versions)
 
     async def create(self, flow: str = FLOW, iteration: int = 0) -> Written:
         return await self.again().create(

@@ -1,0 +1,60 @@
+"""What a prompt sees of a flow: all of a small one, and of a large one the part that matters, always bounded."""
+
+import re
+from collections.abc import Iterable
+
+from flowise_dev_agent.patch.graph import FlowNode, GraphIR
+from flowise_dev_agent.patch.summary import summarize
+
+#: Characters; a flow of 15 nodes takes about 1 500.
+SUMMARY_LIMIT = 6_000
+#: The share of the limit that nodes and connections in focus may take.
+_FOCUS_SHARE = 0.6
+_WORD = re.compile(r"[a-z0-9]{3,}")
+
+
+def focused_summary(graph: GraphIR, text: str, scope: Iterable[str] = (), limit: int = SUMMARY_LIMIT) -> str:
+    """At most `limit` characters. Nodes in `scope`, else those that `text` speaks of, with their neighbours come in
+    full with their connections; of the others the ids, types and titles, as far as there is room."""
+    whole = summarize(graph, limit=10 * limit)
+    if len(whole) <= limit:
+        return whole
+    focus = {node_id for node_id in scope if graph.node(node_id)} or _spoken_of(graph, text)
+    near = set(focus)
+    for edge in graph.edges:
+        if edge.source in focus or edge.target in focus:
+            near |= {edge.source, edge.target}
+    part = GraphIR(
+        {
+            "nodes": [node.raw for node in graph.nodes if node.id in near],
+            "edges": [edge.raw for edge in graph.edges if edge.source in near and edge.target in near],
+        }
+    )
+    shown = summarize(part, limit=int(limit * _FOCUS_SHARE)) if near else ""
+    others = [node for node in graph.nodes if node.id not in near and not node.is_note]
+    lines = [f"A flow of {len(graph.nodes)} nodes and {len(graph.edges)} connections. The part that matters:", shown]
+    lines.append(f"{len(others)} other nodes, by id, type and title:")
+    return _filled("\n".join(lines), [_brief(node) for node in others], limit)
+
+
+def _spoken_of(graph: GraphIR, text: str) -> set[str]:
+    words = set(_WORD.findall(text.casefold()))
+    return {
+        node.id
+        for node in graph.nodes
+        if not node.is_note
+        and words & set(_WORD.findall(f"{re.sub('(?<=[a-z])(?=[A-Z])', ' ', node.name)} {node.label}".casefold()))
+    }
+
+
+def _brief(node: FlowNode) -> str:
+    return f"- {node.id} ({node.name})" + (f" {node.label[:60]!r}" if node.label != node.name else "")
+
+
+def _filled(text: str, lines: list[str], limit: int) -> str:
+    for index, line in enumerate(lines):
+        rest = f"\n... {len(lines) - index} more"
+        if len(text) + len(line) + 1 + len(rest) > limit:
+            return (text + rest)[:limit]
+        text += "\n" + line
+    return text

@@ -1,0 +1,111 @@
+"""What is particular to flows of type AGENTFLOW (V2): nodes that run one after the other, branches, iterations."""
+
+from collections.abc import Mapping
+from typing import Any
+
+AGENTFLOW_CATEGORY = "Agent Flows"
+#: Node types of the canvas.
+AGENTFLOW_TYPES = frozenset({"agentFlow", "iteration"})
+STICKY_NOTE = "stickyNote"
+NOTE_NAMES = frozenset({STICKY_NOTE, "stickyNoteAgentflow"})
+
+START = "startAgentflow"
+CONDITION = "conditionAgentflow"
+CONDITION_AGENT = "conditionAgentAgentflow"
+HUMAN_INPUT = "humanInputAgentflow"
+ITERATION = "iterationAgentflow"
+LOOP = "loopAgentflow"
+LOOP_TARGET = "loopBackToNode"
+
+#: Nodes whose branches follow from a list in their inputs.
+BRANCHES_FROM: Mapping[str, str] = {CONDITION: "conditions", CONDITION_AGENT: "conditionAgentScenarios"}
+#: Nodes that choose which branch runs, by the number at the end of the handle.
+BRANCHING = frozenset({CONDITION, CONDITION_AGENT, HUMAN_INPUT})
+
+#: What the editor puts between the edges of an iteration and the box that they lie on.
+EDGE_INSIDE_ITERATION = 9999
+_NO_COLOR = "#2196f3"
+
+
+def branch_labels(node_name: str, count: int) -> list[str]:
+    """What people call the branches of a node, first to last."""
+    labels = [f"condition {number}" for number in range(count)]
+    if node_name == HUMAN_INPUT and count == 2:
+        return ["proceed", "reject"]
+    if node_name == CONDITION and count:
+        labels[-1] = "else"
+    if node_name == CONDITION_AGENT:
+        return [f"scenario {number}" for number in range(count)]
+    return labels if count > 1 else [node_name] * count
+
+
+def branch_count(node_name: str, inputs: Mapping[str, Any]) -> int | None:
+    """How many branches the inputs ask for; None when they do not say."""
+    key = BRANCHES_FROM.get(node_name)
+    items = inputs.get(key) if key else None
+    if not isinstance(items, list):
+        return None
+    return len(items) + (node_name == CONDITION)
+
+
+def branch_anchors(node_id: str, node_name: str, count: int) -> list[dict[str, Any]]:
+    """Output anchors as the editor derives them from the list of conditions or scenarios."""
+    anchors: list[dict[str, Any]] = [
+        {"id": f"{node_id}-output-{number}", "label": number, "name": number, "description": f"Condition {number}"}
+        for number in range(count)
+    ]
+    if node_name == CONDITION and anchors:
+        anchors[-1]["description"] = "Else"
+    return anchors
+
+
+def output_anchors(raw: Mapping[str, Any], node_id: str) -> list[dict[str, Any]]:
+    """Output anchors of a fresh node, by its schema."""
+    if raw.get("hideOutput"):
+        return []
+    names = [str(number) for number in range(len(raw.get("outputs") or ()))] or [str(raw["name"])]
+    return [{"id": f"{node_id}-output-{name}", "label": raw.get("label"), "name": raw["name"]} for name in names]
+
+
+def canvas_type(node_name: str) -> str:
+    """The ``type`` of a node on the canvas of an agentflow."""
+    if node_name in NOTE_NAMES:
+        return STICKY_NOTE
+    return "iteration" if node_name == ITERATION else "agentFlow"
+
+
+def step_edge(
+    source: Mapping[str, Any], handle: str, target: Mapping[str, Any], *, inside_iteration: bool
+) -> dict[str, Any]:
+    """An edge as the editor draws it. ``source`` and ``target`` are the ``data`` of the nodes."""
+    source_id, target_id, name = str(source["id"]), str(target["id"]), source.get("name")
+    branch = handle.rpartition("-")[2]
+    label: dict[str, Any] = {}
+    if name == HUMAN_INPUT:
+        label = {"edgeLabel": "proceed" if branch == "0" else "reject"}
+    elif name in BRANCHING:
+        label = {"edgeLabel": branch}
+    return {
+        "source": source_id,
+        "sourceHandle": handle,
+        "target": target_id,
+        "targetHandle": target_id,
+        "data": {
+            "sourceColor": source.get("color") or _NO_COLOR,
+            "targetColor": target.get("color") or _NO_COLOR,
+            **label,
+            "isHumanInput": name == HUMAN_INPUT,
+        },
+        **({"zIndex": EDGE_INSIDE_ITERATION} if inside_iteration else {}),
+        "type": "agentFlow",
+        "id": f"{source_id}-{handle}-{target_id}-{target_id}",
+    }
+
+
+def size(data: Mapping[str, Any], branches: int) -> tuple[int, int]:
+    """Width and height of a node in editor pixels, near enough to keep nodes apart."""
+    if data.get("name") in NOTE_NAMES:
+        return 210, 123
+    if data.get("name") == ITERATION:
+        return 300, 250
+    return 110 + 7 * len(str(data.get("label") or "")), 72 + 20 * max(0, branches - 2)

@@ -1,0 +1,162 @@
+"""Positions and storage order of all nodes of a flow: what stands stays, iterations grow around what they hold."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from flowise_dev_agent.patch import agentflow as v2
+from flowise_dev_agent.patch.graph import FlowNode
+from flowise_dev_agent.patch.layout import GAP, WIDTH, Box, Link, node_height, place, storage_order
+
+#: Free space inside an iteration: its title above, a border elsewhere.
+_TITLE = 80
+_BORDER = 40
+
+
+def arrange(
+    nodes: Mapping[str, FlowNode],
+    standing: Sequence[str],
+    links: Sequence[Link],
+    floating: Collection[str],
+    positioned: Collection[str] = (),
+) -> list[dict[str, Any]]:
+    """Raw nodes as they are to be stored: ``standing`` ones in their order, then the others, sources first.
+
+    ``floating`` nodes are given a place, all others keep theirs; ``positioned`` ones have just been given theirs.
+    """
+    known = set(standing)
+    fresh = [node_id for node_id in nodes if node_id not in known]
+    groups: dict[str, list[str]] = {}
+    for node in nodes.values():
+        groups.setdefault(node.parent if node.parent in nodes else "", []).append(node.id)
+    boxes: dict[str, Box] = {}
+    for parent in sorted(groups, key=lambda parent: -_depth(nodes, parent)):
+        members = groups[parent]
+        placed = _place_group(nodes, members, links, floating, boxes, inside=bool(parent))
+        if parent and (placed or parent not in known):
+            held = [placed.get(node_id) or _box(nodes[node_id]) for node_id in members]
+            boxes[parent] = _around(_box(nodes[parent]), held)
+        boxes |= placed
+    # Where all new nodes were placed together, they are in their order already.
+    ordered = list(boxes) if len(groups) == 1 and boxes.keys() == set(fresh) else storage_order(fresh, links)
+    for node_id in [*fresh, *positioned]:
+        boxes.setdefault(node_id, _box(nodes[node_id]))
+    order = _parents_first(nodes, [*standing, *ordered])
+    return [_written(nodes, node_id, boxes, is_new=node_id not in known) for node_id in order]
+
+
+def _depth(nodes: Mapping[str, FlowNode], node_id: str) -> int:
+    """How many iterations lie around what ``node_id`` holds; 0 for the canvas."""
+    depth = 0
+    while node_id in nodes and depth <= len(nodes):
+        depth += 1
+        node_id = nodes[node_id].parent
+    return depth
+
+
+def _place_group(
+    nodes: Mapping[str, FlowNode],
+    members: Sequence[str],
+    links: Sequence[Link],
+    floating: Collection[str],
+    sized: Mapping[str, Box],
+    *,
+    inside: bool,
+) -> dict[str, Box]:
+    """Boxes of the floating members, and of iterations among the others that grew."""
+    free = {node_id: sized.get(node_id) or _box(nodes[node_id]) for node_id in members if node_id in floating}
+    fixed = {node_id: sized.get(node_id) or _box(nodes[node_id]) for node_id in members if node_id not in floating}
+    boxes: dict[str, Box] = {}
+    if free:
+        boxes = place(
+            {node_id: box.height for node_id, box in free.items()},
+            links,
+            fixed,
+            {node_id: box.width for node_id, box in free.items()},
+        )
+    if inside and boxes:
+        boxes = _inside(boxes, list(fixed.values()))
+    return boxes | {node_id: sized[node_id] for node_id in fixed if node_id in sized}
+
+
+def _inside(boxes: dict[str, Box], fixed: Sequence[Box]) -> dict[str, Box]:
+    """The same boxes where an iteration can hold them: its corner is the origin."""
+    if not fixed:
+        x = _BORDER - min(box.x for box in boxes.values())
+        y = _TITLE - min(box.y for box in boxes.values())
+        return {key: Box(box.x + x, box.y + y, box.width, box.height) for key, box in boxes.items()}
+    bottom = max(box.y + box.height for box in [*boxes.values(), *fixed])
+    moved: dict[str, Box] = {}
+    for key, box in boxes.items():
+        if box.x < 0 or box.y < 0:
+            box = Box(_BORDER, bottom + GAP, box.width, box.height)
+            bottom = box.y + box.height
+        moved[key] = box
+    return moved
+
+
+def _around(own: Box, held: Sequence[Box]) -> Box:
+    """An iteration's own box, grown to hold what is in it."""
+    width = max([own.width, *(box.x + box.width + _BORDER for box in held)])
+    height = max([own.height, *(box.y + box.height + _BORDER for box in held)])
+    return Box(own.x, own.y, width, height)
+
+
+def _box(node: FlowNode) -> Box:
+    position: Mapping[str, Any] = node.raw.get("position") or {}
+    width, height = node.raw.get("width"), node.raw.get("height")
+    if not width or not height:
+        if node.is_agentflow or node.is_note:
+            usual: tuple[float, float] = v2.size(node.data, len(node.outputs))
+        else:
+            usual = WIDTH, height or node_height(node.data)
+        width, height = width or usual[0], height or usual[1]
+    return Box(float(position.get("x") or 0), float(position.get("y") or 0), float(width), float(height))
+
+
+def _parents_first(nodes: Mapping[str, FlowNode], order: Sequence[str]) -> list[str]:
+    """The editor wants an iteration before what it holds."""
+    result: dict[str, None] = {}
+    for node_id in order:
+        chain = [node_id]
+        while (parent := nodes[chain[-1]].parent) in nodes and parent not in chain:
+            chain.append(parent)
+        result.update(dict.fromkeys(reversed(chain)))
+    return list(result)
+
+
+def _written(nodes: Mapping[str, FlowNode], node_id: str, boxes: Mapping[str, Box], *, is_new: bool) -> dict[str, Any]:
+    node, box = nodes[node_id], boxes.get(node_id)
+    if box is None:
+        return node.raw
+    position = {"x": _tidy(box.x), "y": _tidy(box.y)}
+    absolute = dict(position)
+    parent = nodes.get(node.parent)
+    while parent is not None:
+        corner = boxes.get(parent.id) or _box(parent)
+        absolute = {"x": _tidy(absolute["x"] + corner.x), "y": _tidy(absolute["y"] + corner.y)}
+        parent = nodes.get(parent.parent)
+    raw = node.raw
+    size = {"width": _tidy(box.width), "height": _tidy(box.height)}
+    # An iteration draws itself by its style.
+    style = {"style": size} if raw["type"] == "iteration" else {}
+    if not is_new:
+        grown = {**size, **style} if (box.width, box.height) != (raw.get("width"), raw.get("height")) else {}
+        return {**raw, "position": position, "positionAbsolute": absolute, **grown}
+    held = {key: raw[key] for key in ("parentNode", "extent") if key in raw}
+    return {
+        "id": node.id,
+        "position": position,
+        "type": raw["type"],
+        "data": node.data,
+        **held,
+        **size,
+        "selected": False,
+        "positionAbsolute": absolute,
+        "dragging": False,
+        **style,
+    }
+
+
+def _tidy(number: float) -> float:
+    """Whole numbers are written as such."""
+    return int(number) if number == int(number) else number

@@ -1,0 +1,189 @@
+"""Any flow as the ops that build it: what a template or a person's flow says, without handles and references."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from flowise_dev_agent.patch.graph import FlowEdge, FlowNode, GraphIR
+from flowise_dev_agent.patch.nested import CREDENTIAL_KEY, nested_components, without_value
+from flowise_dev_agent.patch.node_data import init_node_data
+from flowise_dev_agent.patch.ops import (
+    AddNode,
+    BindCredential,
+    Connect,
+    PatchOp,
+    SetOutput,
+    SetParent,
+    SetPosition,
+    UnsetParam,
+)
+from flowise_dev_agent.patch.schema import PARAM_TYPES, NodeSchema, Schemas, split_types
+from flowise_dev_agent.patch.settle import settled_inputs
+from flowise_dev_agent.patch.suggest import resolve_case
+from flowise_dev_agent.patch.uuids import is_uuid
+from flowise_dev_agent.patch.values import is_empty
+
+
+def decompile(flow: GraphIR | str, schemas: Schemas) -> list[PatchOp]:
+    """Ops that build the flow from nothing, in stored order: nodes, then what belongs to them, then connections.
+
+    Compiled with the same schemas they give the same nodes, fields and connections by name, in today's version of each
+    node. What a schema no longer has (a field, an output) is left out or named anew; a type that no schema has is
+    still an AddNode, which the compiler refuses by name. Text that is no flow raises PatchError.
+    """
+    graph = GraphIR.from_flow_data(flow) if isinstance(flow, str) else flow
+    adds: list[PatchOp] = []
+    rest: list[PatchOp] = []
+    for node in graph.nodes:
+        schema = _schema(node, schemas)
+        adds.append(_add(node, schema, schemas))
+        rest.extend(_settings(graph, node, schema, schemas))
+    edges = (_connect(graph, edge, schemas) for edge in graph.edges)
+    return adds + rest + [op for op in edges if op is not None]
+
+
+def _schema(node: FlowNode, schemas: Schemas) -> NodeSchema | None:
+    if node.name in schemas:
+        return schemas[node.name]
+    # A bare note of the canvas has no type name of its own.
+    return schemas.get("stickyNote") if node.is_note and not node.name else None
+
+
+def _add(node: FlowNode, schema: NodeSchema | None, schemas: Schemas) -> AddNode:
+    if schema is None:
+        params = {
+            name: value for name, value in node.inputs.items() if not is_empty(value) and not _is_anchor(node, name)
+        }
+        return AddNode(node_name=node.name or "unknown", node_id=node.id, label=node.label or None, params=params)
+    fresh = init_node_data(schema, node.id, agentflow=schema.is_agentflow)["inputs"]
+    inputs = _without_credentials(node)
+    # In the order of the schema: what a person clicked first says nothing.
+    names = [*(name for name in fresh if name in inputs), *(name for name in inputs if name not in fresh)]
+    params = {
+        name: value
+        for name, value in ((name, inputs[name]) for name in names)
+        if _is_settable(node, schema, name) and value is not None and not _same(value, fresh.get(name, ""))
+    }
+    label = node.label if node.label and node.label != schema.label else None
+    return AddNode(node_name=schema.name, node_id=node.id, label=label, params=params)
+
+
+def _same(value: Any, default: Any) -> bool:
+    """Equal as JSON: true is not 1."""
+    return value == default and isinstance(value, bool) == isinstance(default, bool)
+
+
+def _is_anchor(node: FlowNode, name: str) -> bool:
+    return any(anchor.get("name") == name for anchor in node.anchors)
+
+
+def _is_settable(node: FlowNode, schema: NodeSchema, name: str) -> bool:
+    """A field of today's schema, or a key that the editor writes beside one."""
+    definitions = [entry for entry in schema.input_definitions if entry["type"] in PARAM_TYPES]
+    for entry in definitions:
+        if entry["name"] == name or (entry.get("loadConfig") and f"{entry['name']}Config" == name):
+            return True
+        if any(tab.get("name") == name for tab in entry.get("tabs") or ()):
+            return True
+        if (tab_key := entry.get("tabIdentifier")) and f"{tab_key}_{node.id}" == name:
+            return True
+    return False
+
+
+def _without_credentials(node: FlowNode) -> dict[str, Any]:
+    """Inputs without the ids of credentials, which are bound by ops of their own."""
+    inputs = node.inputs
+    for nested in nested_components(node.params, inputs):
+        if isinstance(nested.config, Mapping) and CREDENTIAL_KEY in nested.config:
+            inputs = without_value(inputs, (*nested.steps, CREDENTIAL_KEY))
+    return inputs
+
+
+def _settings(graph: GraphIR, node: FlowNode, schema: NodeSchema | None, schemas: Schemas) -> Iterator[PatchOp]:
+    if schema is not None:
+        yield from _unset(node, schema, schemas)
+    if node.credential:
+        yield BindCredential(node_id=node.id, credential_id=node.credential)
+    for nested in nested_components(node.params, node.inputs):
+        bound = nested.config.get(CREDENTIAL_KEY) if isinstance(nested.config, Mapping) else None
+        if isinstance(bound, str) and is_uuid(bound):
+            yield BindCredential(node_id=node.id, credential_id=bound, path=nested.path)
+    if schema is not None and (output := _chosen_output(graph, node, schema)):
+        yield SetOutput(node_id=node.id, output=output)
+    if node.parent:
+        yield SetParent(node_id=node.id, parent_id=node.parent)
+    position = node.raw.get("position")
+    if isinstance(position, dict) and all(isinstance(position.get(axis), (int, float)) for axis in "xy"):
+        yield SetPosition(node_id=node.id, x=position["x"], y=position["y"])
+
+
+def _unset(node: FlowNode, schema: NodeSchema, schemas: Schemas) -> Iterator[UnsetParam]:
+    """Defaults of today that the node does not have, at its fields and inside its models and tools."""
+    fresh = init_node_data(schema, node.id, agentflow=schema.is_agentflow)["inputs"]
+    names = {entry["name"] for entry in schema.input_definitions if entry["type"] in PARAM_TYPES}
+    stored = {name: value for name, value in node.inputs.items() if value is not None}
+    for name, default in fresh.items():
+        if name in names and name not in stored and not is_empty(default):
+            yield UnsetParam(node_id=node.id, param_name=name)
+    if not schema.is_agentflow:
+        return
+    definitions = schema.input_definitions
+    settled = settled_inputs(definitions, {**fresh, **stored}, schemas)
+    given = {nested.path: nested for nested in nested_components(definitions, stored)}
+    for nested in nested_components(definitions, settled):
+        before = given[nested.path].config if nested.path in given else None
+        had = before if isinstance(before, Mapping) else {}
+        for name, value in nested.config.items() if isinstance(nested.config, Mapping) else ():
+            if name not in had and name != nested.param and not is_empty(value):
+                yield UnsetParam(node_id=node.id, param_name=f"{nested.path}.{name}")
+
+
+def _chosen_output(graph: GraphIR, node: FlowNode, schema: NodeSchema) -> str:
+    """The output to set: one that no connection chooses by itself."""
+    selected = node.selected_output
+    if not schema.multi_output or not selected or selected == schema.outputs[0].name:
+        return ""
+    if selected not in {output.name for output in schema.outputs}:
+        return ""
+    handles = {output.handle for output in node.outputs if output.name == selected}
+    used = any(edge.source == node.id and edge.source_handle in handles for edge in graph.edges)
+    return "" if used else selected
+
+
+def _connect(graph: GraphIR, edge: FlowEdge, schemas: Schemas) -> Connect | None:
+    source, target = graph.node(edge.source), graph.node(edge.target)
+    if source is None or target is None:
+        return None
+    name = _output_name(source, target, edge, schemas)
+    if target.is_agentflow:
+        return Connect(source_node_id=source.id, source_anchor=name, target_node_id=target.id)
+    return Connect(
+        source_node_id=source.id,
+        source_anchor=name,
+        target_node_id=target.id,
+        target_anchor=_input_name(target, edge, schemas),
+    )
+
+
+def _output_name(source: FlowNode, target: FlowNode, edge: FlowEdge, schemas: Schemas) -> str | None:
+    """Only where there is a choice. A name that today's schema does not have gives way to the one that fits by type."""
+    if source.is_agentflow:
+        output = next((one for one in source.outputs if one.handle == edge.source_handle), None)
+        return (output.name if output else edge.output_name) if len(source.outputs) > 1 else None
+    stored = next((one.name for one in source.outputs if one.handle == edge.source_handle), edge.output_name)
+    schema = schemas.get(source.name)
+    if schema is None:
+        return stored if len(source.outputs) > 1 else None
+    if len(schema.outputs) < 2 or stored in {output.name for output in schema.outputs}:
+        return stored if len(schema.outputs) > 1 else None
+    entries = (entry for same_named in target.connectable.values() for entry in same_named)
+    entry = next((entry for entry in entries if entry.get("id") == edge.target_handle), {})
+    wanted = set(split_types(str(entry.get("type") or "")))
+    return next((output.name for output in schema.outputs if wanted & set(output.base_classes)), None)
+
+
+def _input_name(target: FlowNode, edge: FlowEdge, schemas: Schemas) -> str:
+    entries = (entry for same_named in target.connectable.values() for entry in same_named)
+    stored = next((str(entry["name"]) for entry in entries if entry.get("id") == edge.target_handle), edge.input_name)
+    schema = schemas.get(target.name)
+    names = [str(entry["name"]) for entry in schema.input_definitions] if schema else []
+    return stored if stored in names else resolve_case(stored, names) or stored

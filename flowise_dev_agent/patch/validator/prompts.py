@@ -1,0 +1,69 @@
+"""Rules on prompt texts: templates that LangChain cannot read."""
+
+import re
+from collections.abc import Iterator
+
+from flowise_dev_agent.patch.findings import Finding, error
+from flowise_dev_agent.patch.references import has_variable
+from flowise_dev_agent.patch.validator.context import FlowContext
+from flowise_dev_agent.patch.validator.registry import CHATFLOW, rule
+
+#: Fields that the server reads as templates with {placeholders}.
+_TEMPLATES = frozenset(
+    {
+        ("promptTemplate", "template"),
+        ("chatPromptTemplate", "systemMessagePrompt"),
+        ("chatPromptTemplate", "humanMessagePrompt"),
+        ("fewShotPromptTemplate", "prefix"),
+        ("fewShotPromptTemplate", "suffix"),
+        ("conversationChain", "systemMessagePrompt"),
+        ("toolAgent", "systemMessage"),
+    }
+)
+#: The server doubles the braces of a group with a colon: JSON in a prompt is text, not a placeholder.
+_JSON_GROUP = re.compile(r"(?<!\{)\{([^{}]*:[^{}]*)\}(?!\})")
+_FLOWISE_VARIABLE = re.compile(r"\{\{[^{}]*\}\}")
+
+
+@rule("PROMPT_BRACES", kinds=(CHATFLOW,))
+def braces(flow: FlowContext) -> Iterator[Finding]:
+    """A brace without its partner stops the chain at its first question."""
+    for node in flow.nodes:
+        for name, value in node.inputs.items():
+            if (node.name, name) not in _TEMPLATES or not isinstance(value, str):
+                continue
+            if problem := brace_problem(value):
+                yield error(
+                    "PROMPT_BRACES",
+                    f"`{name}` cannot be read as a template: {problem}",
+                    where=node.id,
+                    field=name,
+                    hint="Write {name} for a placeholder, and {{ or }} for a brace that is just text.",
+                )
+
+
+def brace_problem(text: str) -> str:
+    """Why LangChain would refuse the template, or ''."""
+    if has_variable(text):
+        text = _FLOWISE_VARIABLE.sub("", text)
+    text = _JSON_GROUP.sub(r"{{\1}}", text)
+    position = 0
+    while position < len(text):
+        pair = text[position : position + 2]
+        if pair in ("{{", "}}"):
+            position += 2
+        elif pair[0] == "}":
+            return f"there is a single '}}' after {_before(text, position)}."
+        elif pair[0] == "{":
+            end = text.find("}", position)
+            if end < 0:
+                return f"the '{{' after {_before(text, position)} is not closed."
+            position = end + 1
+        else:
+            position += 1
+    return ""
+
+
+def _before(text: str, position: int) -> str:
+    before = " ".join(text[:position].split())
+    return f"{before[-30:]!r}" if before else "the beginning"

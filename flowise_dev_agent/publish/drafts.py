@@ -1,0 +1,44 @@
+"""Drafts: a copy of a flow in use on which a change is tried out."""
+
+import json
+from typing import Any
+
+from flowise_dev_agent.flowise.models import Chatflow
+from flowise_dev_agent.patch.graph import GraphIR
+
+
+def draft_columns(row: Chatflow) -> dict[str, str | None]:
+    """What a draft takes over: the key that protects predictions, and what shapes answers.
+
+    Left out is what would only stand in the way of tests: the rate limit and the list of allowed web pages.
+    """
+    return {
+        "apikeyid": row.apikeyid or None,
+        "chatbot_config": _without(row.chatbot_config, "allowedOrigins"),
+        "api_config": _without(row.api_config, "rateLimit"),
+    }
+
+
+def why_not_staged(graph: GraphIR) -> str | None:
+    """Why a copy of this flow would not behave like it, None when it would (Flowise 3.1.4, measured)."""
+    for node in graph.nodes:
+        for name, value in node.inputs.items():
+            if isinstance(value, str) and "FILE-STORAGE::" in value:
+                return (
+                    f"'{node.label}' holds an uploaded file ({name}), which Flowise finds only under the flow's own id"
+                )
+        if node.inputs.get("startInputType") in {"scheduleInput", "webhookTrigger"}:
+            return f"'{node.label}' is started by a schedule or a webhook, and a copy would be started too"
+    return None
+
+
+def _without(text: str | None, key: str) -> str | None:
+    if not text:
+        return None
+    try:
+        config: Any = json.loads(text)
+    except ValueError:
+        return None
+    if not isinstance(config, dict):
+        return None
+    return json.dumps({name: value for name, value in config.items() if name != key})

@@ -1,0 +1,431 @@
+"""UPDATE, COPY and questions through the graph: real nodes, compiler, validator and write path."""
+
+import json
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.agent.focus import focused_summary
+from flowise_dev_agent.agent.regression import regressions
+from flowise_dev_agent.errors import FlowiseServerError, FlowiseUnreachableError
+from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
+from flowise_dev_agent.patch.compiler import compile_ops
+from flowise_dev_agent.patch.graph import GraphIR
+from flowise_dev_agent.patch.ops import AddNode, BindCredential, Connect, PatchOp, SetParam
+from flowise_dev_agent.reasoning.contracts import Intent, Verdict
+from tests.unit.agent.rig import OPENAI, Bench, plan
+from tests.unit.agent.test_graph import credentials
+
+COLDER: list[PatchOp] = [SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.1)]
+PLAN = plan(operation="update", flow_name="Anything", test_questions=["Hello"])
+
+
+def flow_data(bench: Bench) -> str:
+    """A small flow as a person keeps it: a sticky note, a viewport, keys that nobody knows."""
+    made = compile_ops(
+        GraphIR.empty(),
+        [
+            AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0"),
+            AddNode(node_name="bufferMemory", node_id="bufferMemory_0"),
+            AddNode(node_name="conversationChain", node_id="conversationChain_0"),
+            Connect(source_node_id="chatOpenAI_0", target_node_id="conversationChain_0", target_anchor="model"),
+            Connect(source_node_id="bufferMemory_0", target_node_id="conversationChain_0", target_anchor="memory"),
+            BindCredential(node_id="chatOpenAI_0", credential_id=OPENAI, credential_type="openAIApi"),
+        ],
+        bench.knowledge.store.schemas,
+    )
+    document = json.loads(made.flow_data)
+    document["viewport"] = {"x": 7, "y": 8, "zoom": 0.5}
+    document["aKeyOfTheirs"] = {"kept": True}
+    note = {"name": "stickyNote", "label": "Sticky Note", "inputs": {"note": "do not touch"}, "id": "stickyNote_0"}
+    document["nodes"].append({"id": "stickyNote_0", "type": "stickyNote", "position": {"x": 1, "y": 2}, "data": note})
+    return json.dumps(document)
+
+
+async def add_flow(bench: Bench, name: str = "Sales bot", **columns: Any) -> Chatflow:
+    row = await bench.flowise.create_chatflow(ChatflowCreate(name=name, flow_data=flow_data(bench), **columns))
+    bench.flowise.calls.clear()
+    return row
+
+
+def made_for(operation: Any, hint: str | None = None) -> Bench:
+    bench = Bench(COLDER, credentials(OPENAI))
+    bench.reasoner.intents = [Intent(operation=operation, confidence=1, ambiguity=0, title="Edit", target_hint=hint)]
+    bench.reasoner.plans = [PLAN.model_copy(update={"operation": operation})]
+    return bench
+
+
+def inputs_of(row: Chatflow, node_id: str) -> dict[str, Any]:
+    return next(node["data"]["inputs"] for node in json.loads(row.flow_data)["nodes"] if node["id"] == node_id)
+
+
+def drafts(bench: Bench) -> list[Chatflow]:
+    return [row for row in bench.flowise.flows.values() if row.tags == (f"fda:{bench.session_id}:draft",)]
+
+
+# --- which flow ------------------------------------------------------------------------------------------------------
+
+
+async def test_an_id_in_the_request_skips_the_question() -> None:
+    bench = made_for("update")
+    await add_flow(bench, "Other")
+    row = await add_flow(bench)
+    approval = await bench.start("make it colder", target=row.id)
+    assert approval["type"] == "plan_approval"
+    assert approval["data"]["target"]["id"] == row.id
+    assert "hitl_select_target" not in bench.nodes_run
+
+
+async def test_an_id_in_the_sentence_skips_the_question() -> None:
+    bench = made_for("update")
+    row = await add_flow(bench)
+    assert (await bench.start(f"make {row.id} colder"))["type"] == "plan_approval"
+
+
+async def test_a_name_that_fits_several_flows_asks_with_facts_to_choose_by() -> None:
+    bench = made_for("update", "Sales bot")
+    first = await add_flow(bench, deployed=True)
+    await add_flow(bench)
+    await add_flow(bench, "Unrelated")
+    question = await bench.start("make the Sales bot colder", target="Sales bot")
+    assert (question["type"], question["reason"]) == ("select_target", "target_ambiguous")
+    candidate = next(item for item in question["data"]["candidates"] if item["id"] == first.id)
+    assert (candidate["nodes"], candidate["type"], candidate["deployed"]) == (3, "CHATFLOW", True)
+    assert candidate["updated"]
+    assert "conversationChain" in candidate["node_types"]
+    assert [item["name"] for item in question["data"]["candidates"]][:2] == ["Sales bot", "Sales bot"]
+    approval = await bench.answer(chatflow_id=first.id)
+    assert approval["data"]["target"]["id"] == first.id
+
+
+async def test_a_flow_is_found_by_what_it_is_made_of_and_by_its_prompts() -> None:
+    bench = made_for("update")
+    await add_flow(bench, "Alpha")
+    document = json.loads(flow_data(bench))
+    document["nodes"][2]["data"]["inputs"]["systemMessagePrompt"] = "You answer questions about warehouse logistics."
+    pirate = await bench.flowise.create_chatflow(ChatflowCreate(name="Beta", flow_data=json.dumps(document)))
+    question = await bench.start("change the one about warehouse logistics")
+    assert [item["id"] for item in question["data"]["candidates"]] == [pirate.id]
+
+
+async def test_nothing_found_is_said_and_never_a_silent_create() -> None:
+    bench = made_for("update", "Unicorn")
+    await add_flow(bench)
+    question = await bench.start("make Unicorn colder", target="Unicorn")
+    assert (question["type"], question["reason"]) == ("select_target", "target_not_found")
+    assert "Unicorn" in question["message"]
+    assert [item["name"] for item in question["data"]["candidates"]] == ["Sales bot"]
+    await bench.answer(action="cancel")
+    assert bench.flowise.calls == []
+
+
+async def test_a_list_that_cannot_be_read_is_an_error_and_never_a_silent_create(monkeypatch: Any) -> None:
+    bench = made_for("update")
+
+    async def broken() -> Any:
+        raise FlowiseUnreachableError("Flowise does not answer.")
+        yield
+
+    monkeypatch.setattr(bench.flowise, "iter_chatflows", broken)
+    with pytest.raises(FlowiseUnreachableError):
+        await bench.start("make it colder")
+    assert bench.flowise.calls == []
+
+
+async def test_a_create_that_names_an_existing_flow_asks_and_one_that_does_not_goes_on() -> None:
+    bench = made_for("create", "Sales bot")
+    row = await add_flow(bench)
+    question = await bench.start("A Sales bot")
+    assert (question["type"], question["reason"]) == ("select_target", "existing_flow_named")
+    await bench.answer(chatflow_id=row.id)
+    assert (await bench.values())["operation_mode"] == "update"
+    other = made_for("create", "Brand new bot")
+    await add_flow(other)
+    assert (await other.start("A Brand new bot"))["type"] == "plan_approval"
+
+
+# --- draft, test, promote --------------------------------------------------------------------------------------------
+
+
+async def test_an_update_is_tried_on_a_draft_and_the_tested_bytes_go_live() -> None:
+    bench = made_for("update")
+    row = await add_flow(bench, category="mine", deployed=True, apikeyid="key-1")
+    await bench.start("colder", target=row.id)
+    review = await bench.answer(action="approve")
+    assert review["type"] == "result_review"
+    assert bench.flowise.flows[row.id] == row
+    (draft,) = drafts(bench)
+    assert (draft.deployed, draft.is_public, draft.apikeyid) == (False, False, "key-1")
+    assert set(bench.flowise.asked_of) == {draft.id}
+    assert review["data"]["draft"]["id"] == draft.id
+    assert review["data"]["chatflow"]["id"] == row.id
+    assert "chatOpenAI_0.temperature" in review["data"]["change"]["text"]
+    await bench.answer(action="accept")
+    (live,) = bench.flowise.flows.values()
+    assert (live.id, live.flow_data) == (row.id, draft.flow_data)
+    assert (live.name, live.category, live.deployed, live.apikeyid) == ("Sales bot", "mine", True, "key-1")
+    values = await bench.values()
+    assert (values["outcome"], values["chatflow_id"]) == ("accepted", row.id)
+
+
+async def test_p13_what_the_ops_do_not_touch_stays() -> None:
+    bench = made_for("update")
+    row = await add_flow(bench)
+    await bench.start("colder", target=row.id)
+    await bench.answer(action="approve")
+    await bench.answer(action="accept")
+    before, after = json.loads(row.flow_data), json.loads(bench.flowise.flows[row.id].flow_data)
+    model = next(node for node in before["nodes"] if node["id"] == "chatOpenAI_0")
+    model["data"]["inputs"]["temperature"] = "0.1"
+    changed = next(node for node in after["nodes"] if node["id"] == "chatOpenAI_0")
+    changed["data"]["inputs"]["temperature"] = str(changed["data"]["inputs"]["temperature"])
+    assert before == after
+
+
+async def test_the_same_questions_are_asked_before_the_change_and_differences_are_shown() -> None:
+    bench = made_for("update")
+    row = await add_flow(bench)
+    answers = iter(["fine", FlowiseServerError("Error: Expected a Runnable")])
+    ask = bench.flowise.predict
+
+    async def predict(chatflow_id: str, question: str, *, session_id: str) -> Any:
+        bench.flowise.answers[question] = next(answers)
+        return await ask(chatflow_id, question, session_id=session_id)
+
+    bench.flowise.predict = predict  # type: ignore[method-assign]
+    bench.limits = bench.limits.model_copy(update={"max_iterations": 1})
+    await bench.start("colder", target=row.id)
+    review = await bench.answer(action="approve")
+    (difference,) = review["data"]["regressions"]
+    assert (difference["kind"], difference["worse"], difference["before"]) == ("status", True, "works")
+    assert "Expected a Runnable" in difference["after"]
+    assert [item["answer"] for item in review["data"]["baseline"]] == ["fine"]
+
+
+def test_answers_differ_in_kind_by_status_error_shape_and_tools() -> None:
+    def trial(**values: Any) -> dict[str, Any]:
+        base = {"question": "q", "passed": True, "answer": "a", "category": None, "error": "", "used_tools": []}
+        return {**base, **values}
+
+    def kinds(was: dict[str, Any], now: dict[str, Any]) -> list[tuple[str, bool]]:
+        return [(item["kind"], item["worse"]) for item in regressions([was], [now])]
+
+    failed = trial(passed=False, category="LOGIC", error="x", answer="")
+    assert kinds(trial(), trial(answer="other words")) == []
+    assert kinds(trial(), failed) == [("status", True)]
+    assert kinds(failed, trial()) == [("status", False)]
+    assert kinds(failed, {**failed, "error": "y"}) == [("error", True)]
+    assert kinds(trial(), trial(answer='{"a": 1}')) == [("shape", False)]
+    assert kinds(trial(), trial(used_tools=["calculator"])) == [("tools", False)]
+
+
+async def test_iterations_work_on_the_draft_and_leave_the_flow_alone() -> None:
+    bench = made_for("update")
+    row = await add_flow(bench)
+    bench.reasoner.verdicts = [Verdict(done=False, category="LOGIC", reason="warm", fix="cold"), Verdict(done=True)]
+    bench.reasoner.patches = [COLDER, [SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0)]]
+    await bench.start("colder", target=row.id)
+    review = await bench.answer(action="approve")
+    assert review["reason"] == "tests_passed"
+    assert bench.flowise.flows[row.id] == row
+    assert len(drafts(bench)) == 1
+    await bench.answer(action="accept")
+    assert str(inputs_of(bench.flowise.flows[row.id], "chatOpenAI_0")["temperature"]) == "0"
+
+
+async def test_rollback_at_the_review_deletes_the_draft_only() -> None:
+    bench = made_for("update")
+    row = await add_flow(bench)
+    await bench.start("colder", target=row.id)
+    await bench.answer(action="approve")
+    await bench.answer(action="rollback")
+    assert bench.flowise.flows == {row.id: row}
+    assert (await bench.values())["outcome"] == "rolled_back"
+
+
+async def test_direct_mode_writes_at_once_forgets_its_tests_and_rollback_puts_the_text_back() -> None:
+    bench = made_for("update")
+    row = await add_flow(bench)
+    await bench.start("colder", target=row.id, write_mode="direct")
+    await bench.answer(action="approve")
+    assert bench.flowise.flows[row.id].flow_data != row.flow_data
+    assert set(bench.flowise.asked_of) == {row.id}
+    assert bench.flowise.forgotten == [(row.id, session) for _, session in bench.flowise.asked]
+    await bench.answer(action="rollback")
+    assert bench.flowise.flows[row.id].flow_data == row.flow_data
+    assert [reason for _, reason, _ in bench.versions.rows] == ["before_update", "update", "rollback"]
+
+
+async def test_direct_mode_accepts_without_a_further_write() -> None:
+    bench = made_for("update")
+    row = await add_flow(bench)
+    await bench.start("colder", target=row.id, write_mode="direct")
+    await bench.answer(action="approve")
+    await bench.answer(action="accept")
+    assert bench.flowise.calls == ["update"]
+    assert (await bench.values())["outcome"] == "accepted"
+
+
+async def test_a_flow_with_uploaded_files_is_changed_directly_and_the_plan_says_so() -> None:
+    bench = made_for("update")
+    document = json.loads(flow_data(bench))
+    document["nodes"][0]["data"]["inputs"]["txtFile"] = 'FILE-STORAGE::["a.txt"]'
+    row = await bench.flowise.create_chatflow(ChatflowCreate(name="Files", flow_data=json.dumps(document)))
+    approval = await bench.start("colder", target=row.id)
+    assert "cannot be tried on a draft" in approval["message"]
+    await bench.answer(action="approve")
+    assert drafts(bench) == []
+
+
+# --- a base that moved -----------------------------------------------------------------------------------------------
+
+
+async def edit_as_a_person(bench: Bench, row: Chatflow) -> None:
+    document = json.loads(bench.flowise.flows[row.id].flow_data)
+    document["nodes"][0]["data"]["inputs"]["modelName"] = "gpt-4-turbo"
+    await bench.flowise.update_chatflow(row.id, flow_data=json.dumps(document))
+
+
+async def test_p07_a_flow_that_changed_before_the_first_write_stops_with_the_difference_and_rebases() -> None:
+    bench = made_for("update")
+    row = await add_flow(bench)
+    await bench.start("colder", target=row.id)
+    await edit_as_a_person(bench, row)
+    review = await bench.answer(action="approve")
+    assert (review["type"], review["reason"]) == ("patch_review", "stale_base")
+    assert "gpt-4-turbo" in review["data"]["meanwhile"]["text"]
+    assert {item["value"] for item in review["options"]} == {"rebase", "overwrite", "replan", "cancel"}
+    assert drafts(bench) == []
+    assert (await bench.answer(action="rebase"))["type"] == "result_review"
+    await bench.answer(action="accept")
+    inputs = inputs_of(bench.flowise.flows[row.id], "chatOpenAI_0")
+    assert (inputs["modelName"], str(inputs["temperature"])) == ("gpt-4-turbo", "0.1")
+    assert len(bench.reasoner.seen["patch"]) == 1
+
+
+async def test_p07_a_flow_that_changed_before_the_promotion_stops_and_a_rebase_is_tested_again() -> None:
+    bench = made_for("update")
+    row = await add_flow(bench)
+    await bench.start("colder", target=row.id)
+    await bench.answer(action="approve")
+    await edit_as_a_person(bench, row)
+    stopped = await bench.answer(action="accept")
+    assert (stopped["type"], stopped["reason"]) == ("patch_review", "stale_base")
+    asked = len(bench.flowise.asked)
+    review = await bench.answer(action="rebase")
+    assert review["type"] == "result_review"
+    assert len(bench.flowise.asked) > asked
+    await bench.answer(action="accept")
+    inputs = inputs_of(bench.flowise.flows[row.id], "chatOpenAI_0")
+    assert (inputs["modelName"], str(inputs["temperature"])) == ("gpt-4-turbo", "0.1")
+    assert list(bench.flowise.flows) == [row.id]
+
+
+async def test_overwriting_at_the_promotion_keeps_the_other_state_as_a_version() -> None:
+    bench = made_for("update")
+    row = await add_flow(bench)
+    await bench.start("colder", target=row.id)
+    await bench.answer(action="approve")
+    await edit_as_a_person(bench, row)
+    await bench.answer(action="accept")
+    assert await bench.answer(action="overwrite") == {}
+    assert inputs_of(bench.flowise.flows[row.id], "chatOpenAI_0")["modelName"] != "gpt-4-turbo"
+    (_, reason, kept), _ = bench.versions.rows
+    assert (reason, "gpt-4-turbo" in kept) == ("before_promote", True)
+
+
+async def test_planning_again_after_a_stale_base_starts_from_the_flow_as_it_is() -> None:
+    bench = made_for("update")
+    row = await add_flow(bench)
+    await bench.start("colder", target=row.id)
+    await edit_as_a_person(bench, row)
+    await bench.answer(action="approve")
+    approval = await bench.answer(action="replan", feedback="mind the model")
+    assert approval["type"] == "plan_approval"
+    assert "gpt-4-turbo" in bench.reasoner.seen["plan"][1].flow_summary
+
+
+async def test_cancelling_at_the_promotion_removes_the_draft() -> None:
+    bench = made_for("update")
+    row = await add_flow(bench)
+    await bench.start("colder", target=row.id)
+    await bench.answer(action="approve")
+    await edit_as_a_person(bench, row)
+    await bench.answer(action="accept")
+    assert await bench.answer(action="cancel") == {}
+    assert list(bench.flowise.flows) == [row.id]
+    assert (await bench.values())["outcome"] == "cancelled"
+
+
+# --- copy, question, prompts -----------------------------------------------------------------------------------------
+
+
+async def test_a_copy_leaves_the_original_alone() -> None:
+    bench = made_for("copy")
+    row = await add_flow(bench)
+    bench.reasoner.plans = [plan(operation="copy", flow_name="Sales bot")]
+    await bench.start("a colder copy of it", target=row.id)
+    await bench.answer(action="approve")
+    await bench.answer(action="accept")
+    assert bench.flowise.flows[row.id] == row
+    (copy,) = [item for item in bench.flowise.flows.values() if item.id != row.id]
+    assert (copy.name, str(inputs_of(copy, "chatOpenAI_0")["temperature"])) == ("Sales bot (copy)", "0.1")
+    assert copy.tags == ()
+    assert inputs_of(copy, "bufferMemory_0") == inputs_of(row, "bufferMemory_0")
+
+
+async def test_a_rollback_of_a_copy_deletes_the_copy_only() -> None:
+    bench = made_for("copy")
+    row = await add_flow(bench)
+    await bench.start("a colder copy of it", target=row.id)
+    await bench.answer(action="approve")
+    await bench.answer(action="rollback")
+    assert bench.flowise.flows == {row.id: row}
+
+
+async def test_a_question_about_a_flow_is_answered_and_nothing_is_written() -> None:
+    bench = made_for("question")
+    row = await add_flow(bench)
+    bench.reasoner.plans = [plan(operation="question", answer="It talks through GPT.")]
+    assert await bench.start("what does it do?", target=row.id) == {}
+    values = await bench.values()
+    assert (values["outcome"], values["plan"]["answer"]) == ("answered", "It talks through GPT.")
+    assert bench.flowise.calls == []
+    assert "chatOpenAI_0" in bench.reasoner.seen["plan"][0].flow_summary
+
+
+async def test_p20_planner_and_op_writer_see_the_flow_by_summary_and_ids_and_never_whole() -> None:
+    bench = made_for("update")
+    row = await add_flow(bench)
+    await bench.start("colder", target=row.id)
+    await bench.answer(action="approve")
+    for request in (bench.reasoner.seen["plan"][0], bench.reasoner.seen["patch"][0]):
+        assert "chatOpenAI_0" in request.flow_summary
+        assert "inputAnchors" not in request.flow_summary
+        assert request.existing["chatOpenAI_0"] == "chatOpenAI"
+    assert "inputAnchors" not in json.dumps(await bench.values())
+
+
+def test_p20_a_flow_of_120_nodes_fits_and_shows_the_part_that_is_spoken_of() -> None:
+    bench = made_for("update")
+    ops: list[PatchOp] = [AddNode(node_name="calculator", node_id=f"calculator_{i}") for i in range(118)]
+    ops += [AddNode(node_name="chatAnthropic", node_id="chatAnthropic_0", params={"modelName": "claude-x"})]
+    ops += [AddNode(node_name="toolAgent", node_id="toolAgent_0")]
+    ops += [Connect(source_node_id="chatAnthropic_0", target_node_id="toolAgent_0", target_anchor="model")]
+    graph = compile_ops(GraphIR.empty(), ops, bench.knowledge.store.schemas).graph
+    text = focused_summary(graph, "switch anthropic to another model", limit=3_000)
+    assert len(text) <= 3_000
+    assert "claude-x" in text
+    assert "chatAnthropic_0 -> toolAgent_0.model" in text
+
+
+async def test_what_was_wrong_before_does_not_stop_a_change_elsewhere() -> None:
+    bench = made_for("update")
+    document = json.loads(flow_data(bench))
+    document["nodes"][0]["data"]["credential"] = ""
+    row = await bench.flowise.create_chatflow(ChatflowCreate(name="Half built", flow_data=json.dumps(document)))
+    await bench.start("colder", target=row.id)
+    review = await bench.answer(action="approve")
+    assert review["type"] == "result_review"
+    (warning,) = [item for item in review["data"]["warnings"] if item["code"] == "CREDENTIAL_UNBOUND"]
+    assert "before the change" in warning["message"]

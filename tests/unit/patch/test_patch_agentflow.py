@@ -1,0 +1,460 @@
+"""Flows of type AGENTFLOW (V2): what the compiler writes, and each thing that can be wrong with them."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.errors import PatchError
+from flowise_dev_agent.patch.compiler import compile_ops
+from flowise_dev_agent.patch.findings import Finding
+from flowise_dev_agent.patch.graph import GraphIR
+from flowise_dev_agent.patch.ops import (
+    AddNode,
+    BindCredential,
+    Connect,
+    PatchOp,
+    RemoveNode,
+    ReplaceNode,
+    SetLabel,
+    SetParam,
+    SetParent,
+    UnsetParam,
+)
+from flowise_dev_agent.patch.schema import Schemas
+from flowise_dev_agent.patch.summary import summarize
+from flowise_dev_agent.patch.validator import validate_flow
+from flowise_dev_agent.patch.validator.registry import RULES
+from tests.fixtures.golden_flows import NOWHERE, agentflow
+
+Flow = dict[str, Any]
+
+UUID = NOWHERE["openAIApi"]
+OTHER = "22222222-2222-4222-8222-222222222222"
+CREDENTIALS = {UUID: "openAIApi", OTHER: "anthropicApi"}
+
+
+def _add(name: str, number: int = 0, **params: Any) -> AddNode:
+    return AddNode(node_name=name, node_id=f"{name}_{number}", params=params)
+
+
+def _step(source: str, target: str, branch: str | None = None) -> Connect:
+    return Connect(source_node_id=source, source_anchor=branch, target_node_id=target)
+
+
+def _graph(schemas: Schemas, *more: PatchOp) -> GraphIR:
+    return compile_ops(GraphIR.empty(), [*agentflow(NOWHERE), *more], schemas).graph
+
+
+def _data(graph: GraphIR, node_id: str) -> Flow:
+    node = graph.node(node_id)
+    assert node is not None
+    return node.data
+
+
+def _problems(schemas: Schemas, *ops: PatchOp) -> list[Finding]:
+    with pytest.raises(PatchError) as caught:
+        compile_ops(_graph(schemas), ops, schemas)
+    return [Finding.model_validate(raw) for raw in caught.value.details["findings"]]
+
+
+# --- What is written ---------------------------------------------------------------------------------------------
+
+
+def test_nodes_and_edges_are_those_of_the_agentflow_canvas(schemas: Schemas) -> None:
+    graph = _graph(schemas)
+
+    kinds = {node.id: node.raw["type"] for node in graph.nodes}
+    assert kinds["llmAgentflow_0"] == "agentFlow"
+    assert kinds["iterationAgentflow_0"] == "iteration"
+    assert kinds["stickyNoteAgentflow_0"] == "stickyNote"
+    edge = next(edge.raw for edge in graph.edges if edge.source == "startAgentflow_0")
+    assert edge == {
+        "source": "startAgentflow_0",
+        "sourceHandle": "startAgentflow_0-output-startAgentflow",
+        "target": "conditionAgentflow_0",
+        "targetHandle": "conditionAgentflow_0",
+        "data": {"sourceColor": "#7EE787", "targetColor": "#FFB938", "isHumanInput": False},
+        "type": "agentFlow",
+        "id": "startAgentflow_0-startAgentflow_0-output-startAgentflow-conditionAgentflow_0-conditionAgentflow_0",
+    }
+    assert graph.kind == "AGENTFLOW"
+
+
+def test_branches_follow_from_the_conditions_and_are_named_by_number_or_word(schemas: Schemas) -> None:
+    graph = _graph(schemas)
+
+    anchors = _data(graph, "conditionAgentflow_0")["outputAnchors"]
+    assert [(anchor["id"], anchor["description"]) for anchor in anchors] == [
+        ("conditionAgentflow_0-output-0", "Condition 0"),
+        ("conditionAgentflow_0-output-1", "Condition 1"),
+        ("conditionAgentflow_0-output-2", "Else"),
+    ]
+    handles = {edge.target: edge.source_handle for edge in graph.edges if edge.source == "conditionAgentflow_0"}
+    assert handles["iterationAgentflow_0"] == "conditionAgentflow_0-output-2"
+    human = {edge.target: edge.raw["data"] for edge in graph.edges if edge.source == "humanInputAgentflow_0"}
+    assert human["directReplyAgentflow_0"]["edgeLabel"] == "proceed"
+    assert human["loopAgentflow_0"] | {"sourceColor": "", "targetColor": ""} == {
+        "sourceColor": "",
+        "targetColor": "",
+        "edgeLabel": "reject",
+        "isHumanInput": True,
+    }
+
+
+def test_another_number_of_conditions_keeps_else_and_cuts_what_is_gone(schemas: Schemas) -> None:
+    row = {"type": "string", "value1": "a", "operation": "equal", "value2": "b"}
+    one = compile_ops(
+        _graph(schemas), [SetParam(node_id="conditionAgentflow_0", param_name="conditions", value=[row])], schemas
+    )
+    three = compile_ops(
+        _graph(schemas), [SetParam(node_id="conditionAgentflow_0", param_name="conditions", value=[row] * 3)], schemas
+    )
+
+    def branches(graph: GraphIR) -> dict[str, str]:
+        return {edge.target: edge.output_name for edge in graph.edges if edge.source == "conditionAgentflow_0"}
+
+    assert branches(one.graph) == {"llmAgentflow_0": "0", "iterationAgentflow_0": "1"}
+    assert branches(three.graph) == {
+        "llmAgentflow_0": "0",
+        "agentAgentflow_0": "1",
+        "iterationAgentflow_0": "3",
+    }
+    labels = {
+        edge.target: edge.raw["data"]["edgeLabel"] for edge in three.graph.edges if "edgeLabel" in edge.raw["data"]
+    }
+    assert labels["iterationAgentflow_0"] == "3"
+
+
+def test_model_and_tools_get_the_config_that_the_editor_would_make(schemas: Schemas) -> None:
+    graph = _graph(schemas)
+
+    inputs = _data(graph, "llmAgentflow_0")["inputs"]
+    config = inputs["llmModelConfig"]
+    assert (config["llmModel"], config["modelName"], config["temperature"]) == ("chatOpenAI", "gpt-4o", 0.9)
+    assert config["FLOWISE_CREDENTIAL_ID"] == UUID
+    assert "reasoningEffort" not in config  # hidden while reasoning is off
+    (tool,) = _data(graph, "agentAgentflow_0")["inputs"]["agentTools"]
+    assert tool["agentSelectedToolConfig"]["agentSelectedTool"] == "calculator"
+
+
+def test_fields_inside_a_model_are_set_and_unset_by_path(schemas: Schemas) -> None:
+    graph = compile_ops(
+        _graph(schemas),
+        [
+            SetParam(node_id="llmAgentflow_0", param_name="llmModelConfig.temperature", value=0.1),
+            UnsetParam(node_id="llmAgentflow_0", param_name="llmModelConfig.streaming"),
+        ],
+        schemas,
+    ).graph
+
+    config = _data(graph, "llmAgentflow_0")["inputs"]["llmModelConfig"]
+    assert config["temperature"] == 0.1
+    assert "streaming" not in config
+
+
+def test_another_model_gets_a_fresh_config(schemas: Schemas) -> None:
+    graph = compile_ops(
+        _graph(schemas), [SetParam(node_id="llmAgentflow_0", param_name="llmModel", value="chatAnthropic")], schemas
+    ).graph
+
+    config = _data(graph, "llmAgentflow_0")["inputs"]["llmModelConfig"]
+    assert config["llmModel"] == "chatAnthropic"
+    assert "FLOWISE_CREDENTIAL_ID" not in config
+
+
+def test_an_iteration_holds_its_children_and_grows_around_them(schemas: Schemas) -> None:
+    graph = _graph(schemas)
+
+    child, box = graph.node("llmAgentflow_1"), graph.node("iterationAgentflow_0")
+    assert child is not None
+    assert box is not None
+    assert (child.raw["parentNode"], child.raw["extent"]) == ("iterationAgentflow_0", "parent")
+    assert child.raw["position"]["x"] + child.raw["width"] <= box.raw["width"]
+    assert child.raw["position"]["y"] + child.raw["height"] <= box.raw["height"]
+    assert child.raw["positionAbsolute"]["x"] == box.raw["position"]["x"] + child.raw["position"]["x"]
+    inner = next(edge.raw for edge in graph.edges if edge.source == "llmAgentflow_1")
+    assert inner["zIndex"] == 9999
+    order = [node.id for node in graph.nodes]
+    assert order.index("iterationAgentflow_0") < order.index("llmAgentflow_1")
+
+
+def test_taking_a_node_out_of_an_iteration_lowers_its_edges(schemas: Schemas) -> None:
+    graph = compile_ops(_graph(schemas), [SetParent(node_id="llmAgentflow_1", parent_id=None)], schemas).graph
+
+    node = graph.node("llmAgentflow_1")
+    assert node is not None
+    assert not {"parentNode", "extent"} & set(node.raw)
+    assert all("zIndex" not in edge.raw for edge in graph.edges)
+
+
+def test_removing_an_iteration_removes_what_it_holds_and_nothing_like_it(schemas: Schemas) -> None:
+    graph = compile_ops(_graph(schemas), [RemoveNode(node_id="iterationAgentflow_0")], schemas).graph
+
+    ids = {node.id for node in graph.nodes}
+    assert not ids & {"iterationAgentflow_0", "llmAgentflow_1", "llmAgentflow_2"}
+    assert "llmAgentflow_0" in ids
+    assert all({edge.source, edge.target} <= ids for edge in graph.edges)
+
+
+def test_a_new_title_is_what_the_loop_says(schemas: Schemas) -> None:
+    graph = compile_ops(_graph(schemas), [SetLabel(node_id="llmAgentflow_0", label="Writer")], schemas).graph
+
+    assert _data(graph, "loopAgentflow_0")["inputs"]["loopBackToNode"] == "llmAgentflow_0-Writer"
+
+
+def test_replacing_under_a_new_id_renames_it_everywhere_and_exactly(schemas: Schemas) -> None:
+    op = ReplaceNode(node_id="llmAgentflow_0", node_name="agentAgentflow", new_node_id="agentAgentflow_7")
+    also = SetParam(
+        node_id="directReplyAgentflow_0",
+        param_name="directReplyMessage",
+        value="{{ llmAgentflow_0 }} {{llmAgentflow_0.output.x}} {{ llmAgentflow_01 }}",
+    )
+    graph = compile_ops(compile_ops(_graph(schemas), [also], schemas).graph, [op], schemas).graph
+
+    assert _data(graph, "directReplyAgentflow_0")["inputs"]["directReplyMessage"] == (
+        "{{ agentAgentflow_7 }} {{agentAgentflow_7.output.x}} {{ llmAgentflow_01 }}"
+    )
+    assert _data(graph, "loopAgentflow_0")["inputs"]["loopBackToNode"].startswith("agentAgentflow_7-")
+    ends = {(edge.source, edge.target) for edge in graph.edges}
+    assert ("conditionAgentflow_0", "agentAgentflow_7") in ends
+    assert ("agentAgentflow_7", "humanInputAgentflow_0") in ends
+    assert not any("llmAgentflow_0" in end for end in ends)
+
+
+@pytest.mark.parametrize(
+    ("op", "code", "where"),
+    [
+        (_step("conditionAgentflow_0", "directReplyAgentflow_0"), "UNKNOWN_OUTPUT", "conditionAgentflow_0"),
+        (_step("conditionAgentflow_0", "directReplyAgentflow_0", "7"), "UNKNOWN_OUTPUT", "conditionAgentflow_0"),
+        (_step("directReplyAgentflow_0", "llmAgentflow_0"), "UNKNOWN_OUTPUT", "directReplyAgentflow_0"),
+        (_step("llmAgentflow_0", "startAgentflow_0"), "UNKNOWN_ANCHOR", "startAgentflow_0"),
+        (_step("llmAgentflow_0", "stickyNoteAgentflow_0"), "KIND_MISMATCH", "stickyNoteAgentflow_0"),
+        (SetParent(node_id="llmAgentflow_0", parent_id="agentAgentflow_0"), "BAD_PARENT", "llmAgentflow_0"),
+        (ReplaceNode(node_id="llmAgentflow_0", node_name="toolAgent"), "KIND_MISMATCH", "llmAgentflow_0"),
+        (
+            BindCredential(node_id="directReplyAgentflow_0", credential_id=UUID),
+            "NO_CREDENTIAL_FIELD",
+            "directReplyAgentflow_0",
+        ),
+        (
+            BindCredential(node_id="llmAgentflow_0", credential_id=UUID, path="llmToolConfig"),
+            "NO_CREDENTIAL_FIELD",
+            "llmAgentflow_0",
+        ),
+        (
+            SetParam(node_id="llmAgentflow_0", param_name="llmModelConfig.temprature", value=1),
+            "UNKNOWN_PARAM",
+            "llmAgentflow_0",
+        ),
+        (
+            SetParam(node_id="llmAgentflow_0", param_name="llmModelConfig.temperature", value="hot"),
+            "NOT_A_NUMBER",
+            "llmAgentflow_0",
+        ),
+        (SetParam(node_id="llmAgentflow_0", param_name="llmMessages", value="hello"), "NOT_A_LIST", "llmAgentflow_0"),
+    ],
+)
+def test_refusals_in_agentflows(schemas: Schemas, op: PatchOp, code: str, where: str) -> None:
+    (finding,) = _problems(schemas, op)
+
+    assert (finding.code, finding.where) == (code, where)
+    assert finding.message
+
+
+def test_summary_shows_branches_models_and_iterations_but_no_credential(schemas: Schemas) -> None:
+    text = summarize(_graph(schemas), 20_000)
+
+    assert "branches 0 (condition 0), 1 (condition 1), 2 (else)" in text
+    assert "llmModelConfig={modelName='gpt-4o'" in text
+    assert "- llmAgentflow_1 (llmAgentflow) 'LLM' inside iterationAgentflow_0" in text
+    assert "- conditionAgentflow_0.2 -> iterationAgentflow_0" in text.splitlines()
+    assert UUID not in text
+
+
+# --- What is found -----------------------------------------------------------------------------------------------
+
+
+def _validate(flow: Flow, schemas: Schemas, **options: Any) -> list[Finding]:
+    given = {"credentials": CREDENTIALS, "kind": "AGENTFLOW"} | options
+    return validate_flow(json.dumps(flow), schemas=schemas, **given)
+
+
+def _inputs(flow: Flow, node_id: str) -> Flow:
+    return _node(flow, node_id)["data"]["inputs"]
+
+
+def _node(flow: Flow, node_id: str) -> Flow:
+    return next(node for node in flow["nodes"] if node["id"] == node_id)
+
+
+def _edge(flow: Flow, source: str, target: str) -> Flow:
+    return next(edge for edge in flow["edges"] if (edge["source"], edge["target"]) == (source, target))
+
+
+def _config(flow: Flow) -> Flow:
+    return _inputs(flow, "llmAgentflow_0")["llmModelConfig"]
+
+
+def _remove(flow: Flow, node_id: str) -> None:
+    flow["nodes"].remove(_node(flow, node_id))
+    flow["edges"] = [edge for edge in flow["edges"] if node_id not in (edge["source"], edge["target"])]
+
+
+def _second_start(flow: Flow) -> None:
+    copy = json.loads(json.dumps(_node(flow, "startAgentflow_0")).replace("startAgentflow_0", "startAgentflow_1"))
+    flow["nodes"].append(copy)
+
+
+def _chatflow_node(flow: Flow) -> None:
+    _node(flow, "agentAgentflow_0")["data"]["category"] = "Agents"
+
+
+def _circle(flow: Flow) -> None:
+    edge = dict(_edge(flow, "llmAgentflow_0", "humanInputAgentflow_0"))
+    flow["edges"].append(edge | {"target": "conditionAgentflow_0", "targetHandle": "conditionAgentflow_0"})
+
+
+MUTATIONS: list[tuple[str, str, Callable[[Flow], object]]] = [
+    ("NESTED_CONFIG_MISSING", "llmAgentflow_0", lambda f: _inputs(f, "llmAgentflow_0").pop("llmModelConfig")),
+    (
+        "NESTED_CONFIG_MISSING",
+        "llmAgentflow_0",
+        lambda f: _inputs(f, "llmAgentflow_0").update(llmModelConfig=json.dumps(_config(f))),
+    ),
+    (
+        "NESTED_CONFIG_MISSING",
+        "agentAgentflow_0",
+        lambda f: _inputs(f, "agentAgentflow_0")["agentTools"][0].pop("agentSelectedToolConfig"),
+    ),
+    ("NESTED_NODE_UNKNOWN", "llmAgentflow_0", lambda f: _inputs(f, "llmAgentflow_0").update(llmModel="chatOpenIA")),
+    (
+        "NESTED_NODE_MISSING",
+        "agentAgentflow_0",
+        lambda f: _inputs(f, "agentAgentflow_0")["agentTools"].append({"agentSelectedTool": ""}),
+    ),
+    ("NESTED_CREDENTIAL_UNBOUND", "llmAgentflow_0", lambda f: _config(f).pop("FLOWISE_CREDENTIAL_ID")),
+    (
+        "CREDENTIAL_MISPLACED",
+        "llmAgentflow_0",
+        lambda f: _config(f).update(credential=_config(f).pop("FLOWISE_CREDENTIAL_ID")),
+    ),
+    ("CREDENTIAL_NOT_UUID", "llmAgentflow_0", lambda f: _config(f).update(FLOWISE_CREDENTIAL_ID="my key")),
+    ("CREDENTIAL_TYPE_MISMATCH", "llmAgentflow_0", lambda f: _config(f).update(FLOWISE_CREDENTIAL_ID=OTHER)),
+    (
+        "CREDENTIAL_UNKNOWN",
+        "llmAgentflow_0",
+        lambda f: _config(f).update(FLOWISE_CREDENTIAL_ID="33333333-3333-4333-8333-333333333333"),
+    ),
+    ("REQUIRED_PARAM_MISSING", "llmAgentflow_0", lambda f: _config(f).update(modelName="")),
+    ("NOT_A_NUMBER", "llmAgentflow_0", lambda f: _config(f).update(temperature="hot")),
+    ("SECRET_IN_INPUTS", "llmAgentflow_0", lambda f: _config(f).update(openAIApiKey="sk-abcdefghijklmnopqrstuvwx")),
+    ("NO_START_NODE", "", lambda f: _node(f, "startAgentflow_0")["data"].update(name="customFunctionAgentflow")),
+    ("MULTIPLE_START_NODES", "startAgentflow_1", _second_start),
+    (
+        "UNREACHED_NODE",
+        "agentAgentflow_0",
+        lambda f: f["edges"].remove(_edge(f, "conditionAgentflow_0", "agentAgentflow_0")),
+    ),
+    ("CYCLE", "conditionAgentflow_0", _circle),
+    ("KIND_MISMATCH", "agentAgentflow_0", _chatflow_node),
+    (
+        "BAD_SOURCE_HANDLE",
+        "conditionAgentflow_0",
+        lambda f: _edge(f, "conditionAgentflow_0", "agentAgentflow_0").update(
+            sourceHandle="conditionAgentflow_0-output-9"
+        ),
+    ),
+    (
+        "BAD_SOURCE_HANDLE",
+        "conditionAgentflow_0",
+        lambda f: _edge(f, "conditionAgentflow_0", "agentAgentflow_0").pop("sourceHandle"),
+    ),
+    (
+        "BAD_TARGET_HANDLE",
+        "agentAgentflow_0",
+        lambda f: _edge(f, "conditionAgentflow_0", "agentAgentflow_0").update(targetHandle="x"),
+    ),
+    (
+        "BRANCHES_OUTDATED",
+        "conditionAgentflow_0",
+        lambda f: _inputs(f, "conditionAgentflow_0")["conditions"].append({"type": "string"}),
+    ),
+    ("BAD_PARENT", "llmAgentflow_1", lambda f: _node(f, "llmAgentflow_1").pop("extent")),
+    (
+        "EDGE_ACROSS_ITERATION",
+        "llmAgentflow_2",
+        lambda f: [_node(f, "llmAgentflow_2").pop(key) for key in ("parentNode", "extent")],
+    ),
+    ("LOOP_TARGET_UNKNOWN", "loopAgentflow_0", lambda f: _inputs(f, "loopAgentflow_0").update(loopBackToNode="x_0-X")),
+    (
+        "UNKNOWN_VARIABLE",
+        "directReplyAgentflow_0",
+        lambda f: _inputs(f, "directReplyAgentflow_0").update(directReplyMessage="{{ llmAgentflow_9.output.x }}"),
+    ),
+    (
+        "UNDECLARED_STATE",
+        "directReplyAgentflow_0",
+        lambda f: _inputs(f, "directReplyAgentflow_0").update(directReplyMessage="{{ $flow.state.nothing }}"),
+    ),
+    (
+        "BAD_TOOL_ID",
+        "agentAgentflow_0",
+        lambda f: _inputs(f, "agentAgentflow_0").update(
+            agentTools=[{"agentSelectedTool": "customTool", "agentSelectedToolConfig": {"selectedTool": "weather"}}]
+        ),
+    ),
+    ("DANGLING_EDGE", "ghost", lambda f: f["edges"][0].update(target="ghost", targetHandle="ghost")),
+    (
+        "NOT_A_LIST",
+        "agentAgentflow_0",
+        lambda f: _inputs(f, "agentAgentflow_0").update(agentTools="calculator"),
+    ),
+]
+#: What a mutation brings along: a node that nothing leads to any more.
+_ALONG = {
+    "DANGLING_EDGE": {"UNREACHED_NODE"},
+    "BAD_PARENT": {"UNREACHED_NODE"},
+    "NO_START_NODE": {"UNREACHED_NODE", "REQUIRED_PARAM_MISSING"},
+}
+
+
+@pytest.mark.parametrize(
+    ("code", "where", "mutate"), MUTATIONS, ids=[f"{number}-{case[0]}" for number, case in enumerate(MUTATIONS)]
+)
+def test_one_mistake_in_an_agentflow_gives_its_code_at_its_node(
+    schemas: Schemas, code: str, where: str, mutate: Callable[[Flow], object]
+) -> None:
+    flow = json.loads(_graph(schemas).to_flow_data())
+    mutate(flow)
+
+    findings = [f for f in _validate(flow, schemas) if f.severity == "error" or f.code == code]
+
+    assert {(f.code, f.where) for f in findings if f.code not in _ALONG.get(code, set())} == {(code, where)}
+
+
+def test_a_good_agentflow_has_no_findings(schemas: Schemas) -> None:
+    assert _validate(json.loads(_graph(schemas).to_flow_data()), schemas) == []
+
+
+def test_every_code_of_agentflows_alone_has_a_mutation() -> None:
+    registered = {code for rule in RULES if rule.kinds == ("AGENTFLOW",) for code in rule.codes}
+
+    assert registered <= {case[0] for case in MUTATIONS}
+
+
+def test_a_model_of_a_community_is_unverified_when_it_was_there_before(schemas: Schemas) -> None:
+    flow = json.loads(_graph(schemas).to_flow_data())
+    _inputs(flow, "llmAgentflow_0")["llmModel"] = "someCommunityModel"
+
+    update = _validate(flow, schemas, base_flow_data=json.dumps(flow))
+
+    assert [(f.code, f.severity) for f in update] == [("UNVERIFIED_NODE", "warning")]
+
+
+def test_a_model_that_is_hidden_needs_no_credential(schemas: Schemas) -> None:
+    flow = json.loads(_graph(schemas).to_flow_data())
+    _inputs(flow, "humanInputAgentflow_0").update(humanInputModel="chatOpenAI", humanInputModelConfig={})
+
+    assert _validate(flow, schemas) == []
