@@ -183,6 +183,12 @@ class SessionNotFoundError(AgentError):
     code = "session_not_found"
 
 
+class PatternNotFoundError(AgentError):
+    """No pattern of this owner has this id."""
+
+    code = "pattern_not_found"
+
+
 class SessionExistsError(AgentError):
     """A session with this id exists already; nothing was changed."""
 

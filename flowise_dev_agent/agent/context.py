@@ -6,6 +6,7 @@ from typing import Protocol
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.knowledge.credentials import CredentialStore
 from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.knowledge.patterns import PatternLibrary
 from flowise_dev_agent.patch.schema import NodeSchema
 from flowise_dev_agent.publish import Publisher
 from flowise_dev_agent.reasoning.reasoner import Reasoner
@@ -53,6 +54,8 @@ class AgentContext:
     blobs: SessionBlobs
     publisher: Publisher
     limits: LimitSettings
+    #: Accepted flows that new ones may start from; None keeps and uses none.
+    patterns: PatternLibrary | None = None
 
     def chatflow_url(self, chatflow_id: str, kind: str = "CHATFLOW") -> str:
         """Where the flow opens in the Flowise editor."""

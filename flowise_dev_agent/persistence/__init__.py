@@ -9,6 +9,7 @@ from flowise_dev_agent.persistence.events import Events, NewEvent, StoredEvent
 from flowise_dev_agent.persistence.intents import WriteIntent, WriteIntents
 from flowise_dev_agent.persistence.lease import Lease
 from flowise_dev_agent.persistence.migrate import migrate
+from flowise_dev_agent.persistence.patterns import NewPattern, Patterns, StoredPattern
 from flowise_dev_agent.persistence.queue import Queue
 from flowise_dev_agent.persistence.runs import Claim, Runs
 from flowise_dev_agent.persistence.saver import FencedSaver
@@ -24,11 +25,14 @@ __all__ = [
     "FlowVersion",
     "Lease",
     "NewEvent",
+    "NewPattern",
+    "Patterns",
     "Queue",
     "Runs",
     "SessionRow",
     "Sessions",
     "StoredEvent",
+    "StoredPattern",
     "Versions",
     "WriteIntent",
     "WriteIntents",

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch.findings import Finding
+from flowise_dev_agent.patch.ops import PatchOp
 from flowise_dev_agent.patch.schema import NodeSchema
 from flowise_dev_agent.settings import Mode
 
@@ -195,6 +196,16 @@ class ClassifyRequest(_Request):
     target: str | None = None
 
 
+@dataclass(frozen=True)
+class Pattern:
+    """An accepted flow for a similar requirement. `nodes` are id -> type; the plan takes over those that it lists
+    with `existing: true`."""
+
+    requirement: str
+    summary: str
+    nodes: Mapping[str, str]
+
+
 @dataclass(frozen=True, kw_only=True)
 class PlanRequest(_Request):
     """`candidates` are the retrieved node types; `feedback` what the person or the last verdict asked to change."""
@@ -210,6 +221,8 @@ class PlanRequest(_Request):
     previous: PlanContract | None = None
     feedback: str | None = None
     verdict: Verdict | None = None
+    #: Only for a new flow.
+    pattern: Pattern | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,6 +241,8 @@ class PatchRequest(_Request):
     findings: tuple[Finding, ...] = ()
     previous_ops: tuple[dict[str, Any], ...] = ()
     max_ops: int = 60
+    #: The ops that made what `existing` holds, when that comes from a pattern and not from a person's flow.
+    seed: tuple[PatchOp, ...] = ()
 
 
 @dataclass(frozen=True)

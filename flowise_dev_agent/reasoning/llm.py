@@ -143,6 +143,7 @@ def _checked_plan(plan: PlanContract, request: PlanRequest) -> PlanContract:
     problems = [] if plan.nodes else ["`nodes` is empty. List the nodes to add or to change, or fill `declined`."]
     nodes: list[PlannedNode] = []
     new = []
+    pattern = request.pattern.nodes if request.pattern else {}
     for node in plan.nodes:
         schema = request.nodes.get(node.node_name)
         if schema is None:
@@ -151,8 +152,10 @@ def _checked_plan(plan: PlanContract, request: PlanRequest) -> PlanContract:
             continue
         if any(node.node_id == other.node_id for other in nodes):
             problems.append(f"The node id '{node.node_id}' occurs twice.")
-        nodes.append(node.model_copy(update={"node_name": schema.name}))
-        if not node.existing:
+        from_pattern = node.existing and pattern.get(node.node_id) == schema.name
+        existing = node.existing and (from_pattern or node.node_id in request.existing)
+        nodes.append(node.model_copy(update={"node_name": schema.name, "existing": existing}))
+        if not existing or from_pattern:
             new.append(schema)
     if problems:
         raise UnusableOutputError(problems)

@@ -17,6 +17,7 @@ from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
     JudgeRequest,
     PatchRequest,
+    Pattern,
     PlanContract,
     PlanRequest,
     Verdict,
@@ -65,6 +66,7 @@ def plan_prompt(request: PlanRequest) -> Prompt:
             _tag("catalogue", "\n".join(catalogue_line(schema) for schema in request.candidates)),
             _tag("credentials_on_the_server", credentials or "none"),
             _tag("flow", request.flow_summary and clip(request.flow_summary, _FLOW_SHOWN)),
+            _tag("pattern", request.pattern and _pattern_text(request.pattern)),
             _tag("requirement", request.requirement),
             _clarifications(request.clarifications),
             _tag("intent", f"operation: {request.intent.operation}, language: {request.intent.language}"),
@@ -148,6 +150,10 @@ def _plan_text(plan: PlanContract) -> str:
         include={"goal", "operation", "flow_name", "nodes", "steps", "placeholders", "success_criteria"},
         exclude_defaults=True,
     )
+
+
+def _pattern_text(pattern: Pattern) -> str:
+    return f"An accepted flow for: {clip(pattern.requirement, 500)}\n{pattern.summary}"
 
 
 def _verdict_text(verdict: Verdict) -> str:

@@ -20,8 +20,9 @@ from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.credentials import CredentialKnowledge, CredentialStore
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge, NodeStore
+from flowise_dev_agent.knowledge.patterns import PatternLibrary
 from flowise_dev_agent.patch.schema import NodeSchema
-from flowise_dev_agent.persistence import Blobs, Database, Lease, SessionRow, Versions, WriteIntents
+from flowise_dev_agent.persistence import Blobs, Database, Lease, Patterns, SessionRow, Versions, WriteIntents
 from flowise_dev_agent.publish import Publisher
 from flowise_dev_agent.reasoning.factory import make_reasoner
 from flowise_dev_agent.reasoning.reasoner import Reasoner
@@ -49,6 +50,7 @@ async def open_agent(settings: Settings, database: Database) -> AsyncGenerator[A
             intents=WriteIntents(database),
             versions=Versions(database, Blobs(database)),
             limits=settings.limits,
+            patterns=Patterns(database),
         )
         yield Agent(
             graph=build_graph([FlowiseCapability()]),
@@ -78,6 +80,7 @@ class _Contexts:
     intents: WriteIntents
     versions: Versions
     limits: LimitSettings
+    patterns: Patterns
 
     def of_leg(self, session: SessionRow, lease: Lease, emit: Emit, /) -> AgentContext:
         """The context of one leg. Raises InvalidInputError when the settings no longer name the instance."""
@@ -99,6 +102,7 @@ class _Contexts:
                 versions=SessionVersions(session.id, session.instance_id, self.versions),
             ),
             limits=self.limits,
+            patterns=PatternLibrary(self.patterns, instance_id=session.instance_id),
         )
 
 

@@ -114,4 +114,5 @@ def _as_decided(finding: Finding, state: AgentState, known: set[str]) -> Finding
 
 
 def _added(state: AgentState) -> set[str]:
-    return {op["node_id"] for op in state["ops"] if op["op_type"] == "AddNode"}
+    ops = [*state["ops"], *state["seed_ops"]]
+    return {op["node_id"] for op in ops if op["op_type"] == "AddNode"}

@@ -89,6 +89,7 @@ async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *,
         findings=findings,
         previous_ops=tuple(state["ops"]),
         max_ops=scope["max_ops"],
+        seed=seed_of(state),
     )
     if findings:
         emit.event(
@@ -150,8 +151,16 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
 
 async def base_graph(state: AgentState, context: AgentContext) -> GraphIR:
     """The flow that the ops apply to: what was last read or written, or nothing."""
-    sha256: str | None = state["artifacts"].get("flowise", {}).get("current_flow")
+    artifacts: dict[str, str | None] = state["artifacts"].get("flowise", {})
+    sha256 = artifacts.get("current_flow") or (artifacts.get("seed_flow") if state["seed_ops"] else None)
     return GraphIR.from_flow_data(await context.blobs.get(sha256)) if sha256 else GraphIR.empty()
+
+
+def seed_of(state: AgentState) -> tuple[PatchOp, ...]:
+    """The ops taken over from a pattern, as long as nothing was written."""
+    if not state["seed_ops"] or state["artifacts"].get("flowise", {}).get("current_flow"):
+        return ()
+    return tuple(ops_from_json(json.dumps(state["seed_ops"])))
 
 
 async def repaired_schemas(state: AgentState, context: AgentContext) -> dict[str, NodeSchema]:

@@ -9,6 +9,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
+from flowise_dev_agent.agent import patterns
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.domain import EvaluateRequest, TrialResult
 from flowise_dev_agent.agent.domains import Domains
@@ -120,6 +121,8 @@ async def evaluate(state: AgentState, runtime: Runtime[AgentContext], *, domains
     emit.reasoned("judge", result)
     verdict = result.value
     step, iteration = next_step(state, verdict, context.limits)
+    if verdict.category in FLOW_BUGS:
+        await patterns.failed(state, context)
     return {
         "verdict": verdict.model_dump(),
         "next_step": step,

@@ -15,6 +15,7 @@ from flowise_dev_agent.reasoning.contracts import (
     Intent,
     JudgeRequest,
     PatchRequest,
+    Pattern,
     PlanContract,
     PlannedNode,
     PlanRequest,
@@ -26,8 +27,9 @@ from flowise_dev_agent.reasoning.deterministic import describing, intents
 from flowise_dev_agent.reasoning.deterministic.parameters import parameters
 from flowise_dev_agent.reasoning.deterministic.phrases import say
 from flowise_dev_agent.reasoning.deterministic.reading import Reading, read
+from flowise_dev_agent.reasoning.deterministic.seeding import onto_seed, reused_ids
 from flowise_dev_agent.reasoning.deterministic.selection import Selection, additions, select, unwanted
-from flowise_dev_agent.reasoning.deterministic.wiring import wire
+from flowise_dev_agent.reasoning.deterministic.wiring import Wiring, wire
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 
 #: Marks a wish of the person among the steps of a plan: later plans and the op writer read it from there.
@@ -64,19 +66,11 @@ class DeterministicReasoner(Reasoner):
         if missing := [name for node_id, name in new.items() if node_id not in added]:
             raise ModelOutputError(f"The plan names nodes that this Flowise does not have: {', '.join(missing)}.")
         reading = _full_reading(request, wishes, request.nodes)
-        ops: list[PatchOp] = [
-            AddNode(node_name=schema.name, node_id=node_id, params=parameters(schema, reading, language=language))
-            for node_id, schema in added.items()
-        ]
-        if schemas:
-            change = _change_reading(request, wishes, "\n".join(wishes or [request.requirement]))
-            ops += [
-                SetParam(node_id=node_id, param_name=name, value=value)
-                for node_id, schema in schemas.items()
-                for name, value in parameters(schema, change, language=language, asked_only=True).items()
-            ]
-        wiring = wire({**added, **schemas}, fixed=list(schemas))
-        ops += [c for c in wiring.connections if c.source_node_id in added or c.target_node_id in added]
+        if request.seed:
+            planned = {node.node_id: (schemas | added)[node.node_id] for node in request.plan.nodes}
+            ops, wiring = onto_seed(planned, request.seed, reading, language, request.plan.credential_requirements)
+        else:
+            ops, wiring = _onto_flow(request, wishes, reading, language, added=added, existing=schemas)
         if wiring.unmet or wiring.loose:
             problem = [f"{node}.{anchor}" for node, anchor in wiring.unmet] + list(wiring.loose)
             raise ModelOutputError(f"The rules cannot connect every node of this plan: {', '.join(problem)}.")
@@ -105,6 +99,32 @@ class DeterministicReasoner(Reasoner):
         return _reasoned(Verdict(done=True, reason=say("judged", language), notes=notes))
 
 
+def _onto_flow(
+    request: PatchRequest,
+    wishes: list[str],
+    reading: Reading,
+    language: str,
+    *,
+    added: Mapping[str, NodeSchema],
+    existing: Mapping[str, NodeSchema],
+) -> tuple[list[PatchOp], Wiring]:
+    """The ops that add nodes and set what is asked for, in an empty flow or in a person's."""
+    ops: list[PatchOp] = [
+        AddNode(node_name=schema.name, node_id=node_id, params=parameters(schema, reading, language=language))
+        for node_id, schema in added.items()
+    ]
+    if existing:
+        change = _change_reading(request, wishes, "\n".join(wishes or [request.requirement]))
+        ops += [
+            SetParam(node_id=node_id, param_name=name, value=value)
+            for node_id, schema in existing.items()
+            for name, value in parameters(schema, change, language=language, asked_only=True).items()
+        ]
+    wiring = wire({**added, **existing}, fixed=list(existing))
+    ops += [c for c in wiring.connections if c.source_node_id in added or c.target_node_id in added]
+    return ops, wiring
+
+
 def _reasoned(value: Any) -> Reasoned[Any]:
     return Reasoned(value, mode="deterministic")
 
@@ -116,7 +136,7 @@ def _create(request: PlanRequest, language: str) -> PlanContract:
     selection = select(reading, request.nodes, request.credential_types, language=language, without=unwished)
     if selection.declined:
         return _declined(request, selection.declined)
-    ids = _fresh_ids(selection, {})
+    ids = _fresh_ids(selection, {}, request.pattern)
     return _contract(request, reading, ids, {}, wishes, language)
 
 
@@ -194,7 +214,7 @@ def _contract(
                 node_id=node_id,
                 node_name=schema.name,
                 purpose=describing.purpose(schema, language),
-                existing=node_id in kept,
+                existing=node_id in kept or _in_pattern(request, node_id, schema),
             )
             for node_id, schema in nodes.items()
         ],
@@ -204,6 +224,10 @@ def _contract(
         test_questions=describing.questions(reading, nodes, language),
         placeholders=describing.placeholders(reading, added, language),
     )
+
+
+def _in_pattern(request: PlanRequest, node_id: str, schema: NodeSchema) -> bool:
+    return request.pattern is not None and request.pattern.nodes.get(node_id) == schema.name
 
 
 def _merged(request: PlanRequest, credentials: list[str]) -> list[str]:
@@ -275,11 +299,16 @@ def _schemas(names: Mapping[str, str], store: NodeStore) -> dict[str, NodeSchema
     return {node_id: schema for node_id, name in names.items() if (schema := store.get(name))}
 
 
-def _fresh_ids(selection: Selection, existing: Mapping[str, NodeSchema]) -> dict[str, str]:
+def _fresh_ids(
+    selection: Selection, existing: Mapping[str, NodeSchema], pattern: Pattern | None = None
+) -> dict[str, str]:
     ids: dict[str, str] = {}
-    for name in selection.names:
+    for name, reused in zip(selection.names, reused_ids(selection.names, pattern), strict=True):
+        if reused is not None:
+            ids[reused] = name
+            continue
         number = 0
-        while (node_id := f"{name}_{number}") in ids or node_id in existing:
+        while (node_id := f"{name}_{number}") in ids or node_id in existing or (pattern and node_id in pattern.nodes):
             number += 1
         ids[node_id] = name
     return ids

@@ -14,6 +14,7 @@ from flowise_dev_agent.errors import AgentError
 from flowise_dev_agent.flowise.models import Chatflow, Prediction
 from flowise_dev_agent.knowledge.credentials import CredentialStore
 from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.knowledge.patterns import PatternLibrary
 from flowise_dev_agent.patch.ops import PatchOp
 from flowise_dev_agent.patch.schema import NodeSchema
 from flowise_dev_agent.publish import Publisher
@@ -159,6 +160,7 @@ class Bench:
         self.limits = LimitSettings(_env_file=None, **limits)  # type: ignore[call-arg]
         self.graph = build_graph([FlowiseCapability()], InMemorySaver())
         self.config: Any = {"configurable": {"thread_id": str(self.session_id)}}
+        self.patterns: PatternLibrary | None = None
         self.events: list[dict[str, Any]] = []
         self.nodes_run: list[str] = []
 
@@ -180,6 +182,7 @@ class Bench:
                 versions=self.versions,
             ),
             limits=self.limits,
+            patterns=self.patterns,
         )
 
     async def start(self, requirement: str = "A support bot", **request: Any) -> dict[str, Any]:
