@@ -168,6 +168,12 @@ class ModelAuthError(ReasoningError):
     code = "model_auth"
 
 
+class BudgetSpentError(ReasoningError):
+    """The session may spend no more on model calls; ``details`` has the ``usage`` of the phase so far."""
+
+    code = "budget_spent"
+
+
 class ModelOutputError(ReasoningError):
     """The model answered, but not in the shape that was asked for."""
 

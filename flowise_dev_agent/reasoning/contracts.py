@@ -177,6 +177,25 @@ class Verdict(_Contract):
 DeltaSink = Callable[[str], None]
 
 
+@dataclass(frozen=True)
+class Budget:
+    """The ceilings of a session and what it has spent so far."""
+
+    max_tokens: float
+    max_usd: float
+    spent: Usage = field(default_factory=Usage)
+
+    def exceeded_by(self, more: Usage) -> str | None:
+        """Which ceiling the session has reached with `more` on top, in words; None while there is room."""
+        total = self.spent + more
+        tokens = total.input_tokens + total.output_tokens
+        if tokens >= self.max_tokens:
+            return f"{tokens} of {self.max_tokens:.0f} tokens are used"
+        if total.usd >= self.max_usd:
+            return f"{total.usd:.2f} of {self.max_usd:.2f} USD are used"
+        return None
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Request:
     requirement: str
@@ -186,6 +205,8 @@ class _Request:
     model: str | None = None
     #: Receives text as the model writes it; never needed for the result.
     on_delta: DeltaSink | None = None
+    #: Looked at before every model call; None spends without limit.
+    budget: Budget | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from flowise_dev_agent.errors import ModelOutputError, PatchError
+from flowise_dev_agent.errors import BudgetSpentError, ModelOutputError, PatchError
 from flowise_dev_agent.patch.findings import Finding
 from flowise_dev_agent.patch.ops import AddNode, PatchOp, ops_from_json, ops_json_schema
 from flowise_dev_agent.reasoning.contracts import (
@@ -42,7 +42,8 @@ T = TypeVar("T")
 class LlmReasoner(Reasoner):
     """Asks `engine`. An answer that cannot be used is handed back with what is wrong, `1 + retry_count` tries in all.
 
-    Every phase raises `ModelOutputError` when no try was usable; its `details` hold `problems`, `tries` and `usage`.
+    Every phase raises `BudgetSpentError` instead of making a call that the session has no budget for, and
+    `ModelOutputError` when no try was usable; its `details` hold `problems`, `tries` and `usage`.
     """
 
     def __init__(self, engine: ReasoningEngine, settings: ReasoningSettings) -> None:
@@ -104,6 +105,12 @@ class LlmReasoner(Reasoner):
         tries = 1 + self._settings.retry_count
         problems: list[str] = []
         for number in range(1, tries + 1):
+            if request.budget and (reached := request.budget.exceeded_by(usage)):
+                raise BudgetSpentError(
+                    f"The session's budget is used up: {reached}.",
+                    hint="Raise the budget of the session to go on.",
+                    details={"usage": usage.model_dump()},
+                )
             response = await self._engine.complete(
                 messages,
                 prompt.system,

@@ -149,6 +149,7 @@ class FlowiseCapability(DomainCapability):
                 trials=trials,
                 model=request.model,
                 on_delta=request.on_delta,
+                budget=request.budget,
             )
         )
 

@@ -56,6 +56,7 @@ async def preflight_validate_patch(state: AgentState, runtime: Runtime[AgentCont
                 update["artifacts"] = {"flowise": {"original_flow": stop["found_flow"]}}
         case "raise_budget":
             update["budget"] = {**state["budget"], **answer["budget"]}
+            update["answer"] = {**answer, "then": stop.get("then")}
         case _:
             update["outcome"] = "cancelled"
     return update

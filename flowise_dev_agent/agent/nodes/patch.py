@@ -9,6 +9,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
+from flowise_dev_agent.agent.budget import asks_for_budget, budget_of, waits_for_budget
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.credentials import available_credentials, match_credentials
 from flowise_dev_agent.agent.domains import Domains
@@ -65,6 +66,7 @@ async def _settle(state: AgentState, context: AgentContext, answer: dict[str, An
             return {"answer": answer, "missing_credentials": left, "credential_choices": choices}
 
 
+@asks_for_budget
 async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains) -> dict[str, Any]:
     """Have the ops written; at a retry the findings and the last ops go along."""
     emit = Emitter(runtime, "compile_patch_ir")
@@ -79,6 +81,7 @@ async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *,
         clarifications=tuple((q, a) for q, a in state["clarifications"]),
         model=state["request"].get("model"),
         on_delta=emit.delta,
+        budget=budget_of(state, context.limits),
         plan=plan,
         nodes=await context.knowledge.nodes(),
         approach=state["approach"],
@@ -124,7 +127,7 @@ async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *,
 
 async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
     """Compile the ops onto the base; findings of the op writer pass through to `validate`."""
-    if state["findings"]:
+    if state["findings"] or waits_for_budget(state, "compile_patch_ir"):
         return {"flow_sha": None, "unknown_types": []}
     context = runtime.context
     graph = await base_graph(state, context)

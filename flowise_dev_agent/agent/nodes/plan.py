@@ -6,6 +6,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
 from flowise_dev_agent.agent import patterns
+from flowise_dev_agent.agent.budget import asks_for_budget, budget_of
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.credentials import available_credentials, match_credentials
 from flowise_dev_agent.agent.domain import DiscoverRequest
@@ -18,6 +19,7 @@ from flowise_dev_agent.agent.state import AgentState, degraded_marker
 from flowise_dev_agent.reasoning.contracts import Intent, PlanContract, PlanRequest, Verdict
 
 
+@asks_for_budget
 async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains) -> dict[str, Any]:
     """Plan, and find out which credentials the plan needs and the instance lacks (asked for by `credential_check`)."""
     emit = Emitter(runtime, "plan_v2")
@@ -38,6 +40,7 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
             clarifications=tuple((q, a) for q, a in state["clarifications"]),
             model=state["request"].get("model"),
             on_delta=emit.delta,
+            budget=budget_of(state, context.limits),
             intent=intent,
             nodes=await context.knowledge.nodes(),
             candidates=discovery.candidates,
