@@ -180,6 +180,12 @@ class ModelAuthError(ReasoningError):
     code = "model_auth"
 
 
+class BudgetSpentError(ReasoningError):
+    """The session may spend no more on model calls; ``details`` has the ``usage`` of the phase so far."""
+
+    code = "budget_spent"
+
+
 class ModelOutputError(ReasoningError):
     """The model answered, but not in the shape that was asked for."""
 
@@ -199,6 +205,12 @@ class DeliveryNotFoundError(AgentError):
     """The session has no webhook delivery with this id."""
 
     code = "delivery_not_found"
+
+
+class PatternNotFoundError(AgentError):
+    """No pattern of this owner has this id."""
+
+    code = "pattern_not_found"
 
 
 class SessionExistsError(AgentError):

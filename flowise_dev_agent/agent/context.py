@@ -7,6 +7,7 @@ from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.knowledge.credentials import CredentialStore
 from flowise_dev_agent.knowledge.drift import CatalogueChange
 from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.knowledge.patterns import PatternLibrary
 from flowise_dev_agent.knowledge.repair import Repair
 from flowise_dev_agent.publish import Publisher
 from flowise_dev_agent.reasoning.reasoner import Reasoner
@@ -59,6 +60,8 @@ class AgentContext:
     publisher: Publisher
     limits: LimitSettings
     drift_policy: DriftPolicy = "warn"
+    #: Accepted flows that new ones may start from; None keeps and uses none.
+    patterns: PatternLibrary | None = None
 
     def chatflow_url(self, chatflow_id: str, kind: str = "CHATFLOW") -> str:
         """Where the flow opens in the Flowise editor."""

@@ -10,6 +10,7 @@ from flowise_dev_agent.patch.findings import Finding
 from flowise_dev_agent.patch.ops import PatchOp
 from flowise_dev_agent.patch.schema import NodeSchema
 from flowise_dev_agent.reasoning.contracts import (
+    Budget,
     DeltaSink,
     Intent,
     PatchRequest,
@@ -84,6 +85,7 @@ class EvaluateRequest:
     results: tuple[TrialResult, ...]
     model: str | None = None
     on_delta: DeltaSink | None = None
+    budget: Budget | None = None
 
 
 class DomainCapability(ABC):

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from flowise_dev_agent.agent.budget import waits_for_budget
+
 END: Final = "end"
 State = Mapping[str, Any]
 
@@ -64,6 +66,7 @@ def after_hydrate_context(state: State) -> Decision:
     names_one = bool(request.get("target") or hint)
     creates = state.get("operation_mode") == "create"
     return decide(
+        ("preflight_validate_patch", waits_for_budget(state, "classify_intent"), "the budget is used up"),
         (END, action == "cancel", "the person cancelled"),
         ("classify_intent", action is not None, "the questions were answered"),
         ("plan_v2", creates and not names_one, "a new flow is wanted"),
@@ -98,6 +101,7 @@ def after_select_target(state: State) -> Decision:
 def after_plan(state: State) -> Decision:
     """An approved plan covers its revisions unless they change what was approved. A question is answered."""
     return decide(
+        ("preflight_validate_patch", waits_for_budget(state, "plan_v2"), "the budget is used up"),
         (END, state.get("outcome") == "answered", "the question is answered"),
         ("hitl_plan_v2", not state["approved"], "the plan needs approval"),
         otherwise=("define_patch_scope", "the revision stays within the approved plan"),
@@ -139,7 +143,11 @@ def after_validate(state: State) -> Decision:
 
 def after_preflight(state: State) -> Decision:
     action = _action(state, "patch_review")
+    then = (state.get("answer") or {}).get("then") if action == "raise_budget" else None
     return decide(
+        ("classify_intent", then == "classify_intent", "there is budget to read the wish"),
+        ("plan_v2", then == "plan_v2", "there is budget to plan"),
+        ("evaluate", then == "evaluate", "there is budget to judge"),
         ("apply_patch", _discards(state, "patch_review"), "the person cancelled; the draft goes"),
         (END, action == "cancel", "the person cancelled"),
         ("plan_v2", action == "replan", "the person wants another plan"),
@@ -167,6 +175,7 @@ def after_test(state: State) -> Decision:
 
 def after_evaluate(state: State) -> Decision:
     return decide(
+        ("preflight_validate_patch", waits_for_budget(state, "evaluate"), "the budget is used up"),
         ("plan_v2", state.get("next_step") == "iterate", "a flow bug can be mended"),
         otherwise=("hitl_review_v2", "the person decides"),
     )
@@ -183,10 +192,13 @@ def after_review(state: State) -> Decision:
 
 #: Conditional edges: node -> (router, the nodes it may lead to).
 ROUTERS: Final[dict[str, tuple[Router, tuple[str, ...]]]] = {
-    "hydrate_context": (after_hydrate_context, ("classify_intent", "plan_v2", "resolve_target", END)),
+    "hydrate_context": (
+        after_hydrate_context,
+        ("preflight_validate_patch", "classify_intent", "plan_v2", "resolve_target", END),
+    ),
     "resolve_target": (after_resolve_target, ("load_current_flow", "plan_v2", "hitl_select_target")),
     "hitl_select_target": (after_select_target, ("plan_v2", "load_current_flow", END)),
-    "plan_v2": (after_plan, ("hitl_plan_v2", "define_patch_scope", END)),
+    "plan_v2": (after_plan, ("preflight_validate_patch", "hitl_plan_v2", "define_patch_scope", END)),
     "hitl_plan_v2": (
         after_plan_approval,
         ("define_patch_scope", "classify_intent", "plan_v2", "apply_patch", END),
@@ -195,11 +207,11 @@ ROUTERS: Final[dict[str, tuple[Router, tuple[str, ...]]]] = {
     "validate": (after_validate, ("preflight_validate_patch", "repair_schema", "compile_patch_ir")),
     "preflight_validate_patch": (
         after_preflight,
-        ("apply_patch", "plan_v2", "compile_flow_data", "compile_patch_ir", END),
+        ("classify_intent", "evaluate", "apply_patch", "plan_v2", "compile_flow_data", "compile_patch_ir", END),
     ),
     "apply_patch": (after_apply, ("preflight_validate_patch", "test_v2", END)),
     "test_v2": (after_test, ("apply_patch", "evaluate")),
-    "evaluate": (after_evaluate, ("plan_v2", "hitl_review_v2")),
+    "evaluate": (after_evaluate, ("preflight_validate_patch", "plan_v2", "hitl_review_v2")),
     "hitl_review_v2": (after_review, ("plan_v2", "preflight_validate_patch", "apply_patch", END)),
 }
 

@@ -81,6 +81,11 @@ class AgentState(TypedDict):
     feedback: str | None
     missing_credentials: list[dict[str, Any]]
     credential_choices: dict[str, str]
+    #: The accepted flow that a new one starts from, and the ops that were taken over from it.
+    pattern_used: bool
+    pattern_id: int | None
+    ops_in_base: int
+    seed_ops: list[dict[str, Any]]
     scope: dict[str, Any] | None
     ops: list[dict[str, Any]]
     #: The ops that were written already, for another base.
@@ -161,6 +166,10 @@ def initial_state(request: Mapping[str, Any]) -> AgentState:
         feedback=None,
         missing_credentials=[],
         credential_choices={},
+        pattern_used=False,
+        pattern_id=None,
+        ops_in_base=0,
+        seed_ops=[],
         scope=None,
         ops=[],
         applied_ops=[],

@@ -12,7 +12,7 @@ from flowise_dev_agent import __version__
 from flowise_dev_agent.api import problems
 from flowise_dev_agent.api.limits import build_limiter
 from flowise_dev_agent.api.middleware import ApiKeyMiddleware, BodyLimitMiddleware, SecurityHeadersMiddleware
-from flowise_dev_agent.api.routes import health, instances, page, sessions, versions
+from flowise_dev_agent.api.routes import health, instances, page, patterns, sessions, versions
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.runtime.engine import Engine
 from flowise_dev_agent.settings import Settings
@@ -63,6 +63,7 @@ def create_app(settings: Settings, engine: Engine | None = None, *, model_stand_
     app.include_router(sessions.build_router(settings.server, limiter))
     app.include_router(versions.router)
     app.include_router(instances.router)
+    app.include_router(patterns.router)
     app.include_router(health.router)
     app.include_router(page.router)
     app.mount("/assets", StaticFiles(directory=STATIC_DIR), name="assets")

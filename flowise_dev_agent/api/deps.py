@@ -7,6 +7,7 @@ from uuid import UUID
 from fastapi import Depends, Header, Path, Query, Request, Response
 
 from flowise_dev_agent.runtime.engine import Engine
+from flowise_dev_agent.runtime.patterns import PatternService
 from flowise_dev_agent.runtime.service import SessionService
 from flowise_dev_agent.runtime.views import SessionView
 
@@ -22,6 +23,11 @@ def engine(request: Request) -> Engine:
 
 def _service(request: Request) -> SessionService:
     return engine(request).service
+
+
+def _patterns(request: Request) -> PatternService:
+    running = engine(request)
+    return PatternService(running.db, running.instances)
 
 
 def _wait_secs(
@@ -53,6 +59,7 @@ def _after_seq(
 
 
 Service = Annotated[SessionService, Depends(_service)]
+PatternsOfOwner = Annotated[PatternService, Depends(_patterns)]
 SessionId = Annotated[UUID, Path(description="The session's id (`thread_id`).")]
 WaitSecs = Annotated[float, Depends(_wait_secs)]
 AfterSeq = Annotated[int, Depends(_after_seq)]

@@ -34,6 +34,7 @@ _STATUS: dict[type[errors.AgentError], int] = {
     errors.InvalidInputError: 422,
     errors.SessionNotFoundError: 404,
     errors.DeliveryNotFoundError: 404,
+    errors.PatternNotFoundError: 404,
     errors.SessionExistsError: 409,
     errors.SessionConflictError: 409,
     errors.DatabaseUnavailableError: 503,

@@ -43,3 +43,8 @@ def holds_secret(value: Any) -> bool:
     if isinstance(value, list):
         return any(holds_secret(item) for item in value)
     return False
+
+
+def masked(text: str) -> str:
+    """`text` with every known key format replaced: what people paste need not be kept or shown to a model."""
+    return _SECRET_VALUE.sub("[secret]", text)

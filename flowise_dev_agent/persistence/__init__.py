@@ -11,6 +11,7 @@ from flowise_dev_agent.persistence.instance_nodes import CatalogueHead, Instance
 from flowise_dev_agent.persistence.intents import WriteIntent, WriteIntents
 from flowise_dev_agent.persistence.lease import Lease
 from flowise_dev_agent.persistence.migrate import migrate
+from flowise_dev_agent.persistence.patterns import NewPattern, Patterns, StoredPattern
 from flowise_dev_agent.persistence.queue import Queue
 from flowise_dev_agent.persistence.retention import Retention
 from flowise_dev_agent.persistence.runs import Claim, Runs
@@ -32,7 +33,9 @@ __all__ = [
     "InstanceTemplates",
     "Lease",
     "NewEvent",
+    "NewPattern",
     "Outbox",
+    "Patterns",
     "Queue",
     "Retention",
     "Runs",
@@ -40,6 +43,7 @@ __all__ = [
     "SessionRow",
     "Sessions",
     "StoredEvent",
+    "StoredPattern",
     "Versions",
     "WriteIntent",
     "WriteIntents",

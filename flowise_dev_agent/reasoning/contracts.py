@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch.findings import Finding
+from flowise_dev_agent.patch.ops import PatchOp
 from flowise_dev_agent.patch.schema import NodeSchema
 from flowise_dev_agent.settings import Mode
 
@@ -176,6 +177,25 @@ class Verdict(_Contract):
 DeltaSink = Callable[[str], None]
 
 
+@dataclass(frozen=True)
+class Budget:
+    """The ceilings of a session and what it has spent so far."""
+
+    max_tokens: float
+    max_usd: float
+    spent: Usage = field(default_factory=Usage)
+
+    def exceeded_by(self, more: Usage) -> str | None:
+        """Which ceiling the session has reached with `more` on top, in words; None while there is room."""
+        total = self.spent + more
+        tokens = total.input_tokens + total.output_tokens
+        if tokens >= self.max_tokens:
+            return f"{tokens} of {self.max_tokens:.0f} tokens are used"
+        if total.usd >= self.max_usd:
+            return f"{total.usd:.2f} of {self.max_usd:.2f} USD are used"
+        return None
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Request:
     requirement: str
@@ -185,6 +205,8 @@ class _Request:
     model: str | None = None
     #: Receives text as the model writes it; never needed for the result.
     on_delta: DeltaSink | None = None
+    #: Looked at before every model call; None spends without limit.
+    budget: Budget | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,6 +215,16 @@ class ClassifyRequest(_Request):
 
     forced: Operation | None = None
     target: str | None = None
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """An accepted flow for a similar requirement. `nodes` are id -> type; the plan takes over those that it lists
+    with `existing: true`."""
+
+    requirement: str
+    summary: str
+    nodes: Mapping[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,6 +244,8 @@ class PlanRequest(_Request):
     previous: PlanContract | None = None
     feedback: str | None = None
     verdict: Verdict | None = None
+    #: Only for a new flow.
+    pattern: Pattern | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,6 +266,8 @@ class PatchRequest(_Request):
     findings: tuple[Finding, ...] = ()
     previous_ops: tuple[dict[str, Any], ...] = ()
     max_ops: int = 60
+    #: The ops that made what `existing` holds, when that comes from a pattern and not from a person's flow.
+    seed: tuple[PatchOp, ...] = ()
 
 
 @dataclass(frozen=True)

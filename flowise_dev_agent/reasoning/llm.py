@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from flowise_dev_agent.errors import ModelOutputError, PatchError
+from flowise_dev_agent.errors import BudgetSpentError, ModelOutputError, PatchError
 from flowise_dev_agent.patch.findings import Finding
 from flowise_dev_agent.patch.ops import AddNode, PatchOp, ops_from_json, ops_json_schema
 from flowise_dev_agent.reasoning.contracts import (
@@ -42,7 +42,8 @@ T = TypeVar("T")
 class LlmReasoner(Reasoner):
     """Asks `engine`. An answer that cannot be used is handed back with what is wrong, `1 + retry_count` tries in all.
 
-    Every phase raises `ModelOutputError` when no try was usable; its `details` hold `problems`, `tries` and `usage`.
+    Every phase raises `BudgetSpentError` instead of making a call that the session has no budget for, and
+    `ModelOutputError` when no try was usable; its `details` hold `problems`, `tries` and `usage`.
     """
 
     def __init__(self, engine: ReasoningEngine, settings: ReasoningSettings) -> None:
@@ -104,6 +105,12 @@ class LlmReasoner(Reasoner):
         tries = 1 + self._settings.retry_count
         problems: list[str] = []
         for number in range(1, tries + 1):
+            if request.budget and (reached := request.budget.exceeded_by(usage)):
+                raise BudgetSpentError(
+                    f"The session's budget is used up: {reached}.",
+                    hint="Raise the budget of the session to go on.",
+                    details={"usage": usage.model_dump()},
+                )
             response = await self._engine.complete(
                 messages,
                 prompt.system,
@@ -143,6 +150,7 @@ def _checked_plan(plan: PlanContract, request: PlanRequest) -> PlanContract:
     problems = [] if plan.nodes else ["`nodes` is empty. List the nodes to add or to change, or fill `declined`."]
     nodes: list[PlannedNode] = []
     new = []
+    pattern = request.pattern.nodes if request.pattern else {}
     for node in plan.nodes:
         schema = request.nodes.get(node.node_name)
         if schema is None:
@@ -151,8 +159,10 @@ def _checked_plan(plan: PlanContract, request: PlanRequest) -> PlanContract:
             continue
         if any(node.node_id == other.node_id for other in nodes):
             problems.append(f"The node id '{node.node_id}' occurs twice.")
-        nodes.append(node.model_copy(update={"node_name": schema.name}))
-        if not node.existing:
+        from_pattern = node.existing and pattern.get(node.node_id) == schema.name
+        existing = node.existing and (from_pattern or node.node_id in request.existing)
+        nodes.append(node.model_copy(update={"node_name": schema.name, "existing": existing}))
+        if not existing or from_pattern:
             new.append(schema)
     if problems:
         raise UnusableOutputError(problems)

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from flowise_dev_agent.errors import ModelOutputError, ModelUnavailableError, ReasoningError
+from flowise_dev_agent.errors import BudgetSpentError, ModelOutputError, ModelUnavailableError, ReasoningError
 from flowise_dev_agent.patch.ops import PatchOp
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
@@ -63,6 +63,8 @@ class PhasedReasoner(Reasoner):
                 raise
             try:
                 result = await ask(self._by_mode[_OTHER[mode]])
+            except BudgetSpentError:
+                raise
             except ReasoningError:
                 raise error from None
             spent = Usage(**error.details.get("usage", {}))

@@ -6,17 +6,20 @@ What people, flows and models wrote stands inside tags and is named as data.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from flowise_dev_agent.patch.ops import OP_TYPES, example_op
 from flowise_dev_agent.patch.schema import NodeSchema
+from flowise_dev_agent.patch.secrecy import masked
 from flowise_dev_agent.reasoning.cards import catalogue_line, schema_card
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
     JudgeRequest,
     PatchRequest,
+    Pattern,
     PlanContract,
     PlanRequest,
     Verdict,
@@ -34,6 +37,14 @@ Rules:
 - Write what the person will read in the person's language; names of nodes, params and ops stay as they are.
 - Never write keys, passwords or credential ids."""
 _ANSWER_SHOWN = 6_000
+#: How a tag of ours would begin, opening or closing.
+_OUR_TAG = re.compile(
+    r"<(?=\s*/?\s*(?:requirement|clarifications|named_by_the_request|target|catalogue|credentials_on_the_server|flow|"
+    r"pattern|intent|previous_plan|verdict_of_the_last_test|playbook|requested_changes|node_types|approved_plan|limit|"
+    r"nodes_that_exist_already|chosen_approach|your_last_ops|findings_on_them|goal|success_criteria|placeholders|"
+    r"trials?|question|answer)\b)",
+    re.IGNORECASE,
+)
 _FLOW_SHOWN = 6_000
 #: Those of the plan come first; a large flow has more types than a prompt should hold.
 _CARDS_SHOWN = 24
@@ -68,6 +79,7 @@ def plan_prompt(request: PlanRequest) -> Prompt:
             _tag("credentials_on_the_server", credentials or "none"),
             _tag("flow", request.flow_summary and clip(request.flow_summary, _FLOW_SHOWN)),
             _tag("texts_in_the_flow", _texts(request.texts)),
+            _tag("pattern", request.pattern and _pattern_text(request.pattern)),
             _tag("requirement", request.requirement),
             _clarifications(request.clarifications),
             _tag("intent", f"operation: {request.intent.operation}, language: {request.intent.language}"),
@@ -105,8 +117,8 @@ def patch_prompt(request: PatchRequest) -> Prompt:
 
 def judge_prompt(request: JudgeRequest) -> Prompt:
     trials = [
-        f'<trial number="{index}">\n<question>{trial.question}</question>\n'
-        f"<answer>{clip(trial.answer, _ANSWER_SHOWN)}</answer>\n</trial>"
+        f'<trial number="{index}">\n<question>{_as_data(trial.question)}</question>\n'
+        f"<answer>{_as_data(clip(trial.answer, _ANSWER_SHOWN))}</answer>\n</trial>"
         for index, trial in enumerate(request.trials, start=1)
     ]
     criteria = "\n".join(f"- {criterion}" for criterion in request.plan.success_criteria)
@@ -117,7 +129,7 @@ def judge_prompt(request: JudgeRequest) -> Prompt:
             _tag("goal", request.plan.goal),
             _tag("success_criteria", criteria or "- The answers fit the requirement."),
             _tag("placeholders", "\n".join(request.plan.placeholders) or None),
-            _tag("trials", "\n".join(trials)),
+            "<trials>\n" + "\n".join(trials) + "\n</trials>",
         ),
     )
 
@@ -140,7 +152,12 @@ def _join(*parts: str | None) -> str:
 
 
 def _tag(name: str, body: str | None) -> str | None:
-    return f"<{name}>\n{body}\n</{name}>" if body else None
+    return f"<{name}>\n{_as_data(body)}\n</{name}>" if body else None
+
+
+def _as_data(text: str) -> str:
+    """Text that cannot end the tag around it or open another one, and without keys that somebody pasted."""
+    return _OUR_TAG.sub("‹", masked(text))
 
 
 def _clarifications(pairs: Sequence[tuple[str, str]]) -> str | None:
@@ -156,6 +173,10 @@ def _plan_text(plan: PlanContract) -> str:
 
 def _texts(texts: Mapping[str, str]) -> str | None:
     return "\n\n".join(f"{place}:\n{text}" for place, text in texts.items()) or None
+
+
+def _pattern_text(pattern: Pattern) -> str:
+    return f"An accepted flow for: {clip(pattern.requirement, 500)}\n{pattern.summary}"
 
 
 def _verdict_text(verdict: Verdict) -> str:

@@ -21,8 +21,18 @@ from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.credentials import CredentialKnowledge, CredentialStore
 from flowise_dev_agent.knowledge.drift import CatalogueChange
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge, NodeStore
+from flowise_dev_agent.knowledge.patterns import PatternLibrary
 from flowise_dev_agent.knowledge.repair import Repair
-from flowise_dev_agent.persistence import Blobs, Database, InstanceNodes, Lease, SessionRow, Versions, WriteIntents
+from flowise_dev_agent.persistence import (
+    Blobs,
+    Database,
+    InstanceNodes,
+    Lease,
+    Patterns,
+    SessionRow,
+    Versions,
+    WriteIntents,
+)
 from flowise_dev_agent.publish import Publisher
 from flowise_dev_agent.reasoning.factory import make_reasoner
 from flowise_dev_agent.reasoning.reasoner import Reasoner
@@ -52,6 +62,7 @@ async def open_agent(settings: Settings, database: Database) -> AsyncGenerator[A
             versions=Versions(database, Blobs(database)),
             limits=settings.limits,
             drift_policy=settings.flowise.schema_drift_policy,
+            patterns=Patterns(database),
         )
         yield Agent(
             graph=build_graph([FlowiseCapability()]),
@@ -82,6 +93,7 @@ class _Contexts:
     versions: Versions
     limits: LimitSettings
     drift_policy: DriftPolicy
+    patterns: Patterns
 
     def of_leg(self, session: SessionRow, lease: Lease, emit: Emit, /) -> AgentContext:
         """The context of one leg. Raises InvalidInputError when the settings no longer name the instance."""
@@ -104,6 +116,7 @@ class _Contexts:
             ),
             limits=self.limits,
             drift_policy=self.drift_policy,
+            patterns=PatternLibrary(self.patterns, instance_id=session.instance_id),
         )
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.credentials import available_credentials
@@ -102,7 +102,8 @@ class FlowiseCapability(DomainCapability):
         self, context: AgentContext, request: PatchRequest, credentials: dict[str, str]
     ) -> Reasoned[list[PatchOp]]:
         result = await context.reasoner.patch(request)
-        bound = bind_credentials(result.value, request.nodes, credentials)
+        seeded = {op.node_id: op.node_name for op in request.seed if isinstance(op, AddNode)}
+        bound = bind_credentials(result.value, request.nodes, credentials, unbound=seeded)
         return Reasoned(value=bound, mode=result.mode, usage=result.usage, tries=result.tries, degraded=result.degraded)
 
     async def validate(self, context: AgentContext, flow_data: str, kind: str) -> list[Finding]:
@@ -144,6 +145,7 @@ class FlowiseCapability(DomainCapability):
                 trials=trials,
                 model=request.model,
                 on_delta=request.on_delta,
+                budget=request.budget,
             )
         )
 
@@ -157,12 +159,17 @@ async def _list_credentials(context: AgentContext) -> ToolResult:
     )
 
 
-def bind_credentials(ops: Sequence[PatchOp], nodes: NodeStore, credentials: dict[str, str]) -> list[PatchOp]:
+def bind_credentials(
+    ops: Sequence[PatchOp], nodes: NodeStore, credentials: dict[str, str], *, unbound: Mapping[str, str] | None = None
+) -> list[PatchOp]:
     """Fill in ids: models write types only, and a node that needs a credential gets one even if no op says so.
+
+    `unbound` are nodes (id -> type) of the base that never had one.
 
     An op that names an id keeps it; a type without a chosen id stays unresolved, which validation refuses.
     """
-    types: dict[str, tuple[str, ...]] = {}
+    known = {node_id: nodes.get(name) for node_id, name in (unbound or {}).items()}
+    types = {node_id: schema.credential_names for node_id, schema in known.items() if schema}
     result: list[PatchOp] = []
     bound: set[str] = set()
     for op in ops:

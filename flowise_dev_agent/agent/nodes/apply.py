@@ -6,6 +6,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
+from flowise_dev_agent.agent import patterns
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import build_interrupt, option
@@ -55,6 +56,7 @@ async def preflight_validate_patch(state: AgentState, runtime: Runtime[AgentCont
                 update["artifacts"] = {"flowise": {"original_flow": stop["found_flow"]}}
         case "raise_budget":
             update["budget"] = {**state["budget"], **answer["budget"]}
+            update["answer"] = {**answer, "then": stop.get("then")}
         case _:
             update["outcome"] = "cancelled"
     return update
@@ -186,6 +188,7 @@ async def _accept(state: AgentState, context: AgentContext, emit: Emitter) -> di
     deploy = bool((state["answer"] or {}).get("deploy", True))
     written = await context.publisher.accept(chatflow_id=chatflow_id, deploy=deploy, iteration=state["iteration"])
     emit.event("write", f"Accepted '{written.name}'", chatflow_id=chatflow_id, deployed=deploy)
+    await patterns.accepted(state, context, emit)
     return {"outcome": "accepted", "base": asdict(written.base)}
 
 
@@ -193,6 +196,7 @@ async def _roll_back(state: AgentState, context: AgentContext, emit: Emitter) ->
     """Undo: a draft or a flow of the session's own is deleted, a flow that was changed gets its text back."""
     chatflow_id, iteration = state["chatflow_id"], state["iteration"]
     if state["operation_mode"] != "update":
+        await patterns.failed(state, context)
         if chatflow_id:
             await context.publisher.delete_created(chatflow_id=chatflow_id, iteration=iteration)
             emit.event("write", "Deleted the chatflow that this session made", chatflow_id=chatflow_id)

@@ -5,12 +5,14 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
+from flowise_dev_agent.agent.budget import budget_of, waits_for_budget
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.domains import Domains
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.state import AgentState
 from flowise_dev_agent.patch.findings import Finding, errors
 from flowise_dev_agent.patch.hashing import payload_sha256
+from flowise_dev_agent.reasoning.contracts import Usage
 from flowise_dev_agent.settings import LimitSettings
 
 #: The person decided to go on without a credential: what follows from that is not an error any more.
@@ -21,6 +23,8 @@ _LOOSE_CODES = frozenset({"ISOLATED_NODE", "DEAD_END"})
 
 async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains) -> dict[str, Any]:
     """Check the exact bytes that would be written; only if they pass is their hash stored as validated."""
+    if waits_for_budget(state, "compile_patch_ir"):
+        return {"validated_sha": None}
     emit = Emitter(runtime, "validate")
     context = runtime.context
     flow_sha = state["flow_sha"]
@@ -67,16 +71,7 @@ async def repair_schema(state: AgentState, runtime: Runtime[AgentContext]) -> di
 
 def over_budget(state: Mapping[str, Any], limits: LimitSettings) -> str | None:
     """Which ceiling the session has reached, in words; None while there is room."""
-    budget: Mapping[str, Any] = state["budget"]
-    usage: Mapping[str, Any] = state["usage"]
-    tokens = usage["input_tokens"] + usage["output_tokens"]
-    max_tokens = budget.get("tokens") or limits.session_tokens
-    max_usd = budget.get("usd") or limits.session_usd
-    if tokens >= max_tokens:
-        return f"{tokens} of {max_tokens:.0f} tokens are used"
-    if usage["usd"] >= max_usd:
-        return f"{usage['usd']:.2f} of {max_usd:.2f} USD are used"
-    return None
+    return budget_of(state, limits).exceeded_by(Usage())
 
 
 def _stop(state: AgentState, limits: LimitSettings, problems: list[Finding], repeated: bool) -> dict[str, Any] | None:
@@ -115,4 +110,5 @@ def _as_decided(finding: Finding, state: AgentState, known: set[str]) -> Finding
 
 
 def _added(state: AgentState) -> set[str]:
-    return {op["node_id"] for op in state["ops"] if op["op_type"] == "AddNode"}
+    ops = [*state["ops"], *state["seed_ops"]]
+    return {op["node_id"] for op in ops if op["op_type"] == "AddNode"}

@@ -5,6 +5,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
+from flowise_dev_agent.agent.budget import asks_for_budget, budget_of
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.drift import schema_facts
 from flowise_dev_agent.agent.emit import Emitter
@@ -15,6 +16,7 @@ from flowise_dev_agent.reasoning.contracts import ClassifyRequest
 AMBIGUITY_THRESHOLD = 5
 
 
+@asks_for_budget
 async def classify_intent(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
     """Intent, title and, when the requirement is anyone's guess, the questions to ask."""
     emit = Emitter(runtime, "classify_intent")
@@ -28,6 +30,7 @@ async def classify_intent(state: AgentState, runtime: Runtime[AgentContext]) -> 
             forced=forced,
             target=request.get("target"),
             on_delta=emit.delta,
+            budget=budget_of(state, runtime.context.limits),
         )
     )
     emit.reasoned("classify", result)

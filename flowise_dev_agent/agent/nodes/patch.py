@@ -9,6 +9,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
+from flowise_dev_agent.agent.budget import asks_for_budget, budget_of, waits_for_budget
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.credentials import available_credentials, match_credentials
 from flowise_dev_agent.agent.domains import Domains
@@ -65,6 +66,7 @@ async def _settle(state: AgentState, context: AgentContext, answer: dict[str, An
             return {"answer": answer, "missing_credentials": left, "credential_choices": choices}
 
 
+@asks_for_budget
 async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains) -> dict[str, Any]:
     """Have the ops written; at a retry the findings and the last ops go along."""
     emit = Emitter(runtime, "compile_patch_ir")
@@ -79,6 +81,7 @@ async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *,
         clarifications=tuple((q, a) for q, a in state["clarifications"]),
         model=state["request"].get("model"),
         on_delta=emit.delta,
+        budget=budget_of(state, context.limits),
         plan=plan,
         nodes=await context.knowledge.nodes(),
         approach=state["approach"],
@@ -90,6 +93,7 @@ async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *,
         findings=findings,
         previous_ops=tuple(state["ops"]),
         max_ops=scope["max_ops"],
+        seed=seed_of(state),
     )
     if findings:
         emit.event(
@@ -124,7 +128,7 @@ async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *,
 
 async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
     """Compile the ops onto the base; findings of the op writer pass through to `validate`."""
-    if state["findings"]:
+    if state["findings"] or waits_for_budget(state, "compile_patch_ir"):
         return {"flow_sha": None, "unknown_types": []}
     context = runtime.context
     drift = await check_drift(state, runtime, "compile_flow_data")
@@ -165,8 +169,16 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
 
 async def base_graph(state: AgentState, context: AgentContext) -> GraphIR:
     """The flow that the ops apply to: what was last read or written, or nothing."""
-    sha256: str | None = state["artifacts"].get("flowise", {}).get("current_flow")
+    artifacts: dict[str, str | None] = state["artifacts"].get("flowise", {})
+    sha256 = artifacts.get("current_flow") or (artifacts.get("seed_flow") if state["seed_ops"] else None)
     return GraphIR.from_flow_data(await context.blobs.get(sha256)) if sha256 else GraphIR.empty()
+
+
+def seed_of(state: AgentState) -> tuple[PatchOp, ...]:
+    """The ops taken over from a pattern, as long as nothing was written."""
+    if not state["seed_ops"] or state["artifacts"].get("flowise", {}).get("current_flow"):
+        return ()
+    return tuple(ops_from_json(json.dumps(state["seed_ops"])))
 
 
 def findings_of(error: PatchError | ModelOutputError) -> list[Finding]:

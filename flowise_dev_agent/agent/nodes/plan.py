@@ -5,6 +5,8 @@ from typing import Any
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
+from flowise_dev_agent.agent import patterns
+from flowise_dev_agent.agent.budget import asks_for_budget, budget_of
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.credentials import available_credentials, match_credentials
 from flowise_dev_agent.agent.domain import DiscoverRequest
@@ -17,6 +19,7 @@ from flowise_dev_agent.agent.state import AgentState, degraded_marker
 from flowise_dev_agent.reasoning.contracts import Intent, PlanContract, PlanRequest, Verdict
 
 
+@asks_for_budget
 async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains) -> dict[str, Any]:
     """Plan, and find out which credentials the plan needs and the instance lacks (asked for by `credential_check`)."""
     emit = Emitter(runtime, "plan_v2")
@@ -28,13 +31,16 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
     )
     previous = state["plan"]
     verdict = state["verdict"]
-    graph = await base_graph(state, context)
+    match = await patterns.find(state, context, emit)
+    pattern = patterns.shown(match, await patterns.compiled(match, context))
+    graph = await base_graph({**state, "seed_ops": []}, context)
     result = await context.reasoner.plan(
         PlanRequest(
             requirement=state["requirement"],
             clarifications=tuple((q, a) for q, a in state["clarifications"]),
             model=state["request"].get("model"),
             on_delta=emit.delta,
+            budget=budget_of(state, context.limits),
             intent=intent,
             nodes=await context.knowledge.nodes(),
             candidates=discovery.candidates,
@@ -45,10 +51,13 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
             previous=PlanContract(**previous) if previous else None,
             feedback=feedback,
             verdict=Verdict(**verdict) if verdict else None,
+            pattern=pattern,
         )
     )
     emit.reasoned("plan", result)
-    plan = _about_target(result.value, state)
+    plan, seed = await patterns.settle(
+        state, match, _about_target(result.value, state), context, emit, by_rules=result.mode == "deterministic"
+    )
     if plan.answer is not None:
         emit.event("artifact", plan.answer)
         return {
@@ -64,6 +73,7 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
         # It may have been created since the credentials were last read: look before asking.
         choices, missing = match_credentials(required, await available_credentials(context, refresh=True), chosen)
     return {
+        **seed,
         "plan": plan.model_dump(),
         "approved": state["approved"] and not _needs_new_approval(previous, plan),
         "missing_credentials": missing,
@@ -172,5 +182,6 @@ def _plan_approval(state: AgentState) -> dict[str, Any]:
             "target": state["target"],
             "write_mode": state["write_mode"],
             "notes": state["notes"],
+            "pattern": {key: state[key] for key in ("pattern_used", "pattern_id", "ops_in_base")},
         },
     )

@@ -9,6 +9,8 @@ from typing import Any
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
+from flowise_dev_agent.agent import patterns
+from flowise_dev_agent.agent.budget import asks_for_budget, budget_of
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.domain import EvaluateRequest, TrialResult
 from flowise_dev_agent.agent.domains import Domains
@@ -90,6 +92,7 @@ async def _forget(context: AgentContext, chatflow_id: str, session: str) -> None
         await context.flowise.delete_messages(chatflow_id, session)
 
 
+@asks_for_budget
 async def evaluate(state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains) -> dict[str, Any]:
     """Code decides what failed, the reasoner judges content; then iterate or show the person."""
     emit = Emitter(runtime, "evaluate")
@@ -115,11 +118,14 @@ async def evaluate(state: AgentState, runtime: Runtime[AgentContext], *, domains
             results=results,
             model=state["request"].get("model"),
             on_delta=emit.delta,
+            budget=budget_of(state, context.limits),
         ),
     )
     emit.reasoned("judge", result)
     verdict = result.value
     step, iteration = next_step(state, verdict, context.limits)
+    if verdict.category in FLOW_BUGS:
+        await patterns.failed(state, context)
     return {
         "verdict": verdict.model_dump(),
         "next_step": step,

@@ -69,7 +69,9 @@ _OVERLAP = (
 _TOP_K = (
     _pattern(rf"\b(?:top|best|first|beste[nr]?|mejores|meilleurs)\s+<n>\s+{_DOCUMENTS}"),
     _pattern(rf"\b(?:top[ _-]?k){_LINK}<n>"),
-    _pattern(rf"\b(?:retrieve|return|fetch|find|use)s?\s+(?:the\s+)?(?:top\s+|best\s+)?<n>\s+{_DOCUMENTS}"),
+    _pattern(
+        rf"\b(?:retrieve|return|fetch|find|use)s?\s+(?:the\s+)?(?:top\s+|best\s+)?<n>\s+(?:(?:most\s+relevant|closest|nearest|best)\s+)?{_DOCUMENTS}"
+    ),
 )
 _ITERATIONS = (
     _pattern(rf"\bmax(?:imum|\.)?\s*(?:of\s*)?(?:iterations?|steps?){_LINK}<n>"),

@@ -173,7 +173,8 @@ def _knowledge(text: str, *, task: bool, inline: bool) -> tuple[bool, str | None
     # Of a task such as "summarise the pasted text" the text is the message, not a source.
     if task:
         return False, None
-    return about is not None or inline or bool(words.PROMISE.search(text)), topic
+    page = _url(text) is not None and words.ASKS.search(text) is not None
+    return about is not None or inline or page or bool(words.PROMISE.search(text)), topic
 
 
 def _inline_text(text: str) -> str | None:
@@ -205,6 +206,10 @@ def _denied_words(text: str) -> tuple[str, ...]:
     """The words that a message must not hold, when the text says that such messages are refused."""
     for refusal in words.REFUSE.finditer(text):
         behind = text[refusal.end() : refusal.end() + 300]
+        # Some languages put the verb last: "Nachrichten mit den Wörtern ... ablehnt".
+        before = re.split(r"[.;!?\n]", text[max(0, refusal.start() - 200) : refusal.start()])[-1]
+        if not words.DENIED_WORDS.search(behind) and words.DENIED_WORDS.search(before) and quoted(before):
+            behind = before
         if not words.DENIED_WORDS.search(behind):
             continue
         found = [word.strip() for word in quoted(behind) if len(word) <= _MAX_WORD]

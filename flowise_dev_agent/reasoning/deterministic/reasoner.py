@@ -15,6 +15,7 @@ from flowise_dev_agent.reasoning.contracts import (
     Intent,
     JudgeRequest,
     PatchRequest,
+    Pattern,
     PlanContract,
     PlannedNode,
     PlanRequest,
@@ -27,8 +28,9 @@ from flowise_dev_agent.reasoning.deterministic.edits import find_edits, further_
 from flowise_dev_agent.reasoning.deterministic.parameters import SYSTEM_PARAMS, parameters
 from flowise_dev_agent.reasoning.deterministic.phrases import say
 from flowise_dev_agent.reasoning.deterministic.reading import Reading, read
+from flowise_dev_agent.reasoning.deterministic.seeding import onto_seed, reused_ids
 from flowise_dev_agent.reasoning.deterministic.selection import Selection, additions, select, unwanted
-from flowise_dev_agent.reasoning.deterministic.wiring import wire
+from flowise_dev_agent.reasoning.deterministic.wiring import Wiring, wire
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 
 #: Marks a wish of the person among the steps of a plan: later plans and the op writer read it from there.
@@ -62,34 +64,14 @@ class DeterministicReasoner(Reasoner):
         language = read(request.requirement).language
         new = {node.node_id: node.node_name for node in request.plan.nodes if node.node_id not in request.existing}
         added = _schemas(new, request.nodes)
-        pairs = pairs_of(request.plan, schemas, added)
-        gone = [node_id for node_id in request.plan.removals if node_id in request.existing and node_id not in pairs]
         if missing := [name for node_id, name in new.items() if node_id not in added]:
             raise ModelOutputError(f"The plan names nodes that this Flowise does not have: {', '.join(missing)}.")
         reading = _full_reading(request, wishes, request.nodes)
-        ops: list[PatchOp] = [
-            AddNode(node_name=schema.name, node_id=node_id, params=parameters(schema, reading, language=language))
-            for node_id, schema in added.items()
-            if node_id not in pairs.values()
-        ]
-        ops += [RemoveNode(node_id=node_id) for node_id in gone]
-        ops += [ReplaceNode(node_id=old, node_name=added[id_].name, new_node_id=id_) for old, id_ in pairs.items()]
-        replaced = {id_: added.pop(id_) for id_ in pairs.values()}
-        originals = {id_: schemas[old] for old, id_ in pairs.items()}
-        schemas = {id_: schema for id_, schema in schemas.items() if id_ not in request.plan.removals}
-        if schemas:
-            change = _change_reading(request, wishes, "\n".join(wishes or [request.requirement]))
-            ops += [
-                SetParam(node_id=node_id, param_name=name, value=value)
-                for nodes, asked_only in ((schemas, True), (replaced, False))
-                for node_id, schema in nodes.items()
-                for name, value in _values(request, node_id, schema, change, language, asked_only=asked_only).items()
-            ]
-        schemas |= replaced
-        for node_id, old in originals.items():
-            ops += further_inputs(node_id, old, schemas)
-        wiring = wire({**added, **schemas}, fixed=list(schemas))
-        ops += [c for c in wiring.connections if c.source_node_id in added or c.target_node_id in added]
+        if request.seed:
+            planned = {node.node_id: (schemas | added)[node.node_id] for node in request.plan.nodes}
+            ops, wiring = onto_seed(planned, request.seed, reading, language, request.plan.credential_requirements)
+        else:
+            ops, wiring = _onto_flow(request, wishes, reading, language, added=added, existing=schemas)
         if wiring.unmet or wiring.loose:
             problem = [f"{node}.{anchor}" for node, anchor in wiring.unmet] + list(wiring.loose)
             raise ModelOutputError(f"The rules cannot connect every node of this plan: {', '.join(problem)}.")
@@ -118,6 +100,43 @@ class DeterministicReasoner(Reasoner):
         return _reasoned(Verdict(done=True, reason=say("judged", language), notes=notes))
 
 
+def _onto_flow(
+    request: PatchRequest,
+    wishes: list[str],
+    reading: Reading,
+    language: str,
+    *,
+    added: Mapping[str, NodeSchema],
+    existing: Mapping[str, NodeSchema],
+) -> tuple[list[PatchOp], Wiring]:
+    """The ops that add, set, replace and remove what is asked for, in an empty flow or in a person's."""
+    pairs = pairs_of(request.plan, existing, added)
+    gone = [node_id for node_id in request.plan.removals if node_id in request.existing and node_id not in pairs]
+    replaced = {id_: added[id_] for id_ in pairs.values()}
+    new = {id_: schema for id_, schema in added.items() if id_ not in replaced}
+    stays = {id_: schema for id_, schema in existing.items() if id_ not in request.plan.removals}
+    ops: list[PatchOp] = [
+        AddNode(node_name=schema.name, node_id=node_id, params=parameters(schema, reading, language=language))
+        for node_id, schema in new.items()
+    ]
+    ops += [RemoveNode(node_id=node_id) for node_id in gone]
+    ops += [ReplaceNode(node_id=old, node_name=replaced[id_].name, new_node_id=id_) for old, id_ in pairs.items()]
+    if stays:
+        change = _change_reading(request, wishes, "\n".join(wishes or [request.requirement]))
+        ops += [
+            SetParam(node_id=node_id, param_name=name, value=value)
+            for nodes, asked_only in ((stays, True), (replaced, False))
+            for node_id, schema in nodes.items()
+            for name, value in _values(request, node_id, schema, change, language, asked_only=asked_only).items()
+        ]
+    present = {**stays, **replaced}
+    for old, id_ in pairs.items():
+        ops += further_inputs(id_, existing[old], present)
+    wiring = wire({**new, **present}, fixed=list(present))
+    ops += [c for c in wiring.connections if c.source_node_id in new or c.target_node_id in new]
+    return ops, wiring
+
+
 def _reasoned(value: Any) -> Reasoned[Any]:
     return Reasoned(value, mode="deterministic")
 
@@ -129,7 +148,7 @@ def _create(request: PlanRequest, language: str) -> PlanContract:
     selection = select(reading, request.nodes, request.credential_types, language=language, without=unwished)
     if selection.declined:
         return _declined(request, selection.declined)
-    ids = _fresh_ids(selection, {})
+    ids = _fresh_ids(selection, {}, request.pattern)
     return _contract(request, reading, ids, {}, wishes, language)
 
 
@@ -214,7 +233,7 @@ def _contract(
                 node_id=node_id,
                 node_name=schema.name,
                 purpose=describing.purpose(schema, language),
-                existing=node_id in kept,
+                existing=node_id in kept or _in_pattern(request, node_id, schema),
             )
             for node_id, schema in nodes.items()
         ],
@@ -244,6 +263,10 @@ def _values(
         if name in values and theirs and str(values[name]) not in theirs:
             values[name] = f"{theirs}\n{values[name]}"
     return values
+
+
+def _in_pattern(request: PlanRequest, node_id: str, schema: NodeSchema) -> bool:
+    return request.pattern is not None and request.pattern.nodes.get(node_id) == schema.name
 
 
 def _merged(request: PlanRequest, credentials: list[str]) -> list[str]:
@@ -315,11 +338,16 @@ def _schemas(names: Mapping[str, str], store: NodeStore) -> dict[str, NodeSchema
     return {node_id: schema for node_id, name in names.items() if (schema := store.get(name))}
 
 
-def _fresh_ids(selection: Selection, existing: Mapping[str, NodeSchema]) -> dict[str, str]:
+def _fresh_ids(
+    selection: Selection, existing: Mapping[str, NodeSchema], pattern: Pattern | None = None
+) -> dict[str, str]:
     ids: dict[str, str] = {}
-    for name in selection.names:
+    for name, reused in zip(selection.names, reused_ids(selection.names, pattern), strict=True):
+        if reused is not None:
+            ids[reused] = name
+            continue
         number = 0
-        while (node_id := f"{name}_{number}") in ids or node_id in existing:
+        while (node_id := f"{name}_{number}") in ids or node_id in existing or (pattern and node_id in pattern.nodes):
             number += 1
         ids[node_id] = name
     return ids

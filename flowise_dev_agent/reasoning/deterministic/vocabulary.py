@@ -89,6 +89,12 @@ ABOUT_DOCUMENTS = re.compile(
     r"(?P<topic>(?:[\w'’-]+\s+){0,4}?" + _DOCUMENT + r")\b",
     re.IGNORECASE,
 )
+#: Words by which a page that is named by its address becomes a source of answers.
+ASKS = re.compile(
+    r"\b(?:questions?|answers?|ask|q ?& ?a|fragen?|antwort\w*|beantwort\w*|pregunt\w*|respond\w*|répon\w*|"
+    r"pergunt\w*)\b",
+    re.IGNORECASE,
+)
 #: Text that is announced and not there yet.
 PROMISE = re.compile(
     r"\b(?:i(?:'ll| will| am going to|'m going to| can| would like to)|we(?:'ll| will| are going to)|to be|will be)\s+"

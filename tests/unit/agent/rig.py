@@ -15,6 +15,7 @@ from flowise_dev_agent.flowise.models import Chatflow, Prediction
 from flowise_dev_agent.knowledge.credentials import CredentialStore
 from flowise_dev_agent.knowledge.drift import CatalogueChange, compare
 from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.knowledge.patterns import PatternLibrary
 from flowise_dev_agent.knowledge.repair import Repair, decide_repair, not_found
 from flowise_dev_agent.patch.ops import PatchOp
 from flowise_dev_agent.patch.schema import NodeSchema
@@ -177,6 +178,7 @@ class Bench:
         self.drift_policy = drift_policy
         self.graph = build_graph([FlowiseCapability()], InMemorySaver())
         self.config: Any = {"configurable": {"thread_id": str(self.session_id)}}
+        self.patterns: PatternLibrary | None = None
         self.events: list[dict[str, Any]] = []
         self.nodes_run: list[str] = []
 
@@ -199,6 +201,7 @@ class Bench:
             ),
             limits=self.limits,
             drift_policy=self.drift_policy,
+            patterns=self.patterns,
         )
 
     async def start(self, requirement: str = "A support bot", **request: Any) -> dict[str, Any]:

@@ -346,7 +346,9 @@ async def test_hostile_requirement_stands_inside_its_tag() -> None:
 
 async def test_existing_node_in_a_plan_needs_no_credential(catalogue: NodeStore) -> None:
     nodes = [{**GOOD_PLAN["nodes"][1], "existing": True}]
-    result = await reasoner(ScriptedEngine({**GOOD_PLAN, "nodes": nodes})).plan(plan_request(catalogue))
+    result = await reasoner(ScriptedEngine({**GOOD_PLAN, "nodes": nodes})).plan(
+        plan_request(catalogue, existing={"chatOpenAI_0": "chatOpenAI"})
+    )
     assert result.value.credential_requirements == []
 
 

@@ -1,0 +1,152 @@
+"""Patterns: the accepted flows that new ones may start from. See, remove, take along, bring in."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Path, Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from flowise_dev_agent.api.deps import PatternsOfOwner
+from flowise_dev_agent.api.problems import declared
+
+router = APIRouter(prefix="/patterns", tags=["patterns"])
+
+Category = Literal["rag", "tool_agent", "conversational", "custom"]
+InstanceId = Annotated[str | None, Query(max_length=64, description="Only patterns of this Flowise instance.")]
+
+
+class PatternData(BaseModel):
+    """A pattern to take along: ops without credentials, secrets and documents."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    requirement: str = Field(min_length=1, max_length=32_000)
+    name: str = Field(default="", max_length=120)
+    flow_kind: Literal["CHATFLOW", "AGENTFLOW"] = "CHATFLOW"
+    ops: list[dict[str, Any]] = Field(min_length=1, max_length=500)
+    schema_fingerprint: str = Field(default="", max_length=64)
+    success_count: int = Field(default=0, ge=0, le=1_000_000)
+    failure_count: int = Field(default=0, ge=0, le=1_000_000)
+
+
+class PatternView(BaseModel):
+    """A pattern in the list."""
+
+    id: int
+    instance: str
+    name: str
+    requirement: str
+    category: Category
+    flow_kind: str
+    node_types: list[str]
+    ops: int = Field(description="how many ops it holds")
+    schema_fingerprint: str
+    success_count: int
+    failure_count: int
+    created_at: datetime | None
+    last_used_at: datetime | None
+
+
+class PatternList(BaseModel):
+    """Patterns, the most successful first."""
+
+    patterns: list[PatternView]
+
+
+class PatternFile(BaseModel):
+    """What `export` gives and `import` takes."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    format: Literal["flowise-dev-agent/patterns"] = "flowise-dev-agent/patterns"
+    version: Literal[1] = 1
+    patterns: list[PatternData] = Field(max_length=500)
+
+
+class Skipped(BaseModel):
+    """A pattern that was not taken."""
+
+    index: int
+    reason: str
+
+
+class ImportResult(BaseModel):
+    """What an import came to."""
+
+    imported: list[int] = Field(description="ids of the new patterns")
+    skipped: list[Skipped]
+
+
+@router.get("", responses=declared())
+async def list_patterns(
+    library: PatternsOfOwner,
+    q: Annotated[str | None, Query(max_length=2_000, description="Words of a requirement.")] = None,
+    category: Category | None = None,
+    instance: InstanceId = None,
+    limit: Annotated[int, Query(ge=1, le=500)] = 100,
+) -> PatternList:
+    """Patterns, the most successful first."""
+    rows = await library.page(query=q, category=category, instance_id=instance, limit=limit)
+    return PatternList(
+        patterns=[
+            PatternView(
+                id=row.id,
+                instance=row.instance_id,
+                name=row.name,
+                requirement=row.requirement,
+                category=row.category,  # pyright: ignore[reportArgumentType] - the table checks it
+                flow_kind=row.flow_kind,
+                node_types=row.node_types,
+                ops=len(row.ops),
+                schema_fingerprint=row.schema_fingerprint,
+                success_count=row.success_count,
+                failure_count=row.failure_count,
+                created_at=row.created_at,
+                last_used_at=row.last_used_at,
+            )
+            for row in rows
+        ]
+    )
+
+
+@router.get("/export", responses=declared())
+async def export_patterns(library: PatternsOfOwner, instance: InstanceId = None) -> PatternFile:
+    """All patterns in a form that `import` takes, here or elsewhere."""
+    rows = await library.page(query=None, category=None, instance_id=instance, limit=500)
+    return PatternFile(
+        patterns=[
+            PatternData(
+                requirement=row.requirement,
+                name=row.name,
+                flow_kind="AGENTFLOW" if row.flow_kind == "AGENTFLOW" else "CHATFLOW",
+                ops=row.ops,
+                schema_fingerprint=row.schema_fingerprint,
+                success_count=row.success_count,
+                failure_count=row.failure_count,
+            )
+            for row in rows
+        ]
+    )
+
+
+@router.post("/import", responses=declared(413))
+async def import_patterns(body: PatternFile, library: PatternsOfOwner, instance: InstanceId = None) -> ImportResult:
+    """Bring patterns in, for one instance. What is there already for the same words stays as it is."""
+    imported: list[int] = []
+    skipped: list[Skipped] = []
+    for index, item in enumerate(body.patterns):
+        try:
+            pattern_id = await library.bring_in(instance_id=instance, **item.model_dump())
+        except ValueError as error:
+            skipped.append(Skipped(index=index, reason=str(error)))
+            continue
+        imported.append(pattern_id)
+    return ImportResult(imported=imported, skipped=skipped)
+
+
+@router.delete("/{pattern_id}", status_code=204, responses=declared(404))
+async def delete_pattern(
+    pattern_id: Annotated[int, Path(ge=1, le=2**63 - 1, description="The pattern's id.")], library: PatternsOfOwner
+) -> None:
+    """Remove a pattern. Flows that were made from it stay."""
+    await library.delete(pattern_id)

@@ -1,0 +1,159 @@
+"""Accepted results that similar wishes may start from: search by words, counts of how they did."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, LiteralString
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from flowise_dev_agent.persistence.database import Database
+from flowise_dev_agent.persistence.sanitize import clean_text, jsonb
+
+#: Patterns kept per owner and instance; the ones not used for longest go first.
+MAX_PATTERNS: Final = 500
+_COLUMNS: Final = (
+    "id, owner, instance_id, domain, name, requirement, terms, flow_kind, ops, node_types, category,"
+    " schema_fingerprint, success_count, failure_count, created_at, last_used_at"
+)
+
+
+@dataclass(frozen=True)
+class NewPattern:
+    """A pattern to keep. `terms` are the telling words of the requirement, sorted and joined by blanks."""
+
+    owner: str
+    instance_id: str
+    name: str
+    requirement: str
+    terms: str
+    flow_kind: str
+    ops: list[dict[str, Any]]
+    node_types: list[str]
+    category: str
+    schema_fingerprint: str
+    success_count: int = 0
+    failure_count: int = 0
+
+
+@dataclass(frozen=True)
+class StoredPattern(NewPattern):
+    """A kept pattern."""
+
+    id: int = 0
+    domain: str = "flowise"
+    created_at: datetime | None = None
+    last_used_at: datetime | None = None
+
+
+class Patterns:
+    """Repository of patterns. Every call names the owner; nobody reads or deletes another's."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def save(self, pattern: NewPattern, *, replace: bool = True) -> int | None:
+        """Keep it and return its id. One for the same words is replaced, its counts stay; or, without `replace`, stays
+        as it is (None)."""
+        on_conflict: LiteralString = (
+            "DO UPDATE SET name = excluded.name, requirement = excluded.requirement, flow_kind = excluded.flow_kind,"
+            " ops = excluded.ops, node_types = excluded.node_types, category = excluded.category,"
+            " schema_fingerprint = excluded.schema_fingerprint"
+            if replace
+            else "DO NOTHING"
+        )
+        async with self._database.transaction() as connection:
+            cursor = await connection.execute(
+                "INSERT INTO patterns (owner, instance_id, name, requirement, terms, flow_kind, ops, node_types,"
+                " category, schema_fingerprint, success_count, failure_count)"
+                " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+                f" ON CONFLICT (owner, instance_id, md5(terms)) {on_conflict} RETURNING id",
+                (
+                    pattern.owner,
+                    pattern.instance_id,
+                    clean_text(pattern.name),
+                    clean_text(pattern.requirement),
+                    clean_text(pattern.terms),
+                    pattern.flow_kind,
+                    jsonb(pattern.ops),
+                    pattern.node_types,
+                    pattern.category,
+                    pattern.schema_fingerprint,
+                    pattern.success_count,
+                    pattern.failure_count,
+                ),
+            )
+            row = await cursor.fetchone()
+            await connection.execute(
+                "DELETE FROM patterns WHERE id IN (SELECT id FROM patterns WHERE owner = %s AND instance_id = %s"
+                " ORDER BY COALESCE(last_used_at, created_at) DESC, id DESC OFFSET %s)",
+                (pattern.owner, pattern.instance_id, MAX_PATTERNS),
+            )
+        return None if row is None else int(row["id"])
+
+    async def matching(
+        self, owner: str, instance_id: str, terms: Sequence[str], *, limit: int = 50
+    ) -> list[StoredPattern]:
+        """Patterns that share a word with `terms` (letters and digits only), those that share most first."""
+        return await self._read(
+            "owner = %(owner)s AND instance_id = %(instance)s AND search @@ to_tsquery('simple', %(query)s)"
+            " ORDER BY ts_rank(search, to_tsquery('simple', %(query)s)) DESC, success_count DESC, id DESC"
+            " LIMIT %(limit)s",
+            {"owner": owner, "instance": instance_id, "query": " | ".join(terms), "limit": limit},
+        )
+
+    async def page(
+        self, owner: str, *, instance_id: str | None, category: str | None, terms: Sequence[str], limit: int
+    ) -> list[StoredPattern]:
+        """An owner's patterns, the most successful first; the filters that are not None or empty apply."""
+        conditions: list[LiteralString] = ["owner = %(owner)s"]
+        if instance_id is not None:
+            conditions.append("instance_id = %(instance)s")
+        if category is not None:
+            conditions.append("category = %(category)s")
+        if terms:
+            conditions.append("search @@ to_tsquery('simple', %(query)s)")
+        return await self._read(
+            f"{' AND '.join(conditions)} ORDER BY success_count - failure_count DESC, id DESC LIMIT %(limit)s",
+            {
+                "owner": owner,
+                "instance": instance_id,
+                "category": category,
+                "query": " | ".join(terms),
+                "limit": limit,
+            },
+        )
+
+    async def record(self, owner: str, pattern_id: int, session_id: UUID, *, accepted: bool) -> None:
+        """Count how a session did with it, once per session."""
+        async with self._database.connection() as connection:
+            await connection.execute(
+                "WITH used AS (INSERT INTO pattern_uses (pattern_id, session_id, accepted)"
+                " SELECT id, %(session)s, %(accepted)s FROM patterns WHERE id = %(id)s AND owner = %(owner)s"
+                " ON CONFLICT DO NOTHING RETURNING accepted)"
+                " UPDATE patterns SET last_used_at = now(), success_count = success_count + used.accepted::int,"
+                " failure_count = failure_count + (NOT used.accepted)::int FROM used WHERE id = %(id)s",
+                {"id": pattern_id, "owner": owner, "session": session_id, "accepted": accepted},
+            )
+
+    async def touch(self, owner: str, pattern_id: int) -> None:
+        """Note that it is in use."""
+        async with self._database.connection() as connection:
+            await connection.execute(
+                "UPDATE patterns SET last_used_at = now() WHERE id = %s AND owner = %s", (pattern_id, owner)
+            )
+
+    async def delete(self, owner: str, pattern_id: int) -> bool:
+        """Remove one; False when the owner has none with this id."""
+        async with self._database.connection() as connection:
+            gone = await connection.execute("DELETE FROM patterns WHERE id = %s AND owner = %s", (pattern_id, owner))
+        return gone.rowcount > 0
+
+    async def _read(self, rest: LiteralString, params: dict[str, Any]) -> list[StoredPattern]:
+        async with (
+            self._database.connection() as connection,
+            connection.cursor(row_factory=class_row(StoredPattern)) as cursor,
+        ):
+            await cursor.execute(f"SELECT {_COLUMNS} FROM patterns WHERE {rest}", params)
+            return await cursor.fetchall()

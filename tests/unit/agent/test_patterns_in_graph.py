@@ -1,0 +1,159 @@
+"""A new flow on the base of an accepted one, on the real graph: with a scripted model and with the rules."""
+
+import json
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.flowise.models import Credential
+from flowise_dev_agent.knowledge.credentials import CredentialStore
+from flowise_dev_agent.knowledge.patterns import PatternLibrary
+from flowise_dev_agent.patch.ops import AddNode, Connect, PatchOp, SetParam
+from flowise_dev_agent.reasoning import DeterministicReasoner
+from flowise_dev_agent.reasoning.contracts import PlannedNode, Verdict
+from tests.unit.agent.rig import OPENAI, Bench, plan
+from tests.unit.knowledge.memory_patterns import MemoryPatterns
+
+WISH = "Customer support bot for our bicycle shop, with memory, at temperature 0.7"
+SIMILAR = "Customer support bot for a bicycle shop with window memory of 6 messages"
+
+
+def credentials() -> CredentialStore:
+    return CredentialStore.from_rows([Credential(id=OPENAI, name="key", credential_name="openAIApi")])
+
+
+def by_rules(rows: MemoryPatterns) -> Bench:
+    bench = Bench([], credentials())
+    bench.reasoner = DeterministicReasoner()  # type: ignore[assignment]
+    bench.patterns = PatternLibrary(rows, instance_id="default")
+    return bench
+
+
+async def build(rows: MemoryPatterns, wish: str, end: str = "accept") -> tuple[Bench, dict[str, Any]]:
+    bench = by_rules(rows)
+    assert (await bench.start(wish))["type"] == "plan_approval"
+    review = await bench.answer(action="approve")
+    assert review["reason"] == "tests_passed", review
+    (row,) = bench.flowise.flows.values()
+    flow = json.loads(row.flow_data)
+    await bench.answer(action=end)
+    return bench, flow
+
+
+def nodes_of(flow: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {node["id"]: node["data"] for node in flow["nodes"]}
+
+
+def edges_of(flow: dict[str, Any]) -> set[tuple[str, str]]:
+    return {(edge["source"], edge["target"]) for edge in flow["edges"]}
+
+
+async def test_the_second_similar_flow_starts_from_the_first_and_is_right_all_the_same() -> None:
+    rows = MemoryPatterns()
+    first, _ = await build(rows, WISH)
+    assert (await first.values())["pattern_used"] is False
+    assert [row.category for row in rows.rows.values()] == ["conversational"]
+    assert OPENAI not in json.dumps([row.ops for row in rows.rows.values()])
+    second, flow = await build(rows, SIMILAR)
+    values = await second.values()
+    assert (values["pattern_used"], values["pattern_id"]) == (True, 1)
+    assert values["ops_in_base"] == 3  # model, chain and their connection; the memory is another one
+    nodes = nodes_of(flow)
+    assert set(nodes) == {"chatOpenAI_0", "conversationChain_0", "bufferWindowMemory_0"}
+    assert edges_of(flow) == {
+        ("chatOpenAI_0", "conversationChain_0"),
+        ("bufferWindowMemory_0", "conversationChain_0"),
+    }
+    assert nodes["chatOpenAI_0"]["credential"] == OPENAI
+    assert str(nodes["bufferWindowMemory_0"]["inputs"]["k"]) == "6"
+    assert str(nodes["chatOpenAI_0"]["inputs"]["temperature"]) == "0.9"  # the default, not the first flow's 0.7
+    added = {op["node_id"] for op in values["ops"] if op["op_type"] == "AddNode"}
+    assert added == {"bufferWindowMemory_0"}
+    (decision,) = [e for e in second.events if e["type"] == "decision" and e["summary"].startswith("Start from")]
+    assert decision["data"]["taken"] == "pattern 1"
+    assert rows.rows[1].success_count == 2
+
+
+@pytest.mark.parametrize("end", ["accept", "rollback"])
+async def test_a_flow_that_starts_from_a_pattern_equals_one_from_nothing(end: str) -> None:
+    rows = MemoryPatterns()
+    await build(rows, WISH)
+    _, seeded = await build(rows, WISH.replace("0.7", "0.3"), end)
+    _, fresh = await build(MemoryPatterns(), WISH.replace("0.7", "0.3"))
+    assert edges_of(seeded) == edges_of(fresh)
+    assert {id_: data["inputs"] for id_, data in nodes_of(seeded).items()} == {
+        id_: data["inputs"] for id_, data in nodes_of(fresh).items()
+    }
+    assert rows.rows[1].failure_count == (1 if end == "rollback" else 0)
+
+
+async def test_a_broken_library_stops_nothing() -> None:
+    rows = MemoryPatterns()
+    await build(rows, WISH)
+    rows.broken = True
+    bench, _ = await build(rows, SIMILAR)
+    values = await bench.values()
+    assert (values["outcome"], values["pattern_used"]) == ("accepted", False)
+
+
+async def test_an_update_neither_uses_nor_makes_a_pattern() -> None:
+    rows = MemoryPatterns()
+    first, _ = await build(rows, WISH)
+    bench = by_rules(rows)
+    bench.flowise = first.flowise
+    (id_,) = bench.flowise.flows
+    await bench.start("Set the temperature to 0.1", operation="update", target=id_)
+    await bench.answer(action="approve")
+    await bench.answer(action="accept")
+    assert (await bench.values())["pattern_used"] is False
+    assert len(rows.rows) == 1
+    assert not any("pattern" in event["summary"].casefold() for event in bench.events)
+
+
+def model_ops() -> list[PatchOp]:
+    return [
+        AddNode(node_name="bufferMemory", node_id="bufferMemory_1"),
+        SetParam(node_id="chatOpenAI_0", param_name="modelName", value="gpt-4o-mini"),
+        Connect(source_node_id="bufferMemory_1", target_node_id="conversationChain_0", target_anchor="memory"),
+    ]
+
+
+async def test_the_model_is_told_what_is_there_and_what_the_plan_leaves_out_falls_away() -> None:
+    rows = MemoryPatterns()
+    await build(rows, WISH)
+    bench = Bench(model_ops(), credentials())
+    bench.reasoner.patches.append([SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.1)])
+    bench.patterns = PatternLibrary(rows, instance_id="default")
+    bench.reasoner.plans = [
+        plan(
+            nodes=[
+                PlannedNode(node_id="chatOpenAI_0", node_name="chatOpenAI", purpose="model", existing=True),
+                PlannedNode(node_id="conversationChain_0", node_name="conversationChain", purpose="", existing=True),
+                PlannedNode(node_id="bufferMemory_1", node_name="bufferMemory", purpose="memory"),
+            ]
+        )
+    ]
+    bench.reasoner.verdicts = [Verdict(done=False, category="LOGIC", reason="rude", fix="be kind"), Verdict(done=True)]
+    await bench.start(SIMILAR)
+    (request,) = bench.reasoner.seen["plan"]
+    assert set(request.pattern.nodes) == {"chatOpenAI_0", "bufferMemory_0", "conversationChain_0"}
+    assert request.existing == {}
+    review = await bench.answer(action="approve")
+    assert review["type"] == "result_review"
+    first, second = bench.reasoner.seen["patch"]
+    assert set(first.existing) == {"chatOpenAI_0", "conversationChain_0"}
+    assert len(first.seed) == 3
+    assert second.seed == ()  # by then it is a flow like any other
+    assert rows.rows[1].failure_count == 1  # the first try was not right
+    (row,) = bench.flowise.flows.values()
+    assert nodes_of(json.loads(row.flow_data))["chatOpenAI_0"]["credential"] == OPENAI
+
+
+async def test_a_plan_that_takes_nothing_over_starts_from_nothing() -> None:
+    rows = MemoryPatterns()
+    await build(rows, WISH)
+    bench = Bench([], credentials())
+    bench.patterns = PatternLibrary(rows, instance_id="default")
+    await bench.start(SIMILAR)
+    values = await bench.values()
+    assert (values["pattern_used"], values["pattern_id"], values["ops_in_base"]) == (False, None, 0)
