@@ -20,7 +20,10 @@ def draft_columns(row: Chatflow) -> dict[str, str | None]:
 
 
 def why_not_staged(graph: GraphIR) -> str | None:
-    """Why a copy of this flow would not behave like it, None when it would (Flowise 3.1.4, measured)."""
+    """Why a copy of this flow would not behave like it, None when it would.
+
+    Flowise 3.1.4 looks uploaded files up under the id of the flow that runs (by its source).
+    """
     for node in graph.nodes:
         for name, value in node.inputs.items():
             if isinstance(value, str) and "FILE-STORAGE::" in value:

@@ -1,0 +1,227 @@
+"""Editing over HTTP on a real Flowise: draft, test, promotion, versions and the way back, copy, questions."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import httpx2
+import pytest
+
+from flowise_dev_agent.devkit.flowise import FlowiseAccess
+from flowise_dev_agent.flowise import FlowiseClient
+from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
+from tests.e2e.service import ServiceProcess
+
+MakeService = Callable[..., ServiceProcess]
+COLDER = "Set the temperature to 0.2, change nothing else"
+
+
+@pytest.fixture
+async def make_service(database_dsn: str, flowise: FlowiseAccess, tmp_path: Path) -> AsyncIterator[MakeService]:
+    """Makes services (not started) on a database of their own and the real Flowise; keywords are settings."""
+    made: list[ServiceProcess] = []
+
+    def make(**environment: str) -> ServiceProcess:
+        process = ServiceProcess(
+            {
+                "POSTGRES_DSN": database_dsn,
+                "FLOWISE_API_ENDPOINT": flowise.endpoint,
+                "FLOWISE_API_KEY": flowise.api_key.get_secret_value(),
+                **environment,
+            },
+            tmp_path,
+        )
+        made.append(process)
+        return process
+
+    yield make
+    for process in made:
+        await process.stop()
+
+
+async def make_flow(client: FlowiseClient, template: str = "Conversation Chain", **columns: Any) -> Chatflow:
+    """A flow in use: a template of the marketplace with its credentials bound, and a sticky note."""
+    templates = await client.list_templates()
+    flow = json.loads(next(item["flowData"] for item in templates if item["templateName"] == template))
+    ids = {item.credential_name: item.id for item in await client.list_credentials()}
+    for node in flow["nodes"]:
+        names = [name for param in node["data"].get("inputParams", []) for name in param.get("credentialNames") or []]
+        node["data"]["credential"] = next((ids[name] for name in names if name in ids), "")
+    flow["viewport"] = {"x": 11, "y": 22, "zoom": 0.5}
+    note = {
+        "id": "stickyNote_9",
+        "name": "stickyNote",
+        "label": "Sticky Note",
+        "type": "StickyNote",
+        "version": 2,
+        "category": "Utilities",
+        "baseClasses": ["StickyNote"],
+        "inputs": {"note": "mine"},
+        "inputAnchors": [],
+        "inputParams": [{"label": "", "name": "note", "type": "string", "id": "stickyNote_9-input-note-string"}],
+        "outputAnchors": [],
+        "outputs": {},
+    }
+    flow["nodes"].append({"id": "stickyNote_9", "type": "stickyNote", "position": {"x": 5, "y": 6}, "data": note})
+    made = await client.create_chatflow(
+        ChatflowCreate(name=f"Live {uuid4().hex[:6]}", flow_data=json.dumps(flow), category="mine", **columns)
+    )
+    return await client.get_chatflow(made.id)
+
+
+def http_of(service: ServiceProcess) -> httpx2.AsyncClient:
+    return httpx2.AsyncClient(base_url=service.url, timeout=90)
+
+
+async def ok(response: httpx2.Response) -> dict[str, Any]:
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+async def start(http: httpx2.AsyncClient, requirement: str, **request: Any) -> dict[str, Any]:
+    return await ok(await http.post("/sessions?wait=60", json={"requirement": requirement, **request}))
+
+
+async def answer(http: httpx2.AsyncClient, view: dict[str, Any], **given: Any) -> dict[str, Any]:
+    body = {"interrupt_id": view["interrupt"]["id"], "answer": given}
+    return await ok(await http.post(f"/sessions/{view['thread_id']}/resume?wait=60", json=body))
+
+
+def temperature(row: Chatflow) -> str:
+    (model,) = [node for node in json.loads(row.flow_data)["nodes"] if node["data"]["name"].startswith("chatOpenAI")]
+    return str(model["data"]["inputs"]["temperature"])
+
+
+async def edit_as_a_person(client: FlowiseClient, row: Chatflow) -> None:
+    document = json.loads(row.flow_data)
+    model = next(node for node in document["nodes"] if node["data"]["name"] == "chatOpenAI")
+    model["data"]["inputs"]["modelName"] = "gpt-4-turbo"
+    await client.update_chatflow(row.id, flow_data=json.dumps(document))
+
+
+@asynccontextmanager
+async def visitors(client: FlowiseClient, chatflow_id: str) -> AsyncIterator[list[str]]:
+    """People who talk to the flow all the time; the answers they got."""
+    answers: list[str] = []
+
+    async def talk() -> None:
+        while True:
+            prediction = await client.predict(chatflow_id, "Hello there", session_id=f"visitor-{uuid4().hex}")
+            answers.append(prediction.answer)
+
+    task = asyncio.create_task(talk())
+    try:
+        yield answers
+        assert not task.done(), task.exception()
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_p11_a_change_is_drafted_tested_promoted_and_rolled_back_after_a_restart(
+    make_service: MakeService, flowise_client: FlowiseClient
+) -> None:
+    row = await make_flow(flowise_client, deployed=True)
+    service = make_service()
+    await service.start()
+    async with http_of(service) as http, visitors(flowise_client, row.id) as answers:
+        planned = await start(http, COLDER, target=row.id)
+        assert planned["interrupt"]["data"]["target"]["name"] == row.name
+        tested = await answer(http, planned, action="approve")
+        review = tested["interrupt"]["data"]
+        assert await flowise_client.get_chatflow(row.id) == row
+        draft = await flowise_client.get_chatflow(review["draft"]["id"])
+        assert (draft.deployed, draft.is_public, draft.category) == (False, False, f"fda:{tested['thread_id']}:draft")
+        assert all(test["passed"] and test["question"] in test["answer"] for test in review["tests"])
+        assert [test["question"] for test in review["baseline"]] == [test["question"] for test in review["tests"]]
+        assert review["regressions"] == []
+        again = await answer(http, tested, action="iterate", feedback="Rather a temperature of 0.4")
+        assert await flowise_client.get_chatflow(row.id) == row
+        done = await answer(http, again, action="accept")
+        assert (done["outcome"], done["chatflow_id"]) == ("accepted", row.id)
+    assert len(answers) > 2
+    assert all("Hello there" in text for text in answers)
+    live = await flowise_client.get_chatflow(row.id)
+    assert (temperature(live), live.deployed, live.category, live.name) == ("0.4", True, "mine", row.name)
+    before, after = json.loads(row.flow_data), json.loads(live.flow_data)
+    for document in (before, after):
+        model = next(node for node in document["nodes"] if node["data"]["name"] == "chatOpenAI")
+        model["data"]["inputs"].pop("temperature")
+        for entry in (*model["data"]["inputParams"], *model["data"]["inputAnchors"]):
+            # Says what the editor shows; made anew on a node that was changed, as the editor does it.
+            entry.pop("display", None)
+    assert before == after
+    assert [item.id async for item in flowise_client.iter_chatflows() if item.id == draft.id] == []
+
+    await service.stop()
+    await service.start()
+    path = f"/sessions/{done['thread_id']}"
+    async with http_of(service) as http:
+        versions = (await ok(await http.get(f"{path}/versions")))["versions"]
+        assert [(item["label"], item["reason"]) for item in versions] == [
+            ("v1.0", "before_promote"),
+            ("v2.0", "promote"),
+        ]
+        difference = await ok(await http.get(f"{path}/diff?from=v1.0&to=v2.0"))
+        assert "temperature" in difference["text"]
+        unknown = await http.post(f"{path}/rollback?version=v7.0")
+        assert unknown.status_code == 422
+        assert "v1.0, v2.0" in unknown.json()["hint"]
+        back = await ok(await http.post(f"{path}/rollback?version=v1.0"))
+        assert (back["label"], back["chatflow_id"]) == ("v1.0", row.id)
+        assert (await flowise_client.get_chatflow(row.id)).flow_data == row.flow_data
+        history = (await ok(await http.get(f"/flows/{row.id}/history")))["versions"]
+        assert [item["reason"] for item in history] == ["rollback", "promote", "before_promote"]
+        await ok(await http.post(f"{path}/rollback?version=v2.0"))
+    assert (await flowise_client.get_chatflow(row.id)).flow_data == live.flow_data
+
+
+async def test_p07_a_person_who_edits_meanwhile_is_seen_at_the_write_and_at_the_promotion(
+    make_service: MakeService, flowise_client: FlowiseClient
+) -> None:
+    row = await make_flow(flowise_client)
+    service = make_service()
+    await service.start()
+    async with http_of(service) as http:
+        view = await start(http, COLDER, target=row.id)
+        await flowise_client.update_chatflow(row.id, flow_data=row.flow_data.replace('"mine"', '"theirs"'))
+        view = await answer(http, view, action="approve")
+        assert view["interrupt"]["reason"] == "stale_base"
+        view = await answer(http, view, action="rebase")
+        assert view["interrupt"]["type"] == "result_review"
+        await edit_as_a_person(flowise_client, await flowise_client.get_chatflow(row.id))
+        view = await answer(http, view, action="accept")
+        assert (view["interrupt"]["type"], view["interrupt"]["reason"]) == ("patch_review", "stale_base")
+        assert "gpt-4-turbo" in view["interrupt"]["data"]["meanwhile"]["text"]
+        view = await answer(http, view, action="rebase")
+        assert view["interrupt"]["type"] == "result_review"
+        view = await answer(http, view, action="accept")
+    assert view["outcome"] == "accepted"
+    live = await flowise_client.get_chatflow(row.id)
+    assert temperature(live) == "0.2"
+    assert "gpt-4-turbo" in live.flow_data
+    assert '"theirs"' in live.flow_data
+
+
+async def test_a_copy_leaves_the_original_alone_and_a_question_writes_nothing(
+    make_service: MakeService, flowise_client: FlowiseClient
+) -> None:
+    row = await make_flow(flowise_client)
+    service = make_service()
+    await service.start()
+    async with http_of(service) as http:
+        asked = await start(http, f"Which model does the flow {row.id} use?")
+        assert (asked["status"], asked["outcome"]) == ("completed", "answered")
+        assert "chatOpenAI" in asked["answer"]
+        view = await start(http, "Make a copy of it with a temperature of 0.1", operation="copy", target=row.id)
+        view = await answer(http, view, action="approve")
+        assert view["interrupt"]["type"] == "result_review", view["interrupt"]["message"]
+        view = await answer(http, view, action="accept")
+    assert await flowise_client.get_chatflow(row.id) == row
+    copy = await flowise_client.get_chatflow(view["chatflow_id"])
+    assert (view["outcome"], temperature(copy)) == ("accepted", "0.1")
+    assert copy.id != row.id
