@@ -27,9 +27,9 @@ async def build(client: AgentClient, requirement: str, *, assume_yes: bool) -> b
         if view.in_progress:
             continue
         if view.interrupt is None:
-            return _conclude(view, verdict)
+            return conclude(view, verdict)
         verdict = view.interrupt.data.get("verdict", verdict)
-        _present(view.interrupt)
+        present(view.interrupt)
         try:
             answer = _answer(view.interrupt, assume_yes)
         except NeedsPersonError as error:
@@ -54,7 +54,8 @@ async def _follow(client: AgentClient, view: SessionView, seen: int) -> tuple[Se
     return await client.get(view.thread_id), seen
 
 
-def _present(interrupt: InterruptView) -> None:
+def present(interrupt: InterruptView) -> None:
+    """Print a question with all that is needed to answer it."""
     data = interrupt.data
     out.rule(interrupt.type.replace("_", " "))
     if interrupt.type == "plan_approval" and data.get("plan"):
@@ -84,7 +85,8 @@ def _answer(interrupt: InterruptView, assume_yes: bool) -> dict[str, Any]:
     return asked(interrupt)
 
 
-def _conclude(view: SessionView, verdict: Mapping[str, Any]) -> bool:
+def conclude(view: SessionView, verdict: Mapping[str, Any]) -> bool:
+    """Print how a session ended; True when its chatflow was accepted. `verdict` is that of its last review."""
     out.rule(view.outcome or view.status)
     if view.error:
         fail(str(view.error.get("detail", "The session failed.")), view.error.get("hint"))

@@ -11,6 +11,7 @@ from uuid import UUID
 import typer
 
 from flowise_dev_agent import __version__
+from flowise_dev_agent.cli import approve as approve_command
 from flowise_dev_agent.cli import build as build_command
 from flowise_dev_agent.cli import doctor as doctor_command
 from flowise_dev_agent.cli import files as files_command
@@ -185,6 +186,48 @@ def promote_command(
     _with_flowise(
         lambda instances: files_command.promote_flow(instances, flow, source=source, target=to, name=name, onto=onto)
     )
+
+
+@app.command("approve")
+def approve(
+    session_id: Annotated[UUID | None, typer.Argument(help="The session; or --payload.")] = None,
+    payload: Annotated[
+        str | None, typer.Option(help="File with a webhook's payload, or with the GitHub event around it; - is stdin.")
+    ] = None,
+    answer: Annotated[
+        str | None, typer.Option(help="approve, accept, request_changes, iterate, rollback, cancel: what is offered.")
+    ] = None,
+    feedback: Annotated[str | None, typer.Option(help="What should be different.")] = None,
+    approach: Annotated[str | None, typer.Option(help="Which of the plan's approaches is approved.")] = None,
+    interrupt: Annotated[
+        str | None, typer.Option(help="Answer only this interrupt, which was looked at. [default: the payload's]")
+    ] = None,
+    show: Annotated[bool, typer.Option("--show", help="Only show the question.")] = False,
+    wait: Annotated[
+        float, typer.Option(min=0, max=86_400, help="Seconds to wait for the next question or the end.")
+    ] = 600,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the session as JSON.")] = False,
+    url: Url = None,
+) -> None:
+    """Answer a session's question, at the terminal or from CI.
+
+    Exit codes: 0 answered (or shown), 1 failed, 3 nothing of the kind is open, 4 an answer is needed.
+    """
+    if (session_id is None) == (payload is None):
+        raise typer.BadParameter("Name a session or a --payload, one of them.")
+    if session_id is not None:
+        question = approve_command.Question(session_id, interrupt)
+    else:
+        told = approve_command.from_payload(payload or "")
+        question = approve_command.Question(told.session_id, interrupt or told.interrupt_id, over=told.over)
+
+    async def run(client: AgentClient) -> approve_command.Exit:
+        if show:
+            return await approve_command.show(client, question, wait=wait, as_json=as_json)
+        given = approve_command.Given(answer, feedback, approach)
+        return await approve_command.approve(client, question, given, wait=wait, as_json=as_json)
+
+    raise typer.Exit(_with_client(url, run))
 
 
 @app.command("migrate")
