@@ -90,6 +90,7 @@ async def test_p51_silence_is_filled_with_comments(make_app: MakeApp, engine: En
     engine.service.log = []
     async with client_of(make_app(sse_keepalive_secs=0.01)) as http:
         task = asyncio.create_task(http.get(f"/sessions/{SESSION}/stream"))
+        await engine.service.until("events")
         await asyncio.sleep(0.1)
         engine.end_streams()
         text = (await task).text
