@@ -162,7 +162,7 @@ def _section(title: str, items: list[str]) -> list[str]:
     return ["", f"## {title}", *(f"- {item}" for item in items)] if items else []
 
 
-class Verdict(_Contract):
+class Judgement(_Contract):
     """Whether the answers meet the success criteria. `category`, `reason` and `fix` are set when they do not."""
 
     done: bool
@@ -170,6 +170,21 @@ class Verdict(_Contract):
     reason: str = ""
     fix: str = ""
     notes: list[str] = Field(default_factory=list, description="one short remark per trial, in order")
+    failed_trials: list[int] = Field(default_factory=list, description="numbers of the trials that fail, from 1")
+
+
+class PassK(_Contract):
+    """pass^k: a question has passed when each of its `k` trials has."""
+
+    k: int
+    questions: int
+    passed: int
+
+
+class Verdict(Judgement):
+    """A judgement with what code has counted."""
+
+    pass_k: PassK | None = None
 
 
 # --- Requests ----------------------------------------------------------------------------------------------------

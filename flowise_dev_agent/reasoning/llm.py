@@ -10,6 +10,7 @@ from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
     DeltaSink,
     Intent,
+    Judgement,
     JudgeRequest,
     Message,
     PatchRequest,
@@ -78,14 +79,19 @@ class LlmReasoner(Reasoner):
 
     async def judge(self, request: JudgeRequest) -> Reasoned[Verdict]:
         def read(text: str) -> Verdict:
-            verdict = parse_model(text, Verdict)
+            verdict = Verdict(**parse_model(text, Judgement).model_dump())
+            wrong = [number for number in verdict.failed_trials if not 1 <= number <= len(request.trials)]
+            if wrong:
+                raise UnusableOutputError([f"There are {len(request.trials)} trials; {wrong} is none of them."])
+            if verdict.done and verdict.failed_trials:
+                raise UnusableOutputError(["done is true only when every trial passes; `failed_trials` names some."])
             if verdict.done:
                 return verdict.model_copy(update={"category": None})
             if verdict.category is None or not verdict.reason:
                 raise UnusableOutputError(["done is false, so `category` and `reason` must say why."])
             return verdict
 
-        return await self._ask("judge", judge_prompt(request), Verdict.model_json_schema(), read, request)
+        return await self._ask("judge", judge_prompt(request), Judgement.model_json_schema(), read, request)
 
     async def aclose(self) -> None:
         await self._engine.aclose()

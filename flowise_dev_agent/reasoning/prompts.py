@@ -24,6 +24,7 @@ from flowise_dev_agent.reasoning.contracts import (
     PlanRequest,
     Verdict,
 )
+from flowise_dev_agent.reasoning.playbook import advice
 from flowise_dev_agent.reasoning.skills import section
 from flowise_dev_agent.reasoning.text import clip
 
@@ -85,6 +86,7 @@ def plan_prompt(request: PlanRequest) -> Prompt:
             _tag("intent", f"operation: {request.intent.operation}, language: {request.intent.language}"),
             _tag("previous_plan", request.previous and _plan_text(request.previous)),
             _tag("verdict_of_the_last_test", request.verdict and _verdict_text(request.verdict)),
+            _tag("playbook", request.verdict and advice(request.verdict)),
             _tag("requested_changes", request.feedback),
         ),
     )

@@ -16,16 +16,13 @@ from flowise_dev_agent.errors import (
     FlowiseUnreachableError,
 )
 from flowise_dev_agent.flowise.models import Prediction
+from flowise_dev_agent.reasoning import playbook
 from flowise_dev_agent.reasoning.contracts import VerdictCategory
 
-_RULES: Final[tuple[tuple[VerdictCategory, str], ...]] = (
-    ("CREDENTIAL", r"missing credentials|api ?key|\b401\b|\b403\b|unauthorized|authentication"),
-    ("EXTERNAL", r"\b429\b|rate limit|\b50[0234] |overloaded|econn|enotfound|fetch failed|connection error|hang up"),
-    ("TIMEOUT", r"timed? ?out|etimedout"),
-    ("CONFIG", r"\b404\b.*model|model.*(not found|does not exist)|denied by policy|tool .* not found|no vector node"),
-)
 #: Texts by which Flowise reports an error inside a 200.
-_ERROR_TEXT = re.compile(r"^\s*(error: |missing credentials|access to this host is denied)", re.IGNORECASE)
+_ERROR_TEXT = re.compile(
+    r"^\s*(error: |missing credentials|access to this host is denied|cannot read propert)", re.IGNORECASE
+)
 _BY_CLASS: Final[tuple[tuple[type[FlowiseError], VerdictCategory], ...]] = (
     (FlowiseTimeoutError, "TIMEOUT"),
     (FlowiseUnreachableError, "EXTERNAL"),
@@ -58,4 +55,5 @@ def classify_prediction(prediction: Prediction) -> tuple[VerdictCategory | None,
 
 
 def _by_text(text: str) -> VerdictCategory | None:
-    return next((category for category, pattern in _RULES if re.search(pattern, text, re.IGNORECASE)), None)
+    entry = playbook.known(text)
+    return entry.category if entry else None

@@ -192,6 +192,11 @@ def _result_review(state: AgentState, context: AgentContext, difference: dict[st
     else:
         reason = "tests_failed"
         message = f"The chatflow needs a look. {verdict.get('reason', '')} {verdict.get('fix', '')}".strip()
+    counted: dict[str, Any] = verdict.get("pass_k") or {}
+    if counted.get("k", 1) > 1:
+        message += f" {counted['passed']} of {counted['questions']} passed in each of {counted['k']} trials."
+    if plan["placeholders"]:
+        message += f" Still to be filled in: {'; '.join(plan['placeholders'])}."
     found = regressions(state["baseline_tests"] or [], state["tests"])
     worse = len({item["question"] for item in found if item["worse"]})
     if worse:

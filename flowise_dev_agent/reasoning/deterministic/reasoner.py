@@ -31,6 +31,7 @@ from flowise_dev_agent.reasoning.deterministic.reading import Reading, read
 from flowise_dev_agent.reasoning.deterministic.seeding import onto_seed, reused_ids
 from flowise_dev_agent.reasoning.deterministic.selection import Selection, additions, select, unwanted
 from flowise_dev_agent.reasoning.deterministic.wiring import Wiring, wire
+from flowise_dev_agent.reasoning.playbook import is_advice
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 
 #: Marks a wish of the person among the steps of a plan: later plans and the op writer read it from there.
@@ -154,7 +155,7 @@ def _create(request: PlanRequest, language: str) -> PlanContract:
 
 def _change(request: PlanRequest, existing: Mapping[str, NodeSchema], language: str) -> PlanContract:
     """A plan for a flow that is there already: values to set and nodes to add."""
-    wish = request.feedback or (request.verdict.fix if request.verdict and not request.verdict.done else None)
+    wish = request.feedback or _fix(request.verdict)
     wishes = _wishes(request.previous, wish)
     if not wish and request.previous is not None:
         reason = request.verdict.reason if request.verdict else ""
@@ -198,6 +199,11 @@ def _change(request: PlanRequest, existing: Mapping[str, NodeSchema], language: 
         for id_, name in edits.replaced.items()
     ]
     return contract.model_copy(update={"removals": going, "steps": [*steps, *contract.steps]})
+
+
+def _fix(verdict: Verdict | None) -> str | None:
+    """What a judge wants changed; general advice is none of the person's words and is not read like them."""
+    return verdict.fix if verdict and not verdict.done and not is_advice(verdict.fix) else None
 
 
 def _contract(
