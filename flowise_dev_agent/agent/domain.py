@@ -27,6 +27,8 @@ class DiscoverRequest:
     requirement: str
     intent: Intent
     feedback: str | None = None
+    #: Node types of similar flows.
+    similar: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,14 @@
 """Does a requirement become a flow that really runs? Grades a running service by a file of cases.
 
-    python scripts/bench/flowbench.py CASES.yaml [--case ID ...]
+    python scripts/bench/flowbench.py CASES.yaml [--case ID ...] [--json FILE]
 
 Reads the service's address and key and those of Flowise from the same settings as the service. A case passes when its
 session ends under nothing but plain approvals, the flow read back holds what the case expects, and every question of
 `ask` is answered by it. The project's own verdict plays no part.
+
+The engine is the one that the service runs with. To compare engines, run it against a service of each and lay the
+JSON files side by side; a scripted model says nothing about an engine, so figures of `claude` and `openai` need a real
+one.
 """
 
 import argparse
@@ -14,7 +18,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -46,10 +50,13 @@ class Result:
     seconds: float
     model_calls: int = 0
     tokens: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    usd: float = 0.0
 
 
-async def main(cases: list[dict[str, Any]]) -> int:
-    """Run the cases one after the other; the number that failed."""
+async def main(cases: list[dict[str, Any]], report: Path | None = None) -> int:
+    """Run the cases one after the other; the number that failed. `report` gets the table as JSON ("-": stdout)."""
     settings = load_settings()
     instance = settings.flowise.instances[0]
     url = f"http://localhost:{settings.server.port}"
@@ -65,6 +72,19 @@ async def main(cases: list[dict[str, Any]]) -> int:
     passed = sum(not result.failed_at for result in results)
     tokens, calls = sum(result.tokens for result in results), sum(result.model_calls for result in results)
     seconds = sum(result.seconds for result in results)
+    table = {
+        "engine": engine,
+        "passed": passed,
+        "total": len(results),
+        "prompt_tokens": sum(result.prompt_tokens for result in results),
+        "cached_tokens": sum(result.cached_tokens for result in results),
+        "model_calls": calls,
+        "usd": round(sum(result.usd for result in results), 6),
+        "seconds": round(seconds, 1),
+        "cases": [asdict(result) | {"passed": not result.failed_at} for result in results],
+    }
+    if report:
+        _write(report, json.dumps(table, ensure_ascii=False, indent=1))
     print(f"{engine}: {passed}/{len(results)} passed, {tokens} tokens, {calls} model calls, {seconds:.0f} s")
     return len(results) - passed
 
@@ -88,6 +108,8 @@ async def run_case(agent: AgentClient, flowise: FlowiseClient, case: Mapping[str
     result = Result(case["id"], failed_at, time.monotonic() - started)
     if view:
         result.model_calls = view.totals.model_calls
+        result.prompt_tokens, result.cached_tokens = view.totals.input_tokens, view.totals.cached_tokens
+        result.usd = view.totals.usd
         result.tokens = view.totals.input_tokens + view.totals.output_tokens
     return result
 
@@ -211,6 +233,13 @@ def _check(step: str, holds: bool, text: str) -> None:
         raise CaseFailedError(f"{step}: {text}")
 
 
+def _write(report: Path, text: str) -> None:
+    if str(report) == "-":
+        print(text)
+    else:
+        report.write_text(f"{text}\n", "utf-8")
+
+
 def _line(result: Result) -> str:
     return f"{'FAIL' if result.failed_at else 'ok':4} {result.case:24} {result.seconds:5.1f} s  {result.failed_at}"
 
@@ -219,10 +248,11 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", type=Path)
     parser.add_argument("--case", action="append", help="only this id; may be given several times")
+    parser.add_argument("--json", type=Path, help="write the table to this file, or to stdout with -")
     arguments = parser.parse_args()
     everything: list[dict[str, Any]] = yaml.safe_load(arguments.cases.read_text())
     chosen = [case for case in everything if not arguments.case or case["id"] in arguments.case]
     try:
-        sys.exit(1 if asyncio.run(main(chosen)) else 0)
+        sys.exit(1 if asyncio.run(main(chosen, arguments.json)) else 0)
     except AgentError as problem:
         sys.exit(str(problem))

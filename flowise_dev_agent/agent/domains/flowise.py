@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.credentials import available_credentials
@@ -14,6 +15,7 @@ from flowise_dev_agent.agent.domain import (
     TestSuite,
     TrialResult,
 )
+from flowise_dev_agent.agent.domains.candidates import candidates
 from flowise_dev_agent.agent.domains.classification import classify_failure, classify_prediction
 from flowise_dev_agent.agent.tools import DomainTools, ToolResult, execute_tool, shorten
 from flowise_dev_agent.errors import FlowiseError
@@ -21,8 +23,10 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch.findings import Finding
 from flowise_dev_agent.patch.ops import AddNode, BindCredential, PatchOp, ReplaceNode
 from flowise_dev_agent.patch.validator import validate_flow
+from flowise_dev_agent.reasoning import playbook
 from flowise_dev_agent.reasoning.contracts import (
     JudgeRequest,
+    PassK,
     PatchRequest,
     PlanContract,
     Reasoned,
@@ -31,27 +35,6 @@ from flowise_dev_agent.reasoning.contracts import (
     Verdict,
 )
 
-#: A few dozen lines: what a planner can read, far below the 297 types of a server.
-MAX_CANDIDATES = 36
-#: What most flows are made of, whether or not the requirement names it.
-STAPLES = (
-    "chatOpenAI",
-    "chatAnthropic",
-    "conversationChain",
-    "llmChain",
-    "toolAgent",
-    "conversationalRetrievalQAChain",
-    "bufferMemory",
-    "bufferWindowMemory",
-    "chatPromptTemplate",
-    "promptTemplate",
-    "plainText",
-    "recursiveCharacterTextSplitter",
-    "openAIEmbeddings",
-    "memoryVectorStore",
-    "retrieverTool",
-    "calculator",
-)
 DEFAULT_QUESTION = "Hello, what can you do for me?"
 
 _NODE_NAME = {
@@ -86,17 +69,20 @@ class FlowiseCapability(DomainCapability):
         if isinstance(listed.data, FlowiseError):
             raise listed.data
         text = f"{request.requirement}\n{request.feedback or ''}"
-        found = store.search(text, limit=MAX_CANDIDATES - len(STAPLES), kind="CHATFLOW")
-        staples = (schema for name in STAPLES if (schema := store.get(name)))
-        candidates = tuple({schema.name: schema for schema in (*found, *staples)}.values())
-        known = f"{len(candidates)} candidate node types of {len(store.schemas)} (Flowise {store.flowise_version})"
+        shown = candidates(
+            store,
+            text,
+            available={type_: len(items) for type_, items in listed.data.items()},
+            similar=request.similar,
+        )
+        known = f"{len(shown)} candidate node types of {len(store.schemas)} (Flowise {store.flowise_version})"
         summary = f"{known}. {listed.summary}"
         result = ToolResult(
             True,
             summary,
             facts=listed.facts,
         )
-        return DomainDiscovery(result=result, candidates=candidates, credentials=listed.data)
+        return DomainDiscovery(result=result, candidates=shown, credentials=listed.data)
 
     async def compile_ops(
         self, context: AgentContext, request: PatchRequest, credentials: dict[str, str]
@@ -136,9 +122,11 @@ class FlowiseCapability(DomainCapability):
     async def evaluate(self, context: AgentContext, request: EvaluateRequest) -> Reasoned[Verdict]:
         failed = [result for result in request.results if result.category]
         if failed:
-            return Reasoned(value=_failed_verdict(failed, len(request.results)), mode="deterministic")
+            numbers = [number for number, result in enumerate(request.results, start=1) if result.category]
+            verdict = _failed_verdict(failed, len(request.results)).model_copy(update={"failed_trials": numbers})
+            return Reasoned(value=_counted(verdict, request.results), mode="deterministic")
         trials = tuple(Trial(result.question, result.answer, result.number) for result in request.results)
-        return await context.reasoner.judge(
+        judged = await context.reasoner.judge(
             JudgeRequest(
                 requirement=request.requirement,
                 plan=request.plan,
@@ -148,6 +136,7 @@ class FlowiseCapability(DomainCapability):
                 budget=request.budget,
             )
         )
+        return replace(judged, value=_counted(judged.value, request.results))
 
 
 async def _list_credentials(context: AgentContext) -> ToolResult:
@@ -196,15 +185,24 @@ def bind_credentials(
     return result
 
 
+def _counted(verdict: Verdict, results: Sequence[TrialResult]) -> Verdict:
+    """The verdict with pass^k: a question has passed when every trial of it has."""
+    failed = {results[number - 1].question for number in verdict.failed_trials}
+    questions = {result.question for result in results}
+    k = max((result.number for result in results), default=1)
+    return verdict.model_copy(update={"pass_k": PassK(k=k, questions=len(questions), passed=len(questions - failed))})
+
+
 def _failed_verdict(failed: list[TrialResult], total: int) -> Verdict:
     """A flow bug outranks what the person must see to: it is what the next iteration can mend."""
     order = ("CREDENTIAL", "CONFIG", "STRUCTURE", "LOGIC", "INCOMPLETE", "EXTERNAL", "TIMEOUT")
     worst = min(failed, key=lambda result: order.index(result.category or "STRUCTURE"))
+    entry = playbook.known(worst.error)
     return Verdict(
         done=False,
         category=worst.category,  # pyright: ignore[reportArgumentType]
         reason=f"{len(failed)} of {total} test questions failed: {shorten(worst.error)}",
-        fix=_FIXES[worst.category or "STRUCTURE"],
+        fix=entry.advice if entry and entry.category == worst.category else _FIXES[worst.category or "STRUCTURE"],
     )
 
 

@@ -26,13 +26,19 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
     context = runtime.context
     intent = Intent(**(state["intent"] or {})).model_copy(update={"operation": state["operation_mode"]})
     feedback = state["feedback"]
+    match = await patterns.find(state, context, emit)
+    pattern = patterns.shown(match, await patterns.compiled(match, context))
     discovery = await domains.primary.discover(
-        context, DiscoverRequest(requirement=state["requirement"], intent=intent, feedback=feedback)
+        context,
+        DiscoverRequest(
+            requirement=" ".join([state["requirement"], *(answer for _, answer in state["clarifications"])]),
+            intent=intent,
+            feedback=feedback,
+            similar=tuple(dict.fromkeys(pattern.nodes.values())) if pattern else (),
+        ),
     )
     previous = state["plan"]
     verdict = state["verdict"]
-    match = await patterns.find(state, context, emit)
-    pattern = patterns.shown(match, await patterns.compiled(match, context))
     graph = await base_graph({**state, "seed_ops": []}, context)
     result = await context.reasoner.plan(
         PlanRequest(

@@ -1,0 +1,97 @@
+"""Which node types a planner gets to see: a few dozen lines instead of the whole catalogue.
+
+What the requirement says comes first (by ranked words, and by the word lists of the rules), then what the required
+inputs of those types accept (one hop), then what similar accepted flows are made of, and what most flows need anyway.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch.schema import NodeSchema
+from flowise_dev_agent.reasoning.deterministic.retrieval import suggested
+
+#: A few dozen lines: what a planner can read, far below the 297 types of a server.
+MAX_CANDIDATES: Final = 36
+#: Of what is found by words; the rest is for what those need.
+_BY_WORDS = 22
+#: What ends a flow, and what feeds those in the simplest way.
+STAPLES: Final = (
+    "conversationChain",
+    "llmChain",
+    "toolAgent",
+    "conversationalRetrievalQAChain",
+    "chatOpenAI",
+    "chatAnthropic",
+    "bufferMemory",
+    "bufferWindowMemory",
+    "promptTemplate",
+    "chatPromptTemplate",
+    "plainText",
+    "recursiveCharacterTextSplitter",
+    "openAIEmbeddings",
+    "memoryVectorStore",
+    "retrieverTool",
+    "calculator",
+)
+#: The usual feeder of an input, by the class that it takes; one that is a candidate already is preferred.
+_FEEDERS: Final = {
+    "BaseChatModel": "chatOpenAI",
+    "BaseLanguageModel": "chatOpenAI",
+    "BaseMemory": "bufferMemory",
+    "BaseChatMemory": "bufferMemory",
+    "Embeddings": "openAIEmbeddings",
+    "Document": "plainText",
+    "VectorStore": "memoryVectorStore",
+    "BaseRetriever": "memoryVectorStore",
+    "BasePromptTemplate": "promptTemplate",
+    "TextSplitter": "recursiveCharacterTextSplitter",
+    "Tool": "calculator",
+    "Moderation": "inputModerationSimple",
+    "BaseLLMOutputParser": "structuredOutputParser",
+}
+#: Node types of one provider: whoever names its model gets its embeddings shown, too.
+_PROVIDER_PARTS = (
+    ("chatMistralAI", "mistralAIEmbeddings"),
+    ("chatGoogleGenerativeAI", "googleGenerativeAiEmbeddings"),
+    ("azureChatOpenAI", "azureOpenAIEmbeddings"),
+    ("chatOllama", "ollamaEmbedding"),
+    ("chatCohere", "cohereEmbeddings"),
+)
+
+
+def candidates(
+    store: NodeStore, text: str, *, available: Mapping[str, int] | None = None, similar: Iterable[str] = ()
+) -> tuple[NodeSchema, ...]:
+    """The node types for a text, best first, at most `MAX_CANDIDATES`.
+
+    `available` counts the credentials by type; `similar` are the types of like flows.
+    """
+    similar = [*suggested(text, store, available or {}), *similar]
+    found = [schema for schema in store.search(text, limit=_BY_WORDS, kind="CHATFLOW") if not schema.deprecated]
+    names = list(dict.fromkeys([*(schema.name for schema in found), *similar]))
+    needed = dict.fromkeys(name for schema in found[: _BY_WORDS // 2] for name in _one_hop(store, schema, names))
+    parts = [second for first, second in _PROVIDER_PARTS if first in names]
+    # Staples and needs are few and always shown; what was found by words fills up the rest.
+    fixed = list(dict.fromkeys([*STAPLES, *similar, *parts, *needed]))
+    room = max(0, MAX_CANDIDATES - len(fixed))
+    own = [name for name in names if name not in fixed][:room]
+    order = [*(name for name in names if name in fixed or name in own), *fixed]
+    chosen = (schema for name in dict.fromkeys(order) if (schema := store.get(name)))
+    return tuple({schema.name: schema for schema in chosen}.values())[:MAX_CANDIDATES]
+
+
+def _one_hop(store: NodeStore, schema: NodeSchema, known: Sequence[str]) -> list[str]:
+    """One type for each required input that nothing among the candidates feeds."""
+    result: list[str] = []
+    for anchor in schema.anchors:
+        if anchor.optional or anchor.show:
+            continue
+        feeders = {other.name for other in store.accepting(anchor.types)}
+        if feeders.intersection((*known, *STAPLES)):
+            continue
+        usual = next((_FEEDERS[kind] for kind in anchor.types if kind in _FEEDERS), None)
+        choice = usual if usual in feeders else next(iter(sorted(feeders)), None)
+        if choice:
+            result.append(choice)
+    return result

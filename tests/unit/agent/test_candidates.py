@@ -1,0 +1,48 @@
+"""The few dozen node types that a planner sees hold those that the wish needs."""
+
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.agent.domains.candidates import MAX_CANDIDATES, STAPLES, candidates
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.reasoning.cards import catalogue_line
+from tests.unit.reasoning.test_rules_variations import VARIATIONS
+
+
+@pytest.mark.parametrize(("wish", "expected"), [(wish, expected) for wish, expected, _ in VARIATIONS])
+def test_what_the_wish_needs_is_among_a_few_dozen(catalogue: NodeStore, wish: str, expected: set[str]) -> None:
+    shown = candidates(catalogue, wish)
+    assert expected - {schema.name for schema in shown} == set()
+    assert len(shown) <= MAX_CANDIDATES <= 40
+    assert sum(len(catalogue_line(schema)) for schema in shown) < 6_000
+
+
+@pytest.mark.parametrize(
+    ("wish", "expected"),
+    [
+        ("Keep the vectors in Pinecone and answer with Mistral", {"pinecone", "chatMistralAI", "mistralAIEmbeddings"}),
+        ("Refuse messages with swear words before they reach the model", {"inputModerationSimple"}),
+        ("Agent that calls our REST API and works out sums", {"requestsGet", "calculator", "toolAgent"}),
+        ("Return the fields as structured JSON", {"structuredOutputParser", "llmChain"}),
+        ("Chat with a PDF", {"pdfFile", "memoryVectorStore", "openAIEmbeddings"}),
+    ],
+)
+def test_parts_that_no_staple_covers_are_found(catalogue: NodeStore, wish: str, expected: set[str]) -> None:
+    assert expected <= {schema.name for schema in candidates(catalogue, wish)}
+
+
+def test_types_of_similar_flows_are_shown_whatever_the_words(catalogue: NodeStore) -> None:
+    shown = {schema.name for schema in candidates(catalogue, "zzz", similar=("weaviate", "noSuchNode"))}
+    assert {"weaviate", *STAPLES} <= shown
+    assert "noSuchNode" not in shown
+
+
+def test_a_required_input_brings_what_feeds_it(catalogue: NodeStore) -> None:
+    shown = candidates(catalogue, "vector store retriever with a contextual compression and a reranker")
+    names: dict[str, Any] = {schema.name: schema for schema in shown}
+    for schema in shown[:8]:
+        for anchor in schema.anchors:
+            if not anchor.optional and not anchor.show:
+                feeders = {other.name for other in catalogue.accepting(anchor.types)}
+                assert feeders & set(names), (schema.name, anchor.name)
