@@ -57,7 +57,10 @@ async def test_text_is_bundled_per_node_and_long_text_is_cut_to_fit_a_notice() -
     await events.flush()
     assert [(event.node, len(event.data["text"])) for event in log.live] == [
         ("plan", 5),
-        *[("patch", 900)] * 4,
+        ("patch", 900),
+        ("patch", 900),
+        ("patch", 900),
+        ("patch", 900),
         ("patch", 400),
     ]
     assert log.stored == []
