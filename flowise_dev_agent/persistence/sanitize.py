@@ -53,18 +53,20 @@ def shortened(text: str, limit: int) -> str:
 def bounded(data: Mapping[str, Any], limit: int) -> dict[str, Any]:
     """`data`, cleaned, in at most `limit` bytes of JSON: the largest values give way, `truncated` names them."""
     kept: dict[str, Any] = clean_json(data)
-    sizes = {key: json_size(value) + json_size(key) + 4 for key, value in kept.items()}
-    total = sum(sizes.values()) + 2
-    if total <= limit:
+    if json_size(kept) <= limit:
         return kept
-    dropped: list[str] = []
-    for key in sorted(sizes, key=lambda name: sizes[name], reverse=True):
-        if total + 64 + json_size(dropped) <= limit:
-            break
-        total -= sizes[key]
+    names: list[str] = []
+    for key in sorted(kept, key=lambda name: json_size({name: kept[name]}), reverse=True):
         del kept[key]
-        dropped.append(key[:60])
-    return {**kept, "truncated": dropped[:20]}
+        names.append(key[:60])
+        result = {**kept, "truncated": names[:20]}
+        if json_size(result) <= limit:
+            return result
+    # Nothing but names is left, and long ones alone can be too much.
+    shown = names[:20]
+    while json_size({"truncated": shown}) > limit:
+        shown.pop()
+    return {"truncated": shown}
 
 
 def json_size(value: Any) -> int:
