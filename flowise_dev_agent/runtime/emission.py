@@ -15,6 +15,7 @@ from uuid import UUID
 from flowise_dev_agent.errors import DatabaseUnavailableError, LeaseLostError
 from flowise_dev_agent.persistence import Events, Lease, NewEvent, StoredEvent
 from flowise_dev_agent.runtime.calls import CallCount
+from flowise_dev_agent.runtime.tasks import end_tasks
 
 logger = logging.getLogger(__name__)
 
@@ -93,8 +94,7 @@ class EventWriter:
         """Stop at once; what is not stored yet is dropped."""
         if self._timer is not None:
             self._timer.cancel()
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        await end_tasks([self._task])
 
     def _wake(self) -> None:
         self._idle.clear()

@@ -23,6 +23,7 @@ from flowise_dev_agent.errors import DatabaseUnavailableError, SessionNotFoundEr
 from flowise_dev_agent.persistence import Events, StoredEvent
 from flowise_dev_agent.persistence.database import listening_connection
 from flowise_dev_agent.persistence.events import EVENTS_CHANNEL, LIVE_CHANNEL
+from flowise_dev_agent.runtime.tasks import end_tasks
 
 logger = logging.getLogger(__name__)
 
@@ -93,9 +94,7 @@ class Feed:
     ) -> None:
         self.end_streams()
         tasks = [*self._tasks, *(hub.reading for hub in self._hubs.values() if hub.reading)]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(tasks)
 
     @property
     def listening(self) -> bool:

@@ -20,6 +20,7 @@ from flowise_dev_agent.persistence.queue import (
 )
 from flowise_dev_agent.runtime.legs import LegRunner
 from flowise_dev_agent.runtime.recovery import Recovery
+from flowise_dev_agent.runtime.tasks import end_tasks
 from flowise_dev_agent.runtime.timings import Timings
 from flowise_dev_agent.runtime.webhooks.postman import Postman
 
@@ -85,10 +86,9 @@ class Worker:
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
         self._legs.request_drain()
-        for task in self._tasks:
-            task.cancel()
-        # The queue's consumer waits for its jobs, then cancels them: its own patience bounds this.
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        # A consumer waits for its jobs, then cancels them: only its own patience bounds that.
+        consumers, loops = self._tasks[:CONSUMERS], self._tasks[CONSUMERS:]
+        await asyncio.gather(end_tasks(consumers, patience=self._timings.drain + 1.5), end_tasks(loops))
 
     def _register_tasks(self) -> None:
         app = self._queue.app
