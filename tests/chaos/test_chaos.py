@@ -69,6 +69,11 @@ class Cluster:
     def note(self, text: str) -> None:
         self.log.append(f"{time.monotonic() - self._began:6.1f} s  {text}")
 
+    def logs(self) -> str:
+        """The last lines of every process."""
+        lines = [f"--- {path.parent.name}\n{path.read_text()[-3000:]}" for path in self._folder.glob("*/service.log")]
+        return "\n".join(lines)
+
     async def start(self) -> None:
         await self.api.start()
         for worker in self.workers:
@@ -210,47 +215,67 @@ def check_database(dsn: str, views: list[SessionView]) -> None:
         assert rows(dsn, query, f"%{SECRET}%") == [(0,)], table
 
 
+def unsettled(dsn: str) -> str:
+    """What the database says of the runs that have not ended: the words of a failed test."""
+    found = rows(
+        dsn,
+        "SELECT r.id, r.kind, r.status, r.epoch, r.attempt, now() - r.updated_at, j.id, j.status, j.attempts,"
+        " j.scheduled_at - now(), now() - w.last_heartbeat"
+        " FROM runs AS r LEFT JOIN procrastinate_jobs AS j ON j.id = r.job_id"
+        " LEFT JOIN procrastinate_workers AS w ON w.id = j.worker_id WHERE r.status IN ('queued', 'running')",
+    )
+    return "\n".join(" ".join(map(str, row)) for row in found)
+
+
 @pytest.mark.timeout(DEADLINE_SECS + 60)
 async def test_p01_p02_p40_p42_everything_settles_once_whatever_breaks(
     cluster: Cluster, postgres: EmbeddedPostgres, flowise: FakeFlowise, proxy: FaultyProxy
 ) -> None:
-    dsn = postgres.dsn("chaos")
-    async with asyncio.timeout(DEADLINE_SECS), AgentClient(cluster.api.url) as client:
-        views = list(await asyncio.gather(*(begin(client) for _ in range(SESSIONS))))
-        cluster.note(f"{SESSIONS} sessions started")
-        frozen = asyncio.create_task(cluster.freeze(0, FROZEN_SECS))
-        await cluster.restart_postgres(immediate=False)
-        planned = await all_settled(client, views, "plan_approval")
-        await frozen
-        cluster.note("all ask for their plan's approval")
-        check_threads(dsn)
-
-        for _ in range(max(2, SESSIONS // 5)):
-            proxy.fault("POST /api/v1/chatflows", "drop_answer")
-            proxy.fault("POST /api/v1/chatflows", "drop_request")
-            proxy.fault("POST /api/v1/prediction", "drop_answer")
-            proxy.fault("GET /api/v1/chatflows", "drop_answer")
-        contenders = [view for view in planned for _ in range(CONTENDERS)]
-        random.shuffle(contenders)
-        answers = asyncio.gather(*(contend(client, view, "approve") for view in contenders))
-        killed = asyncio.create_task(cluster.replace(1))
-        won = await answers
-        cluster.note(f"{len(contenders)} answers given, {sum(won)} taken")
-        assert sum(won) == SESSIONS
-        await killed
-        await cluster.restart_postgres(immediate=True)
-        built = await all_settled(client, planned, "result_review")
-        cluster.note("all are built and tested")
-        check_threads(dsn)
-
-        won = await asyncio.gather(*(contend(client, view, "accept") for view in built))
-        assert all(won)
-        done = await all_settled(client, built, None)
-        cluster.note("all are accepted")
+    try:
+        async with asyncio.timeout(DEADLINE_SECS), AgentClient(cluster.api.url) as client:
+            done = await disasters(cluster, client, proxy, postgres.dsn("chaos"))
+    except TimeoutError:
+        pytest.fail("\n".join(["Not settled in time.", *cluster.log, unsettled(postgres.dsn("chaos")), cluster.logs()]))
 
     print("\n".join(["", *cluster.log]))
     assert {(view.status, view.outcome) for view in done} == {("completed", "accepted")}
     assert len({view.chatflow_id for view in done}) == SESSIONS
     assert set(flowise.flows) == {view.chatflow_id for view in done}
     assert all(view.totals.flowise_calls > 0 for view in done)
-    check_database(dsn, done)
+    check_database(postgres.dsn("chaos"), done)
+
+
+async def disasters(cluster: Cluster, client: AgentClient, proxy: FaultyProxy, dsn: str) -> list[SessionView]:
+    """Lead the sessions from start to acceptance while everything under them breaks; what they are at the end."""
+    views = list(await asyncio.gather(*(begin(client) for _ in range(SESSIONS))))
+    cluster.note(f"{SESSIONS} sessions started")
+    frozen = asyncio.create_task(cluster.freeze(0, FROZEN_SECS))
+    await cluster.restart_postgres(immediate=False)
+    planned = await all_settled(client, views, "plan_approval")
+    await frozen
+    cluster.note("all ask for their plan's approval")
+    check_threads(dsn)
+
+    for _ in range(max(2, SESSIONS // 5)):
+        proxy.fault("POST /api/v1/chatflows", "drop_answer")
+        proxy.fault("POST /api/v1/chatflows", "drop_request")
+        proxy.fault("POST /api/v1/prediction", "drop_answer")
+        proxy.fault("GET /api/v1/chatflows", "drop_answer")
+    contenders = [view for view in planned for _ in range(CONTENDERS)]
+    random.shuffle(contenders)
+    answers = asyncio.gather(*(contend(client, view, "approve") for view in contenders))
+    killed = asyncio.create_task(cluster.replace(1))
+    won = await answers
+    cluster.note(f"{len(contenders)} answers given, {sum(won)} taken")
+    assert sum(won) == SESSIONS
+    await killed
+    await cluster.restart_postgres(immediate=True)
+    built = await all_settled(client, planned, "result_review")
+    cluster.note("all are built and tested")
+    check_threads(dsn)
+
+    won = await asyncio.gather(*(contend(client, view, "accept") for view in built))
+    assert all(won)
+    done = await all_settled(client, built, None)
+    cluster.note("all are accepted")
+    return done
