@@ -3,7 +3,7 @@
 The requirement of a session is its script, words separated by spaces:
 
     work:x      record the effect x
-    ask:q       interrupt with the question q
+    ask:q       interrupt with the question q; one that begins with "review" shows a result
     vow:q       ask, and kill this process the first time that the answer arrives
     gate:g      record the effect g, then wait until the gate g is opened
     fail        an error that a person must see
@@ -262,6 +262,11 @@ def make_agent(world: World) -> Agent:
             FlowiseSettings(instances_json=json.dumps([{"id": "main", "endpoint": "http://flowise.test"}]))
         ),
         chatflow_url=lambda endpoint, chatflow_id: f"{endpoint}/canvas/{chatflow_id}",
+        result_of=lambda interrupt: (
+            {"summary": interrupt["message"], "tests": [{"question": "hi", "passed": True}], "verdict": {"done": True}}
+            if interrupt["message"].startswith("review")
+            else None
+        ),
         node_phases={name: "speech" if name in {"talk", "tell"} else "labour" for name in NODES},
     )
 

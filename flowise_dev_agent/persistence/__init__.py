@@ -13,10 +13,11 @@ from flowise_dev_agent.persistence.lease import Lease
 from flowise_dev_agent.persistence.migrate import migrate
 from flowise_dev_agent.persistence.patterns import NewPattern, Patterns, StoredPattern
 from flowise_dev_agent.persistence.queue import Queue
+from flowise_dev_agent.persistence.read_model import SessionFilter, SessionRow
 from flowise_dev_agent.persistence.retention import Retention
 from flowise_dev_agent.persistence.runs import Claim, Runs
 from flowise_dev_agent.persistence.saver import FencedSaver
-from flowise_dev_agent.persistence.sessions import SessionFilter, SessionRow, Sessions
+from flowise_dev_agent.persistence.sessions import Sessions
 from flowise_dev_agent.persistence.templates import InstanceTemplates
 from flowise_dev_agent.persistence.versions import FlowVersion, Versions
 

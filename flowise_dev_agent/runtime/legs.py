@@ -24,6 +24,7 @@ from flowise_dev_agent.observability import log_context
 from flowise_dev_agent.persistence import Claim, Database, Events, FencedSaver, NewEvent, Runs, Sessions
 from flowise_dev_agent.persistence.database import translated_errors
 from flowise_dev_agent.persistence.runs import Settlement
+from flowise_dev_agent.persistence.sanitize import bounded
 from flowise_dev_agent.runtime.agent import Agent, Graph
 from flowise_dev_agent.runtime.calls import CallCount, counting
 from flowise_dev_agent.runtime.emission import EventWriter
@@ -39,6 +40,7 @@ STRICT_RESUME_KEY: Final = "__pregel_strict_resume"
 _RECURSION_LIMIT: Final = 250
 _DATABASE_RETRY_SECS: Final = (0.2, 2.0)
 _HAND_BACK_SECS: Final = 5.0
+_MAX_RESULT_BYTES: Final = 256_000
 
 
 class LegRunner:
@@ -248,7 +250,8 @@ class _Leg:
         if state.interrupts:
             interrupt = state.interrupts[0]
             node = next((task.name for task in state.tasks if task.interrupts), None)
-            return _waiting(interrupt, node, self._agent.node_phases.get(node or ""), columns)
+            result = self._agent.result_of(interrupt.value)
+            return _waiting(interrupt, node, self._agent.node_phases.get(node or ""), columns, result)
         outcome = columns.get("outcome")
         await self._prune()
         status = "cancelled" if outcome == "cancelled" else "completed"
@@ -288,7 +291,13 @@ def failure(
     return Settlement(status="failed", event=event, columns=columns or {}, error=problem)
 
 
-def _waiting(interrupt: Interrupt[Any], node: str | None, phase: str | None, columns: Mapping[str, Any]) -> Settlement:
+def _waiting(
+    interrupt: Interrupt[Any],
+    node: str | None,
+    phase: str | None,
+    columns: Mapping[str, Any],
+    result: Mapping[str, Any] | None,
+) -> Settlement:
     value: Mapping[str, Any] = interrupt.value
     schema = value.get("response_schema") or interrupt.response_schema
     message = str(value.get("message", ""))
@@ -309,7 +318,8 @@ def _waiting(interrupt: Interrupt[Any], node: str | None, phase: str | None, col
         summary=message,
         data={"interrupt_id": interrupt.id, "type": public["type"], "reason": public["reason"]},
     )
-    return Settlement(status="waiting", event=event, columns=columns, interrupt=public)
+    kept = None if result is None else bounded(result, _MAX_RESULT_BYTES)
+    return Settlement(status="waiting", event=event, columns=columns, interrupt=public, result=kept)
 
 
 def _is_transient(error: BaseException) -> bool:

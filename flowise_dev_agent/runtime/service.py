@@ -15,10 +15,10 @@ from flowise_dev_agent.errors import (
     SessionExistsError,
     SessionNotFoundError,
 )
-from flowise_dev_agent.persistence import Database, Events, Sessions
+from flowise_dev_agent.persistence import Database, Events, SessionFilter, SessionRow, Sessions
 from flowise_dev_agent.persistence.database import translated_errors
 from flowise_dev_agent.persistence.sanitize import clean_text
-from flowise_dev_agent.persistence.sessions import NewSession, SessionFilter, SessionRow
+from flowise_dev_agent.persistence.sessions import NewSession
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.feed import Feed
 from flowise_dev_agent.runtime.requests import ResumeSession, StartSession

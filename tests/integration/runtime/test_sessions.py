@@ -47,6 +47,21 @@ async def test_a_session_runs_to_its_question_and_after_the_answer_to_its_end(en
     assert await world.effects(view.thread_id) == ["a", "b"]
 
 
+async def test_what_the_last_review_showed_is_there_after_its_answer(engine: Engine) -> None:
+    view = await begin(engine, "ask:plan", "ask:review-1", "ask:changes", "ask:review-2", "end:accepted")
+    assert view.result is None
+    for summary in ("review-1", "review-1", "review-2", "review-2"):
+        await engine.service.resume(view.thread_id, answer(view))
+        view = await engine.service.wait(view.thread_id, WAIT)
+        assert view.result is not None
+        assert view.result.summary == summary
+    assert view.status == "completed"
+    assert view.result.tests == [{"question": "hi", "passed": True}]
+    assert view.result.verdict == {"done": True}
+    listed = await engine.service.list()
+    assert listed.sessions[0].result is None
+
+
 async def test_an_outcome_of_cancelled_ends_the_session_as_cancelled(engine: Engine) -> None:
     assert (await begin(engine, "end:cancelled")).status == "cancelled"
 
