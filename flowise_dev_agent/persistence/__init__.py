@@ -6,6 +6,7 @@ To this package interrupts, answers and payloads are opaque JSON.
 from flowise_dev_agent.persistence.blobs import Blobs
 from flowise_dev_agent.persistence.database import Database
 from flowise_dev_agent.persistence.deliveries import Deliveries, Outbox
+from flowise_dev_agent.persistence.drafts import AbandonedDraft, AbandonedDrafts
 from flowise_dev_agent.persistence.events import Events, NewEvent, StoredEvent
 from flowise_dev_agent.persistence.instance_nodes import CatalogueHead, InstanceNodes
 from flowise_dev_agent.persistence.intents import WriteIntent, WriteIntents
@@ -22,6 +23,8 @@ from flowise_dev_agent.persistence.templates import InstanceTemplates
 from flowise_dev_agent.persistence.versions import FlowVersion, Versions
 
 __all__ = [
+    "AbandonedDraft",
+    "AbandonedDrafts",
     "Blobs",
     "CatalogueHead",
     "Claim",

@@ -15,6 +15,7 @@ from psycopg.rows import class_row
 
 from flowise_dev_agent.errors import SessionConflictError, SessionNotFoundError
 from flowise_dev_agent.persistence.database import Connection, Database, OnRest
+from flowise_dev_agent.persistence.drafts import abandon
 from flowise_dev_agent.persistence.events import NewEvent, insert, told_transaction
 from flowise_dev_agent.persistence.queue import Queue
 from flowise_dev_agent.persistence.read_model import (
@@ -251,6 +252,7 @@ class Sessions:
             if if_ended and status in {"queued", "running", "waiting"}:
                 return
             await self._end_active_run(connection, session_id)
+            await abandon(connection, session_id)
             if not purge:
                 await connection.execute(_KEEP_FLOWS, {"session": session_id})
             # One that runs was told to end and goes within a day; its row names nothing but the run.

@@ -10,6 +10,7 @@ from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.drift import knowledge_health
 from flowise_dev_agent.observability import configure_tracing
 from flowise_dev_agent.persistence import (
+    AbandonedDrafts,
     Blobs,
     Database,
     Deliveries,
@@ -27,6 +28,7 @@ from flowise_dev_agent.persistence import (
 from flowise_dev_agent.persistence.migrate import pending
 from flowise_dev_agent.persistence.queue import LEG_QUEUE
 from flowise_dev_agent.runtime.agent import Agent
+from flowise_dev_agent.runtime.drafts import DraftSweep
 from flowise_dev_agent.runtime.feed import Feed
 from flowise_dev_agent.runtime.legs import LegRunner
 from flowise_dev_agent.runtime.recovery import Recovery
@@ -121,6 +123,7 @@ class Engine:
     ) -> AsyncGenerator["Engine"]:
         """An engine around `agent` on a database that is not open yet; `direct_dsn` is for LISTEN and migrations."""
         timings, webhooks = timings or Timings(), webhooks or WebhookConfig()
+        retention = retention or RetentionSettings()
         await migrate(direct_dsn)
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(database)
@@ -157,7 +160,8 @@ class Engine:
                     queue=queue,
                     legs=legs,
                     recovery=Recovery(runs, timings, attempts=attempts),
-                    retention=Retention(database, sessions, retention or RetentionSettings()),
+                    retention=Retention(database, sessions, retention),
+                    drafts=DraftSweep(AbandonedDrafts(database), agent.instances, failed_days=retention.drafts_days),
                     postman=Postman(deliveries, sender, webhooks, timings),
                     timings=timings,
                     concurrency=concurrency,
