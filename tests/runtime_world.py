@@ -10,6 +10,7 @@ The requirement of a session is its script, words separated by spaces:
     bug         an exception that nobody expected
     flaky:n     a transient error, n times
     call:n      n requests to Flowise (only counted)
+    cost:n      a model call of n tokens
     talk:n      n token events
     tell:n      n stored events
     die         kill this process, once
@@ -203,6 +204,12 @@ async def call(state: State) -> State:
     return _done(state)
 
 
+async def cost(state: State, runtime: Runtime[Context]) -> State:
+    data = {"model_calls": 1, "input_tokens": int(_word(state)[1]), "output_tokens": 1, "cached_tokens": 0, "usd": 0.01}
+    runtime.stream_writer({"type": "cost", "node": "cost", "phase": "speech", "summary": "cost", "data": data})
+    return _done(state)
+
+
 async def die(state: State, runtime: Runtime[Context]) -> State:
     if await runtime.context.world.record(runtime.context.session_id, "die") == 1:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -224,6 +231,7 @@ NODES = {
     "talk": talk,
     "tell": tell,
     "call": call,
+    "cost": cost,
     "die": die,
     "end": end,
 }

@@ -21,6 +21,7 @@ from langgraph.types import Command, Interrupt, StateSnapshot
 
 from flowise_dev_agent.errors import AgentError, DatabaseUnavailableError, LeaseLostError
 from flowise_dev_agent.observability import log_context
+from flowise_dev_agent.observability.metrics import LEG_SECONDS, LEGS_ACTIVE, NODE_SECONDS
 from flowise_dev_agent.persistence import Claim, Database, Events, FencedSaver, NewEvent, Runs, Sessions
 from flowise_dev_agent.persistence.database import translated_errors
 from flowise_dev_agent.persistence.runs import Settlement
@@ -84,14 +85,17 @@ class LegRunner:
                 logger.info("The run is over or has another job; nothing to do.")
                 return
             with log_context(session=claim.session_id):
-                control = RunControl()
+                control, began, end = RunControl(), time.monotonic(), "cut_off"
                 self._controls.add(control)
                 try:
-                    await self._attempt(claim, control)
+                    with LEGS_ACTIVE.track_inprogress():
+                        end = await self._attempt(claim, control)
                 finally:
                     self._controls.discard(control)
+                    LEG_SECONDS.labels(claim.kind, end).observe(time.monotonic() - began)
 
-    async def _attempt(self, claim: Claim, control: RunControl) -> None:
+    async def _attempt(self, claim: Claim, control: RunControl) -> str:
+        """Returns how the attempt ended: the session's status, or what became of the run."""
         calls = CallCount()
         writer = EventWriter(self._events, claim.lease, claim.session_id, calls)
         leg = _Leg(self._database, self._sessions, self._agent, claim, writer)
@@ -103,12 +107,15 @@ class LegRunner:
             except GraphDrained:
                 await writer.flush()
                 await self._hand_back(claim)
+                return "handed_back"
             except Exception as error:  # noqa: BLE001 - whatever a node raises ends here, as a retry or a failed session
-                await self._end_badly(claim, leg, writer, error)
+                return await self._end_badly(claim, leg, writer, error)
             else:
                 await _until_database_is_back(lambda: self._runs.settle(claim.lease, claim.session_id, end))
+                return end.status
         except LeaseLostError:
             logger.info("Another worker owns this run now; this leg ends without a trace.")
+            return "lost"
         except asyncio.CancelledError:
             # By a client's cancel (then the lease is gone and this does nothing), or by a shutdown out of patience.
             await asyncio.shield(self._hand_back_quickly(claim))
@@ -116,7 +123,7 @@ class LegRunner:
         finally:
             await writer.close()
 
-    async def _end_badly(self, claim: Claim, leg: "_Leg", writer: EventWriter, error: Exception) -> None:
+    async def _end_badly(self, claim: Claim, leg: "_Leg", writer: EventWriter, error: Exception) -> str:
         if isinstance(error, LeaseLostError):
             raise error
         node = leg.last_node
@@ -146,9 +153,10 @@ class LegRunner:
             await _until_database_is_back(
                 lambda: self._runs.requeue(claim.lease, claim.session_id, attempt=attempt, delay=pause, event=event)
             )
-            return
+            return "retried"
         end = failure(problem, node=node, phase=self._agent.node_phases.get(node or ""), columns=await leg.columns())
         await _until_database_is_back(lambda: self._runs.settle(claim.lease, claim.session_id, end))
+        return "failed"
 
     async def _hand_back(self, claim: Claim) -> None:
         logger.info("Handing the run back from its last checkpoint.")
@@ -229,6 +237,9 @@ class _Leg:
             return
         started = self._started.pop(task["id"], None)
         duration = None if started is None else round((time.monotonic() - started) * 1000)
+        if duration is not None:
+            status = "failed" if task["error"] is not None else "asked" if task["interrupts"] else "ok"
+            NODE_SECONDS.labels(node, status).observe(duration / 1000)
         if task["error"] is not None:
             problem = _problem(task["error"], node, self._claim.lease.run_id)
             self._writer.put(

@@ -32,6 +32,11 @@ def public_status(row_status: str) -> PublicStatus:
     return _PUBLIC[row_status]
 
 
+def public_statuses() -> dict[PublicStatus, list[str]]:
+    """Every status that clients see, with the row statuses behind it."""
+    return {public: [row for row, shown in _PUBLIC.items() if shown == public] for public in _PUBLIC.values()}
+
+
 def row_statuses(status: str) -> list[str]:
     """The row statuses behind a public one. Raises InvalidInputError for an unknown word."""
     found = [row for row, public in _PUBLIC.items() if public == status]

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from flowise_dev_agent.errors import DeliveryNotFoundError, SessionExistsError, SessionNotFoundError
+from flowise_dev_agent.observability.metrics import exposition
 from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
 from flowise_dev_agent.runtime.views import InterruptView, SessionEvent, SessionPage, SessionView, Totals
 from flowise_dev_agent.runtime.webhooks.views import DeliveryList, DeliveryView, StartedView, started_view
@@ -189,6 +190,9 @@ class EngineDouble:
     async def readiness(self) -> dict[str, Any]:
         async with self.db.connection():
             return {"pending_migrations": self.missing, "queue": {"queued": 1, "oldest_secs": 0.5, "workers": 2}}
+
+    async def metrics(self) -> bytes:
+        return exposition([])
 
     def end_streams(self) -> None:
         self.service.ended.set()
