@@ -87,6 +87,8 @@ class Result:
     error: str | None = None
     #: The receiver does not want any more of this session.
     gone: bool = False
+    #: Seconds that the receiver asked to be left alone for.
+    retry_after: float | None = None
 
 
 class Outbox:

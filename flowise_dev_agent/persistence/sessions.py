@@ -71,6 +71,14 @@ class NewWebhook:
         return "NewWebhook(...)"
 
 
+@dataclass(frozen=True)
+class EarlierAnswer:
+    """What was answered, by its fingerprint, and the number of the last event before it."""
+
+    fingerprint: str
+    after_seq: int
+
+
 class Sessions:
     """Repository of sessions. Unknown ids raise SessionNotFoundError, an absent server DatabaseUnavailableError."""
 
@@ -114,12 +122,12 @@ class Sessions:
         assert found is not None  # noqa: S101 - an aggregate has one row
         return found
 
-    async def answer_fingerprint(self, session_id: UUID, key: str) -> str | None:
-        """The fingerprint of the answer that was given to this session under an idempotency key."""
+    async def earlier_answer(self, session_id: UUID, key: str) -> EarlierAnswer | None:
+        """The answer that was given to this session under an idempotency key."""
         row = await self._database.fetch_one(
-            "SELECT fingerprint FROM runs WHERE session_id = %s AND idempotency_key = %s", (session_id, key)
+            "SELECT fingerprint, after_seq FROM runs WHERE session_id = %s AND idempotency_key = %s", (session_id, key)
         )
-        return None if row is None else str(row["fingerprint"])
+        return None if row is None else EarlierAnswer(**row)
 
     async def _one(self, condition: LiteralString, params: tuple[Any, ...]) -> SessionRow | None:
         async with (
@@ -303,8 +311,9 @@ class Sessions:
     ) -> None:
         job_id = await self._queue.defer_leg(connection, run_id)
         await connection.execute(
-            "INSERT INTO runs (id, session_id, kind, job_id, interrupt_id, answer, idempotency_key, fingerprint)"
-            " VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
+            "INSERT INTO runs"
+            " (id, session_id, kind, job_id, interrupt_id, answer, idempotency_key, fingerprint, after_seq)"
+            " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, (SELECT event_seq FROM sessions WHERE id = %s))",
             (
                 run_id,
                 session_id,
@@ -314,6 +323,7 @@ class Sessions:
                 None if answer is None else jsonb(answer),
                 idempotency_key,
                 fingerprint,
+                session_id,
             ),
         )
 

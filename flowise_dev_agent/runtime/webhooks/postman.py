@@ -64,7 +64,7 @@ class Postman:
         if attempt is None:
             return
         result = await self._sender.send(attempt)
-        retry_in = self._config.pause_after(attempt.number)
+        retry_in = self._config.pause_after(attempt.number, result.retry_after)
         await self._deliveries.conclude(attempt, result, retry_in=retry_in)
         over = result.gone or retry_in is None
         DELIVERIES.labels("delivered" if result.delivered else "given_up" if over else "failed").inc()

@@ -20,6 +20,7 @@ from tests.integration.persistence.test_saver import add_run
 
 KEY = "fda-test"
 DAY = 86_400
+EMPTY = '{"nodes":[],"edges":[]}'
 
 
 @pytest.fixture
@@ -76,7 +77,7 @@ async def session_with_draft(
         base_sha256=None,
         tag=tag,
     )
-    draft = await client.create_chatflow(ChatflowCreate(name="Bot (draft)", flow_data="{}", category=category or tag))
+    draft = await client.create_chatflow(ChatflowCreate(name="Bot (draft)", flow_data=EMPTY, category=category or tag))
     if answered:
         await intents.finish(lease, key, status="done", result={"chatflow_id": draft.id})
     async with database.connection() as connection:
@@ -133,7 +134,7 @@ async def test_drafts_of_open_sessions_and_those_of_nobody_we_know_stay(
     await session_with_draft(database, client, age_secs=1)
     # Another service may use the same Flowise: a tag alone is no reason to delete.
     foreign = draft_tag(str(uuid.uuid4()))
-    await client.create_chatflow(ChatflowCreate(name="Not ours", flow_data="{}", category=foreign))
+    await client.create_chatflow(ChatflowCreate(name="Not ours", flow_data=EMPTY, category=foreign))
     assert await sweep.pass_once() == 0
     assert len(server.flows) == 5
 
@@ -201,7 +202,7 @@ async def test_on_a_real_flowise_the_draft_goes_and_everything_else_stays(
     database: Database, flowise: FlowiseAccess, flowise_client: FlowiseClient
 ) -> None:
     servers = [{"id": "main", "endpoint": flowise.endpoint, "api_key": flowise.api_key.get_secret_value()}]
-    live = await flowise_client.create_chatflow(ChatflowCreate(name="Bot", flow_data="{}", category="mine"))
+    live = await flowise_client.create_chatflow(ChatflowCreate(name="Bot", flow_data=EMPTY, category="mine"))
     _, draft_id = await session_with_draft(database, flowise_client)
     instances = Instances(FlowiseSettings(FLOWISE_INSTANCES=json.dumps(servers)))
     try:

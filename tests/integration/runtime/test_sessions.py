@@ -2,6 +2,7 @@
 
 import asyncio
 import uuid
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +14,7 @@ from flowise_dev_agent.errors import (
     SessionNotFoundError,
 )
 from flowise_dev_agent.runtime import Engine, ResumeSession, SessionView, StartSession
-from tests.runtime_world import World, running_engine, script, until
+from tests.runtime_world import FAST, World, running_engine, script, until
 
 WAIT = 20.0
 
@@ -179,6 +180,12 @@ async def test_a_transient_error_is_tried_again_with_a_note_in_the_log(engine: E
     assert await world.effects(view.thread_id) == ["a", "flaky", "flaky", "flaky", "b"]
     events = [event async for event in engine.service.events(view.thread_id)]
     assert [event.data["attempt"] for event in events if event.type == "retry"] == [2, 3]
+
+
+async def test_a_retry_starts_when_it_is_due_and_not_at_the_next_poll(database_dsn: str) -> None:
+    async with running_engine(database_dsn, timings=replace(FAST, poll=600)) as engine:
+        view = await begin(engine, "flaky:3")
+    assert view.status == "completed"
 
 
 async def test_transient_errors_end_in_a_failed_session_after_the_last_attempt(database_dsn: str) -> None:

@@ -101,6 +101,13 @@ class ServiceDouble:
         self.views[session_id] = view(session_id)
         return self.views[session_id]
 
+    async def resume_events(
+        self, session_id: UUID, body: ResumeSession, *, idempotency_key: str | None = None
+    ) -> AsyncGenerator[SessionEvent]:
+        before = (await self.get(session_id)).last_event_seq
+        await self.resume(session_id, body, idempotency_key=idempotency_key)
+        return self.events(session_id, before)
+
     async def cancel(self, session_id: UUID) -> SessionView:
         self._called("cancel", session_id)
         await self.get(session_id)
