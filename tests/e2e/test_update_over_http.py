@@ -1,94 +1,12 @@
 """Editing over HTTP on a real Flowise: draft, test, promotion, versions and the way back, copy, questions."""
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import Any
-from uuid import uuid4
 
-import httpx2
-import pytest
-
-from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.flowise import FlowiseClient
-from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
-from tests.e2e.service import ServiceProcess
+from flowise_dev_agent.flowise.models import Chatflow
+from tests.e2e.people import MakeService, answer, http_of, make_flow, ok, start, visitors
 
-MakeService = Callable[..., ServiceProcess]
 COLDER = "Set the temperature to 0.2, change nothing else"
-
-
-@pytest.fixture
-async def make_service(database_dsn: str, flowise: FlowiseAccess, tmp_path: Path) -> AsyncIterator[MakeService]:
-    """Makes services (not started) on a database of their own and the real Flowise; keywords are settings."""
-    made: list[ServiceProcess] = []
-
-    def make(**environment: str) -> ServiceProcess:
-        process = ServiceProcess(
-            {
-                "POSTGRES_DSN": database_dsn,
-                "FLOWISE_API_ENDPOINT": flowise.endpoint,
-                "FLOWISE_API_KEY": flowise.api_key.get_secret_value(),
-                **environment,
-            },
-            tmp_path,
-        )
-        made.append(process)
-        return process
-
-    yield make
-    for process in made:
-        await process.stop()
-
-
-async def make_flow(client: FlowiseClient, template: str = "Conversation Chain", **columns: Any) -> Chatflow:
-    """A flow in use: a template of the marketplace with its credentials bound, and a sticky note."""
-    templates = await client.list_templates()
-    flow = json.loads(next(item["flowData"] for item in templates if item["templateName"] == template))
-    ids = {item.credential_name: item.id for item in await client.list_credentials()}
-    for node in flow["nodes"]:
-        names = [name for param in node["data"].get("inputParams", []) for name in param.get("credentialNames") or []]
-        node["data"]["credential"] = next((ids[name] for name in names if name in ids), "")
-    flow["viewport"] = {"x": 11, "y": 22, "zoom": 0.5}
-    note = {
-        "id": "stickyNote_9",
-        "name": "stickyNote",
-        "label": "Sticky Note",
-        "type": "StickyNote",
-        "version": 2,
-        "category": "Utilities",
-        "baseClasses": ["StickyNote"],
-        "inputs": {"note": "mine"},
-        "inputAnchors": [],
-        "inputParams": [{"label": "", "name": "note", "type": "string", "id": "stickyNote_9-input-note-string"}],
-        "outputAnchors": [],
-        "outputs": {},
-    }
-    flow["nodes"].append({"id": "stickyNote_9", "type": "stickyNote", "position": {"x": 5, "y": 6}, "data": note})
-    made = await client.create_chatflow(
-        ChatflowCreate(name=f"Live {uuid4().hex[:6]}", flow_data=json.dumps(flow), category="mine", **columns)
-    )
-    return await client.get_chatflow(made.id)
-
-
-def http_of(service: ServiceProcess) -> httpx2.AsyncClient:
-    return httpx2.AsyncClient(base_url=service.url, timeout=90)
-
-
-async def ok(response: httpx2.Response) -> dict[str, Any]:
-    assert response.status_code == 200, response.text
-    return response.json()
-
-
-async def start(http: httpx2.AsyncClient, requirement: str, **request: Any) -> dict[str, Any]:
-    return await ok(await http.post("/sessions?wait=60", json={"requirement": requirement, **request}))
-
-
-async def answer(http: httpx2.AsyncClient, view: dict[str, Any], **given: Any) -> dict[str, Any]:
-    body = {"interrupt_id": view["interrupt"]["id"], "answer": given}
-    return await ok(await http.post(f"/sessions/{view['thread_id']}/resume?wait=60", json=body))
 
 
 def temperature(row: Chatflow) -> str:
@@ -101,25 +19,6 @@ async def edit_as_a_person(client: FlowiseClient, row: Chatflow) -> None:
     model = next(node for node in document["nodes"] if node["data"]["name"] == "chatOpenAI")
     model["data"]["inputs"]["modelName"] = "gpt-4-turbo"
     await client.update_chatflow(row.id, flow_data=json.dumps(document))
-
-
-@asynccontextmanager
-async def visitors(client: FlowiseClient, chatflow_id: str) -> AsyncIterator[list[str]]:
-    """People who talk to the flow all the time; the answers they got."""
-    answers: list[str] = []
-
-    async def talk() -> None:
-        while True:
-            prediction = await client.predict(chatflow_id, "Hello there", session_id=f"visitor-{uuid4().hex}")
-            answers.append(prediction.answer)
-
-    task = asyncio.create_task(talk())
-    try:
-        yield answers
-        assert not task.done(), task.exception()
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 async def test_p11_a_change_is_drafted_tested_promoted_and_rolled_back_after_a_restart(
