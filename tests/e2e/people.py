@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import httpx2
 
+from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
 from tests.e2e.service import ServiceProcess
@@ -108,8 +109,15 @@ def nodes_of(row: Chatflow) -> dict[str, dict[str, Any]]:
     return {node["id"]: node for node in json.loads(row.flow_data)["nodes"]}
 
 
+async def history_of(access: FlowiseAccess, chatflow_id: str) -> list[dict[str, Any]]:
+    """The stored chat messages of a flow."""
+    headers = {"Authorization": f"Bearer {access.api_key.get_secret_value()}"}
+    async with httpx2.AsyncClient(base_url=f"{access.endpoint}/api/v1", headers=headers, trust_env=False) as http:
+        return (await http.get(f"/chatmessage/{chatflow_id}")).raise_for_status().json()
+
+
 @asynccontextmanager
-async def visitors(client: FlowiseClient, chatflow_id: str) -> AsyncIterator[list[str]]:
+async def visitors(client: FlowiseClient, chatflow_id: str, count: int = 1) -> AsyncIterator[list[str]]:
     """People who talk to the flow all the time; the answers they got. A single failure fails the test."""
     answers: list[str] = []
 
@@ -118,10 +126,12 @@ async def visitors(client: FlowiseClient, chatflow_id: str) -> AsyncIterator[lis
             prediction = await client.predict(chatflow_id, "Hello there", session_id=f"visitor-{uuid4().hex}")
             answers.append(prediction.answer)
 
-    task = asyncio.create_task(talk())
+    tasks = [asyncio.create_task(talk()) for _ in range(count)]
     try:
         yield answers
-        assert not task.done(), task.exception()
+        failures = [task.exception() for task in tasks if task.done()]
+        assert not failures, failures
     finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -24,13 +24,19 @@ def model_environment(standin: ModelStandIn, engine: str = "openai") -> dict[str
 
 
 def script(standin: ModelStandIn, answers: Mapping[str, Any], *, when: str = "") -> dict[str, Script]:
-    """Answer the phases of a session with `answers` (phase -> JSON), for prompts that hold `when`."""
+    """Answer the phases of a session with `answers` (phase -> JSON), for prompts that hold `when`.
 
-    def rule(phase: str, content: Any) -> Script:
+    A list is answered one after the other, its last entry again and again.
+    """
+
+    def rule(phase: str, answers: Any) -> Script:
+        left: list[Any] = list(answers) if isinstance(answers, list) else [answers]
+
         def asks(request: RecordedRequest) -> bool:
             return _MARKS[phase] in _asked_schema(request).get("properties", {}) and when in request.prompt
 
         def reply(request: RecordedRequest) -> Reply:
+            content = left.pop(0) if len(left) > 1 else left[0]
             forced = request.forced_tool
             return Reply(tool_calls=(ToolCall(forced, content),)) if forced else Reply(json=content)
 

@@ -1,10 +1,16 @@
 """Editing over HTTP on a real Flowise: draft, test, promotion, versions and the way back, copy, questions."""
 
+import asyncio
 import json
+from typing import Any
 
+from flowise_dev_agent.devkit.flowise import FlowiseAccess
+from flowise_dev_agent.devkit.standin import ModelStandIn
+from flowise_dev_agent.devkit.standin.protocol import Failure
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow
-from tests.e2e.people import MakeService, answer, http_of, make_flow, ok, start, visitors
+from tests.e2e.people import MakeService, answer, history_of, http_of, make_flow, nodes_of, ok, start, visitors
+from tests.e2e.scripted import DONE, model_environment, script
 
 COLDER = "Set the temperature to 0.2, change nothing else"
 
@@ -77,6 +83,130 @@ async def test_p11_a_change_is_drafted_tested_promoted_and_rolled_back_after_a_r
         assert [item["reason"] for item in history] == ["rollback", "promote", "before_promote"]
         await ok(await http.post(f"{path}/rollback?version=v2.0"))
     assert (await flowise_client.get_chatflow(row.id)).flow_data == live.flow_data
+
+
+def _plan(title: str, *nodes: str, questions: tuple[str, ...] = ("Hello",)) -> dict[str, Any]:
+    return {
+        "goal": title,
+        "operation": "update",
+        "flow_name": "any",
+        "nodes": [{"node_id": id_, "node_name": id_.rpartition("_")[0], "purpose": "changes"} for id_ in nodes],
+        "success_criteria": ["It answers."],
+        "test_questions": list(questions),
+    }
+
+
+def _set(node_id: str, name: str, value: Any) -> dict[str, Any]:
+    return {"ops": [{"op_type": "SetParam", "node_id": node_id, "param_name": name, "value": value}]}
+
+
+INTENT = {"operation": "update", "confidence": 1, "ambiguity": 0, "questions": [], "title": "Change it"}
+
+
+async def test_a_live_flow_answers_without_a_break_while_its_change_fails_is_mended_and_goes_live(
+    make_service: MakeService, flowise: FlowiseAccess, flowise_client: FlowiseClient, standin: ModelStandIn
+) -> None:
+    """The first try fails at the provider, the second before the judge, the third is right."""
+    row = await make_flow(flowise_client, deployed=True)
+    standin.script(lambda request: request.model == "gpt-no-such", Failure.http(404, "The model does not exist"))
+    wrong = {
+        **DONE,
+        "done": False,
+        "category": "LOGIC",
+        "reason": "Too dull.",
+        "fix": "Be merry.",
+        "failed_trials": [1],
+    }
+    script(
+        standin,
+        {
+            "classify": INTENT,
+            "plan": _plan("A merry bot", "chatOpenAI_0", "conversationChain_0"),
+            "patch": [
+                _set("chatOpenAI_0", "modelName", "gpt-no-such"),
+                _set("chatOpenAI_0", "modelName", "gpt-4o"),
+                _set("conversationChain_0", "systemMessagePrompt", "Be merry."),
+            ],
+            "judge": [wrong, DONE],
+        },
+        when="merry",
+    )
+    service = make_service(**model_environment(standin))
+    await service.start()
+    async with http_of(service) as http, visitors(flowise_client, row.id, count=3) as answers:
+        view = await start(http, "Make it merry", target=row.id)
+        view = await answer(http, view, action="approve")
+        assert view["interrupt"]["reason"] == "tests_failed"
+        assert "does not exist" in view["interrupt"]["message"]
+        assert await flowise_client.get_chatflow(row.id) == row
+        view = await answer(http, view, action="iterate", feedback="Use a merry model that exists")
+        if view["interrupt"]["type"] == "plan_approval":
+            view = await answer(http, view, action="approve")
+        assert (view["interrupt"]["reason"], view["iteration"]) == ("tests_passed", 2)
+        assert await flowise_client.get_chatflow(row.id) == row
+        served, more = len(answers), 0
+        view = await answer(http, view, action="accept")
+        async with asyncio.timeout(60):
+            # Some visits after the promotion, too.
+            while len(answers) < served + 4:
+                await flowise_client.predict(row.id, "Hello there", session_id="visitor-more")
+                more += 1
+    assert view["outcome"] == "accepted"
+    inputs = {id_: node["data"]["inputs"] for id_, node in nodes_of(await flowise_client.get_chatflow(row.id)).items()}
+    assert inputs["chatOpenAI_0"]["modelName"] == "gpt-4o"
+    assert inputs["conversationChain_0"]["systemMessagePrompt"] == "Be merry."
+    assert len(answers) > 10
+    assert all("Hello there" in text for text in answers)
+    history = await history_of(flowise, row.id)
+    assert {message["chatId"].partition("-")[0] for message in history} == {"visitor"}
+    # Two messages a visit; the three that were cut off at the end may have left some.
+    assert 0 <= len(history) - 2 * (len(answers) + more) <= 2 * 3
+
+
+async def test_an_agentflow_is_drafted_tested_promoted_and_rolled_back_and_written_directly(
+    make_service: MakeService, flowise: FlowiseAccess, flowise_client: FlowiseClient, standin: ModelStandIn
+) -> None:
+    row = await make_flow(flowise_client, "Simple RAG", deployed=True)
+    path = "agentMessages[0].content"
+    texts = ["<p>You know all about ships.</p>", "<p>You know all about boats.</p>"]
+    for word, text in zip(("ships", "boats"), texts, strict=True):
+        plan = _plan(f"About {word}", "agentAgentflow_0")
+        patch = _set("agentAgentflow_0", path, text)
+        script(standin, {"classify": INTENT, "plan": plan, "patch": patch, "judge": DONE}, when=f"expert of {word}")
+    service = make_service(**model_environment(standin))
+    await service.start()
+
+    def instructions(flow: Chatflow) -> str:
+        return nodes_of(flow)["agentAgentflow_0"]["data"]["inputs"]["agentMessages"][0]["content"]
+
+    async with http_of(service) as http:
+        view = await start(http, f"Make {row.name} an expert of ships")
+        assert view["interrupt"]["type"] == "select_target"
+        (found,) = [item for item in view["interrupt"]["data"]["candidates"] if item["id"] == row.id]
+        assert (found["type"], found["deployed"]) == ("AGENTFLOW", True)
+        view = await answer(http, view, chatflow_id=row.id)
+        view = await answer(http, view, action="approve")
+        review = view["interrupt"]["data"]
+        assert view["interrupt"]["reason"] == "tests_passed", view["interrupt"]["message"]
+        assert review["draft"]["url"].startswith(f"{flowise.endpoint}/v2/agentcanvas/")
+        draft = await flowise_client.get_chatflow(review["draft"]["id"])
+        assert (draft.type, instructions(draft)) == ("AGENTFLOW", texts[0])
+        assert await flowise_client.get_chatflow(row.id) == row
+        view = await answer(http, view, action="accept")
+        live = await flowise_client.get_chatflow(row.id)
+        assert (live.flow_data, live.deployed, live.type) == (draft.flow_data, True, "AGENTFLOW")
+        await ok(await http.post(f"/sessions/{view['thread_id']}/rollback?version=v1.0"))
+        assert (await flowise_client.get_chatflow(row.id)).flow_data == row.flow_data
+
+        view = await start(http, "Make it an expert of boats", target=row.id, write_mode="direct")
+        view = await answer(http, view, action="approve")
+        assert view["interrupt"]["data"]["draft"] is None
+        assert instructions(await flowise_client.get_chatflow(row.id)) == texts[1]
+        view = await answer(http, view, action="rollback")
+        assert view["outcome"] == "rolled_back"
+    assert (await flowise_client.get_chatflow(row.id)).flow_data == row.flow_data
+    # The tests of the direct way ran on the flow itself, and left nothing in its chat history.
+    assert await history_of(flowise, row.id) == []
 
 
 async def test_p07_a_person_who_edits_meanwhile_is_seen_at_the_write_and_at_the_promotion(
