@@ -11,6 +11,7 @@ from flowise_dev_agent.persistence.events import Events, NewEvent, StoredEvent
 from flowise_dev_agent.persistence.instance_nodes import CatalogueHead, InstanceNodes
 from flowise_dev_agent.persistence.intents import WriteIntent, WriteIntents
 from flowise_dev_agent.persistence.lease import Lease
+from flowise_dev_agent.persistence.ledger import Ledger, Passage
 from flowise_dev_agent.persistence.migrate import migrate
 from flowise_dev_agent.persistence.patterns import NewPattern, Patterns, StoredPattern
 from flowise_dev_agent.persistence.queue import Queue
@@ -36,9 +37,11 @@ __all__ = [
     "InstanceNodes",
     "InstanceTemplates",
     "Lease",
+    "Ledger",
     "NewEvent",
     "NewPattern",
     "Outbox",
+    "Passage",
     "Patterns",
     "Queue",
     "Retention",

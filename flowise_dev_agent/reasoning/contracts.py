@@ -255,6 +255,8 @@ class PlanRequest(_Request):
     flow_summary: str | None = None
     #: node id -> node name of what the flow holds already.
     existing: Mapping[str, str] = field(default_factory=dict)
+    #: `node id.path` -> the model or tool that stands there inside an agentflow node.
+    inside: Mapping[str, str] = field(default_factory=dict)
     #: `node id.field` -> what stands in the longer text fields in scope, each shortened.
     texts: Mapping[str, str] = field(default_factory=dict)
     previous: PlanContract | None = None
@@ -277,6 +279,8 @@ class PatchRequest(_Request):
     flow_summary: str | None = None
     #: node id -> node name of what the flow holds already.
     existing: Mapping[str, str] = field(default_factory=dict)
+    #: `node id.path` -> the model or tool that stands there inside an agentflow node.
+    inside: Mapping[str, str] = field(default_factory=dict)
     #: `node id.field` -> what stands in the longer text fields in scope, each shortened.
     texts: Mapping[str, str] = field(default_factory=dict)
     feedback: str | None = None

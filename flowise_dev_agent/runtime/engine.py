@@ -13,6 +13,7 @@ from flowise_dev_agent.persistence import (
     Database,
     Deliveries,
     Events,
+    Ledger,
     Outbox,
     Queue,
     Retention,
@@ -27,6 +28,7 @@ from flowise_dev_agent.runtime.condition import Condition
 from flowise_dev_agent.runtime.drafts import DraftSweep
 from flowise_dev_agent.runtime.feed import Feed
 from flowise_dev_agent.runtime.legs import LegRunner
+from flowise_dev_agent.runtime.promotion import Promotions
 from flowise_dev_agent.runtime.recovery import Recovery
 from flowise_dev_agent.runtime.service import SessionService
 from flowise_dev_agent.runtime.timings import Timings
@@ -53,6 +55,7 @@ class Engine:
         instances: Instances,
         service: SessionService,
         versions: FlowVersions,
+        promotions: Promotions,
         feed: Feed,
         condition: Condition,
     ) -> None:
@@ -60,6 +63,7 @@ class Engine:
         self.instances = instances
         self.service = service
         self.versions = versions
+        self.promotions = promotions
         self._feed = feed
         self._condition = condition
 
@@ -165,17 +169,17 @@ class Engine:
                 await stack.enter_async_context(consumer)
             # Streams end before the worker drains, so that the server can close its connections meanwhile.
             stack.callback(feed.end_streams)
+            kept, intents, ledger = Versions(database, Blobs(database)), WriteIntents(database), Ledger(database)
             versions = FlowVersions(
-                sessions=sessions,
-                versions=Versions(database, Blobs(database)),
-                intents=WriteIntents(database),
-                instances=agent.instances,
+                sessions=sessions, versions=kept, intents=intents, ledger=ledger, instances=agent.instances
             )
+            promotions = Promotions(ledger=ledger, versions=kept, intents=intents, instances=agent.instances)
             yield cls(
                 db=database,
                 instances=agent.instances,
                 service=service,
                 versions=versions,
+                promotions=promotions,
                 feed=feed,
                 condition=Condition(database, agent.instances, feed, consumer),
             )

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from flowise_dev_agent.api.deps import engine
 from flowise_dev_agent.api.problems import declared
 from flowise_dev_agent.runtime.instances import InstanceList, survey
-from flowise_dev_agent.runtime.transfer import Promoted, promote
+from flowise_dev_agent.runtime.promotion import Promoted
 
 router = APIRouter(tags=["instances"])
 
@@ -36,9 +36,12 @@ async def list_instances(request: Request) -> InstanceList:
 async def promote_flow(
     request: Request, chatflow_id: Annotated[str, Path(max_length=100)], body: PromoteFlow
 ) -> Promoted:
-    """Bring a flow to another server, credentials mapped by name and type; checked before and read back after."""
-    return await promote(
-        engine(request).instances,
+    """Bring a flow to another server, credentials mapped by name and type; checked before and read back after.
+
+    What a flow there held before is kept: `POST /sessions/{session_id}/rollback` with the answer's `session_id` puts it
+    back.
+    """
+    return await engine(request).promotions.promote(
         chatflow_id,
         source=body.source,
         target=body.target,

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.agent.focus import focused_summary
-from flowise_dev_agent.agent.regression import regressions
+from flowise_dev_agent.agent.focus import components_of, focused_summary, texts_in_scope
+from flowise_dev_agent.agent.regression import failed_alike, regressions
 from flowise_dev_agent.errors import FlowiseServerError, FlowiseUnreachableError
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
+from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch.compiler import compile_ops
 from flowise_dev_agent.patch.graph import GraphIR
 from flowise_dev_agent.patch.ops import AddNode, BindCredential, Connect, PatchOp, SetParam
@@ -222,6 +223,26 @@ def test_answers_differ_in_kind_by_status_error_shape_and_tools() -> None:
     assert kinds(trial(), trial(used_tools=["calculator"])) == [("tools", False)]
 
 
+async def test_what_failed_before_the_change_just_as_well_is_shown_and_not_iterated_on() -> None:
+    bench = made_for("update")
+    row = await add_flow(bench)
+    bench.flowise.answers["Hello"] = FlowiseServerError("Error: Ending nodes not found")
+    await bench.start("colder", target=row.id)
+    review = await bench.answer(action="approve")
+    assert (review["type"], review["reason"]) == ("result_review", "tests_failed")
+    assert "failed in the same way before the change" in review["message"]
+    assert (await bench.values())["iteration"] == 0
+
+
+def test_a_failure_is_alike_only_with_the_same_cause() -> None:
+    failed = {"question": "q", "passed": False, "category": "LOGIC", "error": "x"}
+    assert failed_alike([failed], [failed])
+    assert not failed_alike([failed], [{**failed, "error": "y"}])
+    assert not failed_alike([{**failed, "passed": True, "error": ""}], [failed])
+    assert not failed_alike([], [failed])
+    assert not failed_alike([failed], [{**failed, "passed": True}])
+
+
 async def test_iterations_work_on_the_draft_and_leave_the_flow_alone() -> None:
     bench = made_for("update")
     row = await add_flow(bench)
@@ -407,6 +428,25 @@ async def test_p20_planner_and_op_writer_see_the_flow_by_summary_and_ids_and_nev
         assert "inputAnchors" not in request.flow_summary
         assert request.existing["chatOpenAI_0"] == "chatOpenAI"
     assert "inputAnchors" not in json.dumps(await bench.values())
+
+
+def test_p20_texts_and_components_inside_agentflow_nodes_are_shown_with_their_paths(catalogue: NodeStore) -> None:
+    prompt = "You answer the questions of our customers, politely."
+    made = compile_ops(
+        GraphIR.empty(),
+        [
+            AddNode(node_name="startAgentflow", node_id="startAgentflow_0"),
+            AddNode(
+                node_name="llmAgentflow",
+                node_id="llmAgentflow_0",
+                params={"llmModel": "chatOpenAI", "llmMessages": [{"role": "system", "content": prompt}]},
+            ),
+            Connect(source_node_id="startAgentflow_0", target_node_id="llmAgentflow_0"),
+        ],
+        catalogue.schemas,
+    )
+    assert texts_in_scope(made.graph) == {"llmAgentflow_0.llmMessages[0].content": prompt}
+    assert components_of(made.graph) == {"llmAgentflow_0.llmModelConfig": "chatOpenAI"}
 
 
 def test_p20_a_flow_of_120_nodes_fits_and_shows_the_part_that_is_spoken_of() -> None:
