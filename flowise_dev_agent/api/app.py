@@ -6,7 +6,6 @@ from typing import Any
 
 from fastapi import FastAPI
 from starlette.middleware import Middleware
-from starlette.staticfiles import StaticFiles
 
 from flowise_dev_agent import __version__
 from flowise_dev_agent.api import problems
@@ -27,7 +26,6 @@ from flowise_dev_agent.api.routes import (
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.runtime.engine import Engine
 from flowise_dev_agent.settings import Settings
-from flowise_dev_agent.web import STATIC_DIR
 
 _DESCRIPTION = """A sentence becomes a tested chatflow on your Flowise server, with your approval before anything is
 written. Start a session, answer its questions (`interrupt`), read the result. Errors are RFC 9457 problem details with
@@ -53,7 +51,7 @@ def create_app(settings: Settings, engine: Engine | None = None, *, model_stand_
         version=__version__,
         description=_DESCRIPTION,
         lifespan=lifespan,
-        # Both load scripts from a CDN; /docs is a page of our own.
+        # Both load scripts from a CDN; /docs leads to a view of our own page.
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -81,7 +79,7 @@ def create_app(settings: Settings, engine: Engine | None = None, *, model_stand_
     app.include_router(patterns.router)
     app.include_router(health.router)
     app.include_router(page.router)
-    app.mount("/assets", StaticFiles(directory=STATIC_DIR), name="assets")
+    page.mount_files(app)
     _complete_openapi(app)
     return app
 
