@@ -15,3 +15,4 @@ export type FlowView = Schemas["FlowView"];
 
 /** What became of a node or a connection between two states of a flow. */
 export type Mark = "same" | "added" | "changed" | "removed" | "moved";
+export type ChatAnswer = Schemas["ChatAnswer"];
