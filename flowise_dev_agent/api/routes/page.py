@@ -43,5 +43,7 @@ class _BuiltFiles(StaticFiles):
 
 
 def mount_files(app: FastAPI) -> None:
-    """Serve the page's files; there are none before it is built."""
-    app.mount("/assets", _BuiltFiles(directory=STATIC_DIR / "assets", check_dir=False), name="assets")
+    """Serve the page's files, where it has been built."""
+    assets = STATIC_DIR / "assets"
+    if assets.is_dir():
+        app.mount("/assets", _BuiltFiles(directory=assets), name="assets")
