@@ -7,7 +7,7 @@ import pytest
 
 from flowise_dev_agent.agent.focus import components_of, focused_summary, texts_in_scope
 from flowise_dev_agent.agent.regression import failed_alike, regressions
-from flowise_dev_agent.errors import FlowiseServerError, FlowiseUnreachableError
+from flowise_dev_agent.errors import FlowiseAuthError, FlowiseServerError, FlowiseUnreachableError
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch.compiler import compile_ops
@@ -299,6 +299,30 @@ async def test_a_flow_with_uploaded_files_is_changed_directly_and_the_plan_says_
     assert "cannot be tried on a draft" in approval["message"]
     await bench.answer(action="approve")
     assert drafts(bench) == []
+
+
+async def test_a_copy_of_a_flow_with_uploaded_files_says_that_they_stay_behind() -> None:
+    bench = made_for("copy")
+    document = json.loads(flow_data(bench))
+    document["nodes"][0]["data"]["inputs"]["txtFile"] = 'FILE-STORAGE::["a.txt"]'
+    row = await bench.flowise.create_chatflow(ChatflowCreate(name="Files", flow_data=json.dumps(document)))
+    approval = await bench.start("a colder copy of it", target=row.id)
+    assert "The file stays with the original" in approval["message"]
+
+
+async def test_a_protected_flow_is_changed_and_why_it_cannot_be_tested_is_said() -> None:
+    bench = made_for("update")
+    row = await add_flow(bench, apikeyid="key-1")
+    bench.flowise.answers["Hello"] = FlowiseAuthError(
+        "Flowise answered HTTP 500: Unauthorized", hint="This chatflow has an API key of its own; use that key."
+    )
+    approval = await bench.start("colder", target=row.id)
+    assert "is protected by an API key" in approval["message"]
+    review = await bench.answer(action="approve")
+    assert review["reason"] == "tests_failed"
+    assert "give this service that key" in review["message"]
+    await bench.answer(action="accept")
+    assert str(inputs_of(bench.flowise.flows[row.id], "chatOpenAI_0")["temperature"]) == "0.1"
 
 
 # --- a base that moved -----------------------------------------------------------------------------------------------
