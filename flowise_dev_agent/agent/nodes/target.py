@@ -111,14 +111,12 @@ def _limits(state: AgentState, flow: Chatflow, graph: GraphIR) -> list[str]:
     notes: list[str] = []
     if flow.apikeyid and state["operation_mode"] == "update":
         notes.append(
-            f"'{flow.name}' is protected by an API key of Flowise. Unless it is the key that this service has, the tests "
-            "will be refused; the change itself can be made."
+            f"'{flow.name}' is protected by an API key of Flowise. Unless it is the key that this service has, the "
+            "tests will be refused; the change itself can be made."
         )
     stored = uploaded_file(graph) if state["operation_mode"] == "copy" else None
     if stored:
-        notes.append(
-            f"{stored}. The file stays with the original: upload it again in the copy, until then it is missing."
-        )
+        notes.append(f"{stored}. The file stays with the original; the copy lacks it until you upload it there again.")
     return notes
 
 
