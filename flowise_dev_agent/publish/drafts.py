@@ -1,8 +1,11 @@
 """Drafts: a copy of a flow in use on which a change is tried out."""
 
 import json
+from collections.abc import Collection
 from typing import Any
 
+from flowise_dev_agent.errors import FlowiseNotFoundError
+from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.patch.graph import GraphIR
 
@@ -40,6 +43,31 @@ def uploaded_file(graph: GraphIR) -> str | None:
             if "FILE-STORAGE::" in json.dumps(value):
                 return f"'{node.label}' holds an uploaded file ({name})"
     return None
+
+
+async def find_drafts(client: FlowiseClient, tags: Collection[str]) -> dict[str, list[str]]:
+    """Ids of the chatflows that carry one of these drafts' tags, by tag. Raises FlowiseError."""
+    found: dict[str, list[str]] = {}
+    async for row in client.iter_chatflows():
+        for tag in row.tags:
+            if tag in tags:
+                found.setdefault(tag, []).append(row.id)
+    return found
+
+
+async def remove_draft(client: FlowiseClient, chatflow_id: str, tag: str) -> bool:
+    """Delete a draft that no session works on any more; False when it is gone, or kept by whoever took its tag off.
+
+    Raises FlowiseError; safe to repeat.
+    """
+    try:
+        current = await client.get_chatflow(chatflow_id)
+        if tag not in current.tags or current.deployed:
+            return False
+        await client.delete_chatflow(chatflow_id)
+    except FlowiseNotFoundError:
+        return False
+    return True
 
 
 def _without(text: str | None, key: str) -> str | None:

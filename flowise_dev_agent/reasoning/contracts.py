@@ -11,6 +11,7 @@ from typing import Any, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.knowledge.templates import Template
 from flowise_dev_agent.patch.findings import Finding
 from flowise_dev_agent.patch.ops import PatchOp
 from flowise_dev_agent.patch.schema import NodeSchema
@@ -263,6 +264,8 @@ class PlanRequest(_Request):
     verdict: Verdict | None = None
     #: Only for a new flow.
     pattern: Pattern | None = None
+    #: Flows of the marketplace that resemble what is asked for, best first; `Template.for_prompt` is one line of each.
+    templates: tuple[Template, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 from uuid import UUID
 
 from flowise_dev_agent.errors import DatabaseUnavailableError, LeaseLostError
+from flowise_dev_agent.observability.metrics import FALLBACKS, MODEL_CALLS, MODEL_TOKENS, MODEL_USD
 from flowise_dev_agent.persistence import Events, Lease, NewEvent, StoredEvent
 from flowise_dev_agent.runtime.calls import CallCount
 from flowise_dev_agent.runtime.tasks import end_tasks
@@ -79,6 +80,7 @@ class EventWriter:
             self._send_text()
             self._put_live(type_, node, phase, str(item.get("summary") or ""), dict(data))
         elif type_ in STORED_TYPES:
+            _count(type_, str(phase), data)
             self.put(NewEvent(type_, node=node, phase=phase, summary=str(item.get("summary") or ""), data=data))
         else:
             logger.warning("A node wrote an event of unknown type %r.", type_)
@@ -165,6 +167,16 @@ class EventWriter:
         except DatabaseUnavailableError:
             self._live.clear()  # nobody could have received it
             await asyncio.sleep(_RETRY_SECS)
+
+
+def _count(type_: str, phase: str, data: Mapping[str, Any]) -> None:
+    if type_ == "cost":
+        MODEL_CALLS.labels(phase).inc(data.get("model_calls", 0))
+        for direction in ("input", "output", "cached"):
+            MODEL_TOKENS.labels(phase, direction).inc(data.get(f"{direction}_tokens", 0))
+        MODEL_USD.labels(phase).inc(data.get("usd", 0))
+    elif type_ == "fallback":
+        FALLBACKS.labels(phase).inc()
 
 
 def _size(text: _Text) -> int:

@@ -18,6 +18,7 @@ from flowise_dev_agent.persistence.queue import (
     MAINTENANCE_QUEUE,
     MAINTENANCE_TASK,
 )
+from flowise_dev_agent.runtime.drafts import DraftSweep
 from flowise_dev_agent.runtime.legs import LegRunner
 from flowise_dev_agent.runtime.recovery import Recovery
 from flowise_dev_agent.runtime.tasks import end_tasks
@@ -48,11 +49,13 @@ class Worker:
         legs: LegRunner,
         recovery: Recovery,
         retention: Retention,
+        drafts: DraftSweep,
         postman: Postman,
         timings: Timings,
         concurrency: int,
     ) -> None:
         self._retention = retention
+        self._drafts = drafts
         self._queue = queue
         self._legs = legs
         self._recovery = recovery
@@ -112,6 +115,7 @@ class Worker:
                 nb_hours=_KEEP_FINISHED_JOBS_HOURS, include_failed=True, include_cancelled=True, include_aborted=True
             )
             removed = await self._retention.pass_once()
+            removed["drafts"] = await self._drafts.pass_once()
             if any(removed.values()):
                 logger.info("Removed what was old: %s.", ", ".join(f"{name} {n}" for name, n in removed.items() if n))
 

@@ -42,6 +42,8 @@ async def test_a_session_from_the_sentence_to_the_accepted_chatflow(
         done = await answer(http, tested, action="accept")
         assert (done["status"], done["outcome"], done["interrupt"]) == ("completed", "accepted", None)
         assert done["chatflow_id"] == tested["chatflow_id"]
+        assert done["result"]["tests"] == review["tests"]
+        assert done["result"]["verdict"]["done"] is True
         assert done["chatflow_url"] == f"{flowise_client.endpoint}/canvas/{done['chatflow_id']}"
 
         events = await events_of(http, done)

@@ -60,6 +60,7 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
             feedback=feedback,
             verdict=Verdict(**verdict) if verdict else None,
             pattern=pattern,
+            templates=discovery.templates,
         )
     )
     emit.reasoned("plan", result)

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from flowise_dev_agent.errors import DeliveryNotFoundError, SessionExistsError, SessionNotFoundError
+from flowise_dev_agent.observability.metrics import exposition
 from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
 from flowise_dev_agent.runtime.views import InterruptView, SessionEvent, SessionPage, SessionView, Totals
 from flowise_dev_agent.runtime.webhooks.views import DeliveryList, DeliveryView, StartedView, started_view
@@ -100,6 +101,13 @@ class ServiceDouble:
         self.views[session_id] = view(session_id)
         return self.views[session_id]
 
+    async def resume_events(
+        self, session_id: UUID, body: ResumeSession, *, idempotency_key: str | None = None
+    ) -> AsyncGenerator[SessionEvent]:
+        before = (await self.get(session_id)).last_event_seq
+        await self.resume(session_id, body, idempotency_key=idempotency_key)
+        return self.events(session_id, before)
+
     async def cancel(self, session_id: UUID) -> SessionView:
         self._called("cancel", session_id)
         await self.get(session_id)
@@ -189,6 +197,9 @@ class EngineDouble:
     async def readiness(self) -> dict[str, Any]:
         async with self.db.connection():
             return {"pending_migrations": self.missing, "queue": {"queued": 1, "oldest_secs": 0.5, "workers": 2}}
+
+    async def metrics(self) -> bytes:
+        return exposition([])
 
     def end_streams(self) -> None:
         self.service.ended.set()
