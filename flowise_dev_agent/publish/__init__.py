@@ -1,8 +1,6 @@
 """The write path to Flowise: guard, intent rows, adoption, read-back, acceptance, rollback."""
 
 from flowise_dev_agent.publish.changes import changes
-from flowise_dev_agent.publish.drafts import draft_columns, find_drafts, remove_draft, why_not_staged
-=======
 from flowise_dev_agent.publish.drafts import draft_columns, find_drafts, remove_draft, uploaded_file, why_not_staged
 from flowise_dev_agent.publish.guard import authorize
 from flowise_dev_agent.publish.publisher import Base, Publisher, Stale, VersionLog, Written

@@ -1,0 +1,3 @@
+export function ReferenceView() {
+  return <h1>ReferenceView</h1>;
+}

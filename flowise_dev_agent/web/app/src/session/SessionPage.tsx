@@ -1,0 +1,3 @@
+export function SessionPage() {
+  return <h1>SessionPage</h1>;
+}

@@ -1,0 +1,3 @@
+export function SessionsView() {
+  return <h1>SessionsView</h1>;
+}
