@@ -422,6 +422,21 @@ async def test_a_copy_leaves_the_original_alone() -> None:
     assert inputs_of(copy, "bufferMemory_0") == inputs_of(row, "bufferMemory_0")
 
 
+async def test_a_copy_without_a_change_is_the_very_text_of_the_original() -> None:
+    bench = made_for("copy")
+    row = await add_flow(bench)
+    title = bench.reasoner.intents[0].title
+    bench.reasoner.plans = [plan(operation="copy", flow_name=title, nodes=[], credential_requirements=[])]
+    await bench.start("a copy of it", target=row.id)
+    review = await bench.answer(action="approve")
+    assert review["data"]["change"]["text"] == "no difference"
+    await bench.answer(action="accept")
+    (copy,) = [item for item in bench.flowise.flows.values() if item.id != row.id]
+    assert (copy.name, copy.flow_data, copy.deployed) == ("Sales bot (copy)", row.flow_data, True)
+    assert bench.flowise.flows[row.id] == row
+    assert bench.reasoner.seen["patch"] == []
+
+
 async def test_a_rollback_of_a_copy_deletes_the_copy_only() -> None:
     bench = made_for("copy")
     row = await add_flow(bench)
