@@ -215,6 +215,8 @@ class Budget:
 @dataclass(frozen=True, kw_only=True)
 class _Request:
     requirement: str
+    #: Name of the flow that is changed, copied or asked about; of a first look what the request itself names.
+    target: str | None = None
     #: Answers to the clarifying questions, as (question, answer).
     clarifications: tuple[tuple[str, str], ...] = ()
     #: Model override of this session.
@@ -230,7 +232,6 @@ class ClassifyRequest(_Request):
     """First look at a requirement. `forced` is the operation that the request itself named."""
 
     forced: Operation | None = None
-    target: str | None = None
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,8 @@ async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *,
     context = runtime.context
     findings = tuple(Finding(**item) for item in state["findings"])
     plan = PlanContract(**(state["plan"] or {}))
+    if plan.operation == "copy" and not plan.nodes and not plan.removals:
+        return {"ops": [], "findings": [], "flow_sha": None, "validated_sha": None}
     graph = await base_graph(state, context)
     verdict = state["verdict"]
     scope = state["scope"] or {}
@@ -84,6 +86,7 @@ async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *,
         budget=budget_of(state, context.limits),
         plan=plan,
         nodes=await context.knowledge.nodes(),
+        target=(state["target"] or {}).get("name"),
         approach=state["approach"],
         flow_summary=focused_summary(graph, plan.goal, scope["nodes"]) if graph.nodes else None,
         existing={node.id: node.name for node in graph.nodes},

@@ -52,6 +52,7 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
             nodes=await context.knowledge.nodes(),
             candidates=discovery.candidates,
             credential_types={type_: len(items) for type_, items in discovery.credentials.items()},
+            target=(state["target"] or {}).get("name"),
             flow_summary=focused_summary(graph, f"{state['requirement']} {feedback or ''}") if graph.nodes else None,
             existing={node.id: node.name for node in graph.nodes},
             inside=components_of(graph),
@@ -126,10 +127,10 @@ def _about_target(plan: PlanContract, state: AgentState) -> PlanContract:
         fixed["answer"] = plan.declined or plan.goal
     if target and mode != "create":
         fixed["flow_kind"] = target["type"]
-        same = plan.flow_name.casefold() == target["name"].casefold()
+        unnamed = {target["name"].casefold(), str((state["intent"] or {}).get("title")).casefold()}
         if mode == "update":
             fixed["flow_name"] = target["name"][:120]
-        elif same:
+        elif plan.flow_name.casefold() in unnamed:
             fixed["flow_name"] = f"{target['name'][:112]} (copy)"
     return plan.model_copy(update=fixed)
 
