@@ -11,7 +11,18 @@ from flowise_dev_agent import __version__
 from flowise_dev_agent.api import problems
 from flowise_dev_agent.api.limits import build_limiter
 from flowise_dev_agent.api.middleware import ApiKeyMiddleware, BodyLimitMiddleware, SecurityHeadersMiddleware
-from flowise_dev_agent.api.routes import health, instances, page, patterns, sessions, versions
+from flowise_dev_agent.api.routes import (
+    deliveries,
+    flows,
+    health,
+    instances,
+    knowledge,
+    page,
+    patterns,
+    public_settings,
+    sessions,
+    versions,
+)
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.runtime.engine import Engine
 from flowise_dev_agent.settings import Settings
@@ -60,7 +71,11 @@ def create_app(settings: Settings, engine: Engine | None = None, *, model_stand_
     problems.install(app)
     app.include_router(sessions.build_router(settings.server, limiter))
     app.include_router(versions.router)
+    app.include_router(flows.router)
     app.include_router(instances.router)
+    app.include_router(knowledge.router)
+    app.include_router(deliveries.router)
+    app.include_router(public_settings.router)
     app.include_router(patterns.router)
     app.include_router(health.router)
     app.include_router(page.router)

@@ -13,6 +13,7 @@ from flowise_dev_agent.persistence.lease import Lease
 from flowise_dev_agent.persistence.migrate import migrate
 from flowise_dev_agent.persistence.patterns import NewPattern, Patterns, StoredPattern
 from flowise_dev_agent.persistence.queue import Queue
+from flowise_dev_agent.persistence.refreshes import Refreshes, RefreshRow
 from flowise_dev_agent.persistence.retention import Retention
 from flowise_dev_agent.persistence.runs import Claim, Runs
 from flowise_dev_agent.persistence.saver import FencedSaver
@@ -37,6 +38,8 @@ __all__ = [
     "Outbox",
     "Patterns",
     "Queue",
+    "RefreshRow",
+    "Refreshes",
     "Retention",
     "Runs",
     "SessionFilter",

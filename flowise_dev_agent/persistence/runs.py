@@ -65,6 +65,7 @@ _SETTLE_SESSION: Final = """
         chatflow_id = COALESCE(%(chatflow_id)s, chatflow_id),
         outcome = COALESCE(%(outcome)s, outcome),
         answer = COALESCE(%(answer)s, answer),
+        change = COALESCE(%(change)s, change),
         degraded = COALESCE(%(degraded)s, degraded),
         totals = totals || COALESCE(%(totals)s, '{}'::jsonb) || (
             SELECT jsonb_build_object(
@@ -131,6 +132,7 @@ class Runs:
                     "chatflow_id": columns.get("chatflow_id"),
                     "outcome": columns.get("outcome"),
                     "answer": _text(columns.get("answer")),
+                    "change": _jsonb(columns.get("change")),
                     "degraded": _jsonb(columns.get("degraded")),
                     "totals": _jsonb(columns.get("totals")),
                     "interrupt": _jsonb(end.interrupt),

@@ -31,8 +31,8 @@ class Agent:
     """A graph with what belongs to it.
 
     `project` reads the session's columns from the state: session_name, phase, operation_mode, iteration, chatflow_id,
-    outcome, degraded, totals; what is missing or None keeps what is stored. `chatflow_url` takes an instance's
-    endpoint and a chatflow's id.
+    outcome, answer, change, degraded, totals; what is missing or None keeps what is stored. `chatflow_url` takes an
+    instance's endpoint and a chatflow's id.
     """
 
     graph: Graph

@@ -17,6 +17,7 @@ from flowise_dev_agent.persistence import (
     InstanceNodes,
     Outbox,
     Queue,
+    Refreshes,
     Retention,
     Runs,
     Sessions,
@@ -28,9 +29,12 @@ from flowise_dev_agent.persistence.migrate import pending
 from flowise_dev_agent.persistence.queue import LEG_QUEUE
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.feed import Feed
+from flowise_dev_agent.runtime.flows.service import FlowService
+from flowise_dev_agent.runtime.knowledge import KnowledgeService, Refresher
 from flowise_dev_agent.runtime.legs import LegRunner
 from flowise_dev_agent.runtime.recovery import Recovery
 from flowise_dev_agent.runtime.service import SessionService
+from flowise_dev_agent.runtime.summary import Summaries
 from flowise_dev_agent.runtime.timings import Timings
 from flowise_dev_agent.runtime.versions import FlowVersions
 from flowise_dev_agent.runtime.webhooks.config import WebhookConfig
@@ -55,6 +59,9 @@ class Engine:
         instances: Instances,
         service: SessionService,
         versions: FlowVersions,
+        flows: FlowService,
+        summaries: Summaries,
+        knowledge: KnowledgeService,
         feed: Feed,
         worker: Worker | None,
     ) -> None:
@@ -62,6 +69,9 @@ class Engine:
         self.instances = instances
         self.service = service
         self.versions = versions
+        self.flows = flows
+        self.summaries = summaries
+        self.knowledge = knowledge
         self._feed = feed
         self._worker = worker
 
@@ -128,6 +138,7 @@ class Engine:
             outbox = Outbox(queue, lambda row: render(row, agent.chatflow_link, webhooks.base_url))
             sessions, runs = Sessions(database, queue, outbox.add), Runs(database, queue, outbox.add)
             events, deliveries = Events(database), Deliveries(database, queue)
+            refreshes = Refreshes(database, queue)
             feed = await stack.enter_async_context(Feed(events, direct_dsn, poll_secs=timings.poll))
             service = SessionService(
                 database=database,
@@ -159,23 +170,32 @@ class Engine:
                     recovery=Recovery(runs, timings, attempts=attempts),
                     retention=Retention(database, sessions, retention or RetentionSettings()),
                     postman=Postman(deliveries, sender, webhooks, timings),
+                    refresher=Refresher(database, refreshes, agent.instances, timings),
                     timings=timings,
                     concurrency=concurrency,
                 )
                 await stack.enter_async_context(consumer)
             # Streams end before the worker drains, so that the server can close its connections meanwhile.
             stack.callback(feed.end_streams)
+            blobs = Blobs(database)
+            kept = Versions(database, blobs)
             versions = FlowVersions(
                 sessions=sessions,
-                versions=Versions(database, Blobs(database)),
+                versions=kept,
                 intents=WriteIntents(database),
                 instances=agent.instances,
+            )
+            flows = FlowService(
+                instances=agent.instances, sessions=sessions, versions=kept, blobs=blobs, link=agent.chatflow_link
             )
             yield cls(
                 db=database,
                 instances=agent.instances,
                 service=service,
                 versions=versions,
+                flows=flows,
+                summaries=Summaries(sessions=sessions, events=events, flows=flows, link=agent.chatflow_link),
+                knowledge=KnowledgeService(database, refreshes, agent.instances),
                 feed=feed,
                 worker=consumer,
             )

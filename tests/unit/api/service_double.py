@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 from flowise_dev_agent.errors import DeliveryNotFoundError, SessionExistsError, SessionNotFoundError
 from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
 from flowise_dev_agent.runtime.views import InterruptView, SessionEvent, SessionPage, SessionView, Totals
-from flowise_dev_agent.runtime.webhooks.views import DeliveryList, DeliveryView, StartedView, started_view
+from flowise_dev_agent.runtime.webhooks.views import DeliveryList, DeliveryPage, DeliveryView, StartedView, started_view
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 SECRET = "whsec_shown-once"
@@ -123,6 +123,11 @@ class ServiceDouble:
         self._called("list", status, limit, cursor, filters)
         return SessionPage(sessions=list(self.views.values())[:limit], next_cursor=None)
 
+    async def rename(self, session_id: UUID, name: str) -> SessionView:
+        self._called("rename", session_id, name)
+        self.views[session_id] = (await self.get(session_id)).model_copy(update={"session_name": name})
+        return self.views[session_id]
+
     async def delete(self, session_id: UUID, *, purge: bool = False) -> None:
         self._called("delete", session_id, purge)
         await self.get(session_id)
@@ -132,6 +137,12 @@ class ServiceDouble:
         self._called("deliveries", session_id)
         await self.get(session_id)
         return DeliveryList(endpoint=None, deliveries=[])
+
+    async def all_deliveries(
+        self, status: str | None = None, *, limit: int = 50, cursor: str | None = None
+    ) -> DeliveryPage:
+        self._called("all_deliveries", status, limit, cursor)
+        return DeliveryPage(deliveries=[], next_cursor=None)
 
     async def replay(self, session_id: UUID, delivery_id: UUID) -> DeliveryView:
         self._called("replay", session_id, delivery_id)
@@ -179,6 +190,8 @@ class DatabaseDouble:
 class EngineDouble:
     def __init__(self) -> None:
         self.service = ServiceDouble()
+        #: Requests that are refused never come to it.
+        self.flows = None
         self.db = DatabaseDouble()
         self.status = "ok"
         self.missing: list[str] = []
