@@ -1,6 +1,6 @@
 /** Everything the page does with sessions. */
 import { call } from "./client";
-import type { Answer, SessionPage, SessionStatus, SessionView, StartSession } from "./types";
+import type { Answer, SessionPage, SessionStatus, SessionSummary, SessionView, StartSession } from "./types";
 
 export interface SessionQuery {
   status?: SessionStatus | undefined;
@@ -21,6 +21,9 @@ export const startSession = (body: StartSession, key: string): Promise<SessionVi
 /** Answer the open question; a Problem with status 409 says that someone else was first. */
 export const answerSession = (id: string, interruptId: string, answer: Answer): Promise<SessionView> =>
   call(`/sessions/${id}/resume`, { method: "POST", query: { wait: 0 }, body: { interrupt_id: interruptId, answer } });
+
+/** The session on one page of Markdown. */
+export const getSummary = (id: string): Promise<SessionSummary> => call(`/sessions/${id}/summary`);
 
 export const cancelSession = (id: string): Promise<SessionView> => call(`/sessions/${id}/cancel`, { method: "POST" });
 

@@ -5,8 +5,10 @@ type Schemas = components["schemas"];
 
 export type SessionView = Schemas["SessionView"];
 export type SessionPage = Schemas["SessionPage"];
+export type SessionSummary = Schemas["SessionSummary"];
 export type SessionStatus = SessionView["status"];
 export type SessionEvent = Schemas["SessionEvent"];
+export type FlowPage = Schemas["FlowPage"];
 export type InterruptView = Schemas["InterruptView"];
 export type StartSession = Pick<Schemas["StartSession"], "requirement"> & Partial<Schemas["StartSession"]>;
 

@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { Link } from "wouter";
 import type { SessionView } from "../api/types";
 import { count, dollars, duration, moment } from "../ui/format";
 
@@ -15,6 +16,7 @@ export function Facts({ session }: { session: SessionView }) {
         </a>
       ),
     ],
+    ["Versions", session.chatflow_id && <VersionLinks key="versions" session={session} />],
     ["Flowise server", session.instance],
     ["Kind", session.operation_mode],
     ["Rounds", session.iteration + 1],
@@ -57,5 +59,14 @@ export function Facts({ session }: { session: SessionView }) {
         </div>
       )}
     </div>
+  );
+}
+
+function VersionLinks({ session }: { session: SessionView }) {
+  return (
+    <>
+      <Link href={`/versions/${session.thread_id}`}>Of this session</Link>,{" "}
+      <Link href={`/history/${session.chatflow_id}`}>all of the chatflow</Link>
+    </>
   );
 }

@@ -1,9 +1,10 @@
 import { useMemo } from "react";
 import { Link } from "wouter";
 import { Problem } from "../api/client";
+import { SessionDiff } from "../flow/SessionDiff";
+import { TryOut } from "../flow/TryOut";
 import { ErrorNote } from "../ui/ErrorNote";
 import { Tabs } from "../ui/Tabs";
-import { ChangeView } from "./ChangeView";
 import { Elsewhere, useElsewhere } from "./Elsewhere";
 import { Facts } from "./Facts";
 import { NowBar } from "./NowBar";
@@ -11,8 +12,8 @@ import { QuestionCard } from "./QuestionCard";
 import type { Question, ResultReview } from "./questions/shapes";
 import { SessionHeader } from "./SessionHeader";
 import { Story } from "./Story";
+import { Summary } from "./Summary";
 import { TestList } from "./TestList";
-import { TryIt } from "./TryIt";
 import { timelineOf } from "./timeline";
 import { useFeed, useSession } from "./useSession";
 import "./session.css";
@@ -48,20 +49,22 @@ function SessionById({ id }: { id: string }) {
   const tests = timeline.tests
     .filter((one) => !one.before)
     .map((one) => ({ ...one, duration_ms: one.durationMs, error: "", used_tools: [] }));
+  const ended = session.status === "completed" || session.status === "cancelled";
   const tabs = [
     ...(session.chatflow_id || draft
-      ? [{ name: "Change", content: <ChangeView sessionId={id} seq={session.last_event_seq} fallback={{}} /> }]
+      ? [{ name: "Change", content: <SessionDiff sessionId={id} revision={session.last_event_seq} /> }]
       : []),
     ...(tests.length && !review ? [{ name: "Tests", content: <TestList tests={tests} /> }] : []),
     ...(asked
       ? [
           {
             name: "Try it",
-            content: <TryIt key={asked} chatflowId={asked} instance={session.instance} draft={draft !== null} />,
+            content: <TryOut key={asked} chatflowId={asked} instance={session.instance} />,
           },
         ]
       : []),
     { name: "Facts", content: <Facts session={session} /> },
+    ...(ended ? [{ name: "Summary", content: <Summary sessionId={id} /> }] : []),
   ];
 
   return (

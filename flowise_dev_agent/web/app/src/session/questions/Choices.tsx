@@ -24,7 +24,7 @@ export function Choices({ options, busy, onChoose, without = [], children }: Pro
 
   if (grave) {
     return (
-      <fieldset className="confirm" disabled={busy}>
+      <fieldset className="grave" disabled={busy}>
         <legend>Are you sure? {grave.description}</legend>
         <div className="actions">
           <button type="button" className="button danger" onClick={() => onChoose(grave.value)}>
@@ -39,10 +39,10 @@ export function Choices({ options, busy, onChoose, without = [], children }: Pro
     );
   }
   return (
-    <div className="choices">
+    <div className="answers">
       {children}
       {offered.map((one, index) => (
-        <div key={one.value} className="choice">
+        <div key={one.value} className="answer">
           <button
             type="button"
             className={index === 0 ? "button primary" : "button"}

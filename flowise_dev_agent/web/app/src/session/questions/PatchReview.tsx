@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { count, dollars } from "../../ui/format";
-import { ChangeView } from "../ChangeView";
+import { SessionDiff } from "../../flow/SessionDiff";
 import { Choices } from "./Choices";
 import { Findings } from "./Findings";
 import { RemarkField, useRemark } from "./Remark";
@@ -21,13 +21,7 @@ export function PatchReviewForm({ question, session, busy, send }: FormProps<Pat
   return (
     <div className="stack">
       <Findings findings={findings} />
-      {meanwhile?.text && (
-        <div className="note warn">
-          <p>What someone else changed meanwhile:</p>
-          <pre>{meanwhile.text}</pre>
-        </div>
-      )}
-      {change.text && <ChangeView sessionId={session.thread_id} seq={session.last_event_seq} fallback={change} />}
+      {(change.text || meanwhile) && <SessionDiff sessionId={session.thread_id} revision={question.id} />}
       {offers("raise_budget") && <RaiseBudget {...{ question, session, busy, send }} />}
       {offers("replan") && <RemarkField remark={remark} label="Remarks for a new plan (if you have any)" />}
       <Choices options={question.options} busy={busy} onChoose={choose} without={["raise_budget"]} />

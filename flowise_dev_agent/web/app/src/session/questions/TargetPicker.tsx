@@ -1,10 +1,11 @@
 import { useState } from "react";
+import { LiveThumbnail } from "../../flow/LiveThumbnail";
 import { ago, plural } from "../../ui/format";
 import { Choices } from "./Choices";
 import type { FormProps, SelectTarget } from "./shapes";
 
 /** Which flow is meant. */
-export function TargetPicker({ question, busy, send }: FormProps<SelectTarget>) {
+export function TargetPicker({ question, session, busy, send }: FormProps<SelectTarget>) {
   const { candidates } = question.data;
   const [chosen, setChosen] = useState(candidates[0]?.id ?? "");
   return (
@@ -21,7 +22,8 @@ export function TargetPicker({ question, busy, send }: FormProps<SelectTarget>) 
                 checked={chosen === flow.id}
                 onChange={() => setChosen(flow.id)}
               />
-              <span className="stack tight">
+              <span className="stack tight grow">
+                <LiveThumbnail id={flow.id} instance={session.instance} />
                 <span className="row">
                   <strong>{flow.name}</strong>
                   {flow.deployed && <span className="badge ok">Deployed</span>}
