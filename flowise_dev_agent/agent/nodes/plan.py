@@ -110,7 +110,10 @@ async def hitl_plan_v2(state: AgentState, runtime: Runtime[AgentContext]) -> dic
     if answer["action"] == "cancel":
         return {"answer": answer, "outcome": "declined" if plan.get("declined") else "cancelled"}
     if answer["action"] == "approve":
-        return {"answer": answer, "approach": answer.get("approach"), "feedback": None, "approved": True}
+        approved: dict[str, Any] = {"answer": answer, "approach": answer.get("approach"), "feedback": None}
+        if questions := answer.get("test_questions"):
+            approved["request"] = {**state["request"], "test_questions": questions}
+        return {**approved, "approved": True}
     update: dict[str, Any] = {"answer": answer, "feedback": answer["feedback"], "approved": False}
     if plan.get("declined"):
         # Another wish, not another way to the same one: it is read from the start.
@@ -150,6 +153,8 @@ def _needs_new_approval(previous: dict[str, Any] | None, plan: PlanContract) -> 
 
 def _plan_approval(state: AgentState) -> dict[str, Any]:
     plan = PlanContract(**(state["plan"] or {}))
+    if questions := state["request"].get("test_questions"):
+        plan = plan.model_copy(update={"test_questions": questions})
     verdict: dict[str, Any] = state["verdict"] or {}
     cancel = option("cancel", "Cancel", "End the session; nothing is written.")
     if plan.declined:
