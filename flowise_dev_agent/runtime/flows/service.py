@@ -83,7 +83,7 @@ class FlowService:
             GraphIR.from_flow_data(await self._blobs.get(change[key])) if change.get(key) else None
             for key in ("before", "after", "found")
         ]
-        labels = _LABELS.get(row.operation_mode or "", ("before", "after"))
+        labels = _LABELS.get(row.operation_mode or "", ("as it was", "with this change"))
         shown = change_of(before, after, labels=labels, ops=change.get("ops"))
         meanwhile = change_of(before, found, labels=("as it was read", "now in Flowise")) if found else None
         return SessionChange(

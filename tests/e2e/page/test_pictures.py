@@ -86,7 +86,7 @@ async def test_p71_an_update_is_seen_from_proposal_over_promotion_to_rollback(si
         await expect(details.locator(".old").first).to_have_text("Before: 0.9")
         await expect(details.locator(".new").first).to_have_text("After: 0.2")
         assert await page.locator(".react-flow__node", has_text="mine").count() == 1, "the sticky note"
-        await page.get_by_role("button", name="Before: before").click()
+        await page.get_by_role("button", name="Before: as it was").click()
         await expect(page.locator(".fnode .mark")).to_have_count(0)
         await tab(page, "List")
         await expect(page.locator(".change-list")).to_contain_text("temperature")

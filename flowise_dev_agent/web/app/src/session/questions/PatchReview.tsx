@@ -1,6 +1,6 @@
 import { useState } from "react";
-import { count, dollars } from "../../ui/format";
 import { SessionDiff } from "../../flow/SessionDiff";
+import { count, dollars } from "../../ui/format";
 import { Choices } from "./Choices";
 import { Findings } from "./Findings";
 import { RemarkField, useRemark } from "./Remark";
