@@ -4,7 +4,6 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -29,7 +28,6 @@ class Site:
     http: httpx2.AsyncClient
     flowise: FlowiseClient
     browser: Browser
-    folder: Path
 
     @asynccontextmanager
     async def page(self, view: str, **context: Any) -> AsyncIterator[Page]:

@@ -7,5 +7,5 @@ import { Markdown } from "../ui/Markdown";
 export function Summary({ sessionId }: { sessionId: string }) {
   const { data, error } = useQuery({ queryKey: ["summary", sessionId], queryFn: () => getSummary(sessionId) });
   if (!data) return error ? <ErrorNote error={error} /> : <p className="quiet">Writing the summary…</p>;
-  return <Markdown text={data.summary} />;
+  return <Markdown text={data.summary} level={2} />;
 }

@@ -27,7 +27,14 @@ export function Choices({ options, busy, onChoose, without = [], children }: Pro
       <fieldset className="grave" disabled={busy}>
         <legend>Are you sure? {grave.description}</legend>
         <div className="actions">
-          <button type="button" className="button danger" onClick={() => onChoose(grave.value)}>
+          <button
+            type="button"
+            className="button danger"
+            onClick={() => {
+              setGrave(null);
+              onChoose(grave.value);
+            }}
+          >
             {GRAVE[grave.value]}
           </button>
           {/* biome-ignore lint/a11y/noAutofocus: the question replaces the button that was just pressed */}
