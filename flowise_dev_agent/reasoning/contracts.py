@@ -254,6 +254,8 @@ class PlanRequest(_Request):
     flow_summary: str | None = None
     #: node id -> node name of what the flow holds already.
     existing: Mapping[str, str] = field(default_factory=dict)
+    #: Inputs of that flow that are connected, as `node id.input`.
+    occupied: frozenset[str] = frozenset()
     #: `node id.field` -> what stands in the longer text fields in scope, each shortened.
     texts: Mapping[str, str] = field(default_factory=dict)
     previous: PlanContract | None = None
@@ -274,6 +276,8 @@ class PatchRequest(_Request):
     flow_summary: str | None = None
     #: node id -> node name of what the flow holds already.
     existing: Mapping[str, str] = field(default_factory=dict)
+    #: Inputs of that flow that are connected, as `node id.input`.
+    occupied: frozenset[str] = frozenset()
     #: `node id.field` -> what stands in the longer text fields in scope, each shortened.
     texts: Mapping[str, str] = field(default_factory=dict)
     feedback: str | None = None
