@@ -12,7 +12,7 @@ from flowise_dev_agent.agent.credentials import available_credentials, match_cre
 from flowise_dev_agent.agent.domain import DiscoverRequest
 from flowise_dev_agent.agent.domains import Domains
 from flowise_dev_agent.agent.emit import Emitter
-from flowise_dev_agent.agent.focus import components_of, focused_summary, texts_in_scope
+from flowise_dev_agent.agent.focus import components_of, connected_inputs, focused_summary, texts_in_scope
 from flowise_dev_agent.agent.interrupts import build_interrupt, option
 from flowise_dev_agent.agent.nodes.patch import base_graph
 from flowise_dev_agent.agent.state import AgentState, degraded_marker
@@ -56,6 +56,7 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
             flow_summary=focused_summary(graph, f"{state['requirement']} {feedback or ''}") if graph.nodes else None,
             existing={node.id: node.name for node in graph.nodes},
             inside=components_of(graph),
+            occupied=connected_inputs(graph),
             texts=texts_in_scope(graph),
             previous=PlanContract(**previous) if previous else None,
             feedback=feedback,
