@@ -74,6 +74,14 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
             "usage": result.usage.model_dump(),
             "degraded": degraded_marker("plan", result.degraded),
         }
+    if plan.declined and feedback is None and verdict and not verdict["done"]:
+        # A remedy that nobody knows is no reason to drop what was built: the person sees the result as it is.
+        return {
+            "next_step": "ask",
+            "notes": [*state["notes"], plan.declined],
+            "usage": result.usage.model_dump(),
+            "degraded": degraded_marker("plan", result.degraded),
+        }
     required, chosen = plan.credential_requirements, state["credential_choices"]
     choices, missing = match_credentials(required, discovery.credentials, chosen)
     if missing:
@@ -90,6 +98,7 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
         "usage": result.usage.model_dump(),
         "degraded": degraded_marker("plan", result.degraded),
         "answer": None,
+        "next_step": None,
         "retries": 0,
         "repairs": 0,
         "findings": [],
