@@ -6,17 +6,31 @@ from typing import Any
 
 from fastapi import FastAPI
 from starlette.middleware import Middleware
-from starlette.staticfiles import StaticFiles
 
 from flowise_dev_agent import __version__
 from flowise_dev_agent.api import problems
 from flowise_dev_agent.api.limits import build_limiter
-from flowise_dev_agent.api.middleware import ApiKeyMiddleware, BodyLimitMiddleware, SecurityHeadersMiddleware
-from flowise_dev_agent.api.routes import health, instances, page, patterns, sessions, versions
+from flowise_dev_agent.api.middleware import (
+    ApiKeyMiddleware,
+    BodyLimitMiddleware,
+    MetricsMiddleware,
+    SecurityHeadersMiddleware,
+)
+from flowise_dev_agent.api.routes import (
+    deliveries,
+    flows,
+    health,
+    instances,
+    knowledge,
+    page,
+    patterns,
+    public_settings,
+    sessions,
+    versions,
+)
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.runtime.engine import Engine
 from flowise_dev_agent.settings import Settings
-from flowise_dev_agent.web import STATIC_DIR
 
 _DESCRIPTION = """A sentence becomes a tested chatflow on your Flowise server, with your approval before anything is
 written. Start a session, answer its questions (`interrupt`), read the result. Errors are RFC 9457 problem details with
@@ -42,11 +56,12 @@ def create_app(settings: Settings, engine: Engine | None = None, *, model_stand_
         version=__version__,
         description=_DESCRIPTION,
         lifespan=lifespan,
-        # Both load scripts from a CDN; /docs is a page of our own.
+        # Both load scripts from a CDN; /docs leads to a view of our own page.
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
         middleware=[
+            Middleware(MetricsMiddleware),
             Middleware(SecurityHeadersMiddleware),
             Middleware(ApiKeyMiddleware, api_key=settings.server.api_key),
             Middleware(BodyLimitMiddleware, max_bytes=problems.MAX_BODY_BYTES),
@@ -62,12 +77,35 @@ def create_app(settings: Settings, engine: Engine | None = None, *, model_stand_
     problems.install(app)
     app.include_router(sessions.build_router(settings.server, limiter))
     app.include_router(versions.router)
+    app.include_router(flows.router)
     app.include_router(instances.router)
+    app.include_router(knowledge.router)
+    app.include_router(deliveries.router)
+    app.include_router(public_settings.router)
     app.include_router(patterns.router)
+    app.include_router(health.worker_router)
     app.include_router(health.router)
     app.include_router(page.router)
-    app.mount("/assets", StaticFiles(directory=STATIC_DIR), name="assets")
+    page.mount_files(app)
     _complete_openapi(app)
+    return app
+
+
+def create_worker_app(settings: Settings, engine: Engine) -> FastAPI:
+    """What a worker without an API says about itself: `/live`, `/ready` and `/metrics`, under the same key."""
+    app = FastAPI(
+        title="Flowise Dev Agent worker",
+        version=__version__,
+        openapi_url=None,
+        middleware=[
+            Middleware(SecurityHeadersMiddleware),
+            Middleware(ApiKeyMiddleware, api_key=settings.server.api_key),
+        ],
+    )
+    app.state.engine = engine
+    app.state.stopping = False
+    problems.install(app)
+    app.include_router(health.worker_router)
     return app
 
 

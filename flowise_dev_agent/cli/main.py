@@ -90,9 +90,20 @@ def serve_command(
 
 
 @app.command("worker")
-def worker_command(concurrency: Concurrency = None) -> None:
+def worker_command(
+    concurrency: Concurrency = None,
+    metrics_port: Annotated[
+        int | None, typer.Option(help="Serve /metrics and /live at AGENT_API_HOST on this port.", min=0, max=65_535)
+    ] = None,
+) -> None:
     """Run sessions only, beside any number of API processes on the same Postgres."""
-    asyncio.run(work(require_database(_with_concurrency(_settings(), concurrency))))
+    settings = require_database(_with_concurrency(_settings(), concurrency))
+    if metrics_port is None:
+        asyncio.run(work(settings))
+        return
+    settings, listener = open_listener(settings, None, metrics_port)
+    with listener:
+        asyncio.run(work(settings, listener))
 
 
 @app.command("build")

@@ -15,7 +15,7 @@ from psycopg.rows import class_row
 from flowise_dev_agent.errors import DeliveryNotFoundError
 from flowise_dev_agent.persistence.database import Connection, Database
 from flowise_dev_agent.persistence.queue import Queue
-from flowise_dev_agent.persistence.sessions import SESSION_COLUMNS, SessionRow
+from flowise_dev_agent.persistence.read_model import SESSION_COLUMNS, SessionRow
 
 _TURN_LOCK_KEY: Final = 5_914_870_236_401_127_369
 _COLUMNS: Final = (
@@ -68,6 +68,15 @@ class DeliveryRow:
 
 
 @dataclass(frozen=True)
+class ListedDelivery:
+    """A delivery in the list of all sessions."""
+
+    delivery: DeliveryRow
+    session_name: str | None
+    url: str
+
+
+@dataclass(frozen=True)
 class Attempt:
     """One try that this worker may now make; `number` counts from 1."""
 
@@ -87,6 +96,8 @@ class Result:
     error: str | None = None
     #: The receiver does not want any more of this session.
     gone: bool = False
+    #: Seconds that the receiver asked to be left alone for.
+    retry_after: float | None = None
 
 
 class Outbox:
@@ -143,6 +154,28 @@ class Deliveries:
             (session_id, _MAX_LISTED),
         )
         return [DeliveryRow(**row) for row in rows]
+
+    async def page(
+        self, *, status: str | None, limit: int, before: tuple[datetime, UUID] | None = None
+    ) -> list[ListedDelivery]:
+        """Deliveries of all sessions, newest first."""
+        rows = await self._database.fetch_all(
+            f"SELECT {_COLUMNS}, (SELECT name FROM sessions WHERE sessions.id = session_id) AS session_name,"
+            " (SELECT url FROM webhook_endpoints AS endpoint WHERE endpoint.session_id = delivery.session_id) AS url"
+            " FROM webhook_deliveries AS delivery WHERE (%(status)s::text IS NULL OR status = %(status)s)"
+            " AND (%(created_at)s::timestamptz IS NULL OR (created_at, id) < (%(created_at)s, %(id)s))"
+            " ORDER BY created_at DESC, id DESC LIMIT %(limit)s",
+            {
+                "status": status,
+                "limit": limit,
+                "created_at": before[0] if before else None,
+                "id": before[1] if before else None,
+            },
+        )
+        return [
+            ListedDelivery(session_name=row.pop("session_name"), url=row.pop("url"), delivery=DeliveryRow(**row))
+            for row in rows
+        ]
 
     async def replay(self, session_id: UUID, delivery_id: UUID) -> DeliveryRow:
         """Send it again from the first attempt on, under its old id; its endpoint counts as listening again.

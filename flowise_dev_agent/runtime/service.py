@@ -15,10 +15,10 @@ from flowise_dev_agent.errors import (
     SessionExistsError,
     SessionNotFoundError,
 )
-from flowise_dev_agent.persistence import Database, Events, Sessions
+from flowise_dev_agent.persistence import Database, Events, SessionFilter, SessionRow, Sessions
 from flowise_dev_agent.persistence.database import translated_errors
 from flowise_dev_agent.persistence.sanitize import clean_text
-from flowise_dev_agent.persistence.sessions import NewSession, SessionFilter, SessionRow
+from flowise_dev_agent.persistence.sessions import NewSession
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.feed import Feed
 from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
@@ -36,7 +36,7 @@ from flowise_dev_agent.runtime.views import (
     session_view,
 )
 from flowise_dev_agent.runtime.webhooks.desk import WebhookDesk
-from flowise_dev_agent.runtime.webhooks.views import DeliveryList, DeliveryView, StartedView, started_view
+from flowise_dev_agent.runtime.webhooks.views import DeliveryList, DeliveryPage, DeliveryView, StartedView, started_view
 
 _MAX_KEY_CHARS = 255
 _MAX_PAGE = 200
@@ -135,6 +135,15 @@ class SessionService:
         if not won and not await self._answered_before(session_id, idempotency_key, fingerprint):
             raise _nothing_open(row)
         return self._view(row)
+
+    async def resume_events(
+        self, session_id: UUID, body: ResumeSession, *, idempotency_key: str | None = None
+    ) -> AsyncGenerator[SessionEvent]:
+        """Answer as `resume` does, and give the events that follow the answer; a repeated call gives the same ones."""
+        before = await self._sessions.get(session_id)
+        await self.resume(session_id, body, idempotency_key=idempotency_key)
+        earlier = await self._sessions.earlier_answer(session_id, idempotency_key) if idempotency_key else None
+        return self.events(session_id, earlier.after_seq if earlier else before.event_seq)
 
     async def cancel(self, session_id: UUID) -> SessionView:
         """End the session, also while a step is running. Cancelling twice is fine.
@@ -245,6 +254,12 @@ class SessionService:
         await self._sessions.get(session_id)
         return await self._webhooks.deliveries(session_id)
 
+    async def all_deliveries(
+        self, status: str | None = None, *, limit: int = 50, cursor: str | None = None
+    ) -> DeliveryPage:
+        """The webhooks of all sessions, newest first. Raises InvalidInputError for a cursor of elsewhere."""
+        return await self._webhooks.page(status, limit, cursor)
+
     async def replay(self, session_id: UUID, delivery_id: UUID) -> DeliveryView:
         """Send one of the session's webhooks again, under its old id. Raises DeliveryNotFoundError."""
         await self._sessions.get(session_id)
@@ -258,8 +273,8 @@ class SessionService:
     async def _answered_before(self, session_id: UUID, key: str | None, fingerprint: str) -> bool:
         if key is None:
             return False
-        earlier = await self._sessions.answer_fingerprint(session_id, key)
-        if earlier is not None and earlier != fingerprint:
+        earlier = await self._sessions.earlier_answer(session_id, key)
+        if earlier is not None and earlier.fingerprint != fingerprint:
             raise _key_reused()
         return earlier is not None
 

@@ -25,6 +25,7 @@ from flowise_dev_agent.reasoning.contracts import (
 from flowise_dev_agent.reasoning.credentials import nested_types, required_types, with_bindings
 from flowise_dev_agent.reasoning.deterministic import describing, intents
 from flowise_dev_agent.reasoning.deterministic.agentflow import design
+from flowise_dev_agent.reasoning.deterministic.copying import as_copy, plain_copy, wish_for_copy
 from flowise_dev_agent.reasoning.deterministic.edits import find_edits, further_inputs, missed, pairs_of, renamed
 from flowise_dev_agent.reasoning.deterministic.parameters import SYSTEM_PARAMS, parameters, system_prompt
 from flowise_dev_agent.reasoning.deterministic.phrases import say
@@ -59,9 +60,18 @@ class DeterministicReasoner(Reasoner):
         if request.intent.operation == "question":
             return _reasoned(_answer(request, language))
         existing = _existing(request)
+        if existing and request.intent.operation == "copy":
+            wish = wish_for_copy(request.requirement, request.target)
+            if wish or request.previous:
+                contract = _change(replace(request, requirement=wish), existing, language)
+            else:
+                contract = plain_copy(request, language)
+            return _reasoned(as_copy(contract, request.requirement))
         return _reasoned(_change(request, existing, language) if existing else _create(request, language))
 
     async def patch(self, request: PatchRequest) -> Reasoned[list[PatchOp]]:
+        if request.plan.operation == "copy":
+            request = replace(request, requirement=wish_for_copy(request.requirement, request.target))
         schemas = _schemas(request.existing, request.nodes)
         wishes = _wishes(request.plan)
         # The language of the plan, which the person has read.
