@@ -55,8 +55,8 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
             target=(state["target"] or {}).get("name"),
             flow_summary=focused_summary(graph, f"{state['requirement']} {feedback or ''}") if graph.nodes else None,
             existing={node.id: node.name for node in graph.nodes},
-            inside=components_of(graph),
             occupied=connected_inputs(graph),
+            inside=components_of(graph),
             texts=texts_in_scope(graph),
             previous=PlanContract(**previous) if previous else None,
             feedback=feedback,
@@ -78,6 +78,14 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
             "usage": result.usage.model_dump(),
             "degraded": degraded_marker("plan", result.degraded),
         }
+    if plan.declined and feedback is None and verdict and not verdict["done"]:
+        # A remedy that nobody knows is no reason to drop what was built: the person sees the result as it is.
+        return {
+            "next_step": "ask",
+            "notes": [*state["notes"], plan.declined],
+            "usage": result.usage.model_dump(),
+            "degraded": degraded_marker("plan", result.degraded),
+        }
     required, chosen = plan.credential_requirements, state["credential_choices"]
     choices, missing = match_credentials(required, discovery.credentials, chosen)
     if missing:
@@ -94,6 +102,7 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
         "usage": result.usage.model_dump(),
         "degraded": degraded_marker("plan", result.degraded),
         "answer": None,
+        "next_step": None,
         "retries": 0,
         "repairs": 0,
         "findings": [],

@@ -26,7 +26,9 @@ _ROLE = re.compile(
     r"(?=,?\s+(?:and|und|y|et|e|then)\s+(?:then\s+)?(?:an?|one|the|eine?n?|un[ae]?|uma?)\s|,\s+(?:an?|eine?|un[ae]?)\s|[.;\n]|$)",
     re.IGNORECASE,
 )
-_NAMED_AGENT = re.compile(r"\b(?P<name>(?!(?:one|another|other|an?|the|ai|multi|each|right|single|tool)\b)[\w-]+)\s+agents?\b", re.IGNORECASE)
+_NAMED_AGENT = re.compile(
+    r"\b(?P<name>(?!(?:one|another|other|an?|the|ai|multi|each|right|single|tool)\b)[\w-]+)\s+agents?\b", re.IGNORECASE
+)
 _MODEL_NODE = re.compile(r"\bllms?\b", re.IGNORECASE)
 _LONGEST_LABEL = 40
 
@@ -134,7 +136,13 @@ class _Builder:
         reading = self._reading
         if name == _LLM and reading.structured and reading.fields:
             values["llmStructuredOutput"] = [
-                {"key": field.name, "type": field.kind, "enumValues": "", "jsonSchema": "", "description": field.description}
+                {
+                    "key": field.name,
+                    "type": field.kind,
+                    "enumValues": "",
+                    "jsonSchema": "",
+                    "description": field.description,
+                }
                 for field in reading.fields
             ]
         return self._add(name, values, step.label)
@@ -143,7 +151,8 @@ class _Builder:
         prefix, chat = PREFIXES[name], self._provider.chat
         schema = self._schema(chat)
         config = parameters(schema, self._reading, language=self._language)
-        return {f"{prefix}Model": chat, f"{prefix}ModelConfig": {f"{prefix}Model": chat, **config}}
+        # A config that does not say whose it is gets the defaults of the model.
+        return {f"{prefix}Model": chat, f"{prefix}ModelConfig": config}
 
     def _memory(self, prefix: str) -> dict[str, Any]:
         window = self._reading.quantities.memory_window
@@ -159,7 +168,10 @@ class _Builder:
         if lacking := [param.label for param in open_params(schema, config)]:
             params = ", ".join(lacking)
             raise _LackingError(say("declined_params", self._language, label=schema.label, params=params))
-        return {"agentSelectedTool": schema.name, "agentSelectedToolConfig": {"agentSelectedTool": schema.name, **config}}
+        return {
+            "agentSelectedTool": schema.name,
+            "agentSelectedToolConfig": config,
+        }
 
     def _add(self, name: str, params: dict[str, Any], label: str | None = None) -> str:
         schema = self._schema(name)
@@ -215,8 +227,7 @@ def _branches(reading: Reading, language: str) -> tuple[_Step, ...]:
         return ()
     agent = not _MODEL_NODE.search(reading.text)
     return tuple(
-        _Step(_label(topic), say("expert_in", language, topic=topic), reading.tools, agent)
-        for topic in topics
+        _Step(_label(topic), say("expert_in", language, topic=topic), reading.tools, agent) for topic in topics
     )
 
 

@@ -17,7 +17,8 @@ _KIND_WORDS = frozenset({"retriever", "tool", "chain", "memory", "splitter", "pa
 _EVERYDAY = frozenset(
     {
         "plaintext", "textfile", "fileloader", "documentstore", "vectorstore", "chatprompt", "structuredoutput",
-        "agent", "llm", "start", "end", "loop", "state", "tool", "retriever", "condition", "worker", "http", "iteration",
+        "agent", "llm", "start", "end", "loop", "state", "tool", "retriever", "condition", "worker", "http",
+        "iteration",
         "apiloader", "jsonfile", "csvfile", "pdffile", "epubfile", "folderwithfile", "webscraper", "websearch",
         "customfunction", "chatflow", "documentstorevector", "bravesearch", "postgresql", "searchapi", "openapi",
         "agentmemory", "conversationalagent", "conversationsummary", "agentas", "queryengine", "jira", "googledoc",

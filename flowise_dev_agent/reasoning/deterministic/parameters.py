@@ -21,8 +21,8 @@ _EMBEDDING_MODEL = re.compile(
 _DEFAULT_OVERLAP = 200
 #: How the prompt of a later task names the result of the one before.
 STAGE_VARIABLE = "previous"
-#: Flowise's own sample, for the person to replace.
-_EXAMPLES = '[\n  { "word": "happy", "antonym": "sad" },\n  { "word": "tall", "antonym": "short" }\n]'
+#: Samples for the person to replace.
+_EXAMPLES = '[{"input": "[PLACEHOLDER: an input]", "output": "[PLACEHOLDER: its output]"}]'
 #: Sentences about how to build are not part of the task that the model is given.
 _ABOUT_BUILDING = re.compile(
     r"\b(?:no memory|without memory|use (?:gpt|claude|openai|anthropic|the model|a |an )|temperature|gpt-|"
@@ -151,6 +151,8 @@ def _needed(schema: NodeSchema, reading: Reading, language: str) -> dict[str, An
         case "plainText":
             return {"text": placeholder(reading, language)}
         case "promptTemplate":
+            if "fewShotPromptTemplate" in reading.requested:
+                return {"template": "Input: {input}\nOutput: {output}"}
             if reading.prompt_text:
                 return {"template": reading.prompt_text}
             variable = STAGE_VARIABLE if reading.later else "text"
@@ -175,7 +177,10 @@ def _needed(schema: NodeSchema, reading: Reading, language: str) -> dict[str, An
             return {"systemMessagePrompt": instruction(reading, language), "humanMessagePrompt": "{text}"}
         case "retrieverTool":
             about = topic(reading, language)
-            return {"name": f"search_{_slug(reading.topic or 'text')}", "description": say("retriever_tool", language, topic=about)}
+            return {
+                "name": f"search_{_slug(reading.topic or 'text')}",
+                "description": say("retriever_tool", language, topic=about),
+            }
         case _:
             return _model_default(schema) if schema.category in ("Chat Models", "Embeddings") else {}
 

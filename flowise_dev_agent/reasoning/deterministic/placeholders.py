@@ -81,11 +81,15 @@ def _pdf(text: str) -> bytes:
         document += b"%d 0 obj\n%s\nendobj\n" % (number, body)
     table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
     size = len(objects) + 1
-    return document + b"xref\n0 %d\n0000000000 65535 f \n%strailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF" % (
-        size,
-        table,
-        size,
-        len(document),
+    return (
+        document
+        + b"xref\n0 %d\n0000000000 65535 f \n%strailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF"
+        % (
+            size,
+            table,
+            size,
+            len(document),
+        )
     )
 
 

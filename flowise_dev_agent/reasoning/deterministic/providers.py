@@ -35,11 +35,23 @@ _PROVIDERS = (
     Provider(r"cohere|command[ -]r", "chatCohere", "cohereEmbeddings"),
     Provider(r"perplexity", "chatPerplexity"),
     Provider(r"\bx\.?ai\b|grok", "chatXAI", None, "grok-3-mini"),
-    Provider(r"together(?: ?ai)\b", "chatTogetherAI", "togetherAIEmbedding", "meta-llama/Llama-3.3-70B-Instruct-Turbo", hosts=True),
+    Provider(
+        r"together(?: ?ai)\b",
+        "chatTogetherAI",
+        "togetherAIEmbedding",
+        "meta-llama/Llama-3.3-70B-Instruct-Turbo",
+        hosts=True,
+    ),
     Provider(r"fireworks", "chatFireworks", hosts=True),
     Provider(r"cerebras", "chatCerebras", hosts=True),
     Provider(r"samba ?nova", "chatSambanova", hosts=True),
-    Provider(r"hugging ?face", "chatHuggingFace", "huggingFaceInferenceEmbeddings", "HuggingFaceH4/zephyr-7b-beta", hosts=True),
+    Provider(
+        r"hugging ?face",
+        "chatHuggingFace",
+        "huggingFaceInferenceEmbeddings",
+        "HuggingFaceH4/zephyr-7b-beta",
+        hosts=True,
+    ),
     Provider(r"watsonx", "chatIBMWatsonx", "ibmEmbedding", "ibm/granite-3-8b-instruct", hosts=True),
     Provider(
         r"open ?ai|chat ?gpt|gpt[ -]?\d[\w.-]*|\bo[1345](?:-mini|-pro)?\b|\bgpt\b", "chatOpenAI", "openAIEmbeddings"

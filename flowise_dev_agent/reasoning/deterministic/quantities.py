@@ -25,15 +25,21 @@ _DOCUMENTS = (
 )
 
 _TEMPERATURE = (
-    _pattern(r"\b(?:temperature|temperatura|temperatur|température)\b[^.;,\n\d]{1,40}?\b(?:to|at|is|be|auf|a|en|à|em|para)\s+<n>"),
-    _pattern(rf"\btemp(?:erat(?:ure|ura|ur)|érature)?\b{_LINK}<n>"), _pattern(r"<n>\s+temperature\b"))
+    _pattern(
+        r"\b(?:temperature|temperatura|temperatur|température)\b[^.;,\n\d]{1,40}?\b(?:to|at|is|be|auf|a|en|à|em|para)\s+<n>"
+    ),
+    _pattern(rf"\btemp(?:erat(?:ure|ura|ur)|érature)?\b{_LINK}<n>"),
+    _pattern(r"<n>\s+temperature\b"),
+)
 _MAX_TOKENS = (
     _pattern(rf"\bmax(?:imum|imal|\.|imo)?\s*(?:output\s*)?tokens?{_LINK}<n>"),
     _pattern(
         r"\b(?:at most|no more than|max(?:imum|imal|\.)?|up to|höchstens|como máximo|au plus|no máximo)"
         r"\s+(?:of\s+)?<n>\s+tokens?\b"
     ),
-    _pattern(r"\b(?:limit\w*|cap|restrict\w*|keep|begrenz\w*|limita\w*)\b[^.;\n]{0,40}?\b(?:to|at|under|below|auf|a|à)\s+<n>\s+tokens?\b"),
+    _pattern(
+        r"\b(?:limit\w*|cap|restrict\w*|keep|begrenz\w*|limita\w*)\b[^.;\n]{0,40}?\b(?:to|at|under|below|auf|a|à)\s+<n>\s+tokens?\b"
+    ),
     _pattern(r"\b<n>[ -]tokens?\s+(?:limit|maximum|max|per (?:answer|reply|response))\b"),
 )
 _TOP_P = (_pattern(rf"\btop[ _-]?p\b{_LINK}<n>"),)
@@ -78,7 +84,7 @@ _TOP_K = (
     ),
 )
 _SIMILARITY = (
-    _pattern(rf"\b(?:similarity|score|threshold|relevance)\b[^.;,\n\d]{{0,40}}?<n>\s*(?:%|percent|prozent)?"),
+    _pattern(r"\b(?:similarity|score|threshold|relevance)\b[^.;,\n\d]{0,40}?<n>\s*(?:%|percent|prozent)?"),
     _pattern(r"\b<n>\s*(?:%|percent|prozent)\s+(?:similar\w*|match|ähnlich\w*)"),
 )
 _ITERATIONS = (

@@ -30,10 +30,10 @@ from flowise_dev_agent.reasoning.deterministic.edits import find_edits, further_
 from flowise_dev_agent.reasoning.deterministic.parameters import SYSTEM_PARAMS, parameters, system_prompt
 from flowise_dev_agent.reasoning.deterministic.phrases import say
 from flowise_dev_agent.reasoning.deterministic.reading import Reading, read
-from flowise_dev_agent.reasoning.deterministic.spoken import spoken_values
-from flowise_dev_agent.reasoning.deterministic.seeding import onto_seed, reused_ids
 from flowise_dev_agent.reasoning.deterministic.relay import handed_on, links
+from flowise_dev_agent.reasoning.deterministic.seeding import onto_seed, reused_ids
 from flowise_dev_agent.reasoning.deterministic.selection import select, unwanted, usable
+from flowise_dev_agent.reasoning.deterministic.spoken import spoken_values
 from flowise_dev_agent.reasoning.deterministic.wiring import Wiring, wire
 from flowise_dev_agent.reasoning.playbook import is_advice
 from flowise_dev_agent.reasoning.reasoner import Reasoner
@@ -206,7 +206,9 @@ def _agentflow(
     if made.declined:
         return _declined(request, made.declined)
     added = {op.node_id: request.nodes.schemas[op.node_name] for op in made.nodes}
-    contract = _contract(request, reading, {op.node_id: op.node_name for op in made.nodes}, {}, wishes, language)
+    # Steps are built anew: what of another flow's steps fits is a matter of their prompts.
+    fresh = replace(request, pattern=None)
+    contract = _contract(fresh, reading, {op.node_id: op.node_name for op in made.nodes}, {}, wishes, language)
     labels = {op.node_id: op.label for op in made.nodes if op.label}
     credentials = nested_types(made.nodes, request.nodes.schemas, request.credential_types)
     steps = [say("step_agentflow", language, names=", ".join(foreign))] if foreign and not reading.multi_agent else []

@@ -15,7 +15,11 @@ _VALUES = "promptValues"
 def handed_on(nodes: Mapping[str, NodeSchema], node_id: str) -> dict[str, Any]:
     """The field of a later prompt that names the chain before, {} for every other node."""
     return next(
-        ({_VALUES: json.dumps({STAGE_VARIABLE: reference(chain)})} for chain, prompt in _steps(nodes) if prompt == node_id),
+        (
+            {_VALUES: json.dumps({STAGE_VARIABLE: reference(chain)})}
+            for chain, prompt in _steps(nodes)
+            if prompt == node_id
+        ),
         {},
     )
 

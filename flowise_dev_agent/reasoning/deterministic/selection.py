@@ -107,8 +107,7 @@ def unwanted(text: str, store: NodeStore) -> frozenset[str]:
 def _removed(text: str, pattern: re.Pattern[str]) -> bool:
     """Whether a word for removing stands shortly before the mention."""
     return any(
-        pattern.search(text[match.end() : _end_of_removed(text, match.end())])
-        for match in mentions(text, words.REMOVE)
+        pattern.search(text[match.end() : _end_of_removed(text, match.end())]) for match in mentions(text, words.REMOVE)
     )
 
 
@@ -117,7 +116,7 @@ def _end_of_removed(text: str, start: int) -> int:
 
 
 def refusal_of(reading: Reading, store: NodeStore, language: str, *, recognised: bool = False) -> str | None:
-    """The sentence that declines what no rule can do; `recognised`: there is a flow, so a wish need not say its kind."""
+    """The sentence that declines what no rule can do. With `recognised` the wish need not say what kind of flow."""
     if reading.unknown:
         name = reading.unknown[0]
         close = [
@@ -182,7 +181,9 @@ def tools_of(reading: Reading, store: NodeStore, available: Mapping[str, int], w
     chosen: list[str] = []
     for names in reading.tools:
         fitting = [name for name in usable(names, store) if name not in without]
-        at_hand = [name for name in fitting if any(available.get(kind) for kind in store.schemas[name].credential_names)]
+        at_hand = [
+            name for name in fitting if any(available.get(kind) for kind in store.schemas[name].credential_names)
+        ]
         if fitting and not any(name in chosen for name in fitting):
             chosen.append((at_hand or fitting)[0])
     return chosen
@@ -244,7 +245,9 @@ def _with_requested(names: list[str], requested: Sequence[str], store: NodeStore
 def _several(names: list[str], reading: Reading, store: NodeStore) -> list[str]:
     """With several subjects a part for each, with several tasks a chain and a prompt for each."""
     if reading.stages and names[0] == "llmChain":
-        counts = dict.fromkeys(("llmChain", "promptTemplate"), len(reading.stages))
+        # A model of its own for each: Flowise cannot hand one on that has answered within the same run.
+        models = [name for name in names if store.schemas[name].category == "Chat Models"]
+        counts: dict[str, int] = dict.fromkeys(("llmChain", "promptTemplate", *models), len(reading.stages))
     elif "promptRetriever" in names:
         counts = {"promptRetriever": max(2, len(reading.topics))}
     else:

@@ -12,7 +12,10 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _LINK = r"\s*(?:(?:should\s+be|to|of|at|is|be|=|:|auf|von|a|en|de|à|em|para)\s*){0,2}\s*"
 _QUOTED = r"(?:\"(?P<a>[^\"]*)\"|“(?P<b>[^”]*)”|„(?P<c>[^“”]*)[“”]|«\s*(?P<d>[^»]*?)\s*»|'(?P<e>[^'\n]{1,80})')"
 _ON = r"(?:enable|turn\s+on|switch\s+on|activate|with|allow|use|aktiviere|activa|active|ative|habilita)"
-_OFF = r"(?:disable|turn\s+off|switch\s+off|deactivate|without|no|deaktiviere|desactiva|désactive|desative|ohne|sin|sans|sem)"
+_OFF = (
+    r"(?:disable|turn\s+off|switch\s+off|deactivate|without|no|"
+    r"deaktiviere|desactiva|désactive|desative|ohne|sin|sans|sem)"
+)
 _ARTICLE = r"\s+(?:the\s+|its\s+|den\s+|die\s+|das\s+|el\s+|la\s+|le\s+|o\s+|a\s+)?"
 #: Titles that say nothing by themselves.
 _BARE = frozenset({"name", "text", "description", "url", "type", "model", "query", "method", "format", "path", "memory",
@@ -45,7 +48,9 @@ def _forms(param: InputParam) -> list[tuple[re.Pattern[str], bool | None]]:
     titles = {title for title in titles if title and title not in _BARE and len(title) > 3}
     if not titles:
         return []
-    name = r"\b(?:" + "|".join(title.replace(" ", r"[\s_-]*") for title in sorted(titles, key=len, reverse=True)) + r")\b"
+    name = (
+        r"\b(?:" + "|".join(title.replace(" ", r"[\s_-]*") for title in sorted(titles, key=len, reverse=True)) + r")\b"
+    )
     match param.type:
         case "number":
             return [(re.compile(name + _LINK + NUMBER + r"(?!\w)", re.IGNORECASE), None)]
@@ -55,7 +60,11 @@ def _forms(param: InputParam) -> list[tuple[re.Pattern[str], bool | None]]:
             return [(off, False), (on, True)]
         case "options":
             choice = "|".join(re.escape(option) for option in sorted(param.options, key=len, reverse=True))
-            return [(re.compile(rf"{name}{_LINK}[\"'“„]?(?P<option>{choice})(?!\w)", re.IGNORECASE), None)] if choice else []
+            return (
+                [(re.compile(rf"{name}{_LINK}[\"'“„]?(?P<option>{choice})(?!\w)", re.IGNORECASE), None)]
+                if choice
+                else []
+            )
         case "string" | "asyncOptions":
             if param.name.lower().endswith(("key", "token", "secret", "password")):
                 return []

@@ -138,7 +138,8 @@ TRANSLATE = _words("translate")
 TRANSFORM = _words("transforms")
 #: A prompt given word for word; a system prompt is another thing.
 PROMPT_TEXT = re.compile(
-    r"(?<!system )(?<!system-)\b(?:prompt|template)s?(?: template| text)?\b(?:\s+(?:to|is|be|should be|auf|in|a|à|para|por|en))*\s*:?\s*"
+    r"(?<!system )(?<!system-)\b(?:prompt|template)s?(?: template| text)?\b"
+    r"(?:\s+(?:to|is|be|should be|auf|in|a|à|para|por|en))*\s*:?\s*"
     r"(?:\"([^\"]{8,})\"|“([^”]{8,})”|„([^“”]{8,})[“”]|«\s*([^»]{8,}?)\s*»)",
     re.IGNORECASE,
 )

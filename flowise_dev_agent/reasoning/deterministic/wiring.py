@@ -29,14 +29,13 @@ def endings(nodes: Mapping[str, NodeSchema]) -> list[str]:
     return [node_id for node_id, schema in nodes.items() if schema.category in ENDING_CATEGORIES]
 
 
-def wire(
-    nodes: Mapping[str, NodeSchema], fixed: Sequence[str] = (), occupied: frozenset[str] | None = None
-) -> Wiring:
+def wire(nodes: Mapping[str, NodeSchema], fixed: Sequence[str] = (), occupied: frozenset[str] | None = None) -> Wiring:
     """Connect `nodes` (id -> schema, in plan order) so that everything leads to the ending node.
 
     Nodes in `fixed` are in the flow already: nothing is wired between two of them, and their inputs count as connected
-    as far as they are in `occupied` ("id.input"; None: all). Lists take more in any case. Required inputs come first; optional ones take only nodes that nothing else has taken, so that a model is
-    not handed to every node that could do with one.
+    as far as they are in `occupied` ("id.input"; None: all). Lists take more in any case. Required inputs come first;
+    optional ones take only nodes that nothing else has taken, so that a model is not handed to every node that could do
+    with one.
     """
     taken: dict[str, str] = {}
     ending = ending_of(nodes)
