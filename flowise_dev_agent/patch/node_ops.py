@@ -279,7 +279,7 @@ def bind_credential(batch: Batch, op: BindCredential) -> None:
 
 def _nested(batch: Batch, op: BindCredential, node: FlowNode) -> Nested | None:
     """The model or tool that is meant: by path, or the only one that takes a credential where the node takes none."""
-    components = list(_credentialed(batch, node))
+    components = _credentialed(batch, node)
     if op.path:
         steps = parse_path(op.path)
         return next((nested for nested in components if nested.steps == steps), None)
@@ -290,6 +290,8 @@ def _nested(batch: Batch, op: BindCredential, node: FlowNode) -> Nested | None:
 
 def _credentialed(batch: Batch, node: FlowNode) -> list[Nested]:
     found: list[Nested] = []
+    if not node.is_agentflow:
+        return found
     for nested in nested_components(node.params, node.inputs):
         schema = batch.schemas.get(nested.component)
         if schema is not None and schema.credential_names and isinstance(nested.config, Mapping):
