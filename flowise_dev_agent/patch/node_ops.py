@@ -155,13 +155,13 @@ def _definitions(batch: Batch, node: FlowNode, wanted: str) -> tuple[Steps, Sequ
         return _nested_definitions(batch, node, wanted)
     if name := resolve_case(wanted, by_name):
         return (name,), by_name[name]
-    if definition := _undeclared(node).get(wanted):
+    if definition := undeclared_fields(node).get(wanted):
         return (wanted,), [definition]
     _no_such_param(batch, node, wanted, list(by_name))
     return None
 
 
-def _undeclared(node: FlowNode) -> dict[str, Mapping[str, Any]]:
+def undeclared_fields(node: FlowNode) -> dict[str, Mapping[str, Any]]:
     """Keys that the editor writes beside the declared ones: configs of models and tools, tabs and what they hold."""
     found: dict[str, Mapping[str, Any]] = {}
     for entry in node.params:
