@@ -10,7 +10,7 @@ endif
 export XDG_RUNTIME_DIR
 $(shell mkdir -p -m 700 "$(XDG_RUNTIME_DIR)")
 
-.PHONY: help demo run test chaos check lock clean
+.PHONY: help demo run test chaos check web lock clean
 
 help:
 	@echo 'make demo    build a chatbot on a local Flowise, visibly, then leave the service at http://localhost:8000'
@@ -18,16 +18,17 @@ help:
 	@echo 'make test    all tests, on a real Postgres and a real Flowise (make test ARGS="tests/unit -x")'
 	@echo 'make chaos   60 sessions while workers and Postgres are killed under them (needs pgbouncer; CHAOS_SESSIONS=200)'
 	@echo 'make check   lint, formatting, types, import floors'
+	@echo 'make web     build the page (done by itself where it is needed; the sources are in flowise_dev_agent/web/app)'
 	@echo 'make lock    resolve requirements.lock again (needs uv)'
 	@echo 'make clean   remove .venv and caches of this checkout (not the installed Flowise, which is kept outside)'
 
-demo: $(READY)
+demo: web
 	@$(BIN)/flowise-dev-agent demo $(ARGS)
 
-run: $(READY)
+run: web
 	@$(BIN)/flowise-dev-agent serve $(ARGS)
 
-test: $(READY)
+test: web
 	$(BIN)/pytest $(ARGS)
 
 chaos: $(READY)
@@ -38,6 +39,10 @@ check: $(READY)
 	$(BIN)/ruff format --check
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
+	@$(BIN)/python scripts/build_page.py --check
+
+web: $(READY)
+	@$(BIN)/python scripts/build_page.py
 
 lock:
 	@command -v uv >/dev/null || { echo 'make lock needs uv: pip install uv'; exit 1; }
@@ -46,6 +51,7 @@ lock:
 
 clean:
 	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist build
+	rm -rf flowise_dev_agent/web/static flowise_dev_agent/web/app/node_modules
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Without build isolation the package itself needs no network: its build backend is in the lock.

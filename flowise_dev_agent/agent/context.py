@@ -9,6 +9,7 @@ from flowise_dev_agent.knowledge.drift import CatalogueChange
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.patterns import PatternLibrary
 from flowise_dev_agent.knowledge.repair import Repair
+from flowise_dev_agent.knowledge.templates import TemplateStore
 from flowise_dev_agent.publish import Publisher
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.settings import DriftPolicy, LimitSettings
@@ -27,6 +28,10 @@ class Knowledge(Protocol):
 
     async def credentials(self, *, refresh: bool = False) -> CredentialStore:
         """Ids, names and types of the instance's credentials, never values; `refresh` reads them anew."""
+        ...
+
+    async def templates(self) -> TemplateStore:
+        """What the instance's marketplace was last seen to offer, else the committed list; asks no server."""
         ...
 
     async def repair(self, name: str) -> Repair:

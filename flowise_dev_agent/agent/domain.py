@@ -6,6 +6,7 @@ from typing import Any
 
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.tools import DomainTools, ToolResult
+from flowise_dev_agent.knowledge.templates import Template
 from flowise_dev_agent.patch.findings import Finding
 from flowise_dev_agent.patch.ops import PatchOp
 from flowise_dev_agent.patch.schema import NodeSchema
@@ -17,6 +18,7 @@ from flowise_dev_agent.reasoning.contracts import (
     PlanContract,
     Reasoned,
     Verdict,
+    VerdictCategory,
 )
 
 
@@ -27,6 +29,8 @@ class DiscoverRequest:
     requirement: str
     intent: Intent
     feedback: str | None = None
+    #: Of the flow that is to be changed.
+    kind: str = "CHATFLOW"
     #: Node types of similar flows.
     similar: tuple[str, ...] = ()
 
@@ -39,6 +43,8 @@ class DomainDiscovery:
     candidates: tuple[NodeSchema, ...] = ()
     #: Credential type -> [{id, name}] of the instance.
     credentials: dict[str, list[dict[str, str]]] = field(default_factory=dict)
+    #: Flows of the instance's marketplace that resemble what is asked for, best first.
+    templates: tuple[Template, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,7 @@ class TrialResult:
     question: str
     number: int
     answer: str
-    category: str | None
+    category: VerdictCategory | None
     error: str
     duration_ms: int
     used_tools: tuple[str, ...] = ()
@@ -115,8 +121,10 @@ class DomainCapability(ABC):
         """
 
     @abstractmethod
-    async def validate(self, context: AgentContext, flow_data: str, kind: str) -> list[Finding]:
-        """Everything that can be known to be wrong before a write."""
+    async def validate(
+        self, context: AgentContext, flow_data: str, kind: str, base_flow_data: str | None = None
+    ) -> list[Finding]:
+        """Everything that can be known to be wrong before a write; `base_flow_data` is the flow before an update."""
 
     @abstractmethod
     def generate_tests(self, plan: PlanContract, *, questions: list[str] | None, trials: int) -> TestSuite:

@@ -206,8 +206,31 @@ def project(values: Mapping[str, Any]) -> dict[str, Any]:
         "chatflow_id": values.get("chatflow_id"),
         "outcome": values.get("outcome"),
         "answer": (values.get("plan") or {}).get("answer") if values.get("outcome") == "answered" else None,
+        "change": _change(values),
         "degraded": values.get("degraded") or [],
         "totals": usage.model_dump(),
+    }
+
+
+def _change(values: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What is done to the flow, by hashes: what it was, what it is or would become, and what someone else made of it.
+
+    `ops` are those between the first two.
+    """
+    artifacts: Mapping[str, str] = (values.get("artifacts") or {}).get("flowise", {})
+    before, after = artifacts.get("original_flow"), values.get("flow_sha") or artifacts.get("current_flow")
+    if before is None and after is None:
+        return None
+    applied: list[dict[str, Any]] = values.get("applied_ops") or []
+    ops: list[dict[str, Any]] = values.get("ops") or []
+    written = applied[len(applied) - len(ops) :] == ops
+    found = (values.get("stop") or {}).get("found_flow")
+    return {
+        "before": before,
+        "after": after,
+        "found": found,
+        "draft_id": values.get("draft_id"),
+        "ops": applied if written else [*applied, *ops],
     }
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from fastapi import FastAPI
 from starlette.middleware import Middleware
-from starlette.staticfiles import StaticFiles
 
 from flowise_dev_agent import __version__
 from flowise_dev_agent.api import problems
@@ -17,11 +16,21 @@ from flowise_dev_agent.api.middleware import (
     MetricsMiddleware,
     SecurityHeadersMiddleware,
 )
-from flowise_dev_agent.api.routes import health, instances, page, patterns, sessions, versions
+from flowise_dev_agent.api.routes import (
+    deliveries,
+    flows,
+    health,
+    instances,
+    knowledge,
+    page,
+    patterns,
+    public_settings,
+    sessions,
+    versions,
+)
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.runtime.engine import Engine
 from flowise_dev_agent.settings import Settings
-from flowise_dev_agent.web import STATIC_DIR
 
 _DESCRIPTION = """A sentence becomes a tested chatflow on your Flowise server, with your approval before anything is
 written. Start a session, answer its questions (`interrupt`), read the result. Errors are RFC 9457 problem details with
@@ -47,7 +56,7 @@ def create_app(settings: Settings, engine: Engine | None = None, *, model_stand_
         version=__version__,
         description=_DESCRIPTION,
         lifespan=lifespan,
-        # Both load scripts from a CDN; /docs is a page of our own.
+        # Both load scripts from a CDN; /docs leads to a view of our own page.
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -68,12 +77,16 @@ def create_app(settings: Settings, engine: Engine | None = None, *, model_stand_
     problems.install(app)
     app.include_router(sessions.build_router(settings.server, limiter))
     app.include_router(versions.router)
+    app.include_router(flows.router)
     app.include_router(instances.router)
+    app.include_router(knowledge.router)
+    app.include_router(deliveries.router)
+    app.include_router(public_settings.router)
     app.include_router(patterns.router)
     app.include_router(health.worker_router)
     app.include_router(health.router)
     app.include_router(page.router)
-    app.mount("/assets", StaticFiles(directory=STATIC_DIR), name="assets")
+    page.mount_files(app)
     _complete_openapi(app)
     return app
 

@@ -39,6 +39,7 @@ _STATUS: dict[type[errors.AgentError], int] = {
     errors.SessionConflictError: 409,
     errors.DatabaseUnavailableError: 503,
     errors.FlowiseError: 502,
+    errors.FlowiseNotFoundError: 404,
     errors.FlowiseTimeoutError: 504,
     errors.WriteFailedError: 502,
     errors.ReasoningError: 502,

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +16,10 @@ from flowise_dev_agent.knowledge.memory import MemoryTemplates
 from flowise_dev_agent.knowledge.search import TextIndex
 from flowise_dev_agent.knowledge.snapshot import lines_text, schemas_dir, sha256_of, text_of, write_text
 from flowise_dev_agent.knowledge.sources import TemplateCache, TemplateSource
+from flowise_dev_agent.patch.graph import GraphIR, parse_document
+from flowise_dev_agent.patch.schema import Schemas
 from flowise_dev_agent.patch.suggest import closest, fold
+from flowise_dev_agent.patch.summary import outline
 
 TEMPLATES_FILE: Final = "flowise_templates.snapshot.json"
 TEMPLATES_META_FILE: Final = "flowise_templates.meta.json"
@@ -23,12 +27,15 @@ TEMPLATES_META_FILE: Final = "flowise_templates.meta.json"
 #: Of name, uses, categories and description, node types.
 _WEIGHTS = (6.0, 4.0, 1.5, 1.0)
 _DESCRIPTION_CHARS = 120
+#: Of one template in a prompt.
+_PROMPT_CHARS = 600
 #: What is not part of a tool itself: its place in the marketplace, and an id that changes with every call.
 _LISTING_KEYS = frozenset({"id", "templateName", "type", "categories", "usecases", "framework", "badge", "description"})
 
 
 class Template(BaseModel):
-    """One entry. ``nodes`` are the types that it is made of, ``sha256`` is that of its content.
+    """One entry. ``nodes`` are the types that it is made of, ``graph`` says how they are connected (see
+    `patch.summary.outline`), ``sha256`` is that of its content.
 
     The description is Flowise's own text, at most 120 characters of it; committed entries have none.
     """
@@ -41,6 +48,7 @@ class Template(BaseModel):
     usecases: tuple[str, ...] = ()
     framework: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
+    graph: tuple[str, ...] = ()
     sha256: str = Field(pattern="^[0-9a-f]{64}$")
     description: str = ""
 
@@ -54,9 +62,16 @@ class Template(BaseModel):
             usecases=_texts(raw.get("usecases")),
             framework=_texts(raw.get("framework")),
             nodes=_node_types(raw.get("flowData")),
+            graph=_outline(raw.get("flowData")),
             sha256=sha256_of(content_of(raw)),
             description=" ".join(str(raw.get("description") or "").split())[:_DESCRIPTION_CHARS],
         )
+
+    def for_prompt(self) -> str:
+        """Name, uses and graph in one line of at most 600 characters."""
+        uses = f" ({', '.join(self.usecases)})" if self.usecases else ""
+        line = f"{self.name}{uses}: {'; '.join(self.graph or self.nodes)}"
+        return line if len(line) <= _PROMPT_CHARS else f"{line[: _PROMPT_CHARS - 1]}…"
 
     def slim(self) -> dict[str, Any]:
         """As it is committed."""
@@ -100,6 +115,12 @@ class TemplateStore:
         fitting = [number for number in scores if type_ is None or self._templates[number].type == type_]
         fitting.sort(key=lambda number: (-scores[number], number))
         return [self._templates[number] for number in fitting[:limit]]
+
+    def find_flows(self, text: str, schemas: Schemas, limit: int = 3) -> list[Template]:
+        """Flows that fit a description and can be built today: no node type of theirs is gone or deprecated."""
+        current = {name for name, schema in schemas.items() if not schema.deprecated}
+        buildable = (one for one in self.find(text, len(self)) if one.graph and current.issuperset(one.nodes))
+        return list(islice(buildable, limit))
 
     def get(self, name: str, type_: str | None = None) -> Template:
         """By name, case and separators not minding; InvalidInputError names close ones when there is none."""
@@ -195,6 +216,11 @@ def write_templates(templates: Sequence[Template], meta: TemplatesMeta, folder: 
     """Write both files."""
     write_text(folder / TEMPLATES_FILE, snapshot_text(templates))
     write_text(folder / TEMPLATES_META_FILE, meta.model_dump_json(indent=2) + "\n")
+
+
+def _outline(flow_data: Any) -> tuple[str, ...]:
+    document = parse_document(flow_data)[0] if isinstance(flow_data, str) else None
+    return outline(GraphIR(document)) if document else ()
 
 
 def _texts(value: Any) -> tuple[str, ...]:

@@ -1,9 +1,10 @@
 """A flow in a few lines for prompts: ids, labels, what is set, and who feeds whom."""
 
+from collections import Counter
 from typing import Any
 
 from flowise_dev_agent.patch.graph import FlowEdge, FlowNode, GraphIR
-from flowise_dev_agent.patch.nested import CREDENTIAL_KEY
+from flowise_dev_agent.patch.nested import CREDENTIAL_KEY, nested_components
 from flowise_dev_agent.patch.references import referenced
 from flowise_dev_agent.patch.secrecy import looks_secret
 from flowise_dev_agent.patch.values import is_empty, shown
@@ -24,6 +25,31 @@ def summarize(graph: GraphIR, limit: int = 4000) -> str:
     if notes:
         lines.append(f"{notes} sticky note{'s' if notes > 1 else ''}")
     return _bounded(lines, limit)
+
+
+def outline(graph: GraphIR) -> tuple[str, ...]:
+    """What a flow is made of, by node types alone: who feeds whom, who stands in whom, which models and tools are used.
+
+    For example ``chatOpenAI -> toolAgent.model`` and ``agentAgentflow uses chatOpenAI, calculator``. A type that occurs
+    more than once appears by the ids of its nodes.
+    """
+    nodes = [node for node in graph.nodes if not node.is_note]
+    count = Counter(node.name for node in nodes)
+    names = {node.id: node.name if count[node.name] == 1 else node.id for node in nodes}
+    lines: list[str] = []
+    for node in nodes:
+        if node.parent in names:
+            lines.append(f"{names[node.id]} inside {names[node.parent]}")
+        if used := dict.fromkeys(nested.component for nested in nested_components(node.params, node.inputs)):
+            lines.append(f"{names[node.id]} uses {', '.join(used)}")
+    for edge in graph.edges:
+        source, target = graph.node(edge.source), graph.node(edge.target)
+        if source is None or target is None:
+            continue
+        output = f".{edge.output_name}" if source.names_outputs and edge.output_name else ""
+        anchor = f".{edge.input_name}" if edge.input_name else ""
+        lines.append(f"{names[source.id]}{output} -> {names[target.id]}{anchor}")
+    return tuple(dict.fromkeys(lines))
 
 
 def _node_line(node: FlowNode) -> str:

@@ -11,10 +11,12 @@ from flowise_dev_agent.persistence.events import Events, NewEvent, StoredEvent
 from flowise_dev_agent.persistence.instance_nodes import CatalogueHead, InstanceNodes
 from flowise_dev_agent.persistence.intents import WriteIntent, WriteIntents
 from flowise_dev_agent.persistence.lease import Lease
+from flowise_dev_agent.persistence.ledger import Ledger, Passage
 from flowise_dev_agent.persistence.migrate import migrate
 from flowise_dev_agent.persistence.patterns import NewPattern, Patterns, StoredPattern
 from flowise_dev_agent.persistence.queue import Queue
 from flowise_dev_agent.persistence.read_model import SessionFilter, SessionRow
+from flowise_dev_agent.persistence.refreshes import Refreshes, RefreshRow
 from flowise_dev_agent.persistence.retention import Retention
 from flowise_dev_agent.persistence.runs import Claim, Runs
 from flowise_dev_agent.persistence.saver import FencedSaver
@@ -36,11 +38,15 @@ __all__ = [
     "InstanceNodes",
     "InstanceTemplates",
     "Lease",
+    "Ledger",
     "NewEvent",
     "NewPattern",
     "Outbox",
+    "Passage",
     "Patterns",
     "Queue",
+    "RefreshRow",
+    "Refreshes",
     "Retention",
     "Runs",
     "SessionFilter",

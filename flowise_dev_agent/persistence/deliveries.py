@@ -68,6 +68,15 @@ class DeliveryRow:
 
 
 @dataclass(frozen=True)
+class ListedDelivery:
+    """A delivery in the list of all sessions."""
+
+    delivery: DeliveryRow
+    session_name: str | None
+    url: str
+
+
+@dataclass(frozen=True)
 class Attempt:
     """One try that this worker may now make; `number` counts from 1."""
 
@@ -145,6 +154,28 @@ class Deliveries:
             (session_id, _MAX_LISTED),
         )
         return [DeliveryRow(**row) for row in rows]
+
+    async def page(
+        self, *, status: str | None, limit: int, before: tuple[datetime, UUID] | None = None
+    ) -> list[ListedDelivery]:
+        """Deliveries of all sessions, newest first."""
+        rows = await self._database.fetch_all(
+            f"SELECT {_COLUMNS}, (SELECT name FROM sessions WHERE sessions.id = session_id) AS session_name,"
+            " (SELECT url FROM webhook_endpoints AS endpoint WHERE endpoint.session_id = delivery.session_id) AS url"
+            " FROM webhook_deliveries AS delivery WHERE (%(status)s::text IS NULL OR status = %(status)s)"
+            " AND (%(created_at)s::timestamptz IS NULL OR (created_at, id) < (%(created_at)s, %(id)s))"
+            " ORDER BY created_at DESC, id DESC LIMIT %(limit)s",
+            {
+                "status": status,
+                "limit": limit,
+                "created_at": before[0] if before else None,
+                "id": before[1] if before else None,
+            },
+        )
+        return [
+            ListedDelivery(session_name=row.pop("session_name"), url=row.pop("url"), delivery=DeliveryRow(**row))
+            for row in rows
+        ]
 
     async def replay(self, session_id: UUID, delivery_id: UUID) -> DeliveryRow:
         """Send it again from the first attempt on, under its old id; its endpoint counts as listening again.

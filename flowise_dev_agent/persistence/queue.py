@@ -20,6 +20,7 @@ DELIVERY_TASK: Final = "webhook"
 DELIVERY_QUEUE: Final = "webhooks"
 MAINTENANCE_TASK: Final = "maintenance"
 MAINTENANCE_QUEUE: Final = "maintenance"
+REFRESH_TASK: Final = "refresh"
 #: Longer pauses are left to the poll of the workers, which is late by seconds.
 _MAX_WAKE_SECS: Final = 120.0
 #: procrastinate's own notice of a job, on the channel of a queue.
@@ -77,6 +78,10 @@ class Queue:
         """Queue one attempt at a webhook's delivery, as `defer_leg` does."""
         return await self._defer(connection, DELIVERY_TASK, DELIVERY_QUEUE, delay, delivery_id=str(delivery_id))
 
+    async def defer_refresh(self, connection: Connection, refresh_id: UUID) -> int:
+        """Queue one attempt at a refresh of what is known of an instance, as `defer_leg` does."""
+        return await self._defer(connection, REFRESH_TASK, MAINTENANCE_QUEUE, 0.0, refresh_id=str(refresh_id))
+
     async def _defer(self, connection: Connection, task: str, queue: str, delay: float, **arguments: str) -> int:
         options: dict[str, Any] = {"schedule_in": {"milliseconds": round(delay * 1000)}} if delay > 0 else {}
         deferrer = self.app.configure_task(task, queue=queue, connection=connection, **options)
@@ -105,6 +110,10 @@ class Queue:
     async def stalled_deliveries(self, seconds: float) -> list[Job]:
         """Deliveries of such workers."""
         return await self._stalled(DELIVERY_TASK, seconds)
+
+    async def stalled_refreshes(self, seconds: float) -> list[Job]:
+        """Refreshes of such workers."""
+        return await self._stalled(REFRESH_TASK, seconds)
 
     async def _stalled(self, task: str, seconds: float) -> list[Job]:
         return list(await self.app.job_manager.get_stalled_jobs(task_name=task, seconds_since_heartbeat=seconds))

@@ -68,6 +68,7 @@ _SETTLE_SESSION: Final = """
         outcome = COALESCE(%(outcome)s, outcome),
         answer = COALESCE(%(answer)s, answer),
         result = COALESCE(%(result)s, result),
+        change = COALESCE(%(change)s, change),
         degraded = COALESCE(%(degraded)s, degraded),
         totals = totals || COALESCE(%(totals)s, '{}'::jsonb) || (
             SELECT jsonb_build_object(
@@ -135,6 +136,7 @@ class Runs:
                     "outcome": columns.get("outcome"),
                     "answer": _text(columns.get("answer")),
                     "result": _jsonb(end.result),
+                    "change": _jsonb(columns.get("change")),
                     "degraded": _jsonb(columns.get("degraded")),
                     "totals": _jsonb(columns.get("totals")),
                     "interrupt": _jsonb(end.interrupt),

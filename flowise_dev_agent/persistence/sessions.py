@@ -122,6 +122,13 @@ class Sessions:
         assert found is not None  # noqa: S101 - an aggregate has one row
         return found
 
+    async def change(self, session_id: UUID) -> dict[str, Any] | None:
+        """What the session does to its flow, by reference; None before there is anything to see."""
+        row = await self._database.fetch_one("SELECT change FROM sessions WHERE id = %s", (session_id,))
+        if row is None:
+            raise _not_found(session_id)
+        return row["change"]
+
     async def earlier_answer(self, session_id: UUID, key: str) -> EarlierAnswer | None:
         """The answer that was given to this session under an idempotency key."""
         row = await self._database.fetch_one(

@@ -11,6 +11,7 @@ from typing import Any, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.knowledge.templates import Template
 from flowise_dev_agent.patch.findings import Finding
 from flowise_dev_agent.patch.ops import PatchOp
 from flowise_dev_agent.patch.schema import NodeSchema
@@ -214,6 +215,8 @@ class Budget:
 @dataclass(frozen=True, kw_only=True)
 class _Request:
     requirement: str
+    #: Name of the flow that is changed, copied or asked about; of a first look what the request itself names.
+    target: str | None = None
     #: Answers to the clarifying questions, as (question, answer).
     clarifications: tuple[tuple[str, str], ...] = ()
     #: Model override of this session.
@@ -229,7 +232,6 @@ class ClassifyRequest(_Request):
     """First look at a requirement. `forced` is the operation that the request itself named."""
 
     forced: Operation | None = None
-    target: str | None = None
 
 
 @dataclass(frozen=True)
@@ -254,6 +256,10 @@ class PlanRequest(_Request):
     flow_summary: str | None = None
     #: node id -> node name of what the flow holds already.
     existing: Mapping[str, str] = field(default_factory=dict)
+    #: `node id.path` -> the model or tool that stands there inside an agentflow node.
+    inside: Mapping[str, str] = field(default_factory=dict)
+    #: Inputs of that flow that are connected, as `node id.input`.
+    occupied: frozenset[str] = frozenset()
     #: `node id.field` -> what stands in the longer text fields in scope, each shortened.
     texts: Mapping[str, str] = field(default_factory=dict)
     previous: PlanContract | None = None
@@ -261,6 +267,8 @@ class PlanRequest(_Request):
     verdict: Verdict | None = None
     #: Only for a new flow.
     pattern: Pattern | None = None
+    #: Flows of the marketplace that resemble what is asked for, best first; `Template.for_prompt` is one line of each.
+    templates: tuple[Template, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -274,6 +282,10 @@ class PatchRequest(_Request):
     flow_summary: str | None = None
     #: node id -> node name of what the flow holds already.
     existing: Mapping[str, str] = field(default_factory=dict)
+    #: `node id.path` -> the model or tool that stands there inside an agentflow node.
+    inside: Mapping[str, str] = field(default_factory=dict)
+    #: Inputs of that flow that are connected, as `node id.input`.
+    occupied: frozenset[str] = frozenset()
     #: `node id.field` -> what stands in the longer text fields in scope, each shortened.
     texts: Mapping[str, str] = field(default_factory=dict)
     feedback: str | None = None

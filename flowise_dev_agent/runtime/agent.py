@@ -31,9 +31,9 @@ class Agent:
     """A graph with what belongs to it.
 
     `project` reads the session's columns from the state: session_name, phase, operation_mode, iteration, chatflow_id,
-    outcome, degraded, totals; what is missing or None keeps what is stored. `chatflow_url` takes an instance's
-    endpoint and a chatflow's id. `result_of` takes an interrupt's value and gives what `ResultView` shows after the
-    question is answered, None for one that shows no result.
+    outcome, answer, change, degraded, totals; what is missing or None keeps what is stored. `chatflow_url` takes an
+    instance's endpoint and a chatflow's id. `result_of` takes an interrupt's value and gives what `ResultView` shows
+    after the question is answered, None for one that shows no result.
     """
 
     graph: Graph

@@ -24,10 +24,12 @@ from flowise_dev_agent.knowledge.drift import CatalogueChange
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge, NodeStore
 from flowise_dev_agent.knowledge.patterns import PatternLibrary
 from flowise_dev_agent.knowledge.repair import Repair
+from flowise_dev_agent.knowledge.templates import TemplateKnowledge, TemplateStore
 from flowise_dev_agent.persistence import (
     Blobs,
     Database,
     InstanceNodes,
+    InstanceTemplates,
     Lease,
     Patterns,
     SessionRow,
@@ -57,6 +59,7 @@ async def open_agent(settings: Settings, database: Database) -> AsyncGenerator[A
             instances=instances,
             nodes=NodeKnowledge(settings.flowise.discover_cache_ttl_secs, InstanceNodes(database)),
             credentials=CredentialKnowledge(settings.flowise.credential_snapshot_ttl_secs),
+            templates=TemplateKnowledge(settings.flowise.discover_cache_ttl_secs, InstanceTemplates(database)),
             reasoner=reasoner,
             blobs=Blobs(database),
             intents=WriteIntents(database),
@@ -89,6 +92,7 @@ class _Contexts:
     instances: Instances
     nodes: NodeKnowledge
     credentials: CredentialKnowledge
+    templates: TemplateKnowledge
     reasoner: Reasoner
     blobs: Blobs
     intents: WriteIntents
@@ -106,7 +110,7 @@ class _Contexts:
             instance_id=session.instance_id,
             endpoint=client.endpoint,
             flowise=client,
-            knowledge=_InstanceKnowledge(session.instance_id, client, self.nodes, self.credentials),
+            knowledge=_InstanceKnowledge(session.instance_id, client, self.nodes, self.credentials, self.templates),
             reasoner=self.reasoner,
             blobs=_SessionBlobs(session.id, self.blobs),
             publisher=Publisher(
@@ -130,6 +134,7 @@ class _InstanceKnowledge:
     client: FlowiseClient
     node_knowledge: NodeKnowledge
     credential_knowledge: CredentialKnowledge
+    template_knowledge: TemplateKnowledge
 
     async def nodes(self, *, refresh: bool = False) -> NodeStore:
         return await self.node_knowledge.store(self.instance_id, self.client, refresh=refresh)
@@ -139,6 +144,9 @@ class _InstanceKnowledge:
 
     async def credentials(self, *, refresh: bool = False) -> CredentialStore:
         return await self.credential_knowledge.store(self.instance_id, self.client, refresh=refresh)
+
+    async def templates(self) -> TemplateStore:
+        return await self.template_knowledge.store(self.instance_id, self.client.endpoint)
 
     async def repair(self, name: str) -> Repair:
         return await self.node_knowledge.repair(self.instance_id, self.client, name)

@@ -13,8 +13,10 @@ from flowise_dev_agent.persistence import (
     Database,
     Deliveries,
     Events,
+    Ledger,
     Outbox,
     Queue,
+    Refreshes,
     Retention,
     Runs,
     Sessions,
@@ -26,9 +28,13 @@ from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.condition import Condition
 from flowise_dev_agent.runtime.drafts import DraftSweep
 from flowise_dev_agent.runtime.feed import Feed
+from flowise_dev_agent.runtime.flows.service import FlowService
+from flowise_dev_agent.runtime.knowledge import KnowledgeService, Refresher
 from flowise_dev_agent.runtime.legs import LegRunner
+from flowise_dev_agent.runtime.promotion import Promotions
 from flowise_dev_agent.runtime.recovery import Recovery
 from flowise_dev_agent.runtime.service import SessionService
+from flowise_dev_agent.runtime.summary import Summaries
 from flowise_dev_agent.runtime.timings import Timings
 from flowise_dev_agent.runtime.versions import FlowVersions
 from flowise_dev_agent.runtime.webhooks.config import WebhookConfig
@@ -53,6 +59,10 @@ class Engine:
         instances: Instances,
         service: SessionService,
         versions: FlowVersions,
+        promotions: Promotions,
+        flows: FlowService,
+        summaries: Summaries,
+        knowledge: KnowledgeService,
         feed: Feed,
         condition: Condition,
     ) -> None:
@@ -60,6 +70,10 @@ class Engine:
         self.instances = instances
         self.service = service
         self.versions = versions
+        self.promotions = promotions
+        self.flows = flows
+        self.summaries = summaries
+        self.knowledge = knowledge
         self._feed = feed
         self._condition = condition
 
@@ -127,6 +141,7 @@ class Engine:
             outbox = Outbox(queue, lambda row: render(row, agent.chatflow_link, webhooks.base_url))
             sessions, runs = Sessions(database, queue, outbox.add), Runs(database, queue, outbox.add)
             events, deliveries = Events(database), Deliveries(database, queue)
+            refreshes = Refreshes(database, queue)
             feed = await stack.enter_async_context(Feed(events, direct_dsn, poll_secs=timings.poll))
             service = SessionService(
                 database=database,
@@ -159,23 +174,31 @@ class Engine:
                     retention=Retention(database, sessions, retention),
                     drafts=DraftSweep(AbandonedDrafts(database), agent.instances, failed_days=retention.drafts_days),
                     postman=Postman(deliveries, sender, webhooks, timings),
+                    refresher=Refresher(database, refreshes, agent.instances, timings),
                     timings=timings,
                     concurrency=concurrency,
                 )
                 await stack.enter_async_context(consumer)
             # Streams end before the worker drains, so that the server can close its connections meanwhile.
             stack.callback(feed.end_streams)
+            blobs, intents, ledger = Blobs(database), WriteIntents(database), Ledger(database)
+            kept = Versions(database, blobs)
             versions = FlowVersions(
-                sessions=sessions,
-                versions=Versions(database, Blobs(database)),
-                intents=WriteIntents(database),
-                instances=agent.instances,
+                sessions=sessions, versions=kept, intents=intents, ledger=ledger, instances=agent.instances
+            )
+            promotions = Promotions(ledger=ledger, versions=kept, intents=intents, instances=agent.instances)
+            flows = FlowService(
+                instances=agent.instances, sessions=sessions, versions=kept, blobs=blobs, link=agent.chatflow_link
             )
             yield cls(
                 db=database,
                 instances=agent.instances,
                 service=service,
                 versions=versions,
+                promotions=promotions,
+                flows=flows,
+                summaries=Summaries(sessions=sessions, events=events, flows=flows, link=agent.chatflow_link),
+                knowledge=KnowledgeService(database, refreshes, agent.instances),
                 feed=feed,
                 condition=Condition(database, agent.instances, feed, consumer),
             )

@@ -84,6 +84,12 @@ class StartSession(_Request):
         return self
 
 
+class RenameSession(_Request):
+    """The body of `PATCH /sessions/{id}/name`."""
+
+    session_name: SessionName
+
+
 class ResumeSession(_Request):
     """The body of `POST /sessions/{id}/resume`: a typed `answer`, or a free text `response`."""
 

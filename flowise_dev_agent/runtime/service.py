@@ -36,7 +36,7 @@ from flowise_dev_agent.runtime.views import (
     session_view,
 )
 from flowise_dev_agent.runtime.webhooks.desk import WebhookDesk
-from flowise_dev_agent.runtime.webhooks.views import DeliveryList, DeliveryView, StartedView, started_view
+from flowise_dev_agent.runtime.webhooks.views import DeliveryList, DeliveryPage, DeliveryView, StartedView, started_view
 
 _MAX_KEY_CHARS = 255
 _MAX_PAGE = 200
@@ -253,6 +253,12 @@ class SessionService:
         """The session's webhooks, newest first."""
         await self._sessions.get(session_id)
         return await self._webhooks.deliveries(session_id)
+
+    async def all_deliveries(
+        self, status: str | None = None, *, limit: int = 50, cursor: str | None = None
+    ) -> DeliveryPage:
+        """The webhooks of all sessions, newest first. Raises InvalidInputError for a cursor of elsewhere."""
+        return await self._webhooks.page(status, limit, cursor)
 
     async def replay(self, session_id: UUID, delivery_id: UUID) -> DeliveryView:
         """Send one of the session's webhooks again, under its old id. Raises DeliveryNotFoundError."""

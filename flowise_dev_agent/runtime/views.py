@@ -5,7 +5,7 @@ import binascii
 import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -203,7 +203,16 @@ class EventPage(_View):
     next_after_seq: int | None
 
 
-def encode_cursor(row: SessionRow) -> str:
+class _Listed(Protocol):
+    """A row of a list that is ordered by age."""
+
+    @property
+    def id(self) -> UUID: ...
+    @property
+    def created_at(self) -> datetime: ...
+
+
+def encode_cursor(row: _Listed) -> str:
     """Where the page after `row` begins; opaque to clients."""
     text = json.dumps([row.created_at.isoformat(), str(row.id)])
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")

@@ -17,8 +17,10 @@ from flowise_dev_agent.persistence.queue import (
     LEG_TASK,
     MAINTENANCE_QUEUE,
     MAINTENANCE_TASK,
+    REFRESH_TASK,
 )
 from flowise_dev_agent.runtime.drafts import DraftSweep
+from flowise_dev_agent.runtime.knowledge import Refresher
 from flowise_dev_agent.runtime.legs import LegRunner
 from flowise_dev_agent.runtime.recovery import Recovery
 from flowise_dev_agent.runtime.tasks import end_tasks
@@ -51,6 +53,7 @@ class Worker:
         retention: Retention,
         drafts: DraftSweep,
         postman: Postman,
+        refresher: Refresher,
         timings: Timings,
         concurrency: int,
     ) -> None:
@@ -60,6 +63,7 @@ class Worker:
         self._legs = legs
         self._recovery = recovery
         self._postman = postman
+        self._refresher = refresher
         self._timings = timings
         self._concurrency = concurrency
         self._tasks: list[asyncio.Task[None]] = []
@@ -82,6 +86,7 @@ class Worker:
             asyncio.create_task(self._supervise([DELIVERY_QUEUE], self._postman.concurrency), name="webhooks"),
             asyncio.create_task(self._recovery.run(), name="recovery"),
             asyncio.create_task(self._postman.watch(), name="webhook recovery"),
+            asyncio.create_task(self._refresher.watch(), name="refresh recovery"),
         ]
         return self
 
@@ -106,6 +111,11 @@ class Worker:
             if context.job.id is not None:
                 await self._postman.deliver(UUID(delivery_id), context.job.id)
 
+        @app.task(name=REFRESH_TASK, queue=MAINTENANCE_QUEUE, pass_context=True)
+        async def refresh(context: JobContext, refresh_id: str) -> None:
+            if context.job.id is not None:
+                await self._refresher.run(UUID(refresh_id), context.job.id)
+
         # At least one periodic task must exist, else the consumer stops watching its own side tasks.
         @app.periodic(cron="*/10 * * * *")
         @app.task(name=MAINTENANCE_TASK, queue=MAINTENANCE_QUEUE, queueing_lock=MAINTENANCE_TASK)
@@ -119,7 +129,7 @@ class Worker:
             if any(removed.values()):
                 logger.info("Removed what was old: %s.", ", ".join(f"{name} {n}" for name, n in removed.items() if n))
 
-        del leg, deliver, maintenance
+        del leg, deliver, refresh, maintenance
 
     async def _supervise(self, queues: list[str], concurrency: int) -> None:
         """Run a consumer of `queues` again whenever it ends: it does not survive a restart of Postgres."""

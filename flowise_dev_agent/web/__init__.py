@@ -1,4 +1,4 @@
-"""The page: plain HTML, CSS and JavaScript as package data, served from here alone (no CDN, no build step)."""
+"""The page: its sources in `app/` (TypeScript, built by `make web`), what is served in `static/` (package data)."""
 
 from pathlib import Path
 from typing import Final

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from flowise_dev_agent.agent.context import AgentContext
@@ -15,14 +15,14 @@ from flowise_dev_agent.agent.domain import (
     TestSuite,
     TrialResult,
 )
+from flowise_dev_agent.agent.domains.binding import bind_credentials
 from flowise_dev_agent.agent.domains.candidates import candidates
 from flowise_dev_agent.agent.domains.classification import classify_failure, classify_prediction
 from flowise_dev_agent.agent.tools import DomainTools, ToolResult, execute_tool, shorten
-from flowise_dev_agent.errors import FlowiseError
-from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.errors import FlowiseAuthError, FlowiseError
 from flowise_dev_agent.patch.findings import Finding
-from flowise_dev_agent.patch.ops import AddNode, BindCredential, PatchOp, ReplaceNode
-from flowise_dev_agent.patch.validator import validate_flow
+from flowise_dev_agent.patch.ops import PatchOp
+from flowise_dev_agent.patch.validator import CUSTOM_TOOL, validate_flow
 from flowise_dev_agent.reasoning import playbook
 from flowise_dev_agent.reasoning.contracts import (
     JudgeRequest,
@@ -74,6 +74,7 @@ class FlowiseCapability(DomainCapability):
             text,
             available={type_: len(items) for type_, items in listed.data.items()},
             similar=request.similar,
+            kind=request.kind,
         )
         known = f"{len(shown)} candidate node types of {len(store.schemas)} (Flowise {store.flowise_version})"
         summary = f"{known}. {listed.summary}"
@@ -82,22 +83,31 @@ class FlowiseCapability(DomainCapability):
             summary,
             facts=listed.facts,
         )
-        return DomainDiscovery(result=result, candidates=shown, credentials=listed.data)
+        templates = (await context.knowledge.templates()).find_flows(text, store.schemas)
+        return DomainDiscovery(result=result, candidates=shown, credentials=listed.data, templates=tuple(templates))
 
     async def compile_ops(
         self, context: AgentContext, request: PatchRequest, credentials: dict[str, str]
     ) -> Reasoned[list[PatchOp]]:
         result = await context.reasoner.patch(request)
-        seeded = {op.node_id: op.node_name for op in request.seed if isinstance(op, AddNode)}
-        bound = bind_credentials(result.value, request.nodes, credentials, unbound=seeded)
+        bound = bind_credentials(result.value, request.nodes, credentials, seed=request.seed, existing=request.existing)
         return Reasoned(value=bound, mode=result.mode, usage=result.usage, tries=result.tries, degraded=result.degraded)
 
-    async def validate(self, context: AgentContext, flow_data: str, kind: str) -> list[Finding]:
+    async def validate(
+        self, context: AgentContext, flow_data: str, kind: str, base_flow_data: str | None = None
+    ) -> list[Finding]:
         store = await context.knowledge.nodes()
         credentials = await context.knowledge.credentials()
+        tools = await _custom_tools(context) if f'"{CUSTOM_TOOL}"' in flow_data else None
         # A flow of 50 nodes takes milliseconds, one of 400 does not: keep heartbeats and streams on time.
         return await asyncio.to_thread(
-            validate_flow, flow_data, schemas=store.schemas, credentials=credentials.types(), kind=kind
+            validate_flow,
+            flow_data,
+            schemas=store.schemas,
+            credentials=credentials.types(),
+            kind=kind,
+            base_flow_data=base_flow_data,
+            tools=tools,
         )
 
     def generate_tests(self, plan: PlanContract, *, questions: list[str] | None, trials: int) -> TestSuite:
@@ -139,6 +149,15 @@ class FlowiseCapability(DomainCapability):
         return replace(judged, value=_counted(judged.value, request.results))
 
 
+async def _custom_tools(context: AgentContext) -> dict[str, str] | None:
+    """Id -> name of the instance's custom tools; None when the key may not list them."""
+    try:
+        rows = await context.flowise.list_tools()
+    except FlowiseAuthError:
+        return None
+    return {str(row["id"]): str(row.get("name") or "") for row in rows if "id" in row}
+
+
 async def _list_credentials(context: AgentContext) -> ToolResult:
     by_type = await available_credentials(context)
     counts = {type_: len(items) for type_, items in sorted(by_type.items())}
@@ -146,43 +165,6 @@ async def _list_credentials(context: AgentContext) -> ToolResult:
     return ToolResult(
         True, f"Credential types of the instance: {shorten(text)}.", facts={"credentials": counts}, data=by_type
     )
-
-
-def bind_credentials(
-    ops: Sequence[PatchOp], nodes: NodeStore, credentials: dict[str, str], *, unbound: Mapping[str, str] | None = None
-) -> list[PatchOp]:
-    """Fill in ids: models write types only, and a node that needs a credential gets one even if no op says so.
-
-    `unbound` are nodes (id -> type) of the base that never had one.
-
-    An op that names an id keeps it; a type without a chosen id stays unresolved, which validation refuses.
-    """
-    known = {node_id: nodes.get(name) for node_id, name in (unbound or {}).items()}
-    types = {node_id: schema.credential_names for node_id, schema in known.items() if schema}
-    result: list[PatchOp] = []
-    bound: set[str] = set()
-    for op in ops:
-        if isinstance(op, AddNode | ReplaceNode):
-            schema = nodes.get(op.node_name)
-            node_id = op.node_id if isinstance(op, AddNode) else op.new_node_id or op.node_id
-            types[node_id] = schema.credential_names if schema else ()
-        if isinstance(op, BindCredential):
-            bound.add(op.node_id)
-            if not op.credential_id:
-                wanted = (op.credential_type,) if op.credential_type else types.get(op.node_id, ())
-                found = next((credentials[name] for name in wanted if name in credentials), "")
-                result.append(op.model_copy(update={"credential_id": found}))
-                continue
-        result.append(op)
-    for node_id, names in types.items():
-        found = next((name for name in names if name in credentials), None)
-        if node_id not in bound and found:
-            result.append(
-                BindCredential(
-                    op_type="BindCredential", node_id=node_id, credential_id=credentials[found], credential_type=found
-                )
-            )
-    return result
 
 
 def _counted(verdict: Verdict, results: Sequence[TrialResult]) -> Verdict:
@@ -200,7 +182,7 @@ def _failed_verdict(failed: list[TrialResult], total: int) -> Verdict:
     entry = playbook.known(worst.error)
     return Verdict(
         done=False,
-        category=worst.category,  # pyright: ignore[reportArgumentType]
+        category=worst.category,
         reason=f"{len(failed)} of {total} test questions failed: {shorten(worst.error)}",
         fix=entry.advice if entry and entry.category == worst.category else _FIXES[worst.category or "STRUCTURE"],
     )

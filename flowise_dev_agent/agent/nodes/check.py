@@ -1,6 +1,6 @@
 """Phase E: is the compiled flow right, and may the session go on?"""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -16,7 +16,7 @@ from flowise_dev_agent.reasoning.contracts import Usage
 from flowise_dev_agent.settings import LimitSettings
 
 #: The person decided to go on without a credential: what follows from that is not an error any more.
-_CREDENTIAL_CODES = frozenset({"CREDENTIAL_UNBOUND"})
+_CREDENTIAL_CODES = frozenset({"CREDENTIAL_UNBOUND", "NESTED_CREDENTIAL_UNBOUND"})
 #: Legal in a flow that a person keeps half-built; in what the agent itself adds, a connection was forgotten.
 _LOOSE_CODES = frozenset({"ISOLATED_NODE", "DEAD_END"})
 
@@ -33,8 +33,9 @@ async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains
     if flow_sha and not errors(findings):
         flow_data = await context.blobs.get(flow_sha)
         kind: str = (state["plan"] or {})["flow_kind"]
-        found = await domains.primary.validate(context, flow_data, kind)
-        known = await _known_before(state, context, kind, domains)
+        base = await _flow_before(state, context)
+        found = await domains.primary.validate(context, flow_data, kind, base)
+        known = {finding.key for finding in errors(await domains.primary.validate(context, base, kind))} if base else ()
         findings = [_as_decided(finding, state, known) for finding in found]
         validated = None if errors(findings) else payload_sha256(flow_data)
     keys = sorted({finding.key for finding in errors(findings)})
@@ -87,16 +88,13 @@ def _stop(state: AgentState, limits: LimitSettings, problems: list[Finding], rep
     return None
 
 
-async def _known_before(state: AgentState, context: AgentContext, kind: str, domains: Domains) -> set[str]:
-    """What was wrong already with the flow that a person has: said, and no reason to refuse a change elsewhere."""
+async def _flow_before(state: AgentState, context: AgentContext) -> str | None:
+    """The flow that a person has. What is wrong with it already is said, and no reason to refuse a change elsewhere."""
     original: str | None = state["artifacts"].get("flowise", {}).get("original_flow")
-    if original is None:
-        return set()
-    found = await domains.primary.validate(context, await context.blobs.get(original), kind)
-    return {finding.key for finding in errors(found)}
+    return await context.blobs.get(original) if original else None
 
 
-def _as_decided(finding: Finding, state: AgentState, known: set[str]) -> Finding:
+def _as_decided(finding: Finding, state: AgentState, known: Collection[str]) -> Finding:
     if finding.severity == "error" and finding.key in known:
         return finding.model_copy(
             update={"severity": "warning", "message": f"{finding.message} (It was so before the change.)"}

@@ -7,12 +7,13 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from slowapi import Limiter
 from sse_starlette import EventSourceResponse
 
-from flowise_dev_agent.api.deps import MAX_SEQ, AfterSeq, IdempotencyKey, Service, SessionId, WaitSecs, settle
+from flowise_dev_agent.api.deps import MAX_SEQ, AfterSeq, IdempotencyKey, Service, SessionId, WaitSecs, engine, settle
 from flowise_dev_agent.api.limits import session_start_limit
 from flowise_dev_agent.api.problems import declared
 from flowise_dev_agent.api.sse import LEG_ENDS, event_stream
 from flowise_dev_agent.errors import WebhookSecretError
-from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
+from flowise_dev_agent.runtime.requests import RenameSession, ResumeSession, StartSession
+from flowise_dev_agent.runtime.summary import SessionSummary
 from flowise_dev_agent.runtime.views import EventPage, PublicStatus, SessionPage, SessionView
 from flowise_dev_agent.runtime.webhooks.views import DeliveryList, DeliveryView, StartedView, started_view
 from flowise_dev_agent.settings import ServerSettings
@@ -78,6 +79,16 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
     async def get_session(session_id: SessionId, service: Service) -> SessionView:
         """One session with its open question, if any."""
         return await service.get(session_id)
+
+    @router.patch("/{session_id}/name", responses=declared(404))
+    async def rename_session(session_id: SessionId, body: RenameSession, service: Service) -> SessionView:
+        """Give the session another title."""
+        return await service.rename(session_id, body.session_name)
+
+    @router.get("/{session_id}/summary", responses=declared(404))
+    async def session_summary(request: Request, session_id: SessionId) -> SessionSummary:
+        """The session on one page of Markdown: requirement, change, questions, writes, tests, cost."""
+        return await engine(request).summaries.of(session_id)
 
     @router.delete("/{session_id}", status_code=204, responses=declared(404, 409))
     async def delete_session(

@@ -22,9 +22,10 @@ from flowise_dev_agent.patch.validator import (
     topology,
 )
 from flowise_dev_agent.patch.validator.context import FlowContext, known_names
+from flowise_dev_agent.patch.validator.params import CUSTOM_TOOL
 from flowise_dev_agent.patch.validator.registry import RULES
 
-__all__ = ["RULE_MODULES", "validate_flow"]
+__all__ = ["CUSTOM_TOOL", "RULE_MODULES", "validate_flow"]
 
 RULE_MODULES = (nodes, connections, topology, agentflow, params, nested, prompts, credentials)
 

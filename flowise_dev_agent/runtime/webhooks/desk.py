@@ -8,8 +8,16 @@ from flowise_dev_agent.errors import WebhookSecretError
 from flowise_dev_agent.persistence import Deliveries
 from flowise_dev_agent.persistence.sessions import NewWebhook
 from flowise_dev_agent.runtime.requests import StartSession
+from flowise_dev_agent.runtime.views import decode_cursor, encode_cursor
 from flowise_dev_agent.runtime.webhooks.config import WebhookConfig
-from flowise_dev_agent.runtime.webhooks.views import DeliveryList, DeliveryView, delivery_view, endpoint_view
+from flowise_dev_agent.runtime.webhooks.views import (
+    DeliveryList,
+    DeliveryPage,
+    DeliveryView,
+    delivery_view,
+    endpoint_view,
+    listed_view,
+)
 
 _SECRET_BYTES = 32
 
@@ -49,6 +57,17 @@ class WebhookDesk:
         rows = await self._deliveries.of_session(session_id)
         return DeliveryList(
             endpoint=endpoint_view(endpoint) if endpoint else None, deliveries=[delivery_view(row) for row in rows]
+        )
+
+    async def page(self, status: str | None, limit: int, cursor: str | None) -> DeliveryPage:
+        """Deliveries of all sessions, newest first."""
+        rows = await self._deliveries.page(
+            status=status, limit=limit + 1, before=decode_cursor(cursor) if cursor else None
+        )
+        shown = rows[:limit]
+        return DeliveryPage(
+            deliveries=[listed_view(row) for row in shown],
+            next_cursor=encode_cursor(shown[-1].delivery) if len(rows) > limit else None,
         )
 
     async def replay(self, session_id: UUID, delivery_id: UUID) -> DeliveryView:

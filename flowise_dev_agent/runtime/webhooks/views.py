@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from flowise_dev_agent.persistence.deliveries import DeliveryRow, Endpoint
+from flowise_dev_agent.persistence.deliveries import DeliveryRow, Endpoint, ListedDelivery
 from flowise_dev_agent.runtime.views import SessionView
 from flowise_dev_agent.runtime.webhooks.policy import UrlPolicy
 
@@ -47,6 +47,20 @@ class DeliveryView(_View):
     delivered_at: datetime | None
 
 
+class ListedDeliveryView(DeliveryView):
+    """A webhook in the list of all sessions."""
+
+    session_name: str | None
+    origin: str = Field(description="Where it goes to: scheme, host and port.")
+
+
+class DeliveryPage(_View):
+    """Webhooks of all sessions, newest first. `next_cursor` gets the next page; None on the last one."""
+
+    deliveries: list[ListedDeliveryView]
+    next_cursor: str | None
+
+
 class EndpointView(_View):
     """Where a session's webhooks go to."""
 
@@ -70,6 +84,13 @@ def started_view(view: SessionView, secret: str | None) -> StartedView:
 def delivery_view(row: DeliveryRow) -> DeliveryView:
     """The view of a row."""
     return DeliveryView.model_validate(vars(row))
+
+
+def listed_view(row: ListedDelivery) -> ListedDeliveryView:
+    """The view of a row with its session."""
+    return ListedDeliveryView.model_validate(
+        vars(row.delivery) | {"session_name": row.session_name, "origin": UrlPolicy().parse(row.url).origin}
+    )
 
 
 def endpoint_view(endpoint: Endpoint) -> EndpointView:

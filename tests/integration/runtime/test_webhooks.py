@@ -371,3 +371,17 @@ async def test_nobody_listening_is_a_failed_attempt(database_dsn: str) -> None:
         (delivery,) = await settled(engine, view.thread_id)
     assert (delivery.status, delivery.attempts, delivery.response_status) == ("failed", 1, None)
     assert "cannot be reached" in str(delivery.error)
+
+
+async def test_the_deliveries_of_all_sessions_are_paged_newest_first(hooked: Engine, receiver: Receiver) -> None:
+    sessions = [await hooked.service.start(start(receiver.url(), "end:accepted")) for _ in range(3)]
+    for view in sessions:
+        await settled(hooked, view.thread_id)
+    first = await hooked.service.all_deliveries(limit=2)
+    rest = await hooked.service.all_deliveries("delivered", limit=2, cursor=first.next_cursor)
+    found = [*first.deliveries, *rest.deliveries]
+    assert sorted(item.session_id for item in found) == sorted(view.thread_id for view in sessions)
+    assert [item.created_at for item in found] == sorted((item.created_at for item in found), reverse=True)
+    assert (rest.next_cursor, found[0].session_name) == (None, "A script")
+    assert found[0].origin in receiver.url()
+    assert (await hooked.service.all_deliveries("failed")).deliveries == []

@@ -17,6 +17,7 @@ from flowise_dev_agent.knowledge.drift import CatalogueChange, compare
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.patterns import PatternLibrary
 from flowise_dev_agent.knowledge.repair import Repair, decide_repair, not_found
+from flowise_dev_agent.knowledge.templates import TemplateStore
 from flowise_dev_agent.patch.ops import PatchOp
 from flowise_dev_agent.patch.schema import NodeSchema
 from flowise_dev_agent.publish import Publisher
@@ -120,6 +121,9 @@ class BenchKnowledge:
             self.credential_store = self.on_refresh()
         return self.credential_store
 
+    async def templates(self) -> TemplateStore:
+        return TemplateStore.from_snapshot()
+
     async def repair(self, name: str) -> Repair:
         self.repairs.append(name)
         schema = self.server_only.get(name)
@@ -176,7 +180,8 @@ class Bench:
         self.session_id = uuid4()
         self.limits = LimitSettings(_env_file=None, **limits)  # type: ignore[call-arg]
         self.drift_policy = drift_policy
-        self.graph = build_graph([FlowiseCapability()], InMemorySaver())
+        self.capability = FlowiseCapability()
+        self.graph = build_graph([self.capability], InMemorySaver())
         self.config: Any = {"configurable": {"thread_id": str(self.session_id)}}
         self.patterns: PatternLibrary | None = None
         self.events: list[dict[str, Any]] = []

@@ -7,7 +7,16 @@ from fastapi import FastAPI
 from pydantic import SecretStr
 
 from flowise_dev_agent.api import create_app
-from flowise_dev_agent.settings import DatabaseSettings, FlowiseSettings, ReasoningSettings, ServerSettings, Settings
+from flowise_dev_agent.settings import (
+    DatabaseSettings,
+    FlowiseSettings,
+    LimitSettings,
+    ReasoningSettings,
+    RetentionSettings,
+    ServerSettings,
+    Settings,
+    TracingSettings,
+)
 from tests.unit.api.service_double import EngineDouble
 
 MakeApp = Callable[..., FastAPI]
@@ -30,6 +39,9 @@ def make_app(engine: EngineDouble) -> MakeApp:
             # A port where nothing listens: reachability fails at once.
             flowise=FlowiseSettings(api_endpoint="http://127.0.0.1:1", instances_json=None),
             database=DatabaseSettings(),
+            limits=LimitSettings(),
+            retention=RetentionSettings(),
+            tracing=TracingSettings(),
             server=ServerSettings(**{"wait_secs": 0, "api_key": None} | server),
         )
         return create_app(settings, engine, model_stand_in=model_stand_in)  # type: ignore[arg-type]

@@ -1,6 +1,7 @@
 """A session service in memory with the runtime's signatures, for tests of the HTTP floor alone."""
 
 import asyncio
+import json
 from collections import defaultdict
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -9,10 +10,14 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from flowise_dev_agent.errors import DeliveryNotFoundError, SessionExistsError, SessionNotFoundError
+from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.observability.metrics import exposition
+from flowise_dev_agent.runtime.promotion import Promoted
 from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
+from flowise_dev_agent.runtime.versions import RolledBack, VersionDiff, VersionList, VersionView
 from flowise_dev_agent.runtime.views import InterruptView, SessionEvent, SessionPage, SessionView, Totals
-from flowise_dev_agent.runtime.webhooks.views import DeliveryList, DeliveryView, StartedView, started_view
+from flowise_dev_agent.runtime.webhooks.views import DeliveryList, DeliveryPage, DeliveryView, StartedView, started_view
+from flowise_dev_agent.settings import FlowiseSettings
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 SECRET = "whsec_shown-once"
@@ -131,6 +136,11 @@ class ServiceDouble:
         self._called("list", status, limit, cursor, filters)
         return SessionPage(sessions=list(self.views.values())[:limit], next_cursor=None)
 
+    async def rename(self, session_id: UUID, name: str) -> SessionView:
+        self._called("rename", session_id, name)
+        self.views[session_id] = (await self.get(session_id)).model_copy(update={"session_name": name})
+        return self.views[session_id]
+
     async def delete(self, session_id: UUID, *, purge: bool = False) -> None:
         self._called("delete", session_id, purge)
         await self.get(session_id)
@@ -140,6 +150,12 @@ class ServiceDouble:
         self._called("deliveries", session_id)
         await self.get(session_id)
         return DeliveryList(endpoint=None, deliveries=[])
+
+    async def all_deliveries(
+        self, status: str | None = None, *, limit: int = 50, cursor: str | None = None
+    ) -> DeliveryPage:
+        self._called("all_deliveries", status, limit, cursor)
+        return DeliveryPage(deliveries=[], next_cursor=None)
 
     async def replay(self, session_id: UUID, delivery_id: UUID) -> DeliveryView:
         self._called("replay", session_id, delivery_id)
@@ -184,9 +200,87 @@ class DatabaseDouble:
         return None
 
 
+def version(label: str, session_id: UUID, **fields: Any) -> VersionView:
+    defaults: dict[str, Any] = {
+        "label": label,
+        "session_id": session_id,
+        "instance": "default",
+        "chatflow_id": "c1",
+        "name": "Sales bot",
+        "reason": "update",
+        "iteration": 0,
+        "sha256": "ab" * 32,
+        "created_at": NOW,
+    }
+    return VersionView(**{**defaults, **fields})
+
+
+class VersionsDouble:
+    """Two versions of every session; `failure` is raised by every call while it is set."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+        self.failure: Exception | None = None
+
+    def _called(self, *call: Any) -> None:
+        self.calls.append(call)
+        if self.failure:
+            raise self.failure
+
+    async def of_session(self, session_id: UUID) -> VersionList:
+        self._called("of_session", session_id)
+        return VersionList(versions=[version("v1.0", session_id), version("v2.0", session_id, current=True)])
+
+    async def of_chatflow(self, chatflow_id: str, *, limit: int) -> VersionList:
+        self._called("of_chatflow", chatflow_id, limit)
+        return VersionList(versions=[version("v2.0", UUID(int=1), chatflow_id=chatflow_id, current=True)])
+
+    async def diff(self, session_id: UUID, from_label: str | None, to_label: str | None) -> VersionDiff:
+        self._called("diff", session_id, from_label, to_label)
+        return VersionDiff(from_label="v1.0", to_label="v2.0", text="temperature", change={"changed": []})
+
+    async def rollback(self, session_id: UUID, label: str | None) -> RolledBack:
+        self._called("rollback", session_id, label)
+        return RolledBack(label=label or "v1.0", chatflow_id="c1", sha256="ab", updated_date="d", already_there=False)
+
+
+class PromotionsDouble:
+    """Every flow arrives; `failure` is raised instead while it is set."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, dict[str, Any]]] = []
+        self.failure: Exception | None = None
+
+    async def promote(self, chatflow_id: str, **where: Any) -> Promoted:
+        self.calls.append((chatflow_id, where))
+        if self.failure:
+            raise self.failure
+        return Promoted(
+            session_id=UUID(int=7),
+            instance=where["target"],
+            chatflow_id="c2",
+            name=where["name"] or "Sales bot",
+            sha256="ab",
+            created=where["target_chatflow_id"] is None,
+            credentials=[],
+        )
+
+
 class EngineDouble:
     def __init__(self) -> None:
         self.service = ServiceDouble()
+        #: Requests that are refused never come to it.
+        self.flows = None
+        self.versions = VersionsDouble()
+        self.promotions = PromotionsDouble()
+        # Ports where nothing listens: reachability fails at once.
+        self.instances = Instances(
+            FlowiseSettings(
+                FLOWISE_INSTANCES=json.dumps(
+                    [{"id": id_, "endpoint": "http://127.0.0.1:1", "api_key": "s3cret"} for id_ in ("dev", "prod")]
+                )
+            )
+        )
         self.db = DatabaseDouble()
         self.status = "ok"
         self.missing: list[str] = []

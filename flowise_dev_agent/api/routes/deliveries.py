@@ -1,0 +1,22 @@
+"""The webhooks of all sessions; those of one session are under it."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from flowise_dev_agent.api.deps import Service
+from flowise_dev_agent.api.problems import declared
+from flowise_dev_agent.runtime.webhooks.views import DeliveryPage, DeliveryStatus
+
+router = APIRouter(tags=["webhooks"])
+
+
+@router.get("/deliveries", responses=declared())
+async def all_deliveries(
+    service: Service,
+    status: Annotated[DeliveryStatus | None, Query(description="Only deliveries in this state.")] = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    cursor: Annotated[str | None, Query(max_length=200, description="`next_cursor` of the page before.")] = None,
+) -> DeliveryPage:
+    """Webhooks of all sessions with what became of each, newest first; replay one by its session's route."""
+    return await service.all_deliveries(status, limit=limit, cursor=cursor)

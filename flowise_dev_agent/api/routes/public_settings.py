@@ -1,0 +1,79 @@
+"""The settings that matter to people: never a key, a secret or an address that holds one."""
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, Field
+
+from flowise_dev_agent import __version__
+from flowise_dev_agent.api.problems import declared
+from flowise_dev_agent.settings import Phase, Settings
+
+router = APIRouter(tags=["health"])
+_PHASES: tuple[Phase, ...] = ("classify", "plan", "patch", "judge")
+
+
+class PhaseSettings(BaseModel):
+    """Who does one phase of reasoning."""
+
+    mode: str
+    model: str
+
+
+class InstanceSettings(BaseModel):
+    """A Flowise server of the settings."""
+
+    id: str
+    default: bool
+
+
+class PublicSettings(BaseModel):
+    """How this service is set up. Each is an environment variable of the documentation."""
+
+    version: str
+    auth: bool = Field(description="AGENT_API_KEY is set.")
+    engine: str
+    phases: dict[str, PhaseSettings]
+    fallback_enabled: bool
+    retry_count: int
+    instances: list[InstanceSettings]
+    schema_drift_policy: str
+    limits: dict[str, Any] = Field(description="Ceilings of a session.")
+    retention_days: dict[str, float] = Field(description="0 keeps for ever.")
+    rate_limit_sessions_per_min: int = Field(description="0 is off.")
+    worker_concurrency: int
+    webhooks_signed: bool = Field(description="WEBHOOK_SECRET is set.")
+    public_base_url: str | None
+    tracing: bool
+
+
+@router.get("/settings", responses=declared())
+async def public_settings(request: Request) -> PublicSettings:
+    """What the operator has set, as far as it shapes what people see."""
+    settings: Settings = request.app.state.settings
+    reasoning, server, flowise, limits = settings.reasoning, settings.server, settings.flowise, settings.limits
+    retention = settings.retention
+    return PublicSettings(
+        version=__version__,
+        auth=server.api_key is not None,
+        engine=reasoning.engine,
+        phases={
+            phase: PhaseSettings(mode=reasoning.mode_of(phase), model=reasoning.model_for(phase)) for phase in _PHASES
+        },
+        fallback_enabled=reasoning.fallback_enabled,
+        retry_count=reasoning.retry_count,
+        instances=[InstanceSettings(id=item.id, default=index == 0) for index, item in enumerate(flowise.instances)],
+        schema_drift_policy=flowise.schema_drift_policy,
+        limits=limits.model_dump(),
+        retention_days={
+            "sessions": retention.sessions_days,
+            "threads": retention.threads_days,
+            "events": retention.events_days,
+            "artifacts": retention.artifacts_days,
+        },
+        rate_limit_sessions_per_min=server.rate_limit_sessions_per_min,
+        worker_concurrency=server.worker_concurrency,
+        webhooks_signed=bool(server.webhook_secrets),
+        public_base_url=str(server.public_base_url) if server.public_base_url else None,
+        tracing=settings.tracing.langchain_tracing_v2,
+    )

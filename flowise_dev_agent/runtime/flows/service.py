@@ -1,0 +1,130 @@
+"""The flows of all instances, what sessions do to them, and their kept versions, as pictures and differences."""
+
+import asyncio
+from typing import Final
+from uuid import UUID
+
+from flowise_dev_agent.errors import InvalidInputError, PatchError
+from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.patch.graph import GraphIR
+from flowise_dev_agent.patch.picture import Picture, picture
+from flowise_dev_agent.persistence import Blobs, FlowVersion, Sessions, Versions
+from flowise_dev_agent.runtime.flows.chat import ChatAnswer, TryOut
+from flowise_dev_agent.runtime.flows.search import FlowSearch, searchable
+from flowise_dev_agent.runtime.flows.views import FlowChange, FlowPage, FlowView, SessionChange, change_of
+from flowise_dev_agent.runtime.views import ChatflowLink
+
+#: What a comparison of versions names the flow on the server.
+LIVE: Final = "live"
+_LABELS: Final = {
+    "create": ("nothing", "the new flow"),
+    "copy": ("the original", "the copy"),
+}
+
+
+class FlowService:
+    """Reads only, but for conversations that try a flow out.
+
+    Unknown sessions raise SessionNotFoundError, unknown instances and versions InvalidInputError, servers FlowiseError.
+    """
+
+    def __init__(
+        self, *, instances: Instances, sessions: Sessions, versions: Versions, blobs: Blobs, link: ChatflowLink
+    ) -> None:
+        self._instances = instances
+        self._sessions = sessions
+        self._versions = versions
+        self._blobs = blobs
+        self._link = link
+        self._search = FlowSearch(link)
+        self._tries = TryOut()
+
+    async def find(self, instance_id: str | None, query: str, *, limit: int, drafts: bool = False) -> FlowPage:
+        """Flows of an instance that fit the words of `query`; drafts of sessions only when asked for."""
+        known = instance_id or self._instances.default_id
+        return await self._search.find(known, self._instances.client(known), query, limit=limit, drafts=drafts)
+
+    async def live(self, chatflow_id: str, instance_id: str | None, *, params: bool = True) -> FlowView:
+        """A flow as the server holds it now."""
+        known = instance_id or self._instances.default_id
+        row = await self._instances.client(known).get_chatflow(chatflow_id)
+        graph = _read(row.flow_data)
+        return FlowView(flow=searchable(row, known, self._link).facts, graph=picture(graph, params=params))
+
+    async def version(self, session_id: UUID, label: str) -> Picture:
+        """A kept version."""
+        await self._sessions.get(session_id)
+        return picture(await self._graph_of(await self._versioned(session_id, label)))
+
+    async def compare(self, chatflow_id: str, before: str, after: str) -> FlowChange:
+        """Two states of a chatflow, each `<session id>:<label>` or `live`, across sessions."""
+        rows = await self._versions.of_chatflow(chatflow_id, limit=1_000)
+        if not rows:
+            raise InvalidInputError(
+                "No version of this chatflow is kept.", hint="Versions come with the writes of sessions."
+            )
+        instance_id = rows[0].instance_id
+        graphs: list[GraphIR] = []
+        for reference in (before, after):
+            if reference == LIVE:
+                row = await self._instances.client(instance_id).get_chatflow(chatflow_id)
+                graphs.append(_read(row.flow_data))
+            else:
+                graphs.append(await self._graph_of(_referenced(rows, reference)))
+        labels = tuple("now in Flowise" if name == LIVE else name.rpartition(":")[2] for name in (before, after))
+        return await asyncio.to_thread(change_of, graphs[0], graphs[1], labels=(labels[0], labels[1]))
+
+    async def session_change(self, session_id: UUID) -> SessionChange | None:
+        """What the session does to its flow, as of its last question or its end; None before there is anything."""
+        row = await self._sessions.get(session_id)
+        change = await self._sessions.change(session_id)
+        if change is None:
+            return None
+        before, after, found = [
+            _read(await self._blobs.get(change[key])) if change.get(key) else None
+            for key in ("before", "after", "found")
+        ]
+        labels = _LABELS.get(row.operation_mode or "", ("as it was", "with this change"))
+        # Large flows take a tenth of a second to compare.
+        shown = await asyncio.to_thread(change_of, before, after, labels=labels, ops=change.get("ops"))
+        meanwhile = None
+        if found is not None:
+            meanwhile = await asyncio.to_thread(change_of, before, found, labels=("as it was read", "now in Flowise"))
+        return SessionChange(
+            **dict(shown), chatflow_id=row.chatflow_id, draft_id=change.get("draft_id"), meanwhile=meanwhile
+        )
+
+    async def ask(self, chatflow_id: str, instance_id: str | None, question: str, chat_id: str | None) -> ChatAnswer:
+        """Try a flow out."""
+        return await self._tries.ask(self._instances.client(instance_id), chatflow_id, question, chat_id)
+
+    async def forget(self, chatflow_id: str, instance_id: str | None, chat_id: str) -> None:
+        """Remove a conversation that tried a flow out."""
+        await self._tries.forget(self._instances.client(instance_id), chatflow_id, chat_id)
+
+    async def _versioned(self, session_id: UUID, label: str) -> FlowVersion:
+        rows = await self._versions.of_session(session_id)
+        return _referenced(rows, f"{session_id}:{label}")
+
+    async def _graph_of(self, version: FlowVersion) -> GraphIR:
+        return _read(await self._versions.text(version))
+
+
+def _read(flow_data: str) -> GraphIR:
+    try:
+        return GraphIR.from_flow_data(flow_data)
+    except PatchError as error:
+        raise InvalidInputError(
+            f"The flow cannot be drawn: {error.message}", hint="Open it in Flowise and save it again."
+        ) from None
+
+
+def _referenced(rows: list[FlowVersion], reference: str) -> FlowVersion:
+    session, _, label = reference.rpartition(":")
+    for row in rows:
+        if str(row.session_id) == session and row.label == label:
+            return row
+    raise InvalidInputError(
+        f"There is no version '{reference[:80]}'.",
+        hint="GET /flows/{id}/history lists them; `live` is the flow itself.",
+    )

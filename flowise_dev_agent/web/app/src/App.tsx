@@ -1,0 +1,48 @@
+import { Suspense } from "react";
+import { Link, Route, Router, Switch } from "wouter";
+import { useHashLocation } from "wouter/use-hash-location";
+import { VIEWS } from "./routes";
+import { KeyDialog } from "./ui/KeyDialog";
+import { ThemeToggle } from "./ui/ThemeToggle";
+
+/** The frame around every view: name, navigation, theme, and the dialog for the key. */
+export function App() {
+  return (
+    <Router hook={useHashLocation}>
+      <a className="skip" href="#main">
+        Skip to the content
+      </a>
+      <header className="top">
+        <Link href="/" className="brand">
+          Flowise Dev Agent
+        </Link>
+        <nav aria-label="Main">
+          {VIEWS.filter((one) => one.title).map((one) => (
+            <Link key={one.path} href={one.path} className={(active) => (active ? "nav current" : "nav")}>
+              {one.title}
+            </Link>
+          ))}
+        </nav>
+        <ThemeToggle />
+      </header>
+      <main id="main" tabIndex={-1}>
+        <Suspense fallback={<p className="quiet">Loading the view…</p>}>
+          <Switch>
+            {VIEWS.map(({ path, view: View }) => (
+              <Route key={path} path={path}>
+                {(params) => <View params={params as Record<string, string>} />}
+              </Route>
+            ))}
+            <Route>
+              <h1>There is no such page</h1>
+              <p>
+                <Link href="/">Go to the sessions</Link>
+              </p>
+            </Route>
+          </Switch>
+        </Suspense>
+      </main>
+      <KeyDialog />
+    </Router>
+  );
+}

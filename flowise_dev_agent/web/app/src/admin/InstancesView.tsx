@@ -1,0 +1,134 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "wouter";
+import { call } from "../api/client";
+import { ErrorNote } from "../ui/ErrorNote";
+import { plural } from "../ui/format";
+import type { InstanceView } from "./types";
+
+interface Health {
+  status: string;
+  version: string;
+  feed?: string;
+  worker?: { state: string; legs: number } | null;
+  database?: { state: string; latency_ms?: number };
+  queue?: { queued: number; oldest_secs: number; workers: number };
+}
+
+/** The Flowise servers, and the parts of this service. */
+export function InstancesView() {
+  const { data, error, isPending, isFetching, refetch } = useQuery({
+    queryKey: ["instances"],
+    queryFn: ({ signal }) => call<{ instances: InstanceView[] }>("/instances", { signal }),
+  });
+  return (
+    <div className="stack">
+      <div className="row apart">
+        <h1>Instances</h1>
+        <button type="button" className="button" onClick={() => refetch()} disabled={isFetching}>
+          {isFetching ? "Asking the servers…" : "Ask again"}
+        </button>
+      </div>
+      <ErrorNote error={error} />
+      {isPending && <p className="quiet">Asking the servers; this may take 10 seconds…</p>}
+      {data?.instances.map((instance) => (
+        <Instance key={instance.id} instance={instance} />
+      ))}
+      <Service />
+    </div>
+  );
+}
+
+function Instance({ instance }: { instance: InstanceView }) {
+  const { drift } = instance;
+  return (
+    <section className="card stack tight" aria-label={`Instance ${instance.id}`}>
+      <h2 className="row">
+        {instance.id}
+        <State ok={instance.state === "ok"} word={instance.state === "ok" ? "reachable" : "not reachable"} />
+        {instance.default && <span className="badge">default</span>}
+      </h2>
+      <dl className="facts">
+        <dt>Address</dt>
+        <dd>{instance.endpoint}</dd>
+        {instance.version && (
+          <>
+            <dt>Flowise</dt>
+            <dd>
+              {instance.version}, {plural(instance.nodes ?? 0, "node type")}
+            </dd>
+          </>
+        )}
+        {drift && (
+          <>
+            <dt>Node types</dt>
+            <dd>
+              {drift.differs
+                ? `Other than in the snapshot of Flowise ${drift.snapshot_version}; this server's own are used.`
+                : `As in the snapshot of Flowise ${drift.snapshot_version}.`}
+              {(["added", "removed", "changed"] as const).map(
+                (kind) =>
+                  drift[kind].length > 0 && (
+                    <div key={kind}>
+                      <small>
+                        {kind}: {drift[kind].join(", ")}
+                        {drift[kind].length === 20 && ", …"}
+                      </small>
+                    </div>
+                  ),
+              )}
+            </dd>
+          </>
+        )}
+      </dl>
+      {instance.error && <p className="note bad">{instance.error}</p>}
+      <p>
+        <Link href="/knowledge">What is known of it</Link>
+      </p>
+    </section>
+  );
+}
+
+function Service() {
+  const { data, error } = useQuery({
+    queryKey: ["health"],
+    queryFn: ({ signal }) => call<Health>("/health", { signal }),
+    refetchInterval: 10_000,
+  });
+  return (
+    <section className="card stack tight" aria-label="This service">
+      <h2 className="row">This service {data && <State ok={data.status === "ok"} word={data.status} />}</h2>
+      <ErrorNote error={error} />
+      {data && (
+        <dl className="facts">
+          <dt>Version</dt>
+          <dd>{data.version}</dd>
+          <dt>Database</dt>
+          <dd>
+            {data.database?.state ?? "unknown"}
+            {data.database?.latency_ms !== undefined && `, ${data.database.latency_ms} ms`}
+          </dd>
+          <dt>Queue</dt>
+          <dd>
+            {data.queue
+              ? `${plural(data.queue.queued, "step")} waiting, ${plural(data.queue.workers, "worker")}`
+              : "unknown"}
+          </dd>
+          <dt>Worker here</dt>
+          <dd>
+            {data.worker ? `${data.worker.state}, ${plural(data.worker.legs, "step")} running` : "none: others work"}
+          </dd>
+          <dt>Event feed</dt>
+          <dd>{data.feed}</dd>
+        </dl>
+      )}
+    </section>
+  );
+}
+
+function State({ ok, word }: { ok: boolean; word: string }) {
+  return (
+    <span className={ok ? "badge ok" : "badge bad"}>
+      <span aria-hidden="true">{ok ? "✓" : "✕"}</span> {word}
+    </span>
+  );
+}

@@ -1,0 +1,77 @@
+import { Handle, type Node, type NodeProps, Position } from "@xyflow/react";
+import { memo } from "react";
+import { moreThanShown, portTop, shownParams, tone } from "./layout";
+import { MarkBadge } from "./MarkBadge";
+import type { Mark, PictureNode } from "./types";
+
+export type CanvasNodeType = Node<{ node: PictureNode; mark: Mark }, "flow">;
+
+/** A node as Flowise draws it: title, ends at the sides, and what is set. Nothing in it can be changed here. */
+export const CanvasNode = memo(function CanvasNode({ data: { node, mark }, selected }: NodeProps<CanvasNodeType>) {
+  const classes = `fnode ${node.kind} tone-${tone(node)} mark-${mark}${selected ? " chosen" : ""}`;
+  if (node.kind === "note")
+    return (
+      <div className={classes}>
+        <MarkBadge mark={mark} />
+        {node.note}
+      </div>
+    );
+  return (
+    <div className={classes}>
+      <header>
+        <span className="fnode-icon" aria-hidden="true">
+          {initials(node.label)}
+        </span>
+        <span className="fnode-title">
+          <strong>{node.label}</strong>
+          {node.kind === "node" && <small>{node.name}</small>}
+        </span>
+        <MarkBadge mark={mark} />
+      </header>
+      {node.kind === "node" && (
+        <ul>
+          {node.inputs.map((port) => (
+            <li key={port.id}>{port.label}</li>
+          ))}
+          {shownParams(node).map((param) => (
+            <li key={param.name} className="fnode-param">
+              <span>{param.label}</span> {param.value}
+            </li>
+          ))}
+          {moreThanShown(node) && <li className="fnode-param">…</li>}
+          {node.outputs.map((port) => (
+            <li key={port.id} className="fnode-out">
+              {port.label}
+            </li>
+          ))}
+        </ul>
+      )}
+      {node.inputs.map((port, index) => (
+        <Handle
+          key={port.id}
+          id={port.id}
+          type="target"
+          position={Position.Left}
+          style={{ top: portTop(node, "inputs", index) }}
+          isConnectable={false}
+        />
+      ))}
+      {node.outputs.map((port, index) => (
+        <Handle
+          key={port.id}
+          id={port.id}
+          type="source"
+          position={Position.Right}
+          style={{ top: portTop(node, "outputs", index) }}
+          isConnectable={false}
+        />
+      ))}
+    </div>
+  );
+});
+
+/** Two letters for the place of an icon: Flowise's own pictures are not served here. */
+function initials(label: string): string {
+  const words = label.split(/[\s_-]+|(?<=[a-z])(?=[A-Z])/).filter(Boolean);
+  return (words.length > 1 ? `${words[0]?.[0] ?? ""}${words[1]?.[0] ?? ""}` : label.slice(0, 2)).toUpperCase();
+}

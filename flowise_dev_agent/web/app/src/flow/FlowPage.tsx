@@ -1,0 +1,70 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { Link } from "wouter";
+import { ErrorNote } from "../ui/ErrorNote";
+import { plural } from "../ui/format";
+import { FlowCanvas } from "./FlowCanvas";
+import { inWords } from "./layout";
+import { unmarked } from "./merge";
+import { NodeDetails } from "./NodeDetails";
+import { flowGraph } from "./queries";
+import { SessionDiff } from "./SessionDiff";
+import { TryOut } from "./TryOut";
+
+/** A flow on a server: to look at and to talk to. */
+export function FlowPage({ params }: { params: Record<string, string> }) {
+  const { id = "", instance = "" } = params;
+  const { data, error, isPending } = useQuery(flowGraph(id, instance));
+  const [chosen, setChosen] = useState<string | null>(null);
+  const node = data && unmarked(data.graph).nodes.find((one) => one.node.id === chosen);
+  return (
+    <div className="stack">
+      <h1>{data?.flow.name ?? "Flow"}</h1>
+      <ErrorNote error={error} />
+      {isPending && <p className="quiet">Reading the flow…</p>}
+      {data && (
+        <>
+          <p className="row">
+            <span className="badge">{data.flow.type.toLowerCase()}</span>
+            <span className={data.flow.deployed ? "badge ok" : "badge"}>
+              {data.flow.deployed ? "deployed" : "not deployed"}
+            </span>
+            {data.flow.draft && <span className="badge wait">draft of a session</span>}
+            <small>
+              {plural(data.flow.nodes, "node")} · {data.flow.instance}
+            </small>
+            <Link href={`/history/${id}`}>History</Link>
+            {data.flow.url && (
+              <a href={data.flow.url} target="_blank" rel="noopener noreferrer">
+                Open in Flowise
+              </a>
+            )}
+          </p>
+          <div className={node ? "change-picture with-details" : "change-picture"}>
+            <FlowCanvas flow={data.graph} label={inWords(data.graph)} chosen={chosen} onChoose={setChosen} />
+            {node && <NodeDetails marked={node} onClose={() => setChosen(null)} />}
+          </div>
+          <h2>Try it here</h2>
+          <TryOut chatflowId={id} instance={instance} />
+        </>
+      )}
+    </div>
+  );
+}
+
+/** What a session changes, with all the room of the page. */
+export function ChangePage({ params }: { params: Record<string, string> }) {
+  const { id = "" } = params;
+  return (
+    <div className="stack">
+      <div className="row apart">
+        <h1>What the session changes</h1>
+        <p className="row">
+          <Link href={`/s/${id}`}>The session</Link>
+          <Link href={`/versions/${id}`}>Versions</Link>
+        </p>
+      </div>
+      <SessionDiff sessionId={id} height="70vh" />
+    </div>
+  );
+}

@@ -1,0 +1,88 @@
+import { MarkBadge } from "./MarkBadge";
+import type { MarkedNode } from "./merge";
+import type { FieldChange } from "./types";
+
+/** All that is set on a node; of a changed one first what differs, old and new. */
+export function NodeDetails({ marked, onClose }: { marked: MarkedNode; onClose: () => void }) {
+  const { node, mark, fields } = marked;
+  const changed = new Set(fields.map((field) => root(field.name)));
+  const rest = node.params.filter((param) => !changed.has(param.name));
+  return (
+    <section className="card stack tight node-details" aria-label={`Details of ${node.label}`}>
+      <div className="row apart">
+        <h2 className="small-title">{node.label}</h2>
+        <button type="button" className="button plain" onClick={onClose} aria-label="Close the details">
+          ✕
+        </button>
+      </div>
+      <p className="row">
+        <MarkBadge mark={mark} />
+        <small>
+          {[node.name, node.category, node.version && `version ${node.version}`].filter(Boolean).join(" · ")}
+        </small>
+      </p>
+      <p>
+        <small>
+          <code>{node.id}</code>
+          {node.credential && ` · credential ${node.credential}`}
+        </small>
+      </p>
+      {fields.length > 0 && (
+        <>
+          <h3>What changes</h3>
+          {fields.map((field) => (
+            <OldNew key={field.name} field={field} marked={marked} />
+          ))}
+        </>
+      )}
+      {node.note && <p>{node.note}</p>}
+      {rest.length > 0 && (
+        <>
+          <h3>{fields.length > 0 ? "What stays" : "What is set"}</h3>
+          <dl className="stack tight">
+            {rest.map((param) => (
+              <div key={param.name}>
+                <dt>
+                  <small>{param.label}</small>
+                </dt>
+                <dd>
+                  <Value text={param.value} />
+                </dd>
+              </div>
+            ))}
+          </dl>
+        </>
+      )}
+      {node.params.length === 0 && fields.length === 0 && !node.note && (
+        <p className="quiet">Everything is as it comes.</p>
+      )}
+    </section>
+  );
+}
+
+/** A field's two values: in full where the pictures have them, else as the difference shortened them. */
+function OldNew({ field, marked }: { field: FieldChange; marked: MarkedNode }) {
+  const full = (side: MarkedNode["before"]) => side?.params.find((param) => param.name === field.name)?.value;
+  const label = marked.node.params.find((param) => param.name === field.name)?.label ?? field.name;
+  return (
+    <div className="old-new">
+      <strong>{label}</strong>
+      <Value text={full(marked.before) ?? field.before} kind="old" />
+      <Value text={full(marked.node) ?? field.after} kind="new" />
+    </div>
+  );
+}
+
+function Value({ text, kind = "" }: { text: string; kind?: "" | "old" | "new" }) {
+  const word = { "": "", old: "Before: ", new: "After: " }[kind];
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a long value scrolls, also without a mouse
+    <pre className={kind} tabIndex={0}>
+      {word && <span className="visually-hidden">{word}</span>}
+      {text || "(none)"}
+    </pre>
+  );
+}
+
+/** The field that a path such as `llmModelConfig.temperature` is in. */
+const root = (path: string): string => path.split(/[.[]/)[0] ?? path;

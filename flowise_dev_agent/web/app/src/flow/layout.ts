@@ -1,0 +1,114 @@
+/** Where things stand on the canvas and how large they are; boxes have sizes that need no measuring. */
+import type { Picture, PictureNode } from "./types";
+
+export const NODE_WIDTH = 280;
+export const HEADER = 46;
+export const ROW = 24;
+export const MOST_PARAMS = 4;
+const PADDING = 8;
+const AGENT_HEIGHT = 60;
+const AGENT_MIN_WIDTH = 170;
+const CHARACTER = 7.5;
+
+export interface Box {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+/** Fields of a node that its box shows; a click shows them all. */
+export const shownParams = (node: PictureNode) => node.params.slice(0, MOST_PARAMS);
+
+/** Width and height of a node's box, in editor pixels. */
+export function sizeOf(node: PictureNode): { width: number; height: number } {
+  if (node.kind === "note" || node.kind === "iteration")
+    return { width: Math.max(node.width ?? 0, 160), height: Math.max(node.height ?? 0, 60) };
+  if (node.kind === "agent") {
+    const rows = Math.max(1, node.outputs.length);
+    return {
+      width: Math.max(AGENT_MIN_WIDTH, 84 + CHARACTER * node.label.length),
+      height: Math.max(AGENT_HEIGHT, ROW * rows + 2 * PADDING),
+    };
+  }
+  const rows = node.inputs.length + shownParams(node).length + node.outputs.length + (moreThanShown(node) ? 1 : 0);
+  return { width: NODE_WIDTH, height: HEADER + 2 * PADDING + ROW * rows };
+}
+
+/** Whether the box says that there is more to see. */
+export const moreThanShown = (node: PictureNode): boolean => node.params.length > MOST_PARAMS;
+
+/** The middle of a port's row, from the top of the box. Agentflow nodes have their ends at the sides' middles. */
+export function portTop(node: PictureNode, side: "inputs" | "outputs", index: number): number {
+  if (node.kind === "agent" || node.kind === "iteration") {
+    const { height } = sizeOf(node);
+    return (height * (index + 1)) / (node[side].length + 1);
+  }
+  const before = side === "inputs" ? 0 : node.inputs.length + shownParams(node).length + (moreThanShown(node) ? 1 : 0);
+  return HEADER + PADDING + ROW * (before + index) + ROW / 2;
+}
+
+/** Boxes by node id in canvas coordinates: a node inside an iteration counts from its corner. */
+export function boxesOf(nodes: readonly PictureNode[]): Map<string, Box> {
+  const byId = new Map(nodes.map((node) => [node.id, node]));
+  const boxes = new Map<string, Box>();
+  for (const node of nodes) {
+    let { x, y } = node;
+    const seen = new Set([node.id]);
+    for (let parent = byId.get(node.parent); parent && !seen.has(parent.id); parent = byId.get(parent.parent)) {
+      seen.add(parent.id);
+      x += parent.x;
+      y += parent.y;
+    }
+    boxes.set(node.id, { x, y, ...sizeOf(node) });
+  }
+  return boxes;
+}
+
+/** The smallest box around all. */
+export function bounds(boxes: Iterable<Box>): Box {
+  let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
+  for (const box of boxes) {
+    left = Math.min(left, box.x);
+    top = Math.min(top, box.y);
+    right = Math.max(right, box.x + box.width);
+    bottom = Math.max(bottom, box.y + box.height);
+  }
+  if (left > right) return { x: 0, y: 0, width: 1, height: 1 };
+  return { x: left, y: top, width: Math.max(1, right - left), height: Math.max(1, bottom - top) };
+}
+
+/** The colour class of a category: Flowise's own groups, the rest in grey. */
+export function tone(node: Pick<PictureNode, "category" | "kind">): string {
+  if (node.kind === "note") return "note";
+  const category = node.category.toLowerCase();
+  const found = TONES.find(([word]) => category.includes(word));
+  return found ? found[1] : "plain";
+}
+
+const TONES: [string, string][] = [
+  ["chat model", "model"],
+  ["llm", "model"],
+  ["embedding", "model"],
+  ["memory", "memory"],
+  ["tool", "tool"],
+  ["retriever", "data"],
+  ["vector", "data"],
+  ["document", "data"],
+  ["splitter", "data"],
+  ["record", "data"],
+  ["agent", "agent"],
+  ["chain", "chain"],
+  ["engine", "chain"],
+  ["prompt", "prompt"],
+  ["parser", "prompt"],
+];
+
+/** What someone who cannot see the canvas needs to know of it. */
+export function inWords(picture: Picture): string {
+  const nodes = picture.nodes.filter((node) => node.kind !== "note");
+  return `${nodes.length} nodes, ${picture.edges.length} connections: ${nodes
+    .slice(0, 12)
+    .map((node) => node.label)
+    .join(", ")}${nodes.length > 12 ? ", …" : ""}`;
+}

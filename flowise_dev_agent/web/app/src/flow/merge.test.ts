@@ -1,0 +1,68 @@
+import { expect, test } from "vitest";
+import { counts, merged, unmarked } from "./merge";
+import { change, edge, node, picture } from "./sample";
+
+const named = (id: string) => ({ id, name: id, label: id, instead_of: "" });
+
+test("a new flow is all added", () => {
+  const after = picture([node("a"), node("b")], [edge("a", "b")]);
+  const both = merged(
+    change({
+      after,
+      diff: {
+        added: [named("a"), named("b")],
+        connected: [{ source: "a", output: "", target: "b", input: "model" }],
+      },
+    }),
+  );
+  expect(both.nodes.map(({ mark }) => mark)).toEqual(["added", "added"]);
+  expect(both.edges.map(({ mark }) => mark)).toEqual(["added"]);
+  expect(counts(both)).toEqual({ added: 3, changed: 0, removed: 0, moved: 0 });
+});
+
+test("what is gone stays in the picture where it was, with the ends that its connections need", () => {
+  const port = { id: "b-model", name: "model", label: "Model" };
+  const before = picture([node("a", { x: 7 }), node("b", { inputs: [port] })], [edge("a", "b")]);
+  const after = picture([node("b")]);
+  const both = merged(
+    change({
+      before,
+      after,
+      diff: {
+        removed: [named("a")],
+        changed: [{ ...named("b"), fields: [{ name: "title", before: "x", after: "y" }] }],
+        disconnected: [{ source: "a", output: "", target: "b", input: "model" }],
+      },
+    }),
+  );
+  const marks = Object.fromEntries(both.nodes.map(({ node, mark }) => [node.id, mark]));
+  expect(marks).toEqual({ a: "removed", b: "changed" });
+  expect(both.nodes.find(({ node }) => node.id === "a")?.node.x).toBe(7);
+  expect(both.nodes.find(({ node }) => node.id === "b")?.node.inputs).toEqual([port]);
+  expect(both.nodes.find(({ node }) => node.id === "b")?.fields).toHaveLength(1);
+  expect(both.edges.map(({ edge, mark }) => [edge.id, mark])).toEqual([["before-a-b", "removed"]]);
+});
+
+test("a connection that is made anew is drawn once", () => {
+  const flow = picture([node("a"), node("b")], [edge("a", "b")]);
+  const both = merged(change({ before: flow, after: flow }));
+  expect(both.edges).toHaveLength(1);
+  expect(both.nodes.every(({ mark }) => mark === "same")).toBe(true);
+});
+
+test("nodes that only moved are told from changed ones", () => {
+  const flow = picture([node("a"), node("b")]);
+  const fields = [{ name: "x", before: "", after: "1" }];
+  const both = merged(
+    change({ before: flow, after: flow, diff: { moved: ["a", "b"], changed: [{ ...named("b"), fields }] } }),
+  );
+  expect(both.nodes.map(({ mark }) => mark)).toEqual(["moved", "changed"]);
+});
+
+test("400 nodes are merged in a blink", () => {
+  const nodes = Array.from({ length: 400 }, (_, number) => node(`n_${number}`));
+  const edges = nodes.slice(1).map((one, number) => edge(`n_${number}`, one.id));
+  const both = merged(change({ before: picture(nodes, edges), after: picture(nodes.slice(1), edges.slice(1)) }));
+  expect(both.nodes).toHaveLength(400);
+  expect(unmarked(picture(nodes, edges)).edges).toHaveLength(399);
+});

@@ -1,0 +1,101 @@
+/** Two states of a flow as one picture: everything of the later one, and in its old place what is gone. */
+import type { FieldChange, FlowChange, Mark, Picture, PictureEdge, PictureNode } from "./types";
+
+export interface MarkedNode {
+  node: PictureNode;
+  mark: Mark;
+  /** The same node in the earlier state. */
+  before?: PictureNode;
+  /** What differs, by name or path; values may be shortened. */
+  fields: FieldChange[];
+}
+
+export interface MarkedEdge {
+  edge: PictureEdge;
+  mark: Mark;
+}
+
+export interface Marked {
+  nodes: MarkedNode[];
+  edges: MarkedEdge[];
+}
+
+/** A flow by itself: nothing is marked. */
+export function unmarked(picture: Picture): Marked {
+  return {
+    nodes: picture.nodes.map((node) => ({ node, mark: "same", fields: [] })),
+    edges: picture.edges.map((edge) => ({ edge, mark: "same" })),
+  };
+}
+
+/** Both states in one, marked by the service's difference. */
+export function merged({ before, after, diff }: FlowChange): Marked {
+  const earlier = new Map(before?.nodes.map((node) => [node.id, node]));
+  const later = new Set(after?.nodes.map((node) => node.id));
+  const changed = new Map(diff.changed.map((change) => [change.id, change.fields]));
+  const added = new Set(diff.added.map((node) => node.id));
+  const moved = new Set(diff.moved);
+
+  function markOf(id: string): Mark {
+    if (added.has(id)) return "added";
+    if (changed.has(id)) return "changed";
+    return moved.has(id) ? "moved" : "same";
+  }
+
+  const nodes: MarkedNode[] = (after?.nodes ?? []).map((node) => {
+    const old = earlier.get(node.id);
+    return { node, mark: markOf(node.id), fields: changed.get(node.id) ?? [], ...(old && { before: old }) };
+  });
+  for (const node of before?.nodes ?? []) {
+    if (!later.has(node.id)) nodes.push({ node, mark: "removed", before: node, fields: [] });
+  }
+
+  const made = new Set(diff.connected.map(ends));
+  const cut = new Set(diff.disconnected.map(ends));
+  const edges: MarkedEdge[] = (after?.edges ?? []).map((edge) => ({
+    edge,
+    mark: made.has(ends(edge)) ? "added" : "same",
+  }));
+  const drawn = new Set(edges.map(({ edge }) => ends(edge)));
+  for (const edge of before?.edges ?? []) {
+    if (cut.has(ends(edge)) && !drawn.has(ends(edge)))
+      edges.push({ edge: { ...edge, id: `before-${edge.id}` }, mark: "removed" });
+  }
+  return { nodes: withEnds(nodes, edges), edges };
+}
+
+/** How often each mark occurs; connections count as added and removed. */
+export function counts({ nodes, edges }: Marked): Record<Exclude<Mark, "same">, number> {
+  const found = { added: 0, changed: 0, removed: 0, moved: 0 };
+  for (const { mark } of [...nodes, ...edges]) if (mark !== "same") found[mark] += 1;
+  return found;
+}
+
+/** A node shows its ends of today; a connection that is gone may need one that it had before. */
+function withEnds(nodes: MarkedNode[], edges: MarkedEdge[]): MarkedNode[] {
+  const needed = edges.filter(({ mark }) => mark === "removed").map(({ edge }) => edge);
+  if (needed.length === 0) return nodes;
+  return nodes.map((marked) => {
+    const { node, before } = marked;
+    const lacking = (side: "inputs" | "outputs", handles: string[]) => {
+      const known = new Set(node[side].map((port) => port.id));
+      return (before?.[side] ?? []).filter((port) => handles.includes(port.id) && !known.has(port.id));
+    };
+    const inputs = lacking(
+      "inputs",
+      needed.filter((edge) => edge.target === node.id).map((edge) => edge.target_handle),
+    );
+    const outputs = lacking(
+      "outputs",
+      needed.filter((edge) => edge.source === node.id).map((edge) => edge.source_handle),
+    );
+    if (inputs.length === 0 && outputs.length === 0) return marked;
+    return {
+      ...marked,
+      node: { ...node, inputs: [...node.inputs, ...inputs], outputs: [...node.outputs, ...outputs] },
+    };
+  });
+}
+
+const ends = (edge: { source: string; output: string; target: string; input: string }): string =>
+  JSON.stringify([edge.source, edge.output, edge.target, edge.input]);

@@ -1,0 +1,14 @@
+import type { ReactNode } from "react";
+
+/** What went wrong and what helps, in the service's own words; optionally a way to try again. */
+export function ErrorNote({ error, children }: { error: unknown; children?: ReactNode }) {
+  if (!error) return null;
+  const { message, hint } = error as { message?: string; hint?: string };
+  return (
+    <div role="alert" className="note bad">
+      <p>{message || "Something went wrong."}</p>
+      {hint && <p>{hint}</p>}
+      {children}
+    </div>
+  );
+}

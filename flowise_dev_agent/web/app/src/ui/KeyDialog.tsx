@@ -1,0 +1,52 @@
+import { type FormEvent, useEffect, useRef, useState } from "react";
+import { onKeyNeeded } from "../api/client";
+
+/** Asks for AGENT_API_KEY when a call needs it; kept until the tab is closed. */
+export function KeyDialog() {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [waiting, setWaiting] = useState<{ wrong: boolean; resolve: (key: string) => void } | null>(null);
+  const [key, setKey] = useState("");
+
+  useEffect(() => onKeyNeeded((wrong) => new Promise((resolve) => setWaiting({ wrong, resolve }))), []);
+  useEffect(() => {
+    if (waiting) dialog.current?.showModal();
+  }, [waiting]);
+
+  function submit(event: FormEvent) {
+    event.preventDefault();
+    dialog.current?.close();
+    waiting?.resolve(key.trim());
+    setWaiting(null);
+    setKey("");
+  }
+
+  return (
+    // Nothing can be shown without the key, so Escape does not close it.
+    <dialog ref={dialog} aria-labelledby="key-title" onCancel={(event) => event.preventDefault()}>
+      <form onSubmit={submit} className="stack">
+        <h2 id="key-title">This service asks for a key</h2>
+        {waiting?.wrong && (
+          <p role="alert" className="note bad">
+            That key is not the right one.
+          </p>
+        )}
+        <label className="field">
+          Key
+          <input
+            type="password"
+            autoComplete="off"
+            required
+            value={key}
+            onChange={(event) => setKey(event.target.value)}
+          />
+          <small>The value of AGENT_API_KEY on the server. It is kept until this tab is closed.</small>
+        </label>
+        <div className="actions">
+          <button type="submit" className="button primary">
+            Continue
+          </button>
+        </div>
+      </form>
+    </dialog>
+  );
+}

@@ -1,0 +1,103 @@
+"""A flow as it is drawn: what shows, and what never does."""
+
+import dataclasses
+import json
+from typing import Any
+
+from flowise_dev_agent.patch.compiler import compile_ops
+from flowise_dev_agent.patch.flow_diff import diff
+from flowise_dev_agent.patch.graph import GraphIR
+from flowise_dev_agent.patch.ops import AddNode, Connect, PatchOp, SetParam
+from flowise_dev_agent.patch.picture import HIDDEN, Picture, picture, public_value
+from flowise_dev_agent.patch.schema import Schemas
+from tests.fixtures.golden_flows import NOWHERE, chat, rag
+
+KEY = "sk-abcdefghijklmnopqrstuvwx"
+
+
+def drawn(schemas: Schemas, *ops: PatchOp) -> Picture:
+    return picture(compile_ops(GraphIR.empty(), ops, schemas).graph)
+
+
+def test_each_edge_ends_at_ports_of_its_nodes(schemas: Schemas) -> None:
+    shown = drawn(schemas, *rag(NOWHERE))
+    nodes = {node.id: node for node in shown.nodes}
+    assert len(shown.edges) >= 5
+    for edge in shown.edges:
+        assert edge.source_handle in {port.id for port in nodes[edge.source].outputs}
+        assert edge.target_handle in {port.id for port in nodes[edge.target].inputs}
+    store = nodes["memoryVectorStore_0"]
+    assert [port.name for port in store.outputs] == ["retriever"]
+    assert (store.category, store.kind) == ("Vector Stores", "node")
+
+
+def test_edges_carry_the_names_that_differences_use(schemas: Schemas) -> None:
+    before = GraphIR.empty()
+    after = compile_ops(before, rag(NOWHERE), schemas).graph
+    by_names = {(edge.source, edge.output, edge.target, edge.input) for edge in picture(after).edges}
+    assert by_names == {dataclasses.astuple(edge) for edge in diff(before, after).connected}
+
+
+def test_p70_neither_credentials_nor_secrets_are_drawn(schemas: Schemas) -> None:
+    shown = drawn(
+        schemas,
+        *chat(NOWHERE),
+        SetParam(node_id="chatOpenAI_0", param_name="basepath", value=f"http://x/?key={KEY}"),
+        SetParam(node_id="chatOpenAI_0", param_name="baseOptions", value=json.dumps({"apiKey": "hunter2", "a": 1})),
+    )
+    text = json.dumps(dataclasses.asdict(shown))
+    assert NOWHERE["openAIApi"] not in text
+    assert KEY not in text
+    assert "hunter2" not in text
+    (model,) = [node for node in shown.nodes if node.name == "chatOpenAI"]
+    assert model.credential == "bound"
+    values = {param.name: param.value for param in model.params}
+    assert values["basepath"] == HIDDEN
+    assert json.loads(values["baseOptions"]) == {"apiKey": HIDDEN, "a": 1}
+
+
+def test_values_are_public_whatever_they_are_nested_in() -> None:
+    value: Any = {"modelConfig": {"FLOWISE_CREDENTIAL_ID": "id", "credential": "", "apiKey": KEY, "n": [1, KEY]}}
+    assert public_value("agent", value) == {
+        "modelConfig": {"FLOWISE_CREDENTIAL_ID": "bound", "credential": "", "apiKey": HIDDEN, "n": [1, HIDDEN]}
+    }
+    assert public_value("password", "x", hidden=True) == HIDDEN
+    assert public_value("prompt", "[not json") == "[not json"
+
+
+def test_agentflows_have_branches_labels_and_notes(schemas: Schemas) -> None:
+    shown = drawn(
+        schemas,
+        AddNode(node_name="startAgentflow", node_id="start"),
+        AddNode(node_name="humanInputAgentflow", node_id="ask"),
+        AddNode(node_name="directReplyAgentflow", node_id="reply"),
+        AddNode(node_name="stickyNoteAgentflow", node_id="note", params={"note": "mind the gap"}),
+        Connect(source_node_id="start", target_node_id="ask"),
+        Connect(source_node_id="ask", source_anchor="0", target_node_id="reply"),
+    )
+    nodes = {node.id: node for node in shown.nodes}
+    assert shown.kind == "AGENTFLOW"
+    assert (nodes["note"].kind, nodes["note"].note, nodes["note"].inputs) == ("note", "mind the gap", ())
+    assert [port.label for port in nodes["ask"].outputs] == ["proceed", "reject"]
+    assert [edge.label for edge in shown.edges if edge.source == "ask"] == ["proceed"]
+
+
+def test_a_thumbnail_leaves_values_out(schemas: Schemas) -> None:
+    graph = compile_ops(GraphIR.empty(), chat(NOWHERE), schemas).graph
+    small = picture(graph, params=False)
+    assert all(node.params == () for node in small.nodes)
+    assert len(small.edges) == 2
+
+
+def test_flows_of_odd_shape_are_drawn_and_long_values_bounded() -> None:
+    document = {
+        "nodes": [
+            {"id": "a", "data": {"name": "x", "inputs": {"text": "y" * 10_000}}, "position": {"x": "left"}},
+            {"id": "b", "data": {}},
+        ],
+        "edges": [{"source": "a", "target": "b", "sourceHandle": "out", "targetHandle": "in"}, {"source": "a"}],
+    }
+    shown = picture(GraphIR(document))
+    assert len(shown.nodes[0].params[0].value) == 4_000
+    assert [port.id for port in shown.nodes[1].inputs] == ["in"]
+    assert len(shown.edges) == 1

@@ -1,0 +1,127 @@
+"""Flows found by words, talked to and compared, with a Flowise in memory."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.flowise.models import Chatflow, Prediction
+from flowise_dev_agent.patch.graph import GraphIR
+from flowise_dev_agent.runtime.flows.chat import CHAT_PREFIX, TryOut
+from flowise_dev_agent.runtime.flows.search import FlowSearch
+from flowise_dev_agent.runtime.flows.views import change_of
+
+SECRET = "sk-abcdefghijklmnopqrstuvwx"
+
+
+def flow(name: str, *nodes: str, id_: str = "", **columns: Any) -> Chatflow:
+    data = [{"id": node, "data": {"name": node, "inputs": {"prompt": f"All about {name}"}}} for node in nodes]
+    return Chatflow(id=id_ or name, name=name, flow_data=json.dumps({"nodes": data, "edges": []}), **columns)
+
+
+class Server:
+    """Answers what `FlowSearch` and `TryOut` ask."""
+
+    endpoint = "http://flowise.test"
+
+    def __init__(self, *rows: Chatflow) -> None:
+        self.rows = rows
+        self.lists = 0
+        self.asked: list[tuple[str, str, str]] = []
+
+    async def iter_chatflows(self) -> AsyncIterator[Chatflow]:
+        self.lists += 1
+        for row in self.rows:
+            yield row
+
+    async def predict(self, chatflow_id: str, question: str, *, session_id: str) -> Prediction:
+        self.asked.append((chatflow_id, question, session_id))
+        return Prediction.model_validate(
+            {
+                "text": "hello",
+                "usedTools": [{"tool": "search", "error": "no network"}],
+                "sourceDocuments": [{"pageContent": "x" * 5_000, "metadata": {"source": "a.pdf"}}],
+            }
+        )
+
+    async def delete_messages(self, chatflow_id: str, session_id: str) -> None:
+        self.asked.append((chatflow_id, "forget", session_id))
+
+
+async def names(search: FlowSearch, server: Server, query: str, **options: Any) -> list[str]:
+    page = await search.find("main", server, query, **{"limit": 20, "drafts": False} | options)  # type: ignore[arg-type]
+    return [row.name for row in page.flows]
+
+
+@pytest.fixture
+def search() -> FlowSearch:
+    return FlowSearch(lambda instance, id_: f"http://{instance}/{id_}")
+
+
+async def test_flows_are_found_by_beginnings_of_words_names_first(search: FlowSearch) -> None:
+    server = Server(
+        flow("Orders", "conversationChain", "bufferMemory"),
+        flow("Memory lane", "chatOpenAI"),
+        flow("Support", "chatAnthropic", category="team;fda:1:flow"),
+    )
+    assert await names(search, server, "mem") == ["Memory lane", "Orders"]
+    assert await names(search, server, "buffer mem") == ["Orders"]
+    assert await names(search, server, "anthro") == ["Support"]
+    assert await names(search, server, "TEAM") == ["Support"]
+    assert await names(search, server, "emory") == []
+    assert await names(search, server, "") == ["Orders", "Memory lane", "Support"]
+
+
+async def test_drafts_of_sessions_are_found_only_when_asked_for(search: FlowSearch) -> None:
+    server = Server(flow("Orders (draft)", category="fda:1:draft"), flow("Orders"))
+    assert await names(search, server, "orders") == ["Orders"]
+    assert await names(search, server, "orders", drafts=True) == ["Orders (draft)", "Orders"]
+
+
+async def test_typing_asks_the_server_once_and_facts_are_bounded(search: FlowSearch) -> None:
+    server = Server(*(flow(f"Flow {number}", "chatOpenAI") for number in range(30)))
+    for query in ("f", "fl", "flo"):
+        page = await search.find("main", server, query, limit=5, drafts=False)  # type: ignore[arg-type]
+        assert (len(page.flows), page.total, page.searched) == (5, 30, 30)
+    assert server.lists == 1
+    assert page.flows[0].url == "http://main/Flow 0"
+    assert (page.flows[0].nodes, page.flows[0].node_types) == (1, ["chatOpenAI"])
+
+
+async def test_a_try_is_marked_goes_on_under_its_id_and_can_be_forgotten() -> None:
+    server, tries = Server(), TryOut()
+    first = await tries.ask(server, "flow", "hi", None)  # type: ignore[arg-type]
+    assert first.chat_id.startswith(CHAT_PREFIX)
+    second = await tries.ask(server, "flow", "again", first.chat_id)  # type: ignore[arg-type]
+    assert second.chat_id == first.chat_id
+    assert [item[2] for item in server.asked] == [first.chat_id] * 2
+    assert (first.answer, first.used_tools[0].error, len(first.sources[0].text)) == ("hello", "no network", 600)
+    await tries.forget(server, "flow", first.chat_id)  # type: ignore[arg-type]
+    assert server.asked[-1] == ("flow", "forget", first.chat_id)
+
+
+async def test_a_visitors_conversation_cannot_be_joined_or_removed() -> None:
+    server, tries = Server(), TryOut()
+    for chat_id in ("visitor-1", f"{CHAT_PREFIX}1", ""):
+        with pytest.raises(InvalidInputError):
+            await tries.ask(server, "flow", "hi", chat_id)  # type: ignore[arg-type]
+        with pytest.raises(InvalidInputError):
+            await tries.forget(server, "flow", chat_id)  # type: ignore[arg-type]
+    assert server.asked == []
+
+
+def test_a_change_shows_both_states_the_difference_and_ops_without_secrets() -> None:
+    after = GraphIR.from_flow_data(flow("new", "chatOpenAI").flow_data)
+    ops = [
+        {"op_type": "AddNode", "node_id": "chatOpenAI", "params": {"apiKey": SECRET, "n": 1}},
+        {"op_type": "SetParam", "node_id": "chatOpenAI", "param_name": "openAIApiKey", "value": "hunter2"},
+    ]
+    change = change_of(None, after, labels=("nothing", "the new flow"), ops=ops)
+    assert change.before is None
+    assert [node.id for node in change.diff.added] == ["chatOpenAI"]
+    assert change.ops[0]["params"] == {"apiKey": "(hidden)", "n": 1}
+    assert change.ops[1]["value"] == "(hidden)"
+    assert SECRET not in change.model_dump_json()
+    assert "1 node added" in change.diff.summary
