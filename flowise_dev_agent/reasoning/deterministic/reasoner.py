@@ -26,6 +26,7 @@ from flowise_dev_agent.reasoning.credentials import required_types, with_binding
 from flowise_dev_agent.reasoning.deterministic import describing, intents
 from flowise_dev_agent.reasoning.deterministic.copying import as_copy, plain_copy, wish_for_copy
 from flowise_dev_agent.reasoning.deterministic.edits import find_edits, further_inputs, missed, pairs_of
+from flowise_dev_agent.reasoning.deterministic.inside import change_inside, is_agentflow, plan_inside
 from flowise_dev_agent.reasoning.deterministic.parameters import SYSTEM_PARAMS, parameters
 from flowise_dev_agent.reasoning.deterministic.phrases import say
 from flowise_dev_agent.reasoning.deterministic.reading import Reading, read
@@ -78,7 +79,10 @@ class DeterministicReasoner(Reasoner):
         if missing := [name for node_id, name in new.items() if node_id not in added]:
             raise ModelOutputError(f"The plan names nodes that this Flowise does not have: {', '.join(missing)}.")
         reading = _full_reading(request, wishes, request.nodes)
-        if request.seed:
+        if is_agentflow(request):
+            ops = list(change_inside(request, wishes or [request.requirement], language).ops)
+            wiring = Wiring((), (), ())
+        elif request.seed:
             planned = {node.node_id: (schemas | added)[node.node_id] for node in request.plan.nodes}
             ops, wiring = onto_seed(planned, request.seed, reading, language, request.plan.credential_requirements)
         else:
@@ -170,6 +174,9 @@ def _change(request: PlanRequest, existing: Mapping[str, NodeSchema], language: 
     if not wish and request.previous is not None:
         reason = request.verdict.reason if request.verdict else ""
         return _declined(request, say("declined_failed", language, reason=reason))
+    if is_agentflow(request):
+        contract = plan_inside(request, wishes or [request.requirement], language)
+        return contract.model_copy(update={"steps": [*contract.steps, *(f"{_WISH}{item}" for item in wishes)]})
     text = wish or request.requirement
     change = _change_reading(request, wishes, text)
     edits = find_edits(change, existing, request.nodes, text, language)
