@@ -1,6 +1,7 @@
 """The connection pool, and the border at which psycopg's errors become ours."""
 
 import asyncio
+import select
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from types import TracebackType
@@ -74,8 +75,16 @@ def _unavailable() -> DatabaseUnavailableError:
 
 
 async def _check_connection(connection: Connection) -> None:
-    # As the pool's own check, but unprepared: an empty statement would be prepared anew each time, one more round trip.
-    await connection.execute("", prepare=False)
+    # A server that ends a connection says so, so an idle one on which nothing has come in is well: no round trip then.
+    # Unprepared: an empty statement would be prepared anew each time.
+    if _has_input(connection.fileno()):
+        await connection.execute("", prepare=False)
+
+
+def _has_input(fileno: int) -> bool:
+    poll = select.poll()
+    poll.register(fileno, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 async def listening_connection(dsn: str) -> Connection:

@@ -258,6 +258,8 @@ class PlanRequest(_Request):
     existing: Mapping[str, str] = field(default_factory=dict)
     #: `node id.path` -> the model or tool that stands there inside an agentflow node.
     inside: Mapping[str, str] = field(default_factory=dict)
+    #: Inputs of that flow that are connected, as `node id.input`.
+    occupied: frozenset[str] = frozenset()
     #: `node id.field` -> what stands in the longer text fields in scope, each shortened.
     texts: Mapping[str, str] = field(default_factory=dict)
     previous: PlanContract | None = None
@@ -282,6 +284,8 @@ class PatchRequest(_Request):
     existing: Mapping[str, str] = field(default_factory=dict)
     #: `node id.path` -> the model or tool that stands there inside an agentflow node.
     inside: Mapping[str, str] = field(default_factory=dict)
+    #: Inputs of that flow that are connected, as `node id.input`.
+    occupied: frozenset[str] = frozenset()
     #: `node id.field` -> what stands in the longer text fields in scope, each shortened.
     texts: Mapping[str, str] = field(default_factory=dict)
     feedback: str | None = None

@@ -12,7 +12,7 @@ from flowise_dev_agent.agent.credentials import available_credentials, match_cre
 from flowise_dev_agent.agent.domain import DiscoverRequest
 from flowise_dev_agent.agent.domains import Domains
 from flowise_dev_agent.agent.emit import Emitter
-from flowise_dev_agent.agent.focus import components_of, focused_summary, texts_in_scope
+from flowise_dev_agent.agent.focus import components_of, connected_inputs, focused_summary, texts_in_scope
 from flowise_dev_agent.agent.interrupts import build_interrupt, option
 from flowise_dev_agent.agent.nodes.patch import base_graph
 from flowise_dev_agent.agent.state import AgentState, degraded_marker
@@ -56,6 +56,7 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
             flow_summary=focused_summary(graph, f"{state['requirement']} {feedback or ''}") if graph.nodes else None,
             existing={node.id: node.name for node in graph.nodes},
             inside=components_of(graph),
+            occupied=connected_inputs(graph),
             texts=texts_in_scope(graph),
             previous=PlanContract(**previous) if previous else None,
             feedback=feedback,
@@ -110,7 +111,10 @@ async def hitl_plan_v2(state: AgentState, runtime: Runtime[AgentContext]) -> dic
     if answer["action"] == "cancel":
         return {"answer": answer, "outcome": "declined" if plan.get("declined") else "cancelled"}
     if answer["action"] == "approve":
-        return {"answer": answer, "approach": answer.get("approach"), "feedback": None, "approved": True}
+        approved: dict[str, Any] = {"answer": answer, "approach": answer.get("approach"), "feedback": None}
+        if questions := answer.get("test_questions"):
+            approved["request"] = {**state["request"], "test_questions": questions}
+        return {**approved, "approved": True}
     update: dict[str, Any] = {"answer": answer, "feedback": answer["feedback"], "approved": False}
     if plan.get("declined"):
         # Another wish, not another way to the same one: it is read from the start.
@@ -150,6 +154,8 @@ def _needs_new_approval(previous: dict[str, Any] | None, plan: PlanContract) -> 
 
 def _plan_approval(state: AgentState) -> dict[str, Any]:
     plan = PlanContract(**(state["plan"] or {}))
+    if questions := state["request"].get("test_questions"):
+        plan = plan.model_copy(update={"test_questions": questions})
     verdict: dict[str, Any] = state["verdict"] or {}
     cancel = option("cancel", "Cancel", "End the session; nothing is written.")
     if plan.declined:

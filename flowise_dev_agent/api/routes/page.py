@@ -4,6 +4,7 @@ import os
 from typing import Final
 
 from fastapi import APIRouter, FastAPI
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
@@ -43,5 +44,7 @@ class _BuiltFiles(StaticFiles):
 
 
 def mount_files(app: FastAPI) -> None:
-    """Serve the page's files; there are none before it is built."""
-    app.mount("/assets", _BuiltFiles(directory=STATIC_DIR / "assets", check_dir=False), name="assets")
+    """Serve the page's files, where it has been built."""
+    assets = STATIC_DIR / "assets"
+    if assets.is_dir():
+        app.mount("/assets", GZipMiddleware(_BuiltFiles(directory=assets)), name="assets")

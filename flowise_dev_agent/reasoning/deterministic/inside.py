@@ -59,11 +59,14 @@ def plan_inside(request: PlanRequest, texts: Sequence[str], language: str) -> Pl
             declined=say("declined_no_change", language),
         )
     sets = [op for op in found.ops if isinstance(op, SetParam)]
+    # What an earlier plan of this flow listed stays in it.
+    planned = request.previous.nodes if request.previous else []
+    earlier = [node.node_id for node in planned if node.node_id in request.existing]
     return PlanContract(
         goal=say("goal_change", language, requirement=describing.short(texts[-1])),
         operation=request.intent.operation,
         flow_kind="AGENTFLOW",
-        flow_name=request.intent.title,
+        flow_name=request.previous.flow_name if request.previous else request.intent.title,
         nodes=[
             PlannedNode(
                 node_id=node_id,
@@ -71,7 +74,7 @@ def plan_inside(request: PlanRequest, texts: Sequence[str], language: str) -> Pl
                 purpose=describing.purpose(request.nodes.schemas[request.existing[node_id]], language),
                 existing=True,
             )
-            for node_id in dict.fromkeys(op.node_id for op in sets)
+            for node_id in dict.fromkeys([*earlier, *(op.node_id for op in sets)])
         ],
         steps=[
             say("step_set", language, where=f"{op.node_id}.{op.param_name}", value=describing.short(str(op.value)))
