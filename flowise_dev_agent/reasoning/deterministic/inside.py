@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from flowise_dev_agent.patch.agentflow import AGENTFLOW_CATEGORY
-from flowise_dev_agent.patch.ops import BindCredential, PatchOp, SetParam
+from flowise_dev_agent.patch.ops import BindCredential, PatchOp, SetLabel, SetParam
 from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanContract, PlannedNode, PlanRequest
 from flowise_dev_agent.reasoning.credentials import credential_type
 from flowise_dev_agent.reasoning.deterministic import describing
 from flowise_dev_agent.reasoning.deterministic import vocabulary as words
+from flowise_dev_agent.reasoning.deterministic.naming import take_names
 from flowise_dev_agent.reasoning.deterministic.parameters import parameters, system_prompt
 from flowise_dev_agent.reasoning.deterministic.phrases import say
 from flowise_dev_agent.reasoning.deterministic.reading import Reading, read
@@ -38,13 +39,15 @@ def change_inside(request: PlanRequest | PatchRequest, texts: Sequence[str], lan
     """What `texts`, the wishes in the order in which they were said, ask for."""
     ops: list[PatchOp] = []
     credentials: list[str] = []
-    for text in texts:
+    schemas = {id_: schema for id_, name in request.existing.items() if (schema := request.nodes.get(name))}
+    for said in texts:
+        names, text = take_names(said, schemas)
         change = read(text, request.nodes)
         models = _models(request, change, credentials, language)
         more = _instructions(request, change, language)
-        if _beyond(text, change) or not (models or more):
+        if _beyond(text, change) or not (models or more or names):
             return Inside()
-        ops += [*models, *more]
+        ops += [*models, *more, *(SetLabel(node_id=node_id, label=name) for node_id, name in names.items())]
     return Inside(ops, tuple(dict.fromkeys(credentials)))
 
 
@@ -58,7 +61,11 @@ def plan_inside(request: PlanRequest, texts: Sequence[str], language: str) -> Pl
             flow_name=request.intent.title,
             declined=say("declined_no_change", language),
         )
-    sets = [op for op in found.ops if isinstance(op, SetParam)]
+    sets = [
+        (op.node_id, op.param_name, op.value) if isinstance(op, SetParam) else (op.node_id, "label", op.label)
+        for op in found.ops
+        if isinstance(op, SetParam | SetLabel)
+    ]
     # What an earlier plan of this flow listed stays in it.
     planned = request.previous.nodes if request.previous else []
     earlier = [node.node_id for node in planned if node.node_id in request.existing]
@@ -74,11 +81,11 @@ def plan_inside(request: PlanRequest, texts: Sequence[str], language: str) -> Pl
                 purpose=describing.purpose(request.nodes.schemas[request.existing[node_id]], language),
                 existing=True,
             )
-            for node_id in dict.fromkeys([*earlier, *(op.node_id for op in sets)])
+            for node_id in dict.fromkeys([*earlier, *(node_id for node_id, _, _ in sets)])
         ],
         steps=[
-            say("step_set", language, where=f"{op.node_id}.{op.param_name}", value=describing.short(str(op.value)))
-            for op in sets
+            say("step_set", language, where=f"{node_id}.{name}", value=describing.short(str(value)))
+            for node_id, name, value in sets
         ]
         + [say("step_credential", language, type=name) for name in found.credentials],
         credential_requirements=list(found.credentials),
