@@ -25,6 +25,8 @@ def page_settings(
         "POSTGRES_DSN": postgres_server.create_database(name, template=database_template),
         "FLOWISE_API_ENDPOINT": flowise.endpoint,
         "FLOWISE_API_KEY": flowise.api_key.get_secret_value(),
+        "WEBHOOK_SECRET": "whsec_c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0",
+        "WEBHOOK_ALLOW": "127.0.0.0/8",
     }
     postgres_server.drop_database(name)
 

@@ -4,7 +4,6 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -29,7 +28,6 @@ class Site:
     http: httpx2.AsyncClient
     flowise: FlowiseClient
     browser: Browser
-    folder: Path
 
     @asynccontextmanager
     async def page(self, view: str, **context: Any) -> AsyncIterator[Page]:
@@ -40,8 +38,9 @@ class Site:
             await page.goto(f"{self.url}/#{view}")
             yield page
             await page.evaluate(_AXE.read_text())
-            assert "\n".join(await page.evaluate(_RUN_AXE)) == ""
-            assert heard == []
+            violations: list[str] = await page.evaluate(_RUN_AXE)
+            assert not violations, violations
+            assert not heard, heard
 
     async def start(self, requirement: str, **request: Any) -> dict[str, Any]:
         """A session at its first question."""

@@ -13,11 +13,8 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
-from flowise_dev_agent.devkit.flowise import FlowiseAccess
-from flowise_dev_agent.devkit.postgres import PostgresServer
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow
-from scripts.build_page import main as build_page
 from tests.e2e.page.site import Site, choose
 from tests.e2e.service import ServiceProcess
 from tests.e2e.test_update_over_http import COLDER, make_flow, temperature
@@ -25,44 +22,15 @@ from tests.fixtures.receiver import Receiver, running_receiver
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-SECRET = "whsec_c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0"
 LARGE = 400
 EVIL = '<img src=x onerror="window.hurt=1"><script>window.hurt=1</script>'
 
 
-@pytest.fixture(scope="module")
-def module_dsn(postgres_server: PostgresServer, database_template: str) -> Iterator[str]:
-    yield postgres_server.create_database("fda_pictures", template=database_template)
-    postgres_server.drop_database("fda_pictures")
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def site(
-    module_dsn: str, flowise: FlowiseAccess, browser: Browser, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Site]:
-    """One service for all tests of this module; each makes flows and sessions of its own."""
-    assert build_page([]) == 0
-    folder = tmp_path_factory.mktemp("site")
-    service = ServiceProcess(
-        {
-            "POSTGRES_DSN": module_dsn,
-            "FLOWISE_API_ENDPOINT": flowise.endpoint,
-            "FLOWISE_API_KEY": flowise.api_key.get_secret_value(),
-            "WEBHOOK_SECRET": SECRET,
-            "WEBHOOK_ALLOW": "127.0.0.0/8",
-        },
-        folder,
-    )
-    await service.start()
-    async with (
-        httpx2.AsyncClient(base_url=service.url, timeout=120) as http,
-        FlowiseClient(flowise.endpoint, flowise.api_key) as client,
-    ):
-        before = {row.id async for row in client.iter_chatflows()}
-        yield Site(service.url, http, client, browser, folder)
-        for row in [row async for row in client.iter_chatflows() if row.id not in before]:
-            await client.delete_chatflow(row.id)
-    await service.stop()
+@pytest_asyncio.fixture(loop_scope="session")
+async def site(page_service: ServiceProcess, flowise_flows: FlowiseClient, browser: Browser) -> AsyncIterator[Site]:
+    """The service with all its views; each test makes flows and sessions of its own."""
+    async with httpx2.AsyncClient(base_url=page_service.url, timeout=120) as http:
+        yield Site(page_service.url, http, flowise_flows, browser)
 
 
 async def changed_node(page: Page) -> str:
@@ -86,7 +54,7 @@ async def test_p71_an_update_is_seen_from_proposal_over_promotion_to_rollback(si
         await expect(details.locator(".old").first).to_have_text("Before: 0.9")
         await expect(details.locator(".new").first).to_have_text("After: 0.2")
         assert await page.locator(".react-flow__node", has_text="mine").count() == 1, "the sticky note"
-        await page.get_by_role("button", name="Before: before").click()
+        await page.get_by_role("button", name="Before: as it was").click()
         await expect(page.locator(".fnode .mark")).to_have_count(0)
         await tab(page, "List")
         await expect(page.locator(".change-list")).to_contain_text("temperature")
@@ -245,4 +213,4 @@ async def test_an_instance_is_read_anew_and_its_state_and_the_settings_are_shown
         await expect(page.get_by_label("Instance default").get_by_text("reachable")).to_be_visible(timeout=20_000)
     async with site.page("/settings") as page:
         await expect(page.get_by_text("rules, without a model")).to_be_visible()
-        assert SECRET not in await page.content()
+        assert "whsec" not in await page.content()
