@@ -42,6 +42,11 @@ def focused_summary(graph: GraphIR, text: str, scope: Iterable[str] = (), limit:
     return _filled("\n".join(lines), [_brief(node) for node in others], limit)
 
 
+def connected_inputs(graph: GraphIR) -> frozenset[str]:
+    """The inputs that a connection leads to, as `node id.input`."""
+    return frozenset(f"{edge.target}.{edge.input_name}" for edge in graph.edges)
+
+
 def texts_in_scope(graph: GraphIR, scope: Iterable[str] = ()) -> dict[str, str]:
     """`node id.field` -> the longer texts (prompts, templates) of the nodes in scope, for whoever is to change them.
 

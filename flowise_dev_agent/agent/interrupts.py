@@ -50,10 +50,13 @@ class TargetAction(_Answer):
 
 
 class ApprovePlan(_Answer):
-    """Approve the plan, with one of its approaches where it has several."""
+    """Approve the plan, with one of its approaches where it has several, and with other test questions if wanted."""
 
     action: Literal["approve"]
     approach: Text | None = None
+    test_questions: list[Annotated[Text, StringConstraints(max_length=4_000)]] | None = Field(
+        default=None, min_length=1, max_length=10
+    )
 
 
 class RequestChanges(_Answer):

@@ -39,6 +39,7 @@ async def import_flow(client: FlowiseClient, file: Path, *, name: str | None, on
     """Create a flow from a file, or put it in the place of one."""
     own_name, kind, flow_data = transfer.read_document(await _read(file))
     base = await client.get_chatflow(onto) if onto else None
+    transfer.refuse_missing_files(flow_data, base)
     sha256 = await transfer.validated(client, flow_data, kind, base.flow_data if base else None)
     if base is not None:
         row = await transfer.replace_flow(client, base, flow_data=flow_data, sha256=sha256)

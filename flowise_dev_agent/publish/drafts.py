@@ -25,7 +25,8 @@ def draft_columns(row: Chatflow) -> dict[str, str | None]:
 def why_not_staged(graph: GraphIR) -> str | None:
     """Why a copy of this flow would not behave like it, None when it would.
 
-    Flowise 3.1.4 looks uploaded files up under the id of the flow that runs (by its source).
+    Flowise 3.1.4 keeps uploaded files under the id of the flow that they were uploaded to, and looks them up under the
+    id of the flow that runs (measured: a copy answers ENOENT, the original goes on).
     """
     if stored := uploaded_file(graph):
         return f"{stored}, which Flowise finds only under the flow's own id"
@@ -39,7 +40,7 @@ def uploaded_file(graph: GraphIR) -> str | None:
     """Where the flow holds a file that was uploaded to its server, in words; None when it holds none."""
     for node in graph.nodes:
         for name, value in node.inputs.items():
-            if isinstance(value, str) and "FILE-STORAGE::" in value:
+            if "FILE-STORAGE::" in json.dumps(value):
                 return f"'{node.label}' holds an uploaded file ({name})"
     return None
 

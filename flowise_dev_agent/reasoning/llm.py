@@ -154,7 +154,10 @@ def _checked_plan(plan: PlanContract, request: PlanRequest) -> PlanContract:
         if not plan.declined and not plan.answer:
             raise UnusableOutputError(["This is a question about a flow: put what you found into `answer`."])
         return plan.model_copy(update=update | {"nodes": [], "credential_requirements": []})
-    problems = [] if plan.nodes else ["`nodes` is empty. List the nodes to add or to change, or fill `declined`."]
+    as_it_is = request.intent.operation == "copy" and not plan.removals
+    problems = (
+        [] if plan.nodes or as_it_is else ["`nodes` is empty. List the nodes to add or to change, or fill `declined`."]
+    )
     nodes: list[PlannedNode] = []
     new = []
     pattern = request.pattern.nodes if request.pattern else {}

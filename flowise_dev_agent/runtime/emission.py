@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol
@@ -27,6 +28,8 @@ _BATCH: Final = 50
 _TOKEN_DELAY_SECS: Final = 0.05
 _TOKEN_CHUNK_CHARS: Final = 900  # below 4 KB even at 4 bytes a character
 _RETRY_SECS: Final = 0.5
+#: After a write, so that the end of a step and the start of the next, or a burst, become one.
+_GATHER_SECS: Final = 0.05
 
 
 class Emit(Protocol):
@@ -60,6 +63,7 @@ class EventWriter:
         self._work = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
+        self._hurry = asyncio.Event()
         self._lost: LeaseLostError | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._task = asyncio.create_task(self._run(), name=f"events-{session_id}")
@@ -88,7 +92,9 @@ class EventWriter:
     async def flush(self) -> None:
         """Wait until everything is stored or the lease is lost."""
         self._send_text()
+        self._hurry.set()
         await self._idle.wait()
+        self._hurry.clear()
         if self._lost is not None:
             raise self._lost
 
@@ -144,6 +150,7 @@ class EventWriter:
         while True:
             await self._work.wait()
             self._work.clear()
+            stored = bool(self._stored)
             try:
                 while self._stored or self._live:
                     await self._write_some()
@@ -152,6 +159,13 @@ class EventWriter:
                 self._stored.clear()
                 self._live.clear()
             self._idle.set()
+            if stored:
+                await self._gather()
+
+    async def _gather(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_GATHER_SECS):
+                await self._hurry.wait()
 
     async def _write_some(self) -> None:
         batch = [self._stored[index] for index in range(min(_BATCH, len(self._stored)))]

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
+from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.persistence import Events, SessionRow, Sessions, StoredEvent
 from flowise_dev_agent.persistence.sanitize import shortened
 from flowise_dev_agent.runtime.flows.service import FlowService
@@ -36,7 +37,10 @@ class Summaries:
         """The summary of a session as it stands; sections without content are left out."""
         row = await self._sessions.get(session_id)
         events = await self._events.read(session_id, after=0, limit=_MOST_EVENTS, types=list(_TOLD))
-        change = await self._flows.session_change(session_id)
+        try:
+            change = await self._flows.session_change(session_id)
+        except InvalidInputError:
+            change = None  # flows are kept only so long
         lines = [line for section in _sections(row, self._link, events, change) for line in (*section, "")]
         return SessionSummary(thread_id=session_id, summary="\n".join(lines).strip() + "\n")
 

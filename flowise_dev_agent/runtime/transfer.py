@@ -114,17 +114,22 @@ async def prepare(
             f"'{row.name}' is of type {kind} and '{base.name}' of type {base.type}; nothing was written.",
             hint="Choose a flow of the same type, or leave it out to create one.",
         )
-    stored = uploaded_file(GraphIR.from_flow_data(row.flow_data))
-    if stored:
-        raise InvalidInputError(
-            f"{stored}. Files stay on the server that they were uploaded to; nothing was written.",
-            hint="Use a document store or a text in the flow, or upload the file on the other server.",
-        )
+    refuse_missing_files(row.flow_data, base)
     flow_data, mapped = map_credentials(
         row.flow_data, await here.list_credentials(), await there.list_credentials(), where=target
     )
     sha256 = await validated(there, flow_data, kind)
     return Prepared(row=row, kind=kind, flow_data=flow_data, sha256=sha256, base=base, credentials=mapped)
+
+
+def refuse_missing_files(flow_data: str, base: Chatflow | None) -> None:
+    """InvalidInputError when the flow holds an uploaded file that `base`, whose place it takes, does not have."""
+    stored = uploaded_file(GraphIR.from_flow_data(flow_data))
+    if stored and (base is None or not uploaded_file(GraphIR.from_flow_data(base.flow_data))):
+        raise InvalidInputError(
+            f"{stored}. Files stay with the flow that they were uploaded to; nothing was written.",
+            hint="Use a document store or a text in the flow, or upload the file to the other flow first.",
+        )
 
 
 def map_credentials(

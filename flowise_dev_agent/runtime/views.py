@@ -69,7 +69,8 @@ class Totals(_View):
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
-    usd: float = 0.0
+    usd: float = Field(default=0.0, description="List prices, without the calls that have none.")
+    unpriced_calls: int = Field(default=0, description="Model calls whose price nobody knows.")
     model_calls: int = 0
     flowise_calls: int = 0
     repairs: int = Field(default=0, description="Node types that the catalogue lacked and the server was asked for.")

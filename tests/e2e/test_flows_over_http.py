@@ -1,4 +1,4 @@
-"""What the page reads beside sessions, on a real Flowise: flows by words, pictures, differences, tries, knowledge."""
+"""What the page reads beside sessions, on a real Flowise: flows by words, pictures, differences, tries."""
 
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -12,7 +12,6 @@ from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.service import ServiceProcess
 from tests.e2e.test_update_over_http import COLDER, answer, http_of, make_flow, ok, start
-from tests.runtime_world import until
 
 MakeService = Callable[..., ServiceProcess]
 
@@ -121,18 +120,3 @@ async def test_flows_are_found_drawn_and_tried_out(http: httpx2.AsyncClient, flo
     assert gone.status_code == 204
     missing = await http.post(f"/flows/{uuid4()}/chat", json={"question": "hi"})
     assert (missing.status_code, missing.json()["code"]) == (404, "flowise_not_found")
-
-
-async def test_an_instance_is_read_anew_with_progress(http: httpx2.AsyncClient) -> None:
-    started = await http.post("/knowledge/default/refresh")
-    assert started.status_code == 202
-
-    async def over() -> dict[str, Any] | None:
-        (known,) = (await get(http, "/knowledge"))["instances"]
-        return known if known["refresh"]["status"] in {"done", "failed"} else None
-
-    known = await until(over, "the refresh is over")
-    assert (known["refresh"]["status"], known["refresh"]["steps_done"]) == ("done", 3)
-    assert known["nodes"]["source"] == "live"
-    assert known["templates"] >= 50
-    assert known["refresh"]["result"]["nodes"]["flowise_version"] == known["nodes"]["flowise_version"]

@@ -12,7 +12,7 @@ from flowise_dev_agent.agent.credentials import available_credentials, match_cre
 from flowise_dev_agent.agent.domain import DiscoverRequest
 from flowise_dev_agent.agent.domains import Domains
 from flowise_dev_agent.agent.emit import Emitter
-from flowise_dev_agent.agent.focus import components_of, focused_summary, texts_in_scope
+from flowise_dev_agent.agent.focus import components_of, connected_inputs, focused_summary, texts_in_scope
 from flowise_dev_agent.agent.interrupts import build_interrupt, option
 from flowise_dev_agent.agent.nodes.patch import base_graph
 from flowise_dev_agent.agent.state import AgentState, degraded_marker
@@ -52,8 +52,10 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
             nodes=await context.knowledge.nodes(),
             candidates=discovery.candidates,
             credential_types={type_: len(items) for type_, items in discovery.credentials.items()},
+            target=(state["target"] or {}).get("name"),
             flow_summary=focused_summary(graph, f"{state['requirement']} {feedback or ''}") if graph.nodes else None,
             existing={node.id: node.name for node in graph.nodes},
+            occupied=connected_inputs(graph),
             inside=components_of(graph),
             texts=texts_in_scope(graph),
             previous=PlanContract(**previous) if previous else None,
@@ -76,6 +78,14 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
             "usage": result.usage.model_dump(),
             "degraded": degraded_marker("plan", result.degraded),
         }
+    if plan.declined and feedback is None and verdict and not verdict["done"]:
+        # A remedy that nobody knows is no reason to drop what was built: the person sees the result as it is.
+        return {
+            "next_step": "ask",
+            "notes": [*state["notes"], plan.declined],
+            "usage": result.usage.model_dump(),
+            "degraded": degraded_marker("plan", result.degraded),
+        }
     required, chosen = plan.credential_requirements, state["credential_choices"]
     choices, missing = match_credentials(required, discovery.credentials, chosen)
     if missing:
@@ -92,6 +102,7 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
         "usage": result.usage.model_dump(),
         "degraded": degraded_marker("plan", result.degraded),
         "answer": None,
+        "next_step": None,
         "retries": 0,
         "repairs": 0,
         "findings": [],
@@ -109,7 +120,10 @@ async def hitl_plan_v2(state: AgentState, runtime: Runtime[AgentContext]) -> dic
     if answer["action"] == "cancel":
         return {"answer": answer, "outcome": "declined" if plan.get("declined") else "cancelled"}
     if answer["action"] == "approve":
-        return {"answer": answer, "approach": answer.get("approach"), "feedback": None, "approved": True}
+        approved: dict[str, Any] = {"answer": answer, "approach": answer.get("approach"), "feedback": None}
+        if questions := answer.get("test_questions"):
+            approved["request"] = {**state["request"], "test_questions": questions}
+        return {**approved, "approved": True}
     update: dict[str, Any] = {"answer": answer, "feedback": answer["feedback"], "approved": False}
     if plan.get("declined"):
         # Another wish, not another way to the same one: it is read from the start.
@@ -126,10 +140,10 @@ def _about_target(plan: PlanContract, state: AgentState) -> PlanContract:
         fixed["answer"] = plan.declined or plan.goal
     if target and mode != "create":
         fixed["flow_kind"] = target["type"]
-        same = plan.flow_name.casefold() == target["name"].casefold()
+        unnamed = {target["name"].casefold(), str((state["intent"] or {}).get("title")).casefold()}
         if mode == "update":
             fixed["flow_name"] = target["name"][:120]
-        elif same:
+        elif plan.flow_name.casefold() in unnamed:
             fixed["flow_name"] = f"{target['name'][:112]} (copy)"
     return plan.model_copy(update=fixed)
 
@@ -149,6 +163,8 @@ def _needs_new_approval(previous: dict[str, Any] | None, plan: PlanContract) -> 
 
 def _plan_approval(state: AgentState) -> dict[str, Any]:
     plan = PlanContract(**(state["plan"] or {}))
+    if questions := state["request"].get("test_questions"):
+        plan = plan.model_copy(update={"test_questions": questions})
     verdict: dict[str, Any] = state["verdict"] or {}
     cancel = option("cancel", "Cancel", "End the session; nothing is written.")
     if plan.declined:

@@ -60,7 +60,11 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
             "test",
             f"{'before: ' if before else ''}{'ok' if result.category is None else result.category}: "
             f"{shorten(question, 80)}",
+            question=shorten(question, 300),
+            trial=number,
+            before=before,
             passed=result.category is None,
+            category=result.category,
             answer=shorten(result.answer or result.error, 300),
             duration_ms=result.duration_ms,
         )

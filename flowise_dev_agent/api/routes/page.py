@@ -4,6 +4,7 @@ import os
 from typing import Final
 
 from fastapi import APIRouter, FastAPI
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
@@ -46,4 +47,4 @@ def mount_files(app: FastAPI) -> None:
     """Serve the page's files, where it has been built."""
     assets = STATIC_DIR / "assets"
     if assets.is_dir():
-        app.mount("/assets", _BuiltFiles(directory=assets), name="assets")
+        app.mount("/assets", GZipMiddleware(_BuiltFiles(directory=assets)), name="assets")

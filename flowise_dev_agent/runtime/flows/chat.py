@@ -6,7 +6,7 @@ import time
 from typing import Any, Final
 from uuid import uuid4
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.client import FlowiseClient
@@ -43,8 +43,8 @@ class ChatAnswer(BaseModel):
     chat_id: str
     answer: str
     duration_ms: int
-    used_tools: list[ToolUse] = Field(default_factory=list)
-    sources: list[SourceText] = Field(default_factory=list)
+    used_tools: list[ToolUse]
+    sources: list[SourceText]
 
 
 class TryOut:

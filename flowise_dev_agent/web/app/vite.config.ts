@@ -16,5 +16,5 @@ export default defineConfig({
     reportCompressedSize: false,
   },
   server: { proxy: { [API.source]: "http://127.0.0.1:8000" } },
-  test: { environment: "jsdom", include: ["src/**/*.test.{ts,tsx}"] },
+  test: { environment: "jsdom", include: ["src/**/*.test.{ts,tsx}"], isolate: false },
 });

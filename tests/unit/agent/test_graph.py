@@ -130,6 +130,18 @@ async def test_a_vague_requirement_is_asked_about_at_most_twice(bench: Bench) ->
     assert bench.reasoner.seen["classify"][1].clarifications == (("Which model?", "gpt-4o"),)
 
 
+async def test_test_questions_may_be_changed_with_the_approval(bench: Bench) -> None:
+    await bench.start()
+    review = await bench.answer(action="approve", test_questions=["Where is my parcel?"])
+    assert [test["question"] for test in review["data"]["tests"]] == ["Where is my parcel?"]
+
+
+async def test_the_plan_shows_the_questions_that_will_be_asked(bench: Bench) -> None:
+    approval = await bench.start(test_questions=["Do you ship to Norway?"])
+    assert approval["data"]["contract"]["test_questions"] == ["Do you ship to Norway?"]
+    assert "- Do you ship to Norway?" in approval["data"]["plan"]
+
+
 async def test_going_on_without_answers_plans_at_once(bench: Bench) -> None:
     bench.reasoner.intents = [Intent(operation="create", confidence=0, ambiguity=9, questions=["Which?"], title="Bot")]
     await bench.start("make me a bot")

@@ -16,7 +16,9 @@ export function Confirm({
   onClose: () => void;
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  useEffect(() => {
+    dialog.current?.showModal();
+  }, []);
   return (
     <dialog ref={dialog} aria-label={title} onClose={onClose} className="confirm">
       <div className="stack">

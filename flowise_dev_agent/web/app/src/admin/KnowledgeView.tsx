@@ -61,7 +61,7 @@ function Instance({ known, snapshot }: { known: Known; snapshot: KnowledgeList["
         <dt>Node types</dt>
         <dd>
           {live
-            ? `${nodes.node_count} of Flowise ${nodes.flowise_version}, confirmed ${old(Number(nodes.age_secs))} ago${
+            ? `${nodes.node_count} of Flowise ${nodes.flowise_version}, confirmed ${old(Number(nodes.age_secs))}${
                 nodes.drift ? "; other than in the snapshot" : ""
               }`
             : `not read yet; the snapshot has ${snapshot.node_count} of Flowise ${snapshot.flowise_version}`}
@@ -69,9 +69,7 @@ function Instance({ known, snapshot }: { known: Known; snapshot: KnowledgeList["
         </dd>
         <dt>Templates</dt>
         <dd>
-          {known.templates === null
-            ? "not read yet"
-            : `${known.templates}, read ${old(known.templates_age_secs ?? 0)} ago`}
+          {known.templates === null ? "not read yet" : `${known.templates}, read ${old(known.templates_age_secs ?? 0)}`}
         </dd>
       </dl>
       <ErrorNote error={refresh.error} />
@@ -118,5 +116,7 @@ function Progress({ refresh }: { refresh: RefreshView }) {
 
 const atWork = (refresh: RefreshView | null): boolean => refresh?.status === "queued" || refresh?.status === "running";
 
-const old = (seconds: number): string =>
-  seconds < 3_600 ? duration(seconds * 1_000) : `${Math.round(seconds / 3_600)} h`;
+function old(seconds: number): string {
+  if (seconds < 60) return "just now";
+  return `${seconds < 3_600 ? duration(seconds * 1_000) : `${Math.round(seconds / 3_600)} h`} ago`;
+}

@@ -16,6 +16,13 @@ const LIMITS: Record<string, string> = {
   leg_attempts: "Tries after an outage",
 };
 
+const KEPT: Record<string, string> = {
+  sessions: "Sessions that have ended",
+  threads: "Their checkpoints",
+  events: "Their events",
+  artifacts: "Their test answers and drafts",
+};
+
 /** How the service is set up, as far as it shapes what people see. Settings are environment variables; none is changed here. */
 export function SettingsView() {
   const { data, error, isPending } = useQuery({
@@ -30,7 +37,11 @@ export function SettingsView() {
       </p>
       <ErrorNote error={error} />
       {isPending && <p className="quiet">Reading…</p>}
-      {data && <Shown settings={data} />}
+      {data && (
+        <div className="columns">
+          <Shown settings={data} />
+        </div>
+      )}
       <KeyOfThisTab />
     </div>
   );
@@ -49,8 +60,8 @@ function Shown({ settings }: { settings: PublicSettings }) {
             phase,
             mode === "deterministic" ? "rules" : model,
           ]),
-          ["Other mode when one fails", yes(settings.fallback_enabled)],
-          ["Tries more", String(settings.retry_count)],
+          ["Further tries of a phase", String(settings.retry_count)],
+          ["Fall back to the other mode", yes(settings.fallback_enabled)],
         ]}
       />
       <Group
@@ -59,7 +70,10 @@ function Shown({ settings }: { settings: PublicSettings }) {
           .filter(([name]) => name in LIMITS)
           .map(([name, value]) => [LIMITS[name] ?? name, Number(value).toLocaleString()])}
       />
-      <Group title="Kept" facts={Object.entries(settings.retention_days).map(([name, value]) => [name, days(value)])} />
+      <Group
+        title="Kept for"
+        facts={Object.entries(settings.retention_days).map(([name, value]) => [KEPT[name] ?? name, days(value)])}
+      />
       <Group
         title="Service"
         facts={[

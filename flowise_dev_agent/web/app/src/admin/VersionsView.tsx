@@ -212,13 +212,11 @@ const referenceOf = (version: VersionView): string => `${version.session_id}:${v
 const REASONS: Record<string, string> = {
   create: "created",
   update: "changed",
-  promote: "draft put into use",
+  before_update: "before the change",
+  promote: "the draft, put into use",
+  before_promote: "before the draft was put into use",
   rollback: "rolled back",
+  before_rollback: "before the roll-back",
 };
 
-/** "before_promote" is what was there before the draft was put into use. */
-function reason(code: string): string {
-  const [, before, write = code] = /^(before_)?(.+)$/.exec(code) ?? [];
-  const words = REASONS[write] ?? write;
-  return before ? `before it was ${words}` : words;
-}
+const reason = (code: string): string => REASONS[code] ?? code;

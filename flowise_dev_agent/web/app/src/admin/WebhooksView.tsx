@@ -107,7 +107,7 @@ export function WebhooksView() {
                       className="button"
                       disabled={replay.isPending || one.status === "pending"}
                       onClick={() => replay.mutate(one)}
-                      aria-label={`Send the webhook of ${one.session_name ?? one.session_id} again`}
+                      aria-label={`Send again: ${one.session_name ?? one.session_id}`}
                     >
                       Send again
                     </button>

@@ -10,7 +10,7 @@ export function NodeDetails({ marked, onClose }: { marked: MarkedNode; onClose: 
   return (
     <section className="card stack tight node-details" aria-label={`Details of ${node.label}`}>
       <div className="row apart">
-        <h3>{node.label}</h3>
+        <h2 className="small-title">{node.label}</h2>
         <button type="button" className="button plain" onClick={onClose} aria-label="Close the details">
           ✕
         </button>
@@ -29,7 +29,7 @@ export function NodeDetails({ marked, onClose }: { marked: MarkedNode; onClose: 
       </p>
       {fields.length > 0 && (
         <>
-          <h4>What changes</h4>
+          <h3>What changes</h3>
           {fields.map((field) => (
             <OldNew key={field.name} field={field} marked={marked} />
           ))}
@@ -38,7 +38,7 @@ export function NodeDetails({ marked, onClose }: { marked: MarkedNode; onClose: 
       {node.note && <p>{node.note}</p>}
       {rest.length > 0 && (
         <>
-          <h4>{fields.length > 0 ? "What stays" : "What is set"}</h4>
+          <h3>{fields.length > 0 ? "What stays" : "What is set"}</h3>
           <dl className="stack tight">
             {rest.map((param) => (
               <div key={param.name}>

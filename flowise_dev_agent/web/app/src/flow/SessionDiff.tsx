@@ -21,9 +21,9 @@ export function SessionDiff({
     <div className="stack">
       {change.meanwhile && (
         <section className="stack tight" aria-label="What someone else changed">
-          <h3>What someone else changed in Flowise meanwhile</h3>
+          <h2 className="small-title">What someone else changed in Flowise meanwhile</h2>
           <FlowDiff change={change.meanwhile} height={height ?? "40vh"} />
-          <h3>What this session changes</h3>
+          <h2 className="small-title">What this session changes</h2>
         </section>
       )}
       <FlowDiff change={change} {...(height && { height })} />

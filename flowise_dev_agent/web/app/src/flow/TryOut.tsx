@@ -34,7 +34,10 @@ export function TryOut({ chatflowId, instance }: { chatflowId: string; instance?
   });
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: each new turn is brought into sight
-  useEffect(() => end.current?.scrollIntoView?.({ block: "nearest" }), [turns.length]);
+  useEffect(() => {
+    // In braces: a promise, which newer browsers return, is no clean-up.
+    void end.current?.scrollIntoView?.({ block: "nearest" });
+  }, [turns.length]);
 
   function submit(event: FormEvent) {
     event.preventDefault();

@@ -1,3 +1,179 @@
+import { useQuery } from "@tanstack/react-query";
+import { Fragment, type ReactNode } from "react";
+import { call } from "../api/client";
+import { ErrorNote } from "../ui/ErrorNote";
+import "./reference.css";
+
+interface Schema {
+  $ref?: string;
+  anyOf?: Schema[];
+  oneOf?: Schema[];
+  enum?: string[];
+  type?: string;
+  format?: string;
+  items?: Schema;
+  description?: string;
+  properties?: Record<string, Schema>;
+  required?: string[];
+}
+interface Operation {
+  operationId: string;
+  description?: string;
+  summary?: string;
+  parameters?: { name: string; in: string; required?: boolean; schema?: Schema; description?: string }[];
+  requestBody?: { content?: Record<string, { schema?: Schema }> };
+  responses: Record<string, { $ref?: string; description?: string; content?: Record<string, { schema?: Schema }> }>;
+}
+interface OpenApi {
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, Schema> };
+}
+
+/** The API's reference, drawn from /openapi.json: operations, parameters, bodies, answers, a curl line for each. */
 export function ReferenceView() {
-  return <h1>ReferenceView</h1>;
+  const { data, error } = useQuery({
+    queryKey: ["openapi"],
+    queryFn: () => call<OpenApi>("/openapi.json"),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  if (!data) return error ? <ErrorNote error={error} /> : <p className="quiet">Loading the API's description…</p>;
+  return (
+    <div className="stack reference">
+      <div>
+        <h1>API</h1>
+        <p className="quiet">
+          Everything this page does, programs can do. The same for machines: <a href="/openapi.json">/openapi.json</a>
+        </p>
+      </div>
+      {Object.entries(data.paths).map(([path, methods]) =>
+        Object.entries(methods).map(([method, operation]) => (
+          <details key={operation.operationId} className="card">
+            <summary>
+              <strong>{method.toUpperCase()}</strong> <code>{path}</code>{" "}
+              <span className="quiet">{operation.summary}</span>
+            </summary>
+            <OperationDetails path={path} method={method} operation={operation} />
+          </details>
+        )),
+      )}
+      <h2>Shapes</h2>
+      {Object.entries(data.components.schemas).map(([name, schema]) => (
+        <details key={name} id={`schema-${name}`} className="card">
+          <summary>
+            <code>{name}</code> <span className="quiet">{schema.description}</span>
+          </summary>
+          <Fields schema={schema} />
+        </details>
+      ))}
+    </div>
+  );
+}
+
+function OperationDetails({ path, method, operation }: { path: string; method: string; operation: Operation }) {
+  const body = operation.requestBody?.content?.["application/json"]?.schema;
+  return (
+    <div className="stack">
+      <p>{operation.description}</p>
+      {operation.parameters && operation.parameters.length > 0 && (
+        <Table
+          head={["Name", "In", "Type", "Meaning"]}
+          rows={operation.parameters.map((one) => [
+            one.name + (one.required ? " *" : ""),
+            one.in,
+            typeOf(one.schema),
+            one.description,
+          ])}
+        />
+      )}
+      {body && <p>Body: {typeOf(body)}</p>}
+      <Table
+        head={["Status", "Meaning", "Body"]}
+        rows={Object.entries(operation.responses).map(([status, one]) => {
+          const [media, content] = Object.entries(one.content ?? {})[0] ?? [];
+          return [
+            status,
+            one.description,
+            one.$ref ? (
+              "Problem"
+            ) : content ? (
+              <>
+                {typeOf(content.schema)} ({media})
+              </>
+            ) : (
+              ""
+            ),
+          ];
+        })}
+      />
+      <pre>{curl(path, method, operation)}</pre>
+    </div>
+  );
+}
+
+function Fields({ schema }: { schema: Schema }) {
+  const required = new Set(schema.required);
+  return (
+    <Table
+      head={["Field", "Type", "Meaning"]}
+      rows={Object.entries(schema.properties ?? {}).map(([name, one]) => [
+        name + (required.has(name) ? " *" : ""),
+        typeOf(one),
+        one.description,
+      ])}
+    />
+  );
+}
+
+function Table({ head, rows }: { head: string[]; rows: ReactNode[][] }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
+    <div className="scroll-x" tabIndex={0}>
+      <table className="table">
+        <thead>
+          <tr>
+            {head.map((text) => (
+              <th key={text} scope="col">
+                {text}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={String(row[0])}>
+              {row.map((cell, index) => (
+                <td key={head[index]}>{cell}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function typeOf(schema: Schema = {}): ReactNode {
+  if (schema.$ref) return <code>{schema.$ref.split("/").at(-1)}</code>;
+  const several = (schema.anyOf ?? schema.oneOf)?.filter((one) => one.type !== "null");
+  if (several) {
+    return several.map((one, index) => (
+      // biome-ignore lint/suspicious/noArrayIndexKey: a fixed list
+      <Fragment key={index}>
+        {index > 0 && " | "}
+        {typeOf(one)}
+      </Fragment>
+    ));
+  }
+  if (schema.enum) return schema.enum.join(" | ");
+  if (schema.type === "array") return <>list of {typeOf(schema.items)}</>;
+  return [schema.type, schema.format && `(${schema.format})`].filter(Boolean).join(" ") || "any";
+}
+
+function curl(path: string, method: string, operation: Operation): string {
+  const parts = [
+    `curl -X ${method.toUpperCase()} ${location.origin}${path}`,
+    '-H "Authorization: Bearer $AGENT_API_KEY"',
+  ];
+  if (operation.requestBody) parts.push("-H 'Content-Type: application/json'", "-d '{...}'");
+  return parts.join(" \\\n  ");
 }

@@ -1,3 +1,12 @@
+import { NewSession } from "./NewSession";
+import { SessionList } from "./SessionList";
+import "./sessions.css";
+
 export function SessionsView() {
-  return <h1>SessionsView</h1>;
+  return (
+    <div className="home">
+      <NewSession />
+      <SessionList />
+    </div>
+  );
 }

@@ -2,8 +2,12 @@ import ReactMarkdown from "react-markdown";
 import rehypeSanitize from "rehype-sanitize";
 import remarkGfm from "remark-gfm";
 
-/** Text that a model or a flow wrote: Markdown without raw HTML, images or scripts; links open elsewhere. */
-export function Markdown({ text }: { text: string }) {
+/**
+ * Text that a model or a flow wrote: Markdown without raw HTML, images or scripts; links open elsewhere. Its own
+ * titles begin at `level`, below those of the page around it.
+ */
+export function Markdown({ text, level = 3 }: { text: string; level?: 2 | 3 }) {
+  const heading = (depth: number) => `h${Math.min(level + depth, 6)}` as "h3";
   return (
     <div className="markdown">
       <ReactMarkdown
@@ -12,11 +16,10 @@ export function Markdown({ text }: { text: string }) {
         skipHtml
         disallowedElements={["img", "input"]}
         components={{
-          // The page's own headings come first: what a text calls a title is a smaller one here.
-          h1: "h4",
-          h2: "h4",
-          h3: "h5",
-          h4: "h6",
+          h1: heading(0),
+          h2: heading(1),
+          h3: heading(2),
+          h4: heading(3),
           a: ({ href, children }) => (
             <a href={href} target="_blank" rel="noopener noreferrer nofollow">
               {children}

@@ -1,0 +1,96 @@
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { type Connection, follow } from "./stream";
+
+const encoder = new TextEncoder();
+const frame = (seq: number | null, type: string) =>
+  `${seq === null ? "" : `id: ${seq}\n`}event: ${type}\ndata: ${JSON.stringify({ seq, type, data: {} })}\n\n`;
+
+/** A body that arrives in the given pieces and then ends. */
+const body = (...pieces: string[]) =>
+  new ReadableStream<Uint8Array>({
+    start(controller) {
+      for (const piece of pieces) controller.enqueue(encoder.encode(piece));
+      controller.close();
+    },
+  });
+
+let calls: Headers[] = [];
+beforeEach(() => {
+  calls = [];
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+});
+
+/** Answers one request after the other. */
+function serve(...answers: (() => Response)[]): void {
+  vi.stubGlobal("fetch", async (_: string, options: RequestInit) => {
+    calls.push(new Headers(options.headers));
+    const answer = answers.shift();
+    if (!answer) throw new TypeError("no connection");
+    return answer();
+  });
+}
+
+async function collect(signal = new AbortController().signal) {
+  const types: string[] = [];
+  const connections: Connection[] = [];
+  const followed = follow(
+    "s1",
+    0,
+    { onEvent: (one) => types.push(one.type), onConnection: (one) => connections.push(one) },
+    signal,
+  );
+  followed.catch(() => {});
+  await vi.runAllTimersAsync();
+  return { types, connections, followed };
+}
+
+it("takes a cut stream up after the last event it has seen", async () => {
+  const whole = frame(1, "node_start") + frame(null, "token");
+  serve(
+    // Cut in the middle of a frame, in pieces that do not respect frames.
+    () => new Response(body(whole.slice(0, 20), whole.slice(20), frame(2, "node_end").slice(0, 15))),
+    () => new Response(body(frame(2, "node_end"), frame(3, "done"))),
+  );
+  const { types, connections, followed } = await collect();
+  await followed;
+  expect(types).toEqual(["node_start", "token", "node_end", "done"]);
+  expect(connections).toEqual(["connecting", "live", "lost", "live", "ended"]);
+  expect(calls.map((headers) => headers.get("Last-Event-ID"))).toEqual([null, "1"]);
+});
+
+it("comes back when the service does", async () => {
+  serve(
+    () => {
+      throw new TypeError("no connection");
+    },
+    () => new Response(JSON.stringify({ detail: "Stopping." }), { status: 503 }),
+    () => new Response(body(frame(1, "done"))),
+  );
+  const { types, followed } = await collect();
+  await followed;
+  expect(types).toEqual(["done"]);
+});
+
+it("gives up when the session is gone", async () => {
+  serve(() => new Response(JSON.stringify({ detail: "No such session.", code: "session_not_found" }), { status: 404 }));
+  const { followed } = await collect();
+  await expect(followed).rejects.toMatchObject({ status: 404, message: "No such session." });
+  expect(calls).toHaveLength(1);
+});
+
+it("ends quietly when the person goes elsewhere", async () => {
+  const abort = new AbortController();
+  serve(() => new Response(body(frame(1, "node_start"))));
+  const { followed } = await (async () => {
+    const types: string[] = [];
+    const followed = follow("s1", 0, { onEvent: (one) => types.push(one.type), onConnection: () => {} }, abort.signal);
+    await vi.advanceTimersByTimeAsync(100);
+    abort.abort();
+    return { followed };
+  })();
+  await expect(followed).resolves.toBeUndefined();
+});

@@ -1,0 +1,83 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import { Link, useLocation } from "wouter";
+import { cancelSession, deleteSession, retrySession } from "../api/sessions";
+import type { SessionView } from "../api/types";
+import { NameForm } from "../sessions/NameForm";
+import { ConfirmButton } from "../ui/ConfirmButton";
+import { ErrorNote } from "../ui/ErrorNote";
+import { moment } from "../ui/format";
+import { StatusBadge } from "../ui/StatusBadge";
+import { sessionKey } from "./useSession";
+
+/** Name, state and what can be done with the session as a whole. */
+export function SessionHeader({ session }: { session: SessionView }) {
+  const queries = useQueryClient();
+  const [, go] = useLocation();
+  const [naming, setNaming] = useState(false);
+  const id = session.thread_id;
+  const name = session.session_name || "New session";
+  const shows = { onSuccess: (view: SessionView) => queries.setQueryData(sessionKey(id), view) };
+  const cancel = useMutation({ mutationFn: () => cancelSession(id), ...shows });
+  const retry = useMutation({ mutationFn: () => retrySession(id), ...shows });
+  const remove = useMutation({ mutationFn: () => deleteSession(id), onSuccess: () => go("/") });
+  const active = session.status === "in_progress" || session.status === "pending_interrupt";
+
+  useEffect(() => {
+    const waits = session.status === "pending_interrupt" ? "● " : "";
+    document.title = `${waits}${name} · Flowise Dev Agent`;
+    return () => {
+      document.title = "Flowise Dev Agent";
+    };
+  }, [name, session.status]);
+
+  return (
+    <header className="stack tight">
+      <Link href="/" className="back">
+        ← Sessions
+      </Link>
+      <div className="row apart">
+        {naming ? (
+          <NameForm session={session} onRenamed={shows.onSuccess} onClose={() => setNaming(false)} />
+        ) : (
+          <div className="row">
+            <h1 className="words">{name}</h1>
+            <StatusBadge session={session} />
+            <button type="button" className="button plain" onClick={() => setNaming(true)}>
+              Rename
+            </button>
+          </div>
+        )}
+        <div className="actions">
+          {session.status === "error" && (
+            <button type="button" className="button primary" disabled={retry.isPending} onClick={() => retry.mutate()}>
+              Try again
+            </button>
+          )}
+          {active && (
+            <ConfirmButton
+              label="Cancel session"
+              question="Stop this session? What was written to Flowise stays."
+              yes="Stop it"
+              busy={cancel.isPending}
+              onYes={() => cancel.mutate()}
+            />
+          )}
+          {!active && (
+            <ConfirmButton
+              label="Delete"
+              question="Delete this session and its history? The chatflow in Flowise stays."
+              yes="Delete it"
+              busy={remove.isPending}
+              onYes={() => remove.mutate()}
+            />
+          )}
+        </div>
+      </div>
+      <blockquote className="requirement words">{session.requirement}</blockquote>
+      <small>Started {moment(session.created_at)}</small>
+      <ErrorNote error={cancel.error ?? retry.error ?? remove.error} />
+      {session.error && <ErrorNote error={{ message: session.error.detail, hint: session.error.hint }} />}
+    </header>
+  );
+}

@@ -1,0 +1,106 @@
+import { count, dollars, duration } from "../ui/format";
+import type { Note, PhaseGroup, Step } from "./timeline";
+import { doing, PHASES } from "./words";
+
+const STATES: Record<Step["state"], { sign: string; text: string }> = {
+  running: { sign: "•", text: "running" },
+  done: { sign: "✓", text: "done" },
+  waiting: { sign: "?", text: "waits for you" },
+  failed: { sign: "✗", text: "failed" },
+  stopped: { sign: "↻", text: "interrupted and taken up again" },
+};
+const LABELS: Record<string, string> = {
+  decision: "Why",
+  retry: "Tried again",
+  fallback: "Fell back",
+  write: "Wrote",
+  test: "Asked",
+  artifact: "Made",
+  drift: "Server changed",
+  error: "Problem",
+  node_error: "Problem",
+};
+
+/** What the session did, phase by phase, and why it went where it went. */
+export function Story({ groups, ended }: { groups: PhaseGroup[]; ended: boolean }) {
+  return (
+    <section className="story" aria-labelledby="story-title">
+      <h2 id="story-title">What happened</h2>
+      {groups.length === 0 && <p className="quiet">{ended ? "Nothing is recorded." : "Waiting for the first step…"}</p>}
+      <ol className="plain">
+        {groups.map((group) => (
+          <li key={group.steps[0]?.seq} className={`phase ${group.state}`}>
+            <details open={group.state === "running" || group.state === "failed"}>
+              <summary>
+                <span className="sign" aria-hidden="true">
+                  {STATES[group.state].sign}
+                </span>
+                <span className="grow">
+                  {PHASES[group.phase] ?? group.phase}
+                  <span className="visually-hidden">: {STATES[group.state].text}</span>
+                </span>
+                <small>{group.durationMs > 0 && duration(group.durationMs)}</small>
+              </summary>
+              <ol className="plain steps">
+                {group.steps.map((step) => (
+                  <StepLine key={step.seq} step={step} />
+                ))}
+              </ol>
+            </details>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function StepLine({ step }: { step: Step }) {
+  const { input, output, usd } = step.tokens;
+  return (
+    <li className="stack tight">
+      <div className="row apart">
+        <span>
+          {doing(step.node)}
+          {step.state !== "done" && <span className="quiet"> ({STATES[step.state].text})</span>}
+        </span>
+        <small>{step.durationMs !== null && duration(step.durationMs)}</small>
+      </div>
+      {input + output > 0 && (
+        <small>
+          {count(input)} tokens in, {count(output)} out{usd > 0 && `, ${dollars(usd)}`}
+        </small>
+      )}
+      {step.notes.map((note) => (
+        <NoteLine key={note.seq} note={note} />
+      ))}
+    </li>
+  );
+}
+
+function NoteLine({ note }: { note: Note }) {
+  const label = LABELS[note.type] ?? note.type;
+  const others = note.ways.filter((way) => !way.fits);
+  const text = (
+    <>
+      <span className={`label ${note.type}`}>{label}</span> {note.text}
+    </>
+  );
+  if (others.length === 0) return <small className="words">{text}</small>;
+  return (
+    <details className="why">
+      <summary>
+        <small className="words">{text}</small>
+      </summary>
+      <small>Not taken:</small>
+      <ul>
+        {others.map((way) => (
+          <li key={`${way.to} ${way.why}`}>
+            <small>
+              {way.to === "end" ? "the end" : doing(way.to).toLowerCase()}, if {way.why}
+            </small>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}

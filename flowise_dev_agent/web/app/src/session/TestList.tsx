@@ -1,0 +1,61 @@
+import { duration } from "../ui/format";
+import type { TestResult } from "./questions/shapes";
+
+const CATEGORIES: Record<string, string> = {
+  STRUCTURE: "A fault in the flow",
+  LOGIC: "The answer does not fit",
+  INCOMPLETE: "Something is missing in the flow",
+  CREDENTIAL: "A credential is missing or refused",
+  CONFIG: "A setting is missing or wrong",
+  EXTERNAL: "A service outside did not answer",
+  TIMEOUT: "No answer in time",
+};
+
+interface Props {
+  tests: TestResult[];
+  /** The same questions, asked before the change. */
+  baseline?: TestResult[];
+  /** The judge's remarks, in the order of the tests. */
+  notes?: string[];
+}
+
+/** What the flow was asked and said. */
+export function TestList({ tests, baseline = [], notes = [] }: Props) {
+  if (tests.length === 0) return <p className="quiet">The flow has not been asked anything yet.</p>;
+  const trials = Math.max(...tests.map((one) => one.trial));
+  return (
+    <ul className="plain stack tight" aria-label="Tests">
+      {tests.map((test, index) => {
+        const before = baseline.find((one) => one.question === test.question);
+        return (
+          <li key={`${test.question} ${test.trial}`} className="test">
+            <div className="row apart">
+              <strong className="words">{test.question}</strong>
+              <span className="row">
+                {trials > 1 && <small>Trial {test.trial}</small>}
+                {test.duration_ms !== null && <small>{duration(test.duration_ms)}</small>}
+                <span className={test.passed ? "badge ok" : "badge bad"}>{test.passed ? "✓ Passed" : "✗ Failed"}</span>
+              </span>
+            </div>
+            <p className="said">{test.answer || test.error || "No answer."}</p>
+            {!test.passed && (
+              <p className="problem">
+                {[test.category && (CATEGORIES[test.category] ?? test.category), test.answer && test.error]
+                  .filter(Boolean)
+                  .join(": ")}
+              </p>
+            )}
+            {test.used_tools.length > 0 && <small>Used: {test.used_tools.join(", ")}</small>}
+            {notes[index] && <small>{notes[index]}</small>}
+            {before && (
+              <details>
+                <summary>Before the change</summary>
+                <p className="said">{before.answer || before.error}</p>
+              </details>
+            )}
+          </li>
+        );
+      })}
+    </ul>
+  );
+}

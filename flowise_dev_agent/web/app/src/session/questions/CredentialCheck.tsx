@@ -1,0 +1,75 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { getHealth } from "../../api/health";
+import { Choices } from "./Choices";
+import type { CredentialCheck, FormProps } from "./shapes";
+
+/** Credentials that the plan needs: choose where there are several, create where there is none. */
+export function CredentialCheckForm({ question, session, busy, send }: FormProps<CredentialCheck>) {
+  const { credentials } = question.data;
+  const [chosen, setChosen] = useState<Record<string, string>>({});
+  const [problem, setProblem] = useState("");
+  const several = credentials.filter((one) => one.candidates.length > 0);
+  const absent = credentials.filter((one) => one.candidates.length === 0);
+  const health = useQuery({ queryKey: ["health"], queryFn: getHealth });
+  const endpoint = health.data?.flowise[session.instance]?.endpoint;
+
+  function choose(action: string) {
+    if (action === "choose" && several.some((one) => !chosen[one.type])) {
+      setProblem("Please choose one for each type.");
+      return;
+    }
+    send(action === "choose" ? { action, choose: chosen } : { action });
+  }
+
+  return (
+    <div className="stack">
+      {absent.map((one) => (
+        <div key={one.type} className="note warn">
+          <p>
+            There is no credential of type <strong>{one.type}</strong> yet.
+          </p>
+          <p>
+            {endpoint ? (
+              <a href={`${endpoint}/credentials`} target="_blank" rel="noopener noreferrer">
+                Create it in Flowise
+              </a>
+            ) : (
+              "Create it in Flowise"
+            )}
+            , then press "Read again" here. Its value stays in Flowise: this service never sees it.
+          </p>
+        </div>
+      ))}
+      {several.map((one) => (
+        <label key={one.type} className="field">
+          {one.type}
+          <select
+            value={chosen[one.type] ?? ""}
+            onChange={(event) => {
+              setProblem("");
+              setChosen({ ...chosen, [one.type]: event.target.value });
+            }}
+          >
+            <option value="">Choose…</option>
+            {one.candidates.map((candidate) => (
+              <option key={candidate.id} value={candidate.id}>
+                {candidate.name}
+              </option>
+            ))}
+          </select>
+        </label>
+      ))}
+      <p role="alert" className="problem">
+        {problem}
+      </p>
+      <Choices options={preferred(question.options)} busy={busy} onChoose={choose} />
+    </div>
+  );
+}
+
+/** Choosing comes first where it is offered. */
+const preferred = <T extends { value: string }>(options: T[]): T[] => [
+  ...options.filter((one) => one.value === "choose"),
+  ...options.filter((one) => one.value !== "choose"),
+];

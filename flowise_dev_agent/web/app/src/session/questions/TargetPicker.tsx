@@ -1,0 +1,47 @@
+import { useState } from "react";
+import { LiveThumbnail } from "../../flow/LiveThumbnail";
+import { ago, plural } from "../../ui/format";
+import { Choices } from "./Choices";
+import type { FormProps, SelectTarget } from "./shapes";
+
+/** Which flow is meant. */
+export function TargetPicker({ question, session, busy, send }: FormProps<SelectTarget>) {
+  const { candidates } = question.data;
+  const [chosen, setChosen] = useState(candidates[0]?.id ?? "");
+  return (
+    <div className="stack">
+      {candidates.length > 0 && (
+        <fieldset className="cards">
+          <legend className="visually-hidden">Flows</legend>
+          {candidates.map((flow) => (
+            <label key={flow.id} className="pick">
+              <input
+                type="radio"
+                name="target"
+                value={flow.id}
+                checked={chosen === flow.id}
+                onChange={() => setChosen(flow.id)}
+              />
+              <span className="stack tight grow">
+                <LiveThumbnail id={flow.id} instance={session.instance} />
+                <span className="row">
+                  <strong>{flow.name}</strong>
+                  {flow.deployed && <span className="badge ok">Deployed</span>}
+                </span>
+                <small>
+                  {plural(flow.nodes, "node")}, changed {ago(flow.updated)}
+                </small>
+                <small>{flow.node_types.join(", ")}</small>
+              </span>
+            </label>
+          ))}
+        </fieldset>
+      )}
+      <Choices
+        options={question.options}
+        busy={busy}
+        onChoose={(action) => send(action === "select" ? { action, chatflow_id: chosen } : { action })}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,259 @@
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { cleanup, render, screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import type { ComponentType } from "react";
+import { afterEach, expect, it, vi } from "vitest";
+import type { Answer, SessionView } from "../../api/types";
+import { ClarificationForm } from "./Clarification";
+import { CredentialCheckForm } from "./CredentialCheck";
+import { PatchReviewForm } from "./PatchReview";
+import { PlanApprovalForm } from "./PlanApproval";
+import { ResultReviewForm } from "./ResultReview";
+import type { FormProps, Question } from "./shapes";
+import { TargetPicker } from "./TargetPicker";
+
+afterEach(() => {
+  cleanup();
+  vi.unstubAllGlobals();
+});
+
+const option = (value: string, label: string, description = "") => ({ value, label, description });
+const CANCEL = option("cancel", "Cancel", "End it.");
+const session = (more: object = {}) =>
+  ({
+    thread_id: "s1",
+    instance: "default",
+    operation_mode: "create",
+    totals: { input_tokens: 900, output_tokens: 100, usd: 0.5 },
+    ...more,
+  }) as SessionView;
+
+/** The form of a question with this data; what it sends ends up in the result's `sent`. */
+// biome-ignore lint/suspicious/noExplicitAny: any form
+function show(Form: ComponentType<FormProps<any>>, data: object, options: Question["options"], more: object = {}) {
+  vi.stubGlobal("fetch", () => new Promise(() => {}));
+  const sent: Answer[] = [];
+  const question = {
+    id: "i1",
+    type: "x",
+    reason: "",
+    message: "",
+    response_schema: {},
+    data,
+    options,
+  } as unknown as Question;
+  render(
+    <QueryClientProvider client={new QueryClient()}>
+      <Form question={question} session={session(more)} busy={false} send={(answer: Answer) => sent.push(answer)} />
+    </QueryClientProvider>,
+  );
+  const press = (name: string) => userEvent.click(screen.getByRole("button", { name }));
+  return { sent, press };
+}
+
+it("answers questions in their order and leaves open ones empty", async () => {
+  const { sent, press } = show(ClarificationForm, { questions: ["Whom?", "With what?"] }, [
+    option("answer", "Answer"),
+    option("go_on", "Go on"),
+  ]);
+  await userEvent.type(screen.getByLabelText("With what?"), " documents ");
+  await press("Answer");
+  await press("Go on");
+  expect(sent).toEqual([{ action: "answer", answers: ["", "documents"] }, { action: "go_on" }]);
+});
+
+it("picks a flow, or none", async () => {
+  const flow = (id: string, name: string) => ({
+    id,
+    name,
+    type: "CHATFLOW",
+    nodes: 3,
+    updated: new Date().toISOString(),
+    deployed: true,
+    node_types: ["chatOpenAI"],
+  });
+  const { sent, press } = show(TargetPicker, { candidates: [flow("f1", "Sales"), flow("f2", "Support")] }, [
+    option("select", "Choose"),
+    option("create_new", "Create a new chatflow"),
+  ]);
+  await userEvent.click(screen.getByRole("radio", { name: /Support/ }));
+  await press("Choose");
+  await press("Create a new chatflow");
+  expect(sent).toEqual([{ action: "select", chatflow_id: "f2" }, { action: "create_new" }]);
+});
+
+const PLAN = {
+  plan: "# Bot\n\nGoal\n\n## Approaches\n- A\n\n## Steps\n- one\n",
+  contract: { test_questions: ["Hello?"], flow_name: "Bot" },
+  approaches: [
+    { label: "Small", description: "one chain" },
+    { label: "Large", description: "an agent" },
+  ],
+  missing_credentials: [],
+};
+const PLAN_OPTIONS = [option("approve", "Approve"), option("request_changes", "Ask for changes"), CANCEL];
+
+it("approves a plan with the chosen approach and changed test questions", async () => {
+  const { sent, press } = show(PlanApprovalForm, PLAN, PLAN_OPTIONS);
+  expect(screen.queryByText("Approaches")).toBeNull();
+  await userEvent.click(screen.getByRole("radio", { name: /Large/ }));
+  await press("Approve");
+  await press("Add a question");
+  await userEvent.type(screen.getByLabelText("Test question 2"), "And then?");
+  await press("Approve");
+  expect(sent).toEqual([
+    { action: "approve", approach: "Large" },
+    { action: "approve", approach: "Large", test_questions: ["Hello?", "And then?"] },
+  ]);
+});
+
+it("never takes a remark for an approval, and never loses it", async () => {
+  const { sent, press } = show(PlanApprovalForm, PLAN, PLAN_OPTIONS);
+  await press("Ask for changes");
+  expect(screen.getByText("Please say what should be different.")).toBeTruthy();
+  await userEvent.type(screen.getByLabelText("What should be different?"), "yes but shorter");
+  await press("Approve");
+  expect(sent).toEqual([]);
+  await press("Ask for changes");
+  expect(sent).toEqual([{ action: "request_changes", feedback: "yes but shorter" }]);
+});
+
+it("asks twice before it ends a session", async () => {
+  const { sent, press } = show(PlanApprovalForm, PLAN, PLAN_OPTIONS);
+  await press("Cancel");
+  expect(document.activeElement).toBe(screen.getByRole("button", { name: "No, go back" }));
+  await press("No, go back");
+  expect(sent).toEqual([]);
+  await press("Cancel");
+  await press("End the session");
+  expect(sent).toEqual([{ action: "cancel" }]);
+});
+
+it("chooses a credential for each type before it sends", async () => {
+  const credentials = [
+    {
+      type: "openAIApi",
+      candidates: [
+        { id: "c1", name: "Sales" },
+        { id: "c2", name: "Support" },
+      ],
+    },
+    { type: "mistralAIApi", candidates: [] },
+  ];
+  const { sent, press } = show(CredentialCheckForm, { credentials }, [
+    option("retry", "Read again"),
+    option("choose", "Choose"),
+    option("skip", "Go on without"),
+  ]);
+  expect(screen.getByText("mistralAIApi")).toBeTruthy();
+  await press("Choose");
+  expect(sent).toEqual([]);
+  await userEvent.selectOptions(screen.getByLabelText("openAIApi"), "Support");
+  await press("Choose");
+  await press("Go on without");
+  expect(sent).toEqual([{ action: "choose", choose: { openAIApi: "c2" } }, { action: "skip" }]);
+});
+
+const PATCH = { change: {}, meanwhile: null, ops: [], findings: [], budget: { tokens: 1000 } };
+
+it("raises a budget by what was typed", async () => {
+  const { sent, press } = show(PatchReviewForm, PATCH, [option("raise_budget", "Raise the budget"), CANCEL]);
+  expect(screen.getByText(/1K tokens and \$0.50/)).toBeTruthy();
+  expect(screen.getByRole("button", { name: "Raise the budget and go on" })).toHaveProperty("disabled", true);
+  await userEvent.type(screen.getByLabelText("New ceiling in tokens"), "5000");
+  await press("Raise the budget and go on");
+  expect(sent).toEqual([{ action: "raise_budget", budget: { tokens: 5000 } }]);
+});
+
+it("keeps both changes, overwrites after a second yes, or plans again with remarks", async () => {
+  const options = [
+    option("rebase", "Keep both"),
+    option("overwrite", "Overwrite", "It replaces the other one."),
+    option("replan", "Plan again"),
+    CANCEL,
+  ];
+  const { sent, press } = show(PatchReviewForm, PATCH, options);
+  await press("Keep both");
+  await press("Overwrite");
+  await press("Overwrite the other change");
+  await press("Plan again");
+  expect(sent).toEqual([{ action: "rebase" }, { action: "overwrite" }, { action: "replan" }]);
+});
+
+it("says what the checks found and what helps", () => {
+  const finding = {
+    code: "TOO_MANY_OPS",
+    severity: "error",
+    message: "61 ops are too many.",
+    where: "chatOpenAI_0",
+    hint: "Write fewer.",
+  };
+  show(PatchReviewForm, { ...PATCH, findings: [finding] }, [option("replan", "Plan again"), CANCEL]);
+  expect(screen.getByText("61 ops are too many.")).toBeTruthy();
+  expect(screen.getByText("Write fewer.")).toBeTruthy();
+  expect(screen.getByText("TOO_MANY_OPS at chatOpenAI_0")).toBeTruthy();
+});
+
+const RESULT = {
+  chatflow: { id: "f1", name: "Bot", url: "http://flowise/canvas/f1" },
+  draft: null,
+  write_mode: null,
+  verdict: { done: false, reason: "One answer is wrong.", notes: ["too long"] },
+  tests: [
+    {
+      question: "Hi?",
+      trial: 1,
+      passed: false,
+      answer: "",
+      category: "TIMEOUT",
+      error: "No answer within 60 s.",
+      duration_ms: 60_000,
+      used_tools: [],
+    },
+  ],
+  baseline: [
+    {
+      question: "Hi?",
+      trial: 1,
+      passed: true,
+      answer: "Hello",
+      category: null,
+      error: "",
+      duration_ms: 5,
+      used_tools: [],
+    },
+  ],
+  regressions: [{ question: "Hi?", worse: true }],
+  change: null,
+  notes: [],
+  warnings: [],
+  placeholders: ["the price list"],
+};
+const RESULT_OPTIONS = [
+  option("accept", "Accept"),
+  option("iterate", "Change it"),
+  option("rollback", "Roll back", "Delete it."),
+];
+
+it("shows why a test failed, how it went before and what is still to be filled in", () => {
+  show(ResultReviewForm, RESULT, RESULT_OPTIONS);
+  expect(screen.getByText("No answer in time")).toBeTruthy();
+  expect(screen.getByText("1 question went better before the change:")).toBeTruthy();
+  expect(screen.getByText("the price list")).toBeTruthy();
+});
+
+it("accepts with or without deploying, iterates with a remark, rolls back after a second yes", async () => {
+  const { sent, press } = show(ResultReviewForm, RESULT, RESULT_OPTIONS);
+  await userEvent.click(screen.getByLabelText("Deploy the chatflow when I accept"));
+  await press("Accept");
+  await userEvent.type(screen.getByLabelText("What should be different?"), "shorter");
+  await press("Change it");
+  await userEvent.clear(screen.getByLabelText("What should be different?"));
+  await press("Roll back");
+  await press("Roll back now");
+  expect(sent).toEqual([
+    { action: "accept", deploy: false },
+    { action: "iterate", feedback: "shorter" },
+    { action: "rollback" },
+  ]);
+});

@@ -1,0 +1,120 @@
+import { describe, expect, it } from "vitest";
+import type { SessionEvent } from "../api/types";
+import { answerTo, nowOf, timelineOf } from "./timeline";
+
+let seq = 0;
+function event(type: string, node: string | null, more: Partial<SessionEvent> = {}): SessionEvent {
+  seq += 1;
+  return {
+    seq,
+    ts: "2026-01-01T10:00:00Z",
+    session_id: "s",
+    run_id: null,
+    type,
+    node,
+    phase: node?.startsWith("plan") || node?.startsWith("hitl") ? "plan" : "test",
+    status: null,
+    duration_ms: null,
+    summary: "",
+    data: {},
+    ...more,
+  };
+}
+const start = (node: string) => event("node_start", node);
+const end = (node: string, ms: number) => event("node_end", node, { duration_ms: ms });
+
+describe("the story of a session", () => {
+  it("groups steps by phase and adds up what they took", () => {
+    const { groups, running } = timelineOf([
+      start("plan_v2"),
+      end("plan_v2", 100),
+      start("hitl_plan_v2"),
+      end("hitl_plan_v2", 20),
+      start("test_v2"),
+    ]);
+    expect(groups.map((one) => [one.phase, one.steps.length, one.durationMs, one.state])).toEqual([
+      ["plan", 2, 120, "done"],
+      ["test", 1, 0, "running"],
+    ]);
+    expect(running?.node).toBe("test_v2");
+  });
+
+  it("makes one step of a question and the work after its answer, without the person's time", () => {
+    const asked = event("interrupt", "hitl_plan_v2", { data: { interrupt_id: "i1" } });
+    const waiting = timelineOf([start("hitl_plan_v2"), asked]);
+    expect(waiting.groups[0]?.state).toBe("waiting");
+    expect(waiting.running).toBeNull();
+    const { groups } = timelineOf([start("hitl_plan_v2"), asked, start("hitl_plan_v2"), end("hitl_plan_v2", 7)]);
+    expect(groups[0]?.steps).toHaveLength(1);
+    expect(groups[0]?.durationMs).toBe(7);
+  });
+
+  it("shows that a step was interrupted and taken up again", () => {
+    const { groups } = timelineOf([start("plan_v2"), start("plan_v2"), end("plan_v2", 5)]);
+    expect(groups[0]?.steps.map((one) => one.state)).toEqual(["stopped", "done"]);
+  });
+
+  it("keeps why it went on, what it cost and what fell back with the step", () => {
+    const decision = event("decision", "plan_v2", {
+      summary: "plan_v2 → hitl_plan_v2: the plan needs approval",
+      data: { ways: [{ to: "end", why: "it is answered", fits: false }] },
+    });
+    const cost = event("cost", "plan_v2", { data: { input_tokens: 900, output_tokens: 100, usd: 0.01 } });
+    const { groups, decision: last } = timelineOf([start("plan_v2"), cost, decision, end("plan_v2", 5)]);
+    const step = groups[0]?.steps[0];
+    expect(step?.tokens).toEqual({ input: 900, output: 100, usd: 0.01 });
+    expect(step?.notes[0]).toMatchObject({ text: "the plan needs approval", ways: [{ to: "end", fits: false }] });
+    expect(last?.text).toBe("the plan needs approval");
+  });
+
+  it("shows the tests of the newest round and tells those of the flow before the change", () => {
+    const test = (data: object) => event("test", "test_v2", { summary: "ok: Hello", data: { passed: true, ...data } });
+    const { tests } = timelineOf([
+      start("test_v2"),
+      test({ question: "Hello", before: true }),
+      end("test_v2", 9),
+      start("test_v2"),
+      test({ question: "Hello", trial: 2, answer: "Hi", duration_ms: 12, category: null }),
+    ]);
+    expect(tests).toEqual([
+      {
+        seq: expect.any(Number),
+        question: "Hello",
+        answer: "Hi",
+        passed: true,
+        durationMs: 12,
+        trial: 2,
+        category: null,
+        before: false,
+      },
+    ]);
+  });
+
+  it("says a failure once and ends with the session", () => {
+    const problem = { summary: "Flowise does not answer." };
+    const { groups } = timelineOf([
+      start("test_v2"),
+      event("node_error", "test_v2", problem),
+      event("error", "test_v2", problem),
+    ]);
+    expect(groups[0]?.state).toBe("failed");
+    expect(groups[0]?.steps[0]?.notes).toHaveLength(1);
+    expect(timelineOf([start("test_v2"), event("done", null)]).groups[0]?.state).toBe("done");
+  });
+});
+
+it("says what happens now, and which try it is", () => {
+  expect(nowOf(timelineOf([]))).toBe("Waiting for a free worker");
+  expect(nowOf(timelineOf([start("plan_v2")]))).toBe("Writing the plan");
+  const retry = event("retry", "plan_v2", { summary: "Attempt 2 of 6 in 3 s: it was busy" });
+  expect(nowOf(timelineOf([start("plan_v2"), retry]))).toContain("Attempt 2 of 6");
+  expect(nowOf(timelineOf([start("a_new_node")]))).toBe("a new node");
+});
+
+it("finds how a question was answered", () => {
+  const asked = event("interrupt", "hitl_plan_v2", { data: { interrupt_id: "i1" } });
+  const decided = event("decision", "hitl_plan_v2", { summary: "hitl_plan_v2 → patch: the plan was approved" });
+  expect(answerTo([asked], "i1")).toBeNull();
+  expect(answerTo([asked, start("hitl_plan_v2"), decided], "i1")).toBe("the plan was approved");
+  expect(answerTo([decided], "other")).toBeNull();
+});

@@ -1,0 +1,51 @@
+import { useMutation } from "@tanstack/react-query";
+import { type FormEvent, useEffect, useRef, useState } from "react";
+import { renameSession } from "../api/sessions";
+import type { SessionView } from "../api/types";
+import { ErrorNote } from "../ui/ErrorNote";
+
+interface Props {
+  session: SessionView;
+  onRenamed: (view: SessionView) => void;
+  onClose: () => void;
+}
+
+/** Gives a session another name; stands where the name stood. */
+export function NameForm({ session, onRenamed, onClose }: Props) {
+  const [name, setName] = useState(session.session_name ?? "");
+  const field = useRef<HTMLInputElement>(null);
+  const rename = useMutation({
+    mutationFn: () => renameSession(session.thread_id, name.trim()),
+    onSuccess: (view) => {
+      onRenamed(view);
+      onClose();
+    },
+  });
+  // The field replaces the button that was just pressed, so the focus goes on here.
+  useEffect(() => field.current?.select(), []);
+
+  function submit(event: FormEvent) {
+    event.preventDefault();
+    if (name.trim()) rename.mutate();
+  }
+  return (
+    <form className="row grow" onSubmit={submit}>
+      <input
+        ref={field}
+        className="grow"
+        aria-label="Name of the session"
+        maxLength={120}
+        required
+        value={name}
+        onChange={(event) => setName(event.target.value)}
+      />
+      <button type="submit" className="button primary" disabled={rename.isPending}>
+        Save
+      </button>
+      <button type="button" className="button" onClick={onClose}>
+        Keep the old name
+      </button>
+      <ErrorNote error={rename.error} />
+    </form>
+  );
+}

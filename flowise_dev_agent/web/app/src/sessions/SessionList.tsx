@@ -1,0 +1,154 @@
+import { type InfiniteData, useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
+import { useDeferredValue, useState } from "react";
+import { Link } from "wouter";
+import { deleteSession, listSessions } from "../api/sessions";
+import type { SessionPage, SessionStatus, SessionView } from "../api/types";
+import { PHASES, STATUS } from "../session/words";
+import { ConfirmButton } from "../ui/ConfirmButton";
+import { ErrorNote } from "../ui/ErrorNote";
+import { ago, count, dollars, plural } from "../ui/format";
+import { StatusBadge } from "../ui/StatusBadge";
+import { NameForm } from "./NameForm";
+
+const WORKING_MS = 2_500;
+const RESTING_MS = 15_000;
+const FILTERS: [SessionStatus | undefined, string][] = [
+  [undefined, "All"],
+  ...(Object.entries(STATUS).map(([status, word]) => [status, word.text]) as [SessionStatus, string][]),
+];
+
+/** All sessions, newest first, searched and filtered by the service, kept up to date while they work. */
+export function SessionList() {
+  const [status, setStatus] = useState<SessionStatus>();
+  const [text, setText] = useState("");
+  const sought = useDeferredValue(text.trim());
+  const list = useInfiniteQuery({
+    queryKey: ["sessions", status, sought],
+    queryFn: ({ pageParam, signal }) =>
+      listSessions({ status, text: sought || undefined, cursor: pageParam ?? undefined }, signal),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next_cursor,
+    placeholderData: (before) => before,
+    refetchInterval: (query) => (works(query.state.data) ? WORKING_MS : RESTING_MS),
+  });
+  const sessions = list.data?.pages.flatMap((page) => page.sessions) ?? [];
+  const totals = list.data?.pages[0]?.totals;
+
+  return (
+    <section className="stack" aria-labelledby="sessions-title">
+      <div className="row apart">
+        <h2 id="sessions-title">Sessions</h2>
+        {totals && (
+          <small aria-live="polite">
+            {plural(totals.sessions, "session")}
+            {totals.input_tokens + totals.output_tokens > 0 &&
+              `, ${count(totals.input_tokens + totals.output_tokens)} tokens, ${dollars(totals.usd)}`}
+          </small>
+        )}
+      </div>
+      <div className="row">
+        <input
+          type="search"
+          className="grow"
+          aria-label="Search sessions"
+          placeholder="Search names and requirements"
+          maxLength={200}
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
+        <fieldset className="filters">
+          <legend className="visually-hidden">State</legend>
+          {FILTERS.map(([value, label]) => (
+            <label key={label} className={status === value ? "filter on" : "filter"}>
+              <input
+                type="radio"
+                className="visually-hidden"
+                name="status"
+                checked={status === value}
+                onChange={() => setStatus(value)}
+              />
+              {label}
+            </label>
+          ))}
+        </fieldset>
+      </div>
+      <ErrorNote error={list.error} />
+      {list.isLoading && <p className="quiet">Loading the sessions…</p>}
+      {list.data && sessions.length === 0 && (
+        <p className="quiet">
+          {sought || status ? "No session fits." : "There is no session yet. Say above what you would like to have."}
+        </p>
+      )}
+      <ul className="plain sessions">
+        {sessions.map((session) => (
+          <SessionRow key={session.thread_id} session={session} />
+        ))}
+      </ul>
+      {list.hasNextPage && (
+        <div>
+          <button
+            type="button"
+            className="button"
+            disabled={list.isFetchingNextPage}
+            onClick={() => list.fetchNextPage()}
+          >
+            {list.isFetchingNextPage ? "Loading older sessions…" : "Older sessions"}
+          </button>
+        </div>
+      )}
+    </section>
+  );
+}
+
+function SessionRow({ session }: { session: SessionView }) {
+  const queries = useQueryClient();
+  const [naming, setNaming] = useState(false);
+  const id = session.thread_id;
+  const refresh = () => queries.invalidateQueries({ queryKey: ["sessions"] });
+  const remove = useMutation({ mutationFn: () => deleteSession(id), onSuccess: refresh });
+  const title = session.session_name || "New session";
+  const { totals } = session;
+
+  return (
+    <li className="session-row">
+      {!naming ? (
+        <Link href={`/s/${id}`} className="session-link">
+          <span className="words">{title}</span>
+          <small className="words clip">{session.requirement}</small>
+        </Link>
+      ) : (
+        <NameForm session={session} onRenamed={refresh} onClose={() => setNaming(false)} />
+      )}
+      <span className="session-state">
+        <StatusBadge session={session} />
+        <small>
+          {[
+            session.status === "in_progress" && session.phase && (PHASES[session.phase] ?? session.phase),
+            ago(session.updated_at),
+            totals.usd > 0 && dollars(totals.usd),
+          ]
+            .filter(Boolean)
+            .join(" · ")}
+        </small>
+      </span>
+      <span className="actions">
+        <button type="button" className="button plain" aria-label={`Rename ${title}`} onClick={() => setNaming(true)}>
+          Rename
+        </button>
+        <ConfirmButton
+          label="Delete"
+          name={`Delete ${title}`}
+          plain
+          question={`Delete "${title}" and its history? The chatflow in Flowise stays.`}
+          yes="Delete it"
+          busy={remove.isPending}
+          onYes={() => remove.mutate()}
+        />
+      </span>
+      <ErrorNote error={remove.error} />
+    </li>
+  );
+}
+
+const works = (data: InfiniteData<SessionPage> | undefined): boolean =>
+  data?.pages.some((page) => page.sessions.some((one) => one.status === "in_progress")) ?? false;

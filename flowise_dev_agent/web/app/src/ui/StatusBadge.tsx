@@ -1,0 +1,13 @@
+import type { SessionView } from "../api/types";
+import { statusWord } from "../session/words";
+
+/** A session's state as a word, with a dot that moves while it works. */
+export function StatusBadge({ session }: { session: Pick<SessionView, "status" | "outcome"> }) {
+  const { text, tone } = statusWord(session.status, session.outcome);
+  return (
+    <span className={`badge ${tone}`}>
+      <span className="dot" aria-hidden="true" />
+      {text}
+    </span>
+  );
+}

@@ -1,0 +1,87 @@
+"""A person in front of the page: what they type, press and read."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from playwright.async_api import Browser, BrowserContext, Locator, Page, expect
+
+from flowise_dev_agent.web import STATIC_DIR
+from tests.fixtures.browser import complaints
+
+#: Patience for what the real service and the real Flowise do meanwhile.
+WORK_MS = 90_000
+#: What the service under test asks for.
+KEY = "page-key"
+AUTHORIZATION = {"Authorization": f"Bearer {KEY}"}
+GIVE_KEY = f"sessionStorage.setItem('flowise-dev-agent-key', '{KEY}')"
+_AXE = STATIC_DIR.with_name("app") / "node_modules" / "axe-core" / "axe.min.js"
+_RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+
+expect.set_options(timeout=15_000)
+
+
+class Screen:
+    """A tab with the page. `heard` is what the browser complained about, empty when all is well."""
+
+    def __init__(self, page: Page, url: str) -> None:
+        self.page = page
+        self.url = url
+        self.heard = complaints(page)
+        page.on("dialog", lambda dialog: self.heard.append(f"dialog: {dialog.message}"))
+
+    @classmethod
+    async def open(cls, where: Browser | BrowserContext, url: str, *, has_key: bool = True, **context: Any) -> "Screen":
+        """A tab in a context of its own (or in the one given), at the list of sessions."""
+        if isinstance(where, Browser):
+            where = await where.new_context(viewport={"width": 1280, "height": 900}, **context)
+            where.set_default_timeout(15_000)
+            if has_key:
+                await where.add_init_script(GIVE_KEY)
+        screen = cls(await where.new_page(), url)
+        await screen.page.goto(url)
+        return screen
+
+    async def start(self, requirement: str) -> str:
+        """Start a session; its id."""
+        await self.page.get_by_label("What should the chatbot do?").fill(requirement)
+        await self.press("Start")
+        await self.page.wait_for_url("**/#/s/*")
+        return self.page.url.rsplit("/", 1)[1]
+
+    async def see(self, session_id: str) -> None:
+        """Go to a session."""
+        await self.page.goto(f"{self.url}/#/s/{session_id}")
+
+    async def press(self, name: str, inside: Locator | None = None) -> None:
+        await (inside or self.page).get_by_role("button", name=name, exact=True).click()
+
+    async def question(self, title: str) -> Locator:
+        """The open question once it has this title."""
+        card = self.page.get_by_role("region", name=title, exact=True)
+        await expect(card).to_be_visible(timeout=WORK_MS)
+        return card
+
+    async def status(self, text: str) -> None:
+        """Return once the session's badge says so."""
+        await expect(self.page.locator(".session .badge").first).to_have_text(text, timeout=WORK_MS)
+
+    async def reads(self, text: str) -> None:
+        """Return once the text is on the page."""
+        await expect(self.page.get_by_text(text).first).to_be_visible()
+
+    async def violations(self) -> list[str]:
+        """What axe finds wrong for people who use a keyboard or a screen reader."""
+        await expect(self.page.locator("h1, dialog[open]").first).to_be_visible()
+        await self.page.evaluate(_AXE.read_text())
+        found = await self.page.evaluate(
+            "rules => axe.run(document, {runOnly: rules}).then(result => JSON.stringify(result.violations))", _RULES
+        )
+        return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in json.loads(found)]
+
+    async def overflow(self) -> int:
+        """Pixels that the page is wider than the window."""
+        return await self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+    async def picture(self, path: Path) -> None:
+        await self.page.screenshot(path=path)

@@ -1,0 +1,75 @@
+"""The service on a real Flowise with the built page, in a browser: what the tests of pictures and side views share."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import httpx2
+from playwright.async_api import Browser, Page, expect
+
+from flowise_dev_agent.flowise import FlowiseClient
+from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
+from flowise_dev_agent.web import STATIC_DIR
+from tests.e2e.page.screen import GIVE_KEY
+from tests.fixtures.browser import complaints
+
+_AXE = STATIC_DIR.with_name("app") / "node_modules" / "axe-core" / "axe.min.js"
+_RUN_AXE = """async () => (await axe.run(document, {resultTypes: ["violations"]})).violations.map(
+    (one) => `${one.id}: ${one.help}: ${one.nodes.map((node) => node.target.join(" ")).join(", ")}`)"""
+
+
+@dataclass(frozen=True)
+class Site:
+    """A running service: its address, a client of its API and one of the Flowise behind it."""
+
+    url: str
+    http: httpx2.AsyncClient
+    flowise: FlowiseClient
+    browser: Browser
+
+    @asynccontextmanager
+    async def page(self, view: str, **context: Any) -> AsyncIterator[Page]:
+        """A view of the page by its path behind the `#`. Fails when the console complains or axe finds a violation."""
+        async with await self.browser.new_context(**context) as opened:
+            await opened.add_init_script(GIVE_KEY)
+            page = await opened.new_page()
+            heard = complaints(page)
+            await page.goto(f"{self.url}/#{view}")
+            yield page
+            await page.evaluate(_AXE.read_text())
+            violations: list[str] = await page.evaluate(_RUN_AXE)
+            assert not violations, violations
+            assert not heard, heard
+
+    async def start(self, requirement: str, **request: Any) -> dict[str, Any]:
+        """A session at its first question."""
+        return await self._settled("/sessions", {"requirement": requirement, **request})
+
+    async def answer(self, view: dict[str, Any], **given: Any) -> dict[str, Any]:
+        """The session at its next question or its end."""
+        body = {"interrupt_id": view["interrupt"]["id"], "answer": given}
+        return await self._settled(f"/sessions/{view['thread_id']}/resume", body)
+
+    async def flow(self, flow: dict[str, Any], kind: str = "CHATFLOW") -> Chatflow:
+        """A flow on the server."""
+        name = f"Flow {uuid4().hex[:6]}"
+        return await self.flowise.create_chatflow(ChatflowCreate(name=name, type=kind, flow_data=json.dumps(flow)))
+
+    async def template(self, name: str) -> dict[str, Any]:
+        """The flow of a marketplace template."""
+        templates = await self.flowise.list_templates()
+        return json.loads(next(item["flowData"] for item in templates if item["templateName"] == name))
+
+    async def _settled(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        response = await self.http.post(f"{path}?wait=90", json=body)
+        assert response.status_code == 200, response.text
+        return response.json()
+
+
+async def choose(page: Page, node: str) -> None:
+    """Click the box of a node."""
+    await page.locator(f'.react-flow__node[data-id="{node}"]').click()
+    await expect(page.locator(".node-details")).to_be_visible()

@@ -1,0 +1,228 @@
+"""Flows and their changes as pictures, and the views beside the sessions, in a browser on a real Flowise."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Page, expect
+
+from flowise_dev_agent.flowise import FlowiseClient
+from flowise_dev_agent.flowise.models import Chatflow
+from tests.e2e.page.screen import AUTHORIZATION, WORK_MS
+from tests.e2e.page.site import Site, choose
+from tests.e2e.service import ServiceProcess
+from tests.e2e.test_update_over_http import COLDER, make_flow, temperature
+from tests.fixtures.receiver import Receiver, running_receiver
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+LARGE = 400
+EVIL = '<img src=x onerror="window.hurt=1"><script>window.hurt=1</script>'
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def site(page_service: ServiceProcess, flowise_flows: FlowiseClient, browser: Browser) -> AsyncIterator[Site]:
+    """The service with all its views; each test makes flows and sessions of its own."""
+    async with httpx2.AsyncClient(base_url=page_service.url, headers=AUTHORIZATION, timeout=120) as http:
+        yield Site(page_service.url, http, flowise_flows, browser)
+
+
+async def changed_node(page: Page) -> str:
+    box = page.locator(".react-flow__node", has=page.locator(".mark-changed")).first
+    return str(await box.get_attribute("data-id"))
+
+
+async def tab(page: Page, name: str | re.Pattern[str]) -> None:
+    await page.get_by_role("tab", name=name).click()
+
+
+async def test_p71_an_update_is_seen_from_proposal_over_promotion_to_rollback(site: Site) -> None:
+    row = await make_flow(site.flowise)
+    reviewed = await site.answer(await site.start(COLDER, target=row.id, review_patch=True), action="approve")
+    session_id = reviewed["thread_id"]
+    async with site.page(f"/change/{session_id}") as page:
+        await expect(page.get_by_text("1 field changed").first).to_be_visible()
+        node = await changed_node(page)
+        await choose(page, node)
+        details = page.locator(".node-details")
+        await expect(details.locator(".old").first).to_have_text("Before: 0.9")
+        await expect(details.locator(".new").first).to_have_text("After: 0.2")
+        assert await page.locator(".react-flow__node", has_text="mine").count() == 1, "the sticky note"
+        await page.get_by_role("button", name="Before: as it was").click()
+        await expect(page.locator(".fnode .mark")).to_have_count(0)
+        await tab(page, "List")
+        await expect(page.locator(".change-list")).to_contain_text("temperature")
+        await tab(page, "Ops (1)")
+        await expect(page.get_by_text(f"Set temperature of {node} to 0.2")).to_be_visible()
+    tested = await site.answer(reviewed, action="continue")
+    done = await site.answer(tested, action="accept")
+    assert done["outcome"] == "accepted"
+
+    async with site.page(f"/versions/{session_id}", color_scheme="dark") as page:
+        await expect(page.locator("tbody tr")).to_have_count(2)
+        await expect(page.get_by_label("Compare").get_by_text("1 field changed").first).to_be_visible()
+        await page.get_by_role("combobox", name="From").select_option("live")
+        await expect(page.get_by_text("There is no difference.").or_(page.get_by_text("no difference"))).to_be_visible()
+        await page.get_by_role("button", name="Roll back to v1.0").click()
+        await page.get_by_role("button", name="Leave it as it is").click()
+        assert temperature(await site.flowise.get_chatflow(row.id)) == "0.2"
+        await page.get_by_role("button", name="Roll back to v1.0").click()
+        await page.get_by_role("button", name="Write v1.0 to Flowise").click()
+        await expect(page.get_by_text("The flow holds v1.0 again")).to_be_visible()
+        assert (await site.flowise.get_chatflow(row.id)).flow_data == row.flow_data
+        await expect(page.locator("tbody tr")).to_have_count(3)
+    async with site.page(f"/history/{row.id}") as page:
+        await expect(page.locator("tbody tr")).to_have_count(3)
+        await expect(page.locator("tbody tr").first).to_contain_text("rolled back")
+
+
+async def test_p07_p71_a_stale_base_is_decided_by_its_picture_and_the_draft_promoted(site: Site) -> None:
+    row = await make_flow(site.flowise, deployed=True)
+    planned = await site.start(COLDER, target=row.id)
+    await site.flowise.update_chatflow(row.id, flow_data=row.flow_data.replace('"mine"', '"theirs"'))
+    async with site.page(f"/s/{planned['thread_id']}") as page:
+        await page.get_by_role("button", name="Approve").click()
+        theirs = page.get_by_label("What someone else changed").first
+        await expect(theirs.locator(".fnode .mark")).to_have_count(1, timeout=WORK_MS)
+        await theirs.get_by_role("tab", name="List").click()
+        await expect(theirs.locator(".change-list .new")).to_have_text("theirs")
+        await page.get_by_role("button", name="Keep both").click()
+        accept = page.get_by_role("button", name="Accept")
+        await expect(accept).to_be_visible(timeout=WORK_MS)
+        live = await site.flowise.get_chatflow(row.id)
+        assert (temperature(live), '"theirs"' in live.flow_data) == ("0.9", True)
+        await page.get_by_role("tab", name="Change").click()
+        changed = page.locator(".react-flow__node", has=page.locator(".mark-changed"))
+        await expect(changed).to_have_count(1)
+        await expect(page.locator(".fnode.note")).to_have_text("theirs")
+        await accept.click()
+        await expect(page.get_by_text("Accepted").first).to_be_visible(timeout=WORK_MS)
+    live = await site.flowise.get_chatflow(row.id)
+    assert (temperature(live), live.deployed, '"theirs"' in live.flow_data) == ("0.2", True, True)
+
+
+def many_nodes(template: dict[str, Any]) -> dict[str, Any]:
+    """The template's nodes over and over, in rows."""
+    nodes = []
+    for number in range(LARGE):
+        node = json.loads(json.dumps(template["nodes"][number % 3]).replace("_0", f"_{number}"))
+        node["position"] = {"x": (number % 20) * 420, "y": (number // 20) * 700}
+        nodes.append(node)
+    chain = [
+        {
+            "source": left["id"],
+            "target": right["id"],
+            "sourceHandle": left["data"]["outputAnchors"][0].get("id", "out"),
+            "targetHandle": f"{right['id']}-input-x-X",
+        }
+        for left, right in pairwise(nodes)
+    ]
+    return {"nodes": nodes, "edges": chain, "viewport": {"x": 0, "y": 0, "zoom": 1}}
+
+
+async def test_of_400_nodes_only_those_in_sight_are_drawn(site: Site) -> None:
+    row = await site.flow(many_nodes(await site.template("Conversation Chain")))
+    async with site.page(f"/flow/default/{row.id}") as page:
+        boxes = page.locator(".react-flow__node")
+        await expect(page.get_by_label("Small map of the flow")).to_be_visible()
+        await expect(boxes).to_have_count(LARGE)
+        await page.get_by_label("Zoom").get_by_role("button", name="Zoom In").click(click_count=12)
+        await fewer(boxes, 60)
+        await boxes.first.focus()
+        await page.keyboard.press("Enter")
+        await expect(page.locator(".node-details")).to_be_visible()
+
+
+async def fewer(boxes: Any, limit: int) -> None:
+    async with asyncio.timeout(20):
+        while await boxes.count() >= limit:  # noqa: ASYNC110 - the browser tells nobody
+            await asyncio.sleep(0.05)
+
+
+async def test_p70_an_agentflow_its_notes_and_its_words_are_drawn_and_nothing_runs(site: Site) -> None:
+    flow = await site.template("Agentic RAG")
+    note = next(node for node in flow["nodes"] if node["type"] == "stickyNote")
+    note["data"]["inputs"]["note"] = EVIL
+    agent = next(node for node in flow["nodes"] if node["data"]["name"] == "llmAgentflow")
+    agent["data"]["label"] = f"Writer {EVIL}"
+    row = await site.flow(flow, "AGENTFLOW")
+    async with site.page(f"/flow/default/{row.id}", viewport={"width": 390, "height": 844}) as page:
+        await expect(page.locator(".react-flow__node")).to_have_count(len(flow["nodes"]))
+        await expect(page.locator(".react-flow__edge")).to_have_count(len(flow["edges"]))
+        await expect(page.locator(".fnode.note", has_text="<script>")).to_have_count(1)
+        assert await page.evaluate("window.hurt") is None
+        assert await page.locator("main img, main script").count() == 0
+
+
+async def test_a_flow_is_tried_out_and_the_conversation_forgotten(site: Site) -> None:
+    row: Chatflow = await make_flow(site.flowise)
+    async with site.page(f"/flow/default/{row.id}") as page:
+        await page.get_by_label("Your question to the flow").fill("Hello heron")
+        await page.keyboard.press("Enter")
+        await expect(page.locator(".answered")).to_contain_text("heron", timeout=WORK_MS)
+        await page.get_by_role("button", name="Start over").click()
+        await expect(page.locator(".answered")).to_have_count(0)
+
+
+async def test_patterns_are_brought_in_found_taken_along_and_removed(site: Site, tmp_path: Path) -> None:
+    pattern = {
+        "requirement": "A travel bot for Lisbon",
+        "name": "Travel bot",
+        "ops": [{"op_type": "AddNode", "node_name": "chatOpenAI", "node_id": "chatOpenAI_0"}],
+    }
+    file = tmp_path / "patterns.json"
+    file.write_text(json.dumps({"format": "flowise-dev-agent/patterns", "version": 1, "patterns": [pattern]}))
+    async with site.page("/patterns") as page:
+        await page.get_by_label("Import…").set_input_files(file)
+        await expect(page.get_by_text("1 pattern imported.")).to_be_visible()
+        await page.get_by_label("Search").fill("lisbon")
+        await expect(page.get_by_role("heading", name="Travel bot")).to_be_visible()
+        async with page.expect_download() as download:
+            await page.get_by_role("button", name="Export all").click()
+        await (await download.value).save_as(file)
+        assert [item["name"] for item in json.loads(file.read_bytes())["patterns"]] == ["Travel bot"]
+        await page.get_by_role("button", name="Delete the pattern Travel bot").click()
+        await page.get_by_role("button", name="Delete the pattern", exact=True).click()
+        await expect(page.get_by_text("No pattern fits.")).to_be_visible()
+        await page.get_by_label("Import…").set_input_files({"name": "x.json", "mimeType": "", "buffer": b"nothing"})
+        await expect(page.get_by_role("alert")).to_contain_text("The file is not JSON.")
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with running_receiver() as receiver:
+        yield receiver
+
+
+async def test_p63_a_webhook_is_seen_with_what_became_of_it_and_sent_again(site: Site, receiver: Receiver) -> None:
+    view = await site.start("A chatbot with GPT-4o", webhook_url=receiver.url("/hook?token=t0ken"))
+    await asyncio.to_thread(receiver.wait_for, 1)
+    async with site.page("/webhooks") as page:
+        row = page.locator("tbody tr", has_text=f"127.0.0.1:{receiver.port}")
+        await expect(row).to_contain_text("delivered")
+        assert "t0ken" not in await page.content()
+        await row.get_by_role("button").click()
+        await expect(page.get_by_text("It is sent again")).to_be_visible()
+        first, second = await asyncio.to_thread(receiver.wait_for, 2)
+        assert first.id == second.id
+        await expect(row).to_contain_text("delivered")
+    await site.http.post(f"/sessions/{view['thread_id']}/cancel")
+
+
+async def test_an_instance_is_read_anew_and_its_state_and_the_settings_are_shown(site: Site) -> None:
+    async with site.page("/knowledge") as page:
+        await page.get_by_role("button", name="Read anew").click()
+        await expect(page.get_by_text("Nothing has changed.")).to_be_visible(timeout=WORK_MS)
+        await expect(page.get_by_text(re.compile(r"\d+ of Flowise \d"))).to_be_visible()
+    async with site.page("/instances") as page:
+        await expect(page.get_by_label("Instance default").get_by_text("reachable")).to_be_visible(timeout=20_000)
+    async with site.page("/settings") as page:
+        await expect(page.get_by_text("rules, without a model")).to_be_visible()
+        assert "whsec" not in await page.content()

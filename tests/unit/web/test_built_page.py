@@ -1,0 +1,50 @@
+"""What is built from the page's sources: its own tests pass, it is small, and it needs nobody else."""
+
+import gzip
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from flowise_dev_agent.web import STATIC_DIR
+
+ROOT = Path(__file__).resolve().parents[3]
+APP = STATIC_DIR.with_name("app")
+MOST_BYTES = 350_000
+
+
+@pytest.mark.usefixtures("built_page")
+def test_the_tests_of_the_page_sources_pass() -> None:
+    run = subprocess.run(
+        [sys.executable, ROOT / "scripts" / "build_page.py", "--test"], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stdout[-4_000:] + run.stderr[-1_000:]
+
+
+def test_all_of_the_page_together_is_below_350_kb_on_the_wire(built_page: Path) -> None:
+    sizes = {
+        path.name: len(gzip.compress(path.read_bytes()))
+        for path in built_page.rglob("*")
+        if path.suffix in {".js", ".css", ".html"}
+    }
+    assert sum(sizes.values()) < MOST_BYTES, sizes
+
+
+def test_p70_the_built_page_loads_only_its_own_files_and_has_nothing_inline(built_page: Path) -> None:
+    html = (built_page / "index.html").read_text()
+    addresses = re.findall(r'(?:src|href)="([^"]*)"', html)
+    assert addresses
+    assert all(address.startswith("/assets/") for address in addresses)
+    assert "style=" not in html
+    assert not re.search(r"<script[^>]*>[^<]", html)
+    for sheet in (built_page / "assets").glob("*.css"):
+        assert "url(http" not in sheet.read_text()
+
+
+def test_the_lock_names_no_registry() -> None:
+    lock = json.loads((APP / "package-lock.json").read_text())
+    assert not [name for name, one in lock["packages"].items() if "resolved" in one]
+    assert all(one["integrity"].startswith("sha512-") for name, one in lock["packages"].items() if name)
