@@ -195,6 +195,8 @@ class RetentionSettings(BaseSettings):
     events_days: float = Field(default=90, ge=0, alias="RETENTION_EVENTS_DAYS")
     #: Stored texts (test answers, drafts), but not those of flows that were found or written.
     artifacts_days: float = Field(default=90, ge=0, alias="RETENTION_ARTIFACTS_DAYS")
+    #: Drafts that failed sessions left on Flowise; those of all others go within the hour.
+    drafts_days: float = Field(default=7, ge=0, alias="RETENTION_DRAFTS_DAYS")
 
 
 class ServerSettings(BaseSettings):

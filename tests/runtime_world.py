@@ -3,13 +3,14 @@
 The requirement of a session is its script, words separated by spaces:
 
     work:x      record the effect x
-    ask:q       interrupt with the question q
+    ask:q       interrupt with the question q; one that begins with "review" shows a result
     vow:q       ask, and kill this process the first time that the answer arrives
     gate:g      record the effect g, then wait until the gate g is opened
     fail        an error that a person must see
     bug         an exception that nobody expected
     flaky:n     a transient error, n times
     call:n      n requests to Flowise (only counted)
+    cost:n      a model call of n tokens
     talk:n      n token events
     tell:n      n stored events
     die         kill this process, once
@@ -203,6 +204,12 @@ async def call(state: State) -> State:
     return _done(state)
 
 
+async def cost(state: State, runtime: Runtime[Context]) -> State:
+    data = {"model_calls": 1, "input_tokens": int(_word(state)[1]), "output_tokens": 1, "cached_tokens": 0, "usd": 0.01}
+    runtime.stream_writer({"type": "cost", "node": "cost", "phase": "speech", "summary": "cost", "data": data})
+    return _done(state)
+
+
 async def die(state: State, runtime: Runtime[Context]) -> State:
     if await runtime.context.world.record(runtime.context.session_id, "die") == 1:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -224,6 +231,7 @@ NODES = {
     "talk": talk,
     "tell": tell,
     "call": call,
+    "cost": cost,
     "die": die,
     "end": end,
 }
@@ -262,6 +270,11 @@ def make_agent(world: World) -> Agent:
             FlowiseSettings(instances_json=json.dumps([{"id": "main", "endpoint": "http://flowise.test"}]))
         ),
         chatflow_url=lambda endpoint, chatflow_id: f"{endpoint}/canvas/{chatflow_id}",
+        result_of=lambda interrupt: (
+            {"summary": interrupt["message"], "tests": [{"question": "hi", "passed": True}], "verdict": {"done": True}}
+            if interrupt["message"].startswith("review")
+            else None
+        ),
         node_phases={name: "speech" if name in {"talk", "tell"} else "labour" for name in NODES},
     )
 

@@ -29,6 +29,8 @@ class DiscoverRequest:
     requirement: str
     intent: Intent
     feedback: str | None = None
+    #: Of the flow that is to be changed.
+    kind: str = "CHATFLOW"
     #: Node types of similar flows.
     similar: tuple[str, ...] = ()
 

@@ -26,7 +26,8 @@ class Emitter:
         """What a reasoning phase cost, and whether the other mode had to answer."""
         usage = result.usage.model_dump()
         if result.usage.model_calls:
-            self.event("cost", f"{phase}: {usage['input_tokens']} in, {usage['output_tokens']} out", **usage)
+            price = "price unknown" if result.usage.unpriced_calls else f"{usage['usd']:.4f} USD"
+            self.event("cost", f"{phase}: {usage['input_tokens']} in, {usage['output_tokens']} out, {price}", **usage)
         if result.degraded:
             text = f"{phase}: {result.degraded.failed_mode} failed, {result.degraded.fallback_mode} answered"
             self.event("fallback", text, reason=result.degraded.reason)

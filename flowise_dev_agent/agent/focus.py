@@ -1,9 +1,11 @@
 """What a prompt sees of a flow: all of a small one, and of a large one the part that matters, always bounded."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from flowise_dev_agent.patch.graph import FlowNode, GraphIR
+from flowise_dev_agent.patch.nested import nested_components
 from flowise_dev_agent.patch.references import referenced
 from flowise_dev_agent.patch.secrecy import looks_secret
 from flowise_dev_agent.patch.summary import summarize
@@ -40,10 +42,16 @@ def focused_summary(graph: GraphIR, text: str, scope: Iterable[str] = (), limit:
     return _filled("\n".join(lines), [_brief(node) for node in others], limit)
 
 
+def connected_inputs(graph: GraphIR) -> frozenset[str]:
+    """The inputs that a connection leads to, as `node id.input`."""
+    return frozenset(f"{edge.target}.{edge.input_name}" for edge in graph.edges)
+
+
 def texts_in_scope(graph: GraphIR, scope: Iterable[str] = ()) -> dict[str, str]:
     """`node id.field` -> the longer texts (prompts, templates) of the nodes in scope, for whoever is to change them.
 
-    Each is cut to 4 000 characters, all together to 12 000. Documents and secrets are left out.
+    Of rows and of what stands inside a node the field is a path as in `SetParam`, `agentMessages[0].content`. Each text
+    is cut to 4 000 characters, all together to 12 000. Documents and secrets are left out.
     """
     chosen = {node_id for node_id in scope if graph.node(node_id)} or {node.id for node in graph.nodes}
     found: dict[str, str] = {}
@@ -51,15 +59,41 @@ def texts_in_scope(graph: GraphIR, scope: Iterable[str] = ()) -> dict[str, str]:
     for node in graph.nodes:
         if node.id not in chosen or node.is_note or node.category == "Document Loaders":
             continue
-        for name, value in node.inputs.items():
-            if not isinstance(value, str) or len(value) < _LONG_TEXT or looks_secret(name, value) or referenced(value):
-                continue
+        for path, value in _texts(node.inputs):
             shown = value if len(value) <= _TEXT_SHOWN else f"{value[: _TEXT_SHOWN - 1]}…"
             if len(shown) > room:
                 return found
             room -= len(shown)
-            found[f"{node.id}.{name}"] = shown
+            found[f"{node.id}.{path}"] = shown
     return found
+
+
+def components_of(graph: GraphIR) -> dict[str, str]:
+    """`node id.path` -> the model or tool whose inputs stand there, of the agentflow nodes of a flow."""
+    return {
+        f"{node.id}.{nested.path}": nested.component
+        for node in graph.nodes
+        if node.is_agentflow
+        for nested in nested_components(node.params, node.inputs)
+    }
+
+
+def _texts(inputs: Mapping[str, Any], around: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in inputs.items():
+        path = f"{around}{name}"
+        if isinstance(value, list):
+            for index, row in enumerate(value):
+                if isinstance(row, dict):
+                    yield from _texts(row, f"{path}[{index}].")
+        elif isinstance(value, dict):
+            yield from _texts(value, f"{path}.")
+        elif (
+            isinstance(value, str)
+            and len(value) >= _LONG_TEXT
+            and not looks_secret(name, value)
+            and not referenced(value)
+        ):
+            yield path, value
 
 
 def _spoken_of(graph: GraphIR, text: str) -> set[str]:

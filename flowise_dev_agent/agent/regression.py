@@ -25,17 +25,28 @@ def regressions(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str
     return found
 
 
+def failed_alike(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether every trial that fails now failed before the change too, and for the same cause: not the change's doing.
+
+    False when nothing fails, or when there is nothing to compare with.
+    """
+    causes = {(item["question"], _status(item)) for item in before if not item["passed"]}
+    failed = [(item["question"], _status(item)) for item in after if not item["passed"]]
+    return bool(failed) and causes.issuperset(failed)
+
+
 def _differences(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     if was["passed"] != now["passed"]:
         return [("status", _status(was), _status(now))]
     if not now["passed"]:
-        return [("error", _status(was), _status(now))] if was["error"] != now["error"] else []
+        return [("error", _status(was), _status(now))] if _status(was) != _status(now) else []
     pairs = [("shape", _shape(was["answer"]), _shape(now["answer"]))]
     pairs.append(("tools", ", ".join(sorted(set(was["used_tools"]))), ", ".join(sorted(set(now["used_tools"])))))
     return [(kind, old, new) for kind, old, new in pairs if old != new]
 
 
 def _status(trial: Mapping[str, Any]) -> str:
+    """Works, or why not: the beginning of the error, where the cause stands. Behind it models are quoted."""
     return "works" if trial["passed"] else f"{trial['category']}: {shorten(trial['error'], 200)}"
 
 

@@ -103,6 +103,7 @@ def after_plan(state: State) -> Decision:
     return decide(
         ("preflight_validate_patch", waits_for_budget(state, "plan_v2"), "the budget is used up"),
         (END, state.get("outcome") == "answered", "the question is answered"),
+        ("hitl_review_v2", state.get("next_step") == "ask", "no remedy is known; the person decides"),
         ("hitl_plan_v2", not state["approved"], "the plan needs approval"),
         otherwise=("define_patch_scope", "the revision stays within the approved plan"),
     )
@@ -198,7 +199,7 @@ ROUTERS: Final[dict[str, tuple[Router, tuple[str, ...]]]] = {
     ),
     "resolve_target": (after_resolve_target, ("load_current_flow", "plan_v2", "hitl_select_target")),
     "hitl_select_target": (after_select_target, ("plan_v2", "load_current_flow", END)),
-    "plan_v2": (after_plan, ("preflight_validate_patch", "hitl_plan_v2", "define_patch_scope", END)),
+    "plan_v2": (after_plan, ("preflight_validate_patch", "hitl_review_v2", "hitl_plan_v2", "define_patch_scope", END)),
     "hitl_plan_v2": (
         after_plan_approval,
         ("define_patch_scope", "classify_intent", "plan_v2", "apply_patch", END),

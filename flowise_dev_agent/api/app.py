@@ -10,7 +10,12 @@ from starlette.middleware import Middleware
 from flowise_dev_agent import __version__
 from flowise_dev_agent.api import problems
 from flowise_dev_agent.api.limits import build_limiter
-from flowise_dev_agent.api.middleware import ApiKeyMiddleware, BodyLimitMiddleware, SecurityHeadersMiddleware
+from flowise_dev_agent.api.middleware import (
+    ApiKeyMiddleware,
+    BodyLimitMiddleware,
+    MetricsMiddleware,
+    SecurityHeadersMiddleware,
+)
 from flowise_dev_agent.api.routes import (
     deliveries,
     flows,
@@ -56,6 +61,7 @@ def create_app(settings: Settings, engine: Engine | None = None, *, model_stand_
         redoc_url=None,
         redirect_slashes=False,
         middleware=[
+            Middleware(MetricsMiddleware),
             Middleware(SecurityHeadersMiddleware),
             Middleware(ApiKeyMiddleware, api_key=settings.server.api_key),
             Middleware(BodyLimitMiddleware, max_bytes=problems.MAX_BODY_BYTES),
@@ -77,10 +83,29 @@ def create_app(settings: Settings, engine: Engine | None = None, *, model_stand_
     app.include_router(deliveries.router)
     app.include_router(public_settings.router)
     app.include_router(patterns.router)
+    app.include_router(health.worker_router)
     app.include_router(health.router)
     app.include_router(page.router)
     page.mount_files(app)
     _complete_openapi(app)
+    return app
+
+
+def create_worker_app(settings: Settings, engine: Engine) -> FastAPI:
+    """What a worker without an API says about itself: `/live`, `/ready` and `/metrics`, under the same key."""
+    app = FastAPI(
+        title="Flowise Dev Agent worker",
+        version=__version__,
+        openapi_url=None,
+        middleware=[
+            Middleware(SecurityHeadersMiddleware),
+            Middleware(ApiKeyMiddleware, api_key=settings.server.api_key),
+        ],
+    )
+    app.state.engine = engine
+    app.state.stopping = False
+    problems.install(app)
+    app.include_router(health.worker_router)
     return app
 
 

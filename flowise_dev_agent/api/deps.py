@@ -60,6 +60,7 @@ def _after_seq(
 
 Service = Annotated[SessionService, Depends(_service)]
 PatternsOfOwner = Annotated[PatternService, Depends(_patterns)]
+FlowId = Annotated[UUID, Path(description="The chatflow's id.")]
 SessionId = Annotated[UUID, Path(description="The session's id (`thread_id`).")]
 WaitSecs = Annotated[float, Depends(_wait_secs)]
 AfterSeq = Annotated[int, Depends(_after_seq)]

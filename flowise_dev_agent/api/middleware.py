@@ -4,6 +4,7 @@ Plain ASGI, so that a new route is covered without its doing and streams are not
 """
 
 import secrets
+import time
 
 from pydantic import SecretStr
 from starlette.datastructures import Headers, MutableHeaders
@@ -11,6 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from flowise_dev_agent.api.problems import problem_response
+from flowise_dev_agent.observability.metrics import HTTP_SECONDS
 
 #: The page and its files carry nothing that is not in this repository; `/live` tells nothing but that it answers.
 PUBLIC_PATHS = frozenset({"/", "/docs", "/live"})
@@ -25,6 +27,31 @@ _CSP = (
 def is_public(method: str, path: str) -> bool:
     """True for what is served without a key."""
     return method in {"GET", "HEAD"} and (path in PUBLIC_PATHS or path.startswith(PUBLIC_PREFIX))
+
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+class MetricsMiddleware:
+    """Counts and times requests by route; ids in paths are no labels, and neither is what nobody knows."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        began = time.monotonic()
+
+        async def send_timed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                method = scope["method"] if scope["method"] in _METHODS else "other"
+                route = getattr(scope.get("route"), "path", "none")
+                HTTP_SECONDS.labels(method, route, message["status"]).observe(time.monotonic() - began)
+            await send(message)
+
+        await self.app(scope, receive, send_timed)
 
 
 class SecurityHeadersMiddleware:

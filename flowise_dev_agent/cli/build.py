@@ -97,7 +97,8 @@ def conclude(view: SessionView, verdict: Mapping[str, Any]) -> bool:
         say(f"Verdict   {'the tests pass' if verdict.get('done') else verdict.get('reason', 'not done')}")
     totals = view.totals
     tokens = totals.input_tokens + totals.output_tokens
-    say(f"Cost      {totals.model_calls} model calls, {tokens} tokens, {totals.usd:.4f} USD")
+    unknown = f", {totals.unpriced_calls} calls of unknown price" if totals.unpriced_calls else ""
+    say(f"Cost      {totals.model_calls} model calls, {tokens} tokens, {totals.usd:.4f} USD{unknown}")
     for item in view.degraded:
         say(f"Degraded  {item.get('phase')}: {item.get('fallback_reason')}", "yellow")
     return view.outcome == "accepted"

@@ -39,6 +39,7 @@ async def import_flow(client: FlowiseClient, file: Path, *, name: str | None, on
     """Create a flow from a file, or put it in the place of one."""
     own_name, kind, flow_data = transfer.read_document(await _read(file))
     base = await client.get_chatflow(onto) if onto else None
+    transfer.refuse_missing_files(flow_data, base)
     sha256 = await transfer.validated(client, flow_data, kind, base.flow_data if base else None)
     if base is not None:
         row = await transfer.replace_flow(client, base, flow_data=flow_data, sha256=sha256)
@@ -75,14 +76,22 @@ async def promote_flow(
     instances: Instances, flow: str, *, source: str | None, target: str, name: str | None, onto: str | None
 ) -> None:
     """Bring a flow to another instance."""
-    done = await transfer.promote(instances, flow, source=source, target=target, name=name, target_chatflow_id=onto)
-    for item in done.credentials:
+    ready = await transfer.prepare(instances, flow, source=source, target=target, target_chatflow_id=onto)
+    there = instances.client(target)
+    for item in ready.credentials:
         say(f"  {item.type}: '{item.name}' -> '{item.target_name}' (by {item.by})")
-    if done.previous_flow_data is not None:
-        backup = Path(f"{done.chatflow_id}.before.json")
-        await asyncio.to_thread(backup.write_text, done.previous_flow_data, encoding="utf-8")
-        say(f"What was there before is in {backup}.")
-    say(f"{'Created' if done.created else 'Replaced'} '{done.name}' ({done.chatflow_id}) on {done.instance}.")
+    if ready.base is None:
+        written = await transfer.create_flow(
+            there, name=name or ready.row.name, kind=ready.kind, flow_data=ready.flow_data, sha256=ready.sha256
+        )
+    else:
+        # Without a service there are no versions: the file takes their place.
+        backup = Path(f"{ready.base.id}.before.json")
+        text = json.dumps(transfer.flow_document(ready.base), ensure_ascii=False, indent=2) + "\n"
+        await asyncio.to_thread(backup.write_text, text, encoding="utf-8")
+        say(f"What is there now is kept in {backup}.")
+        written = await transfer.replace_flow(there, ready.base, flow_data=ready.flow_data, sha256=ready.sha256)
+    say(f"{'Replaced' if ready.base else 'Created'} '{written.name}' ({written.id}) on {target}.")
 
 
 async def _flow_data(client: FlowiseClient, place: str) -> str:

@@ -6,7 +6,7 @@ import signal
 import socket
 from collections.abc import Callable
 
-from flowise_dev_agent.api import create_app
+from flowise_dev_agent.api import create_app, create_worker_app
 from flowise_dev_agent.api.routes.health import flowise_health
 from flowise_dev_agent.api.server import Server, bind, url_of
 from flowise_dev_agent.cli.console import say, warn
@@ -41,17 +41,22 @@ async def serve(
         await server.serve(sockets=[listener])
 
 
-async def work(settings: Settings) -> None:
-    """Run a worker without an API until SIGINT or SIGTERM."""
+async def work(settings: Settings, listener: socket.socket | None = None) -> None:
+    """Run a worker until SIGINT or SIGTERM, without an API; on `listener` it tells how it is."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         with contextlib.suppress(NotImplementedError):
             loop.add_signal_handler(number, stop.set)
-    async with Engine.open(settings, worker=True):
+    async with Engine.open(settings, worker=True) as engine:
         await warn_about_flowise(settings)
         say("The worker takes up sessions. Ctrl-C ends it.")
-        await stop.wait()
+        if listener is None or stop.is_set():
+            await stop.wait()
+        else:
+            listener.listen()
+            say(f"Its metrics are at {url_of(listener)}/metrics.")
+            await Server(create_worker_app(settings, engine)).serve(sockets=[listener])
         say("Handing back what is running ...")
 
 

@@ -80,9 +80,29 @@ class AgentClient:
         """Read a session."""
         return SessionView.model_validate(await self._call("GET", f"/sessions/{session_id}"))
 
-    async def list(self, *, status: str | None = None, limit: int = 20, cursor: str | None = None) -> SessionPage:
-        """A page of sessions, newest first; `cursor` is `next_cursor` of the page before."""
-        given = {"status": status, "limit": limit, "cursor": cursor}
+    async def list(
+        self,
+        *,
+        status: str | None = None,
+        instance: str | None = None,
+        chatflow: str | None = None,
+        text: str | None = None,
+        limit: int = 20,
+        cursor: str | None = None,
+    ) -> SessionPage:
+        """A page of sessions, newest first, of those that all filters let through.
+
+        Each word of `text` must begin one of a session's name or requirement; `cursor` is `next_cursor` of the page
+        before.
+        """
+        given = {
+            "status": status,
+            "instance": instance,
+            "chatflow": chatflow,
+            "text": text,
+            "limit": limit,
+            "cursor": cursor,
+        }
         params = {name: value for name, value in given.items() if value is not None}
         return SessionPage.model_validate(await self._call("GET", "/sessions", params=params))
 

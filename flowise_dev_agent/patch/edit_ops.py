@@ -36,6 +36,8 @@ def _remove(batch: Batch, node_id: str) -> None:
 
 
 def disconnect(batch: Batch, op: Disconnect) -> None:
+    if {op.source_node_id, op.target_node_id} & set(batch.summary.removed_nodes):
+        return  # the connection went with its node
     source = batch.node(op.source_node_id, "source_node_id")
     target = batch.node(op.target_node_id, "target_node_id")
     if source is None or target is None:

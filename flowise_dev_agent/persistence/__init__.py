@@ -6,22 +6,27 @@ To this package interrupts, answers and payloads are opaque JSON.
 from flowise_dev_agent.persistence.blobs import Blobs
 from flowise_dev_agent.persistence.database import Database
 from flowise_dev_agent.persistence.deliveries import Deliveries, Outbox
+from flowise_dev_agent.persistence.drafts import AbandonedDraft, AbandonedDrafts
 from flowise_dev_agent.persistence.events import Events, NewEvent, StoredEvent
 from flowise_dev_agent.persistence.instance_nodes import CatalogueHead, InstanceNodes
 from flowise_dev_agent.persistence.intents import WriteIntent, WriteIntents
 from flowise_dev_agent.persistence.lease import Lease
+from flowise_dev_agent.persistence.ledger import Ledger, Passage
 from flowise_dev_agent.persistence.migrate import migrate
 from flowise_dev_agent.persistence.patterns import NewPattern, Patterns, StoredPattern
 from flowise_dev_agent.persistence.queue import Queue
+from flowise_dev_agent.persistence.read_model import SessionFilter, SessionRow
 from flowise_dev_agent.persistence.refreshes import Refreshes, RefreshRow
 from flowise_dev_agent.persistence.retention import Retention
 from flowise_dev_agent.persistence.runs import Claim, Runs
 from flowise_dev_agent.persistence.saver import FencedSaver
-from flowise_dev_agent.persistence.sessions import SessionFilter, SessionRow, Sessions
+from flowise_dev_agent.persistence.sessions import Sessions
 from flowise_dev_agent.persistence.templates import InstanceTemplates
 from flowise_dev_agent.persistence.versions import FlowVersion, Versions
 
 __all__ = [
+    "AbandonedDraft",
+    "AbandonedDrafts",
     "Blobs",
     "CatalogueHead",
     "Claim",
@@ -33,9 +38,11 @@ __all__ = [
     "InstanceNodes",
     "InstanceTemplates",
     "Lease",
+    "Ledger",
     "NewEvent",
     "NewPattern",
     "Outbox",
+    "Passage",
     "Patterns",
     "Queue",
     "RefreshRow",

@@ -1,8 +1,10 @@
 """The connection pool, and the border at which psycopg's errors become ours."""
 
 import asyncio
+import select
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Final, Self
 from uuid import UUID
@@ -42,6 +44,27 @@ _SERVER_LIMITS: Final = " ".join(
 )
 
 
+_patience: ContextVar[float | None] = ContextVar("patience", default=None)
+
+
+@contextmanager
+def patient(seconds: float) -> Generator[None]:
+    """Have the block, and the tasks that it starts, wait so long for a connection: work that nobody waits for.
+
+    Where many share a pool an early end would only make more work for it.
+    """
+    token = _patience.set(seconds)
+    try:
+        yield
+    finally:
+        _patience.reset(token)
+
+
+class _Pool(AsyncConnectionPool[Connection]):
+    async def getconn(self, timeout: float | None = None) -> Connection:  # noqa: ASYNC109 - as the pool has it
+        return await super().getconn(_patience.get() if timeout is None else timeout)
+
+
 def server_options(dsn: str) -> str:
     """The `options` of `dsn` with the server's own limits before them. Poolers refuse them."""
     return f"{_SERVER_LIMITS} {conninfo_to_dict(dsn).get('options') or ''}".rstrip()
@@ -74,8 +97,16 @@ def _unavailable() -> DatabaseUnavailableError:
 
 
 async def _check_connection(connection: Connection) -> None:
-    # As the pool's own check, but unprepared: an empty statement would be prepared anew each time, one more round trip.
-    await connection.execute("", prepare=False)
+    # A server that ends a connection says so, so an idle one on which nothing has come in is well: no round trip then.
+    # Unprepared: an empty statement would be prepared anew each time.
+    if _has_input(connection.fileno()):
+        await connection.execute("", prepare=False)
+
+
+def _has_input(fileno: int) -> bool:
+    poll = select.poll()
+    poll.register(fileno, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 async def listening_connection(dsn: str) -> Connection:
@@ -95,7 +126,7 @@ class Database:
         self, dsn: str, *, min_size: int = 2, max_size: int = 10, connect_timeout: float = 5.0, pooler: bool = False
     ) -> None:
         self._connect_timeout = connect_timeout
-        self.pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+        self.pool: AsyncConnectionPool[Connection] = _Pool(
             dsn,
             connection_class=Connection,
             kwargs={

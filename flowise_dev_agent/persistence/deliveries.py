@@ -15,7 +15,7 @@ from psycopg.rows import class_row
 from flowise_dev_agent.errors import DeliveryNotFoundError
 from flowise_dev_agent.persistence.database import Connection, Database
 from flowise_dev_agent.persistence.queue import Queue
-from flowise_dev_agent.persistence.sessions import SESSION_COLUMNS, SessionRow
+from flowise_dev_agent.persistence.read_model import SESSION_COLUMNS, SessionRow
 
 _TURN_LOCK_KEY: Final = 5_914_870_236_401_127_369
 _COLUMNS: Final = (
@@ -96,6 +96,8 @@ class Result:
     error: str | None = None
     #: The receiver does not want any more of this session.
     gone: bool = False
+    #: Seconds that the receiver asked to be left alone for.
+    retry_after: float | None = None
 
 
 class Outbox:

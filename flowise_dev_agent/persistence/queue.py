@@ -1,5 +1,8 @@
 """The job queue: procrastinate on the same Postgres. One job is one attempt at a leg or at a webhook's delivery."""
 
+import asyncio
+import json
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Final, Self
 from uuid import UUID
@@ -18,6 +21,10 @@ DELIVERY_QUEUE: Final = "webhooks"
 MAINTENANCE_TASK: Final = "maintenance"
 MAINTENANCE_QUEUE: Final = "maintenance"
 REFRESH_TASK: Final = "refresh"
+#: Longer pauses are left to the poll of the workers, which is late by seconds.
+_MAX_WAKE_SECS: Final = 120.0
+#: procrastinate's own notice of a job, on the channel of a queue.
+_WAKE: Final = "SELECT pg_notify('procrastinate_queue_v1#' || %(queue)s, %(payload)s)"
 
 
 class Queue:
@@ -38,6 +45,7 @@ class Queue:
             name="flowise-dev-agent-queue",
         )
         self.app = App(connector=connector)
+        self._wakers: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
         """Connect; only workers need to. Raises DatabaseUnavailableError."""
@@ -48,6 +56,9 @@ class Queue:
 
     async def close(self) -> None:
         """Close the queue's own connections."""
+        for waker in self._wakers:
+            waker.cancel()
+        await asyncio.gather(*self._wakers, return_exceptions=True)
         await self.app.close_async()
 
     async def __aenter__(self) -> Self:
@@ -74,7 +85,19 @@ class Queue:
     async def _defer(self, connection: Connection, task: str, queue: str, delay: float, **arguments: str) -> int:
         options: dict[str, Any] = {"schedule_in": {"milliseconds": round(delay * 1000)}} if delay > 0 else {}
         deferrer = self.app.configure_task(task, queue=queue, connection=connection, **options)
-        return await deferrer.defer_async(**arguments)
+        job_id = await deferrer.defer_async(**arguments)
+        if 0 < delay <= _MAX_WAKE_SECS:
+            waker = asyncio.create_task(self._wake(queue, job_id, delay), name=f"wake {queue}")
+            self._wakers.add(waker)
+            waker.add_done_callback(self._wakers.discard)
+        return job_id
+
+    async def _wake(self, queue: str, job_id: int, delay: float) -> None:
+        """Tell the workers when a delayed job is due: by themselves they look only every few seconds."""
+        await asyncio.sleep(delay)
+        payload = json.dumps({"type": "job_inserted", "job_id": job_id})
+        with suppress(ConnectorException):
+            await self.app.connector.execute_query_async(_WAKE, queue=queue, payload=payload)
 
     async def cancel_job(self, connection: Connection, job_id: int) -> None:
         """Take a waiting job out of the queue, or have its worker cancel it."""

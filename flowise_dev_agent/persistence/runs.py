@@ -46,12 +46,14 @@ class Lost:
 
 @dataclass(frozen=True)
 class Settlement:
-    """What a leg's end writes to its session. `columns` are those of `project`: None keeps what is stored."""
+    """What a leg's end writes to its session. `columns` are those of `project`: None keeps what is stored, and so it
+    does for `result`, what the session keeps of its last review."""
 
     status: Literal["waiting", "completed", "cancelled", "failed"]
     event: NewEvent
     columns: Mapping[str, Any] = field(default_factory=dict)
     interrupt: Mapping[str, Any] | None = None
+    result: Mapping[str, Any] | None = None
     error: Mapping[str, Any] | None = None
 
 
@@ -65,6 +67,7 @@ _SETTLE_SESSION: Final = """
         chatflow_id = COALESCE(%(chatflow_id)s, chatflow_id),
         outcome = COALESCE(%(outcome)s, outcome),
         answer = COALESCE(%(answer)s, answer),
+        result = COALESCE(%(result)s, result),
         change = COALESCE(%(change)s, change),
         degraded = COALESCE(%(degraded)s, degraded),
         totals = totals || COALESCE(%(totals)s, '{}'::jsonb) || (
@@ -132,6 +135,7 @@ class Runs:
                     "chatflow_id": columns.get("chatflow_id"),
                     "outcome": columns.get("outcome"),
                     "answer": _text(columns.get("answer")),
+                    "result": _jsonb(end.result),
                     "change": _jsonb(columns.get("change")),
                     "degraded": _jsonb(columns.get("degraded")),
                     "totals": _jsonb(columns.get("totals")),

@@ -1,10 +1,9 @@
-"""The sessions table: the read model, and what clients do to a session (start, answer, cancel, retry, delete).
+"""The sessions table: reading it, and what clients do to a session (start, answer, cancel, retry, delete).
 
 Each change is one transaction together with the run and the job that follow from it.
 """
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, LiteralString
@@ -16,19 +15,18 @@ from psycopg.rows import class_row
 
 from flowise_dev_agent.errors import SessionConflictError, SessionNotFoundError
 from flowise_dev_agent.persistence.database import Connection, Database, OnRest
+from flowise_dev_agent.persistence.drafts import abandon
 from flowise_dev_agent.persistence.events import NewEvent, insert, told_transaction
 from flowise_dev_agent.persistence.queue import Queue
+from flowise_dev_agent.persistence.read_model import (
+    SESSION_COLUMNS,
+    SessionFilter,
+    SessionRow,
+    Sums,
+    page_query,
+    sums_query,
+)
 from flowise_dev_agent.persistence.sanitize import clean_text, jsonb
-
-SESSION_COLUMNS: Final = (
-    "id, name, requirement, request, instance_id, status, outcome, phase, operation_mode, iteration, chatflow_id,"
-    " answer, interrupt, interrupt_id, error, totals || jsonb_build_object('flowise_calls', flowise_calls) AS totals,"
-    " degraded, event_seq, fingerprint, created_at, updated_at"
-)
-#: The list shows beginnings: a page of 200 sessions stays small.
-_LISTED: Final = SESSION_COLUMNS.replace("requirement,", "left(requirement, 300) AS requirement,").replace(
-    "interrupt, interrupt_id", "interrupt - '{data,response_schema}'::text[] AS interrupt, interrupt_id"
-)
 
 #: Both ends of each write that went through, unless the session took its chatflow away again.
 _KEEP_FLOWS: Final = """
@@ -46,79 +44,6 @@ _KEEP_FLOWS: Final = """
         AND gone.target_id = COALESCE(intent.target_id, intent.result ->> 'chatflow_id'))
     ORDER BY 1, 2, 3, intent.updated_at DESC
 """
-
-#: As in the index `sessions_words`; a query that spells it otherwise does not use it.
-_WORDS: Final = "to_tsvector('simple', COALESCE(name, '') || ' ' || left(requirement, 4000))"
-_WORD: Final = re.compile(r"\w+")
-_MAX_WORDS: Final = 20
-
-
-@dataclass(frozen=True)
-class SessionFilter:
-    """Which sessions a list shows; None and an empty text: all. `statuses` are those of rows.
-
-    `text` is looked up in names and requirements: each of its words must begin one there, in any case.
-    """
-
-    statuses: Sequence[str] | None = None
-    instance_id: str | None = None
-    chatflow_id: str | None = None
-    text: str | None = None
-
-    def where(self) -> tuple[LiteralString, dict[str, Any]]:
-        """The condition, and the values of its parameters."""
-        conditions: list[LiteralString] = ["true"]
-        params: dict[str, Any] = {}
-        if self.statuses is not None:
-            conditions.append("status = ANY(%(statuses)s)")
-            params["statuses"] = list(self.statuses)
-        if self.instance_id is not None:
-            conditions.append("instance_id = %(instance_id)s")
-            params["instance_id"] = self.instance_id
-        if self.chatflow_id is not None:
-            conditions.append("chatflow_id = %(chatflow_id)s")
-            params["chatflow_id"] = self.chatflow_id
-        if self.text:
-            conditions.append(f"{_WORDS} @@ to_tsquery('simple', %(words)s)")
-            params["words"] = " & ".join(f"{word}:*" for word in _WORD.findall(self.text)[:_MAX_WORDS])
-        return " AND ".join(conditions), params
-
-
-@dataclass(frozen=True)
-class Sums:
-    """What sessions cost together."""
-
-    sessions: int
-    input_tokens: int
-    output_tokens: int
-    usd: float
-
-
-@dataclass(frozen=True)
-class SessionRow:
-    """One session as stored; see CHECK constraints of the table for `status`."""
-
-    id: UUID
-    name: str | None
-    requirement: str
-    request: dict[str, Any]
-    instance_id: str
-    status: str
-    outcome: str | None
-    phase: str | None
-    operation_mode: str | None
-    iteration: int
-    chatflow_id: str | None
-    interrupt: dict[str, Any] | None
-    interrupt_id: str | None
-    error: dict[str, Any] | None
-    totals: dict[str, Any]
-    degraded: list[dict[str, Any]]
-    event_seq: int
-    fingerprint: str | None
-    created_at: datetime
-    updated_at: datetime
-    answer: str | None = None
 
 
 @dataclass(frozen=True)
@@ -144,6 +69,14 @@ class NewWebhook:
 
     def __repr__(self) -> str:
         return "NewWebhook(...)"
+
+
+@dataclass(frozen=True)
+class EarlierAnswer:
+    """What was answered, by its fingerprint, and the number of the last event before it."""
+
+    fingerprint: str
+    after_seq: int
 
 
 class Sessions:
@@ -196,12 +129,12 @@ class Sessions:
             raise _not_found(session_id)
         return row["change"]
 
-    async def answer_fingerprint(self, session_id: UUID, key: str) -> str | None:
-        """The fingerprint of the answer that was given to this session under an idempotency key."""
+    async def earlier_answer(self, session_id: UUID, key: str) -> EarlierAnswer | None:
+        """The answer that was given to this session under an idempotency key."""
         row = await self._database.fetch_one(
-            "SELECT fingerprint FROM runs WHERE session_id = %s AND idempotency_key = %s", (session_id, key)
+            "SELECT fingerprint, after_seq FROM runs WHERE session_id = %s AND idempotency_key = %s", (session_id, key)
         )
-        return None if row is None else str(row["fingerprint"])
+        return None if row is None else EarlierAnswer(**row)
 
     async def _one(self, condition: LiteralString, params: tuple[Any, ...]) -> SessionRow | None:
         async with (
@@ -334,6 +267,7 @@ class Sessions:
             if if_ended and status in {"queued", "running", "waiting"}:
                 return
             await self._end_active_run(connection, session_id)
+            await abandon(connection, session_id)
             if not purge:
                 await connection.execute(_KEEP_FLOWS, {"session": session_id})
             # One that runs was told to end and goes within a day; its row names nothing but the run.
@@ -384,8 +318,9 @@ class Sessions:
     ) -> None:
         job_id = await self._queue.defer_leg(connection, run_id)
         await connection.execute(
-            "INSERT INTO runs (id, session_id, kind, job_id, interrupt_id, answer, idempotency_key, fingerprint)"
-            " VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
+            "INSERT INTO runs"
+            " (id, session_id, kind, job_id, interrupt_id, answer, idempotency_key, fingerprint, after_seq)"
+            " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, (SELECT event_seq FROM sessions WHERE id = %s))",
             (
                 run_id,
                 session_id,
@@ -395,30 +330,9 @@ class Sessions:
                 None if answer is None else jsonb(answer),
                 idempotency_key,
                 fingerprint,
+                session_id,
             ),
         )
-
-
-def page_query(
-    which: SessionFilter, *, limit: int, before: tuple[datetime, UUID] | None = None
-) -> tuple[LiteralString, dict[str, Any]]:
-    """The statement behind `Sessions.page` and its parameters."""
-    condition, params = which.where()
-    params["limit"] = limit
-    if before is not None:
-        condition += " AND (created_at, id) < (%(created_at)s, %(id)s)"
-        params |= {"created_at": before[0], "id": before[1]}
-    return f"SELECT {_LISTED} FROM sessions WHERE {condition} ORDER BY created_at DESC, id DESC LIMIT %(limit)s", params
-
-
-def sums_query(which: SessionFilter) -> tuple[LiteralString, dict[str, Any]]:
-    """The statement behind `Sessions.sums` and its parameters."""
-    condition, params = which.where()
-    return (
-        "SELECT count(*) AS sessions, COALESCE(sum(input_tokens), 0)::bigint AS input_tokens,"
-        " COALESCE(sum(output_tokens), 0)::bigint AS output_tokens, COALESCE(sum(usd), 0)::float8 AS usd"
-        f" FROM sessions WHERE {condition}"
-    ), params
 
 
 def _not_found(session_id: UUID) -> SessionNotFoundError:

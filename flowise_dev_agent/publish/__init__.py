@@ -1,7 +1,7 @@
 """The write path to Flowise: guard, intent rows, adoption, read-back, acceptance, rollback."""
 
 from flowise_dev_agent.publish.changes import changes
-from flowise_dev_agent.publish.drafts import draft_columns, why_not_staged
+from flowise_dev_agent.publish.drafts import draft_columns, find_drafts, remove_draft, uploaded_file, why_not_staged
 from flowise_dev_agent.publish.guard import authorize
 from flowise_dev_agent.publish.publisher import Base, Publisher, Stale, VersionLog, Written
 from flowise_dev_agent.publish.tags import draft_tag, flow_tag, is_draft, without_tag
@@ -16,8 +16,11 @@ __all__ = [
     "changes",
     "draft_columns",
     "draft_tag",
+    "find_drafts",
     "flow_tag",
     "is_draft",
+    "remove_draft",
+    "uploaded_file",
     "why_not_staged",
     "without_tag",
 ]

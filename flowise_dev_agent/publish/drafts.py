@@ -1,8 +1,11 @@
 """Drafts: a copy of a flow in use on which a change is tried out."""
 
 import json
+from collections.abc import Collection
 from typing import Any
 
+from flowise_dev_agent.errors import FlowiseNotFoundError
+from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.patch.graph import GraphIR
 
@@ -22,17 +25,49 @@ def draft_columns(row: Chatflow) -> dict[str, str | None]:
 def why_not_staged(graph: GraphIR) -> str | None:
     """Why a copy of this flow would not behave like it, None when it would.
 
-    Flowise 3.1.4 looks uploaded files up under the id of the flow that runs (by its source).
+    Flowise 3.1.4 keeps uploaded files under the id of the flow that they were uploaded to, and looks them up under the
+    id of the flow that runs (measured: a copy answers ENOENT, the original goes on).
     """
+    if stored := uploaded_file(graph):
+        return f"{stored}, which Flowise finds only under the flow's own id"
     for node in graph.nodes:
-        for name, value in node.inputs.items():
-            if isinstance(value, str) and "FILE-STORAGE::" in value:
-                return (
-                    f"'{node.label}' holds an uploaded file ({name}), which Flowise finds only under the flow's own id"
-                )
         if node.inputs.get("startInputType") in {"scheduleInput", "webhookTrigger"}:
             return f"'{node.label}' is started by a schedule or a webhook, and a copy would be started too"
     return None
+
+
+def uploaded_file(graph: GraphIR) -> str | None:
+    """Where the flow holds a file that was uploaded to its server, in words; None when it holds none."""
+    for node in graph.nodes:
+        for name, value in node.inputs.items():
+            if "FILE-STORAGE::" in json.dumps(value):
+                return f"'{node.label}' holds an uploaded file ({name})"
+    return None
+
+
+async def find_drafts(client: FlowiseClient, tags: Collection[str]) -> dict[str, list[str]]:
+    """Ids of the chatflows that carry one of these drafts' tags, by tag. Raises FlowiseError."""
+    found: dict[str, list[str]] = {}
+    async for row in client.iter_chatflows():
+        for tag in row.tags:
+            if tag in tags:
+                found.setdefault(tag, []).append(row.id)
+    return found
+
+
+async def remove_draft(client: FlowiseClient, chatflow_id: str, tag: str) -> bool:
+    """Delete a draft that no session works on any more; False when it is gone, or kept by whoever took its tag off.
+
+    Raises FlowiseError; safe to repeat.
+    """
+    try:
+        current = await client.get_chatflow(chatflow_id)
+        if tag not in current.tags or current.deployed:
+            return False
+        await client.delete_chatflow(chatflow_id)
+    except FlowiseNotFoundError:
+        return False
+    return True
 
 
 def _without(text: str | None, key: str) -> str | None:

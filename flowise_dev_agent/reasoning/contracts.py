@@ -57,13 +57,15 @@ class Message(_Contract):
 
 
 class Usage(_Contract):
-    """What a phase cost. `cached_tokens` are part of `input_tokens`; `usd` is 0 for a model without a known price."""
+    """What a phase cost. `cached_tokens` are part of `input_tokens`; `usd` leaves out the `unpriced_calls`, whose
+    model has no known price."""
 
     model_calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
     usd: float = 0.0
+    unpriced_calls: int = 0
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
@@ -72,6 +74,7 @@ class Usage(_Contract):
             output_tokens=self.output_tokens + other.output_tokens,
             cached_tokens=self.cached_tokens + other.cached_tokens,
             usd=round(self.usd + other.usd, 6),
+            unpriced_calls=self.unpriced_calls + other.unpriced_calls,
         )
 
 
@@ -215,6 +218,8 @@ class Budget:
 @dataclass(frozen=True, kw_only=True)
 class _Request:
     requirement: str
+    #: Name of the flow that is changed, copied or asked about; of a first look what the request itself names.
+    target: str | None = None
     #: Answers to the clarifying questions, as (question, answer).
     clarifications: tuple[tuple[str, str], ...] = ()
     #: Model override of this session.
@@ -230,7 +235,6 @@ class ClassifyRequest(_Request):
     """First look at a requirement. `forced` is the operation that the request itself named."""
 
     forced: Operation | None = None
-    target: str | None = None
 
 
 @dataclass(frozen=True)
@@ -255,6 +259,10 @@ class PlanRequest(_Request):
     flow_summary: str | None = None
     #: node id -> node name of what the flow holds already.
     existing: Mapping[str, str] = field(default_factory=dict)
+    #: Inputs of that flow that are connected, as `node id.input`.
+    occupied: frozenset[str] = frozenset()
+    #: `node id.path` -> the model or tool that stands there inside an agentflow node.
+    inside: Mapping[str, str] = field(default_factory=dict)
     #: `node id.field` -> what stands in the longer text fields in scope, each shortened.
     texts: Mapping[str, str] = field(default_factory=dict)
     previous: PlanContract | None = None
@@ -277,6 +285,10 @@ class PatchRequest(_Request):
     flow_summary: str | None = None
     #: node id -> node name of what the flow holds already.
     existing: Mapping[str, str] = field(default_factory=dict)
+    #: Inputs of that flow that are connected, as `node id.input`.
+    occupied: frozenset[str] = frozenset()
+    #: `node id.path` -> the model or tool that stands there inside an agentflow node.
+    inside: Mapping[str, str] = field(default_factory=dict)
     #: `node id.field` -> what stands in the longer text fields in scope, each shortened.
     texts: Mapping[str, str] = field(default_factory=dict)
     feedback: str | None = None

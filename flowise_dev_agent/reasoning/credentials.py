@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from flowise_dev_agent.patch.ops import AddNode, BindCredential, PatchOp, ReplaceNode
+from flowise_dev_agent.patch.nested import Nested, nested_components
+from flowise_dev_agent.patch.ops import AddNode, BindCredential, PatchOp, ReplaceNode, SetParam
 from flowise_dev_agent.patch.schema import NodeSchema, Schemas
 
 
@@ -23,13 +24,36 @@ def required_types(schemas: Iterable[NodeSchema], available: Mapping[str, int]) 
     return list(dict.fromkeys(name for name in types if name))
 
 
+def nested_types(ops: Iterable[PatchOp], schemas: Schemas, available: Mapping[str, int]) -> list[str]:
+    """The credential types that models and tools inside the agentflow nodes of `ops` need, each once."""
+    found = (schemas[nested.component] for op in ops for _, nested in _inside(op, schemas))
+    return required_types(found, available)
+
+
+def _inside(op: PatchOp, schemas: Schemas) -> list[tuple[str, Nested]]:
+    """(node id, component) of what an op puts inside a node, as far as the types are known."""
+    if isinstance(op, AddNode):
+        schema = schemas.get(op.node_name)
+        definitions, values = schema.input_definitions if schema and schema.is_agentflow else [], op.params
+    elif isinstance(op, SetParam) and isinstance(op.value, str) and op.value in schemas:
+        definitions, values = [{"name": op.param_name, "loadConfig": True}], {op.param_name: op.value}
+    else:
+        return []
+    return [(op.node_id, nested) for nested in nested_components(definitions, values) if nested.component in schemas]
+
+
 def with_bindings(ops: Sequence[PatchOp], schemas: Schemas, requirements: Sequence[str]) -> list[PatchOp]:
     """`ops` with an empty binding for each added node that needs one, and without any id that a model made up."""
     clean: list[PatchOp] = [
         op.model_copy(update={"credential_id": ""}) if isinstance(op, BindCredential) else op for op in ops
     ]
-    bound = {op.node_id for op in clean if isinstance(op, BindCredential)}
+    bound = {op.node_id for op in clean if isinstance(op, BindCredential) and not op.path}
+    paths = {(op.node_id, op.path) for op in clean if isinstance(op, BindCredential)}
     for op in ops:
+        for node_id, nested in _inside(op, schemas):
+            needed = credential_type(schemas[nested.component], requirements)
+            if needed and (node_id, nested.path) not in paths:
+                clean.append(BindCredential(node_id=node_id, credential_type=needed, path=nested.path))
         if not isinstance(op, AddNode | ReplaceNode):
             continue
         schema = schemas.get(op.node_name)

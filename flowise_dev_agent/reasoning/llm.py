@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from flowise_dev_agent.errors import BudgetSpentError, ModelOutputError, PatchError
+from flowise_dev_agent.patch.agentflow import AGENTFLOW_CATEGORY
 from flowise_dev_agent.patch.findings import Finding
 from flowise_dev_agent.patch.ops import AddNode, PatchOp, ops_from_json, ops_json_schema
 from flowise_dev_agent.reasoning.contracts import (
@@ -153,7 +154,10 @@ def _checked_plan(plan: PlanContract, request: PlanRequest) -> PlanContract:
         if not plan.declined and not plan.answer:
             raise UnusableOutputError(["This is a question about a flow: put what you found into `answer`."])
         return plan.model_copy(update=update | {"nodes": [], "credential_requirements": []})
-    problems = [] if plan.nodes else ["`nodes` is empty. List the nodes to add or to change, or fill `declined`."]
+    as_it_is = request.intent.operation == "copy" and not plan.removals
+    problems = (
+        [] if plan.nodes or as_it_is else ["`nodes` is empty. List the nodes to add or to change, or fill `declined`."]
+    )
     nodes: list[PlannedNode] = []
     new = []
     pattern = request.pattern.nodes if request.pattern else {}
@@ -172,7 +176,12 @@ def _checked_plan(plan: PlanContract, request: PlanRequest) -> PlanContract:
             new.append(schema)
     if problems:
         raise UnusableOutputError(problems)
-    update |= {"nodes": nodes, "credential_requirements": required_types(new, request.credential_types)}
+    required = required_types(new, request.credential_types)
+    if any(request.nodes.schemas[node.node_name].category == AGENTFLOW_CATEGORY for node in nodes):
+        # Which models and tools stand inside such a node is not in its schema: the model's word counts.
+        known = {name for schema in request.nodes.schemas.values() for name in schema.credential_names}
+        required = list(dict.fromkeys([*required, *(name for name in plan.credential_requirements if name in known)]))
+    update |= {"nodes": nodes, "credential_requirements": required}
     return plan.model_copy(update=update)
 
 

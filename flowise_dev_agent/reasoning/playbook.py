@@ -26,6 +26,17 @@ def _known(category: VerdictCategory, text: str, advice: str) -> Known:
 #: The first that matches counts: causes outside of the flow come first, they explain what follows from them.
 KNOWN: Final[tuple[Known, ...]] = (
     _known(
+        "CONFIG",
+        r"this chatflow has an api ?key of its own",
+        "The chatflow is protected by an API key of Flowise: give this service that key, or take the protection off, "
+        "and test again.",
+    ),
+    _known(
+        "CONFIG",
+        r"enoent: no such file",
+        "A file that was uploaded to the flow is not there: upload it again in Flowise, and test again.",
+    ),
+    _known(
         "CREDENTIAL",
         r"missing credentials",
         "A node has no credential, or one without a key: bind a credential of its type that holds a valid key.",

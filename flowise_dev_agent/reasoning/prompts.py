@@ -94,8 +94,9 @@ def plan_prompt(request: PlanRequest) -> Prompt:
 
 def patch_prompt(request: PatchRequest) -> Prompt:
     names = [node.node_name for node in request.plan.nodes] + list(request.existing.values())
+    names += request.inside.values()
     cards = _unique(request.nodes.get(name) for name in names)[:_CARDS_SHOWN]
-    existing = "\n".join(f"{node_id}: {name}" for node_id, name in request.existing.items())
+    existing = "\n".join(f"{place}: {name}" for place, name in {**request.existing, **request.inside}.items())
     previous = json.dumps([_without_id(op) for op in request.previous_ops], ensure_ascii=False)
     return Prompt(
         system=_system("Flows", "Patch", reference=True),

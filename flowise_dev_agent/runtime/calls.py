@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+from flowise_dev_agent.observability.metrics import FLOWISE_CALLS
+
 
 @dataclass
 class CallCount:
@@ -27,7 +29,7 @@ def counting(count: CallCount) -> Generator[None]:
 
 
 def count_call(route: str) -> None:
-    """An `on_call` hook of Flowise clients. What no leg asked for (health checks) is not counted."""
-    del route
+    """An `on_call` hook of Flowise clients. Of a session is only what its legs ask for, not health checks."""
+    FLOWISE_CALLS.labels(route).inc()
     if (count := _of_leg.get()) is not None:
         count.made += 1

@@ -14,6 +14,7 @@ from flowise_dev_agent.agent import (
     chatflow_url,
     initial_state,
     project,
+    result_of,
 )
 from flowise_dev_agent.agent.interrupts import check_answer
 from flowise_dev_agent.flowise.client import FlowiseClient
@@ -76,6 +77,7 @@ async def open_agent(settings: Settings, database: Database) -> AsyncGenerator[A
             instances=instances,
             chatflow_url=chatflow_url,
             node_phases=NODE_PHASES,
+            result_of=result_of,
         )
 
 

@@ -7,12 +7,14 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 from uuid import UUID
 
 from flowise_dev_agent.errors import DatabaseUnavailableError, LeaseLostError
+from flowise_dev_agent.observability.metrics import FALLBACKS, MODEL_CALLS, MODEL_TOKENS, MODEL_USD
 from flowise_dev_agent.persistence import Events, Lease, NewEvent, StoredEvent
 from flowise_dev_agent.runtime.calls import CallCount
 from flowise_dev_agent.runtime.tasks import end_tasks
@@ -26,6 +28,8 @@ _BATCH: Final = 50
 _TOKEN_DELAY_SECS: Final = 0.05
 _TOKEN_CHUNK_CHARS: Final = 900  # below 4 KB even at 4 bytes a character
 _RETRY_SECS: Final = 0.5
+#: After a write, so that the end of a step and the start of the next, or a burst, become one.
+_GATHER_SECS: Final = 0.05
 
 
 class Emit(Protocol):
@@ -59,6 +63,7 @@ class EventWriter:
         self._work = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
+        self._hurry = asyncio.Event()
         self._lost: LeaseLostError | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._task = asyncio.create_task(self._run(), name=f"events-{session_id}")
@@ -79,6 +84,7 @@ class EventWriter:
             self._send_text()
             self._put_live(type_, node, phase, str(item.get("summary") or ""), dict(data))
         elif type_ in STORED_TYPES:
+            _count(type_, str(phase), data)
             self.put(NewEvent(type_, node=node, phase=phase, summary=str(item.get("summary") or ""), data=data))
         else:
             logger.warning("A node wrote an event of unknown type %r.", type_)
@@ -86,7 +92,9 @@ class EventWriter:
     async def flush(self) -> None:
         """Wait until everything is stored or the lease is lost."""
         self._send_text()
+        self._hurry.set()
         await self._idle.wait()
+        self._hurry.clear()
         if self._lost is not None:
             raise self._lost
 
@@ -142,6 +150,7 @@ class EventWriter:
         while True:
             await self._work.wait()
             self._work.clear()
+            stored = bool(self._stored)
             try:
                 while self._stored or self._live:
                     await self._write_some()
@@ -150,6 +159,13 @@ class EventWriter:
                 self._stored.clear()
                 self._live.clear()
             self._idle.set()
+            if stored:
+                await self._gather()
+
+    async def _gather(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_GATHER_SECS):
+                await self._hurry.wait()
 
     async def _write_some(self) -> None:
         batch = [self._stored[index] for index in range(min(_BATCH, len(self._stored)))]
@@ -165,6 +181,16 @@ class EventWriter:
         except DatabaseUnavailableError:
             self._live.clear()  # nobody could have received it
             await asyncio.sleep(_RETRY_SECS)
+
+
+def _count(type_: str, phase: str, data: Mapping[str, Any]) -> None:
+    if type_ == "cost":
+        MODEL_CALLS.labels(phase).inc(data.get("model_calls", 0))
+        for direction in ("input", "output", "cached"):
+            MODEL_TOKENS.labels(phase, direction).inc(data.get(f"{direction}_tokens", 0))
+        MODEL_USD.labels(phase).inc(data.get("usd", 0))
+    elif type_ == "fallback":
+        FALLBACKS.labels(phase).inc()
 
 
 def _size(text: _Text) -> int:

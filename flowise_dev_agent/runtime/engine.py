@@ -1,20 +1,19 @@
 """Everything that a process needs, built once."""
 
-import time
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
-from flowise_dev_agent.errors import ConfigurationError, DatabaseUnavailableError
+from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.flowise.instances import Instances
-from flowise_dev_agent.knowledge.drift import knowledge_health
 from flowise_dev_agent.observability import configure_tracing
 from flowise_dev_agent.persistence import (
+    AbandonedDrafts,
     Blobs,
     Database,
     Deliveries,
     Events,
-    InstanceNodes,
+    Ledger,
     Outbox,
     Queue,
     Refreshes,
@@ -25,13 +24,14 @@ from flowise_dev_agent.persistence import (
     WriteIntents,
     migrate,
 )
-from flowise_dev_agent.persistence.migrate import pending
-from flowise_dev_agent.persistence.queue import LEG_QUEUE
 from flowise_dev_agent.runtime.agent import Agent
+from flowise_dev_agent.runtime.condition import Condition
+from flowise_dev_agent.runtime.drafts import DraftSweep
 from flowise_dev_agent.runtime.feed import Feed
 from flowise_dev_agent.runtime.flows.service import FlowService
 from flowise_dev_agent.runtime.knowledge import KnowledgeService, Refresher
 from flowise_dev_agent.runtime.legs import LegRunner
+from flowise_dev_agent.runtime.promotion import Promotions
 from flowise_dev_agent.runtime.recovery import Recovery
 from flowise_dev_agent.runtime.service import SessionService
 from flowise_dev_agent.runtime.summary import Summaries
@@ -42,7 +42,7 @@ from flowise_dev_agent.runtime.webhooks.desk import WebhookDesk
 from flowise_dev_agent.runtime.webhooks.payload import render
 from flowise_dev_agent.runtime.webhooks.postman import Postman
 from flowise_dev_agent.runtime.webhooks.sender import Sender
-from flowise_dev_agent.runtime.worker import CONSUMERS, Worker
+from flowise_dev_agent.runtime.worker import Worker
 from flowise_dev_agent.settings import RetentionSettings, Settings
 
 
@@ -59,21 +59,23 @@ class Engine:
         instances: Instances,
         service: SessionService,
         versions: FlowVersions,
+        promotions: Promotions,
         flows: FlowService,
         summaries: Summaries,
         knowledge: KnowledgeService,
         feed: Feed,
-        worker: Worker | None,
+        condition: Condition,
     ) -> None:
         self.db = db
         self.instances = instances
         self.service = service
         self.versions = versions
+        self.promotions = promotions
         self.flows = flows
         self.summaries = summaries
         self.knowledge = knowledge
         self._feed = feed
-        self._worker = worker
+        self._condition = condition
 
     @classmethod
     @asynccontextmanager
@@ -131,6 +133,7 @@ class Engine:
     ) -> AsyncGenerator["Engine"]:
         """An engine around `agent` on a database that is not open yet; `direct_dsn` is for LISTEN and migrations."""
         timings, webhooks = timings or Timings(), webhooks or WebhookConfig()
+        retention = retention or RetentionSettings()
         await migrate(direct_dsn)
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(database)
@@ -168,7 +171,8 @@ class Engine:
                     queue=queue,
                     legs=legs,
                     recovery=Recovery(runs, timings, attempts=attempts),
-                    retention=Retention(database, sessions, retention or RetentionSettings()),
+                    retention=Retention(database, sessions, retention),
+                    drafts=DraftSweep(AbandonedDrafts(database), agent.instances, failed_days=retention.drafts_days),
                     postman=Postman(deliveries, sender, webhooks, timings),
                     refresher=Refresher(database, refreshes, agent.instances, timings),
                     timings=timings,
@@ -177,14 +181,12 @@ class Engine:
                 await stack.enter_async_context(consumer)
             # Streams end before the worker drains, so that the server can close its connections meanwhile.
             stack.callback(feed.end_streams)
-            blobs = Blobs(database)
+            blobs, intents, ledger = Blobs(database), WriteIntents(database), Ledger(database)
             kept = Versions(database, blobs)
             versions = FlowVersions(
-                sessions=sessions,
-                versions=kept,
-                intents=WriteIntents(database),
-                instances=agent.instances,
+                sessions=sessions, versions=kept, intents=intents, ledger=ledger, instances=agent.instances
             )
+            promotions = Promotions(ledger=ledger, versions=kept, intents=intents, instances=agent.instances)
             flows = FlowService(
                 instances=agent.instances, sessions=sessions, versions=kept, blobs=blobs, link=agent.chatflow_link
             )
@@ -193,11 +195,12 @@ class Engine:
                 instances=agent.instances,
                 service=service,
                 versions=versions,
+                promotions=promotions,
                 flows=flows,
                 summaries=Summaries(sessions=sessions, events=events, flows=flows, link=agent.chatflow_link),
                 knowledge=KnowledgeService(database, refreshes, agent.instances),
                 feed=feed,
-                worker=consumer,
+                condition=Condition(database, agent.instances, feed, consumer),
             )
 
     def end_streams(self) -> None:
@@ -205,48 +208,13 @@ class Engine:
         self._feed.end_streams()
 
     async def health(self) -> dict[str, Any]:
-        """State of this process and of the database, never raising: `status` is `ok`, `degraded` or `unavailable`."""
-        worker = self._worker
-        report: dict[str, Any] = {
-            "status": "ok",
-            "feed": "listening" if self._feed.listening else "polling",
-            "worker": None
-            if worker is None
-            else {"state": "running" if worker.running else "restarting", "legs": worker.active_legs},
-        }
-        if not self._feed.listening or (worker is not None and not worker.running):
-            report["status"] = "degraded"
-        try:
-            report |= await self._database_health()
-        except DatabaseUnavailableError:
-            report |= {"status": "unavailable", "database": {"state": "unavailable"}}
-        return report
+        """See `Condition.health`."""
+        return await self._condition.health()
 
     async def readiness(self) -> dict[str, Any]:
-        """What stands between a new session and its first step: `pending_migrations`, and the `queue` with the number
-        of legs that wait, the age of the oldest in seconds and the number of workers. Raises DatabaseUnavailableError.
-        """
-        report = await self._database_health()
-        return {"pending_migrations": report["database"]["pending_migrations"], "queue": report["queue"]}
+        """See `Condition.readiness`."""
+        return await self._condition.readiness()
 
-    async def _database_health(self) -> dict[str, Any]:
-        started = time.monotonic()
-        async with self.db.connection() as connection:
-            row = await (
-                await connection.execute(
-                    "SELECT count(*) AS queued,"
-                    " COALESCE(EXTRACT(EPOCH FROM now() - min(runs.updated_at)), 0)::float AS oldest_secs,"
-                    " (SELECT (count(*) + %(each)s - 1) / %(each)s FROM procrastinate_workers) AS workers"
-                    " FROM runs WHERE status = 'queued'",
-                    {"each": CONSUMERS},
-                )
-            ).fetchone()
-            missing = await pending(connection)
-        servers = [(id_, self.instances.client(id_).endpoint) for id_ in self.instances.ids]
-        knowledge = {} if missing else await knowledge_health(InstanceNodes(self.db), servers)
-        latency_ms = round((time.monotonic() - started) * 1000, 1)
-        return {
-            "database": {"state": "ok", "latency_ms": latency_ms, "pending_migrations": missing},
-            "queue": {"name": LEG_QUEUE, **(row or {})},
-            "knowledge": knowledge,
-        }
+    async def metrics(self) -> bytes:
+        """See `Condition.metrics`."""
+        return await self._condition.metrics()

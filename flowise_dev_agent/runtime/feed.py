@@ -101,6 +101,11 @@ class Feed:
         """False while the LISTEN connection is being made; readers then depend on the poll."""
         return self._listening.is_set()
 
+    @property
+    def readers(self) -> int:
+        """Streams that are open now."""
+        return sum(hub.readers for hub in self._hubs.values())
+
     def end_streams(self) -> None:
         """End all streams and waits now; at shutdown they would hold the server open."""
         self._closed = True

@@ -21,9 +21,11 @@ from langgraph.types import Command, Interrupt, StateSnapshot
 
 from flowise_dev_agent.errors import AgentError, DatabaseUnavailableError, LeaseLostError
 from flowise_dev_agent.observability import log_context
+from flowise_dev_agent.observability.metrics import LEG_SECONDS, LEGS_ACTIVE, NODE_SECONDS
 from flowise_dev_agent.persistence import Claim, Database, Events, FencedSaver, NewEvent, Runs, Sessions
-from flowise_dev_agent.persistence.database import translated_errors
+from flowise_dev_agent.persistence.database import patient, translated_errors
 from flowise_dev_agent.persistence.runs import Settlement
+from flowise_dev_agent.persistence.sanitize import bounded
 from flowise_dev_agent.runtime.agent import Agent, Graph
 from flowise_dev_agent.runtime.calls import CallCount, counting
 from flowise_dev_agent.runtime.emission import EventWriter
@@ -39,6 +41,9 @@ STRICT_RESUME_KEY: Final = "__pregel_strict_resume"
 _RECURSION_LIMIT: Final = 250
 _DATABASE_RETRY_SECS: Final = (0.2, 2.0)
 _HAND_BACK_SECS: Final = 5.0
+#: For a connection; below the bound of a round trip.
+_PATIENCE_SECS: Final = 20.0
+_MAX_RESULT_BYTES: Final = 256_000
 
 
 class LegRunner:
@@ -82,14 +87,17 @@ class LegRunner:
                 logger.info("The run is over or has another job; nothing to do.")
                 return
             with log_context(session=claim.session_id):
-                control = RunControl()
+                control, began, end = RunControl(), time.monotonic(), "cut_off"
                 self._controls.add(control)
                 try:
-                    await self._attempt(claim, control)
+                    with LEGS_ACTIVE.track_inprogress(), patient(_PATIENCE_SECS):
+                        end = await self._attempt(claim, control)
                 finally:
                     self._controls.discard(control)
+                    LEG_SECONDS.labels(claim.kind, end).observe(time.monotonic() - began)
 
-    async def _attempt(self, claim: Claim, control: RunControl) -> None:
+    async def _attempt(self, claim: Claim, control: RunControl) -> str:
+        """Returns how the attempt ended: the session's status, or what became of the run."""
         calls = CallCount()
         writer = EventWriter(self._events, claim.lease, claim.session_id, calls)
         leg = _Leg(self._database, self._sessions, self._agent, claim, writer)
@@ -101,12 +109,15 @@ class LegRunner:
             except GraphDrained:
                 await writer.flush()
                 await self._hand_back(claim)
+                return "handed_back"
             except Exception as error:  # noqa: BLE001 - whatever a node raises ends here, as a retry or a failed session
-                await self._end_badly(claim, leg, writer, error)
+                return await self._end_badly(claim, leg, writer, error)
             else:
                 await _until_database_is_back(lambda: self._runs.settle(claim.lease, claim.session_id, end))
+                return end.status
         except LeaseLostError:
             logger.info("Another worker owns this run now; this leg ends without a trace.")
+            return "lost"
         except asyncio.CancelledError:
             # By a client's cancel (then the lease is gone and this does nothing), or by a shutdown out of patience.
             await asyncio.shield(self._hand_back_quickly(claim))
@@ -114,7 +125,7 @@ class LegRunner:
         finally:
             await writer.close()
 
-    async def _end_badly(self, claim: Claim, leg: "_Leg", writer: EventWriter, error: Exception) -> None:
+    async def _end_badly(self, claim: Claim, leg: "_Leg", writer: EventWriter, error: Exception) -> str:
         if isinstance(error, LeaseLostError):
             raise error
         node = leg.last_node
@@ -144,9 +155,10 @@ class LegRunner:
             await _until_database_is_back(
                 lambda: self._runs.requeue(claim.lease, claim.session_id, attempt=attempt, delay=pause, event=event)
             )
-            return
+            return "retried"
         end = failure(problem, node=node, phase=self._agent.node_phases.get(node or ""), columns=await leg.columns())
         await _until_database_is_back(lambda: self._runs.settle(claim.lease, claim.session_id, end))
+        return "failed"
 
     async def _hand_back(self, claim: Claim) -> None:
         logger.info("Handing the run back from its last checkpoint.")
@@ -227,6 +239,9 @@ class _Leg:
             return
         started = self._started.pop(task["id"], None)
         duration = None if started is None else round((time.monotonic() - started) * 1000)
+        if duration is not None:
+            status = "failed" if task["error"] is not None else "asked" if task["interrupts"] else "ok"
+            NODE_SECONDS.labels(node, status).observe(duration / 1000)
         if task["error"] is not None:
             problem = _problem(task["error"], node, self._claim.lease.run_id)
             self._writer.put(
@@ -248,7 +263,8 @@ class _Leg:
         if state.interrupts:
             interrupt = state.interrupts[0]
             node = next((task.name for task in state.tasks if task.interrupts), None)
-            return _waiting(interrupt, node, self._agent.node_phases.get(node or ""), columns)
+            result = self._agent.result_of(interrupt.value)
+            return _waiting(interrupt, node, self._agent.node_phases.get(node or ""), columns, result)
         outcome = columns.get("outcome")
         await self._prune()
         status = "cancelled" if outcome == "cancelled" else "completed"
@@ -288,7 +304,13 @@ def failure(
     return Settlement(status="failed", event=event, columns=columns or {}, error=problem)
 
 
-def _waiting(interrupt: Interrupt[Any], node: str | None, phase: str | None, columns: Mapping[str, Any]) -> Settlement:
+def _waiting(
+    interrupt: Interrupt[Any],
+    node: str | None,
+    phase: str | None,
+    columns: Mapping[str, Any],
+    result: Mapping[str, Any] | None,
+) -> Settlement:
     value: Mapping[str, Any] = interrupt.value
     schema = value.get("response_schema") or interrupt.response_schema
     message = str(value.get("message", ""))
@@ -309,7 +331,8 @@ def _waiting(interrupt: Interrupt[Any], node: str | None, phase: str | None, col
         summary=message,
         data={"interrupt_id": interrupt.id, "type": public["type"], "reason": public["reason"]},
     )
-    return Settlement(status="waiting", event=event, columns=columns, interrupt=public)
+    kept = None if result is None else bounded(result, _MAX_RESULT_BYTES)
+    return Settlement(status="waiting", event=event, columns=columns, interrupt=public, result=kept)
 
 
 def _is_transient(error: BaseException) -> bool:

@@ -15,10 +15,10 @@ from flowise_dev_agent.errors import (
     SessionExistsError,
     SessionNotFoundError,
 )
-from flowise_dev_agent.persistence import Database, Events, Sessions
+from flowise_dev_agent.persistence import Database, Events, SessionFilter, SessionRow, Sessions
 from flowise_dev_agent.persistence.database import translated_errors
 from flowise_dev_agent.persistence.sanitize import clean_text
-from flowise_dev_agent.persistence.sessions import NewSession, SessionFilter, SessionRow
+from flowise_dev_agent.persistence.sessions import NewSession
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.feed import Feed
 from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
@@ -135,6 +135,15 @@ class SessionService:
         if not won and not await self._answered_before(session_id, idempotency_key, fingerprint):
             raise _nothing_open(row)
         return self._view(row)
+
+    async def resume_events(
+        self, session_id: UUID, body: ResumeSession, *, idempotency_key: str | None = None
+    ) -> AsyncGenerator[SessionEvent]:
+        """Answer as `resume` does, and give the events that follow the answer; a repeated call gives the same ones."""
+        before = await self._sessions.get(session_id)
+        await self.resume(session_id, body, idempotency_key=idempotency_key)
+        earlier = await self._sessions.earlier_answer(session_id, idempotency_key) if idempotency_key else None
+        return self.events(session_id, earlier.after_seq if earlier else before.event_seq)
 
     async def cancel(self, session_id: UUID) -> SessionView:
         """End the session, also while a step is running. Cancelling twice is fine.
@@ -264,8 +273,8 @@ class SessionService:
     async def _answered_before(self, session_id: UUID, key: str | None, fingerprint: str) -> bool:
         if key is None:
             return False
-        earlier = await self._sessions.answer_fingerprint(session_id, key)
-        if earlier is not None and earlier != fingerprint:
+        earlier = await self._sessions.earlier_answer(session_id, key)
+        if earlier is not None and earlier.fingerprint != fingerprint:
             raise _key_reused()
         return earlier is not None
 

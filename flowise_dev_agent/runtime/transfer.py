@@ -2,10 +2,11 @@
 
 import json
 import re
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from flowise_dev_agent.errors import FlowiseError, InvalidInputError, WriteFailedError
 from flowise_dev_agent.flowise.client import FlowiseClient
@@ -14,10 +15,10 @@ from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate, Credentia
 from flowise_dev_agent.knowledge.credentials import CredentialStore
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch.findings import Finding, errors
-from flowise_dev_agent.patch.graph import parse_document
+from flowise_dev_agent.patch.graph import GraphIR, parse_document
 from flowise_dev_agent.patch.hashing import payload_sha256
 from flowise_dev_agent.patch.validator import validate_flow
-from flowise_dev_agent.publish import authorize
+from flowise_dev_agent.publish import authorize, uploaded_file
 
 _UUID = re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b", re.IGNORECASE)
 _SHOWN = 5
@@ -33,18 +34,19 @@ class MappedCredential(BaseModel):
     by: str = Field(description="`name` (the same name and type) or `type` (the only one of its type).")
 
 
-class Promoted(BaseModel):
-    """A flow as read back from the instance that it was promoted to."""
+@dataclass(frozen=True)
+class Prepared:
+    """A flow that may be written to another instance: `base` is the flow there whose place it takes.
 
-    model_config = ConfigDict(frozen=True)
+    `flow_data` has passed validation there as `sha256`.
+    """
 
-    instance: str
-    chatflow_id: str
-    name: str
+    row: Chatflow
+    kind: str
+    flow_data: str = field(repr=False)
     sha256: str
-    created: bool
+    base: Chatflow | None
     credentials: list[MappedCredential]
-    previous_flow_data: str | None = Field(description="What the target held before, when it was written over.")
 
 
 async def validated(client: FlowiseClient, flow_data: str, kind: str, before: str | None = None) -> str:
@@ -95,41 +97,39 @@ async def replace_flow(client: FlowiseClient, base: Chatflow, *, flow_data: str,
     return await _read_back(client, await client.update_chatflow(base.id, flow_data=flow_data))
 
 
-async def promote(
-    instances: Instances,
-    chatflow_id: str,
-    *,
-    source: str | None,
-    target: str,
-    name: str | None = None,
-    target_chatflow_id: str | None = None,
-) -> Promoted:
-    """Copy a flow to another instance, or over a flow there. Credentials are mapped by name and type.
+async def prepare(
+    instances: Instances, chatflow_id: str, *, source: str | None, target: str, target_chatflow_id: str | None = None
+) -> Prepared:
+    """A flow made ready for another instance, or for the place of a flow there; credentials mapped by name and type.
 
-    Raises InvalidInputError for an unknown instance, a credential without a counterpart, or a flow that the other
-    server could not run; nothing is written then.
+    Raises InvalidInputError for an unknown instance, a credential without a counterpart, an uploaded file, or a flow
+    that the other server could not run. Nothing is written.
     """
     here, there = instances.client(source), instances.client(target)
     row = await here.get_chatflow(chatflow_id)
     kind = row.type or "CHATFLOW"
+    base = await there.get_chatflow(target_chatflow_id) if target_chatflow_id else None
+    if base is not None and (base.type or "CHATFLOW") != kind:
+        raise InvalidInputError(
+            f"'{row.name}' is of type {kind} and '{base.name}' of type {base.type}; nothing was written.",
+            hint="Choose a flow of the same type, or leave it out to create one.",
+        )
+    refuse_missing_files(row.flow_data, base)
     flow_data, mapped = map_credentials(
         row.flow_data, await here.list_credentials(), await there.list_credentials(), where=target
     )
-    base = await there.get_chatflow(target_chatflow_id) if target_chatflow_id else None
     sha256 = await validated(there, flow_data, kind)
-    if base is None:
-        written = await create_flow(there, name=name or row.name, kind=kind, flow_data=flow_data, sha256=sha256)
-    else:
-        written = await replace_flow(there, base, flow_data=flow_data, sha256=sha256)
-    return Promoted(
-        instance=target,
-        chatflow_id=written.id,
-        name=written.name,
-        sha256=payload_sha256(written.flow_data),
-        created=base is None,
-        credentials=mapped,
-        previous_flow_data=base.flow_data if base else None,
-    )
+    return Prepared(row=row, kind=kind, flow_data=flow_data, sha256=sha256, base=base, credentials=mapped)
+
+
+def refuse_missing_files(flow_data: str, base: Chatflow | None) -> None:
+    """InvalidInputError when the flow holds an uploaded file that `base`, whose place it takes, does not have."""
+    stored = uploaded_file(GraphIR.from_flow_data(flow_data))
+    if stored and (base is None or not uploaded_file(GraphIR.from_flow_data(base.flow_data))):
+        raise InvalidInputError(
+            f"{stored}. Files stay with the flow that they were uploaded to; nothing was written.",
+            hint="Use a document store or a text in the flow, or upload the file to the other flow first.",
+        )
 
 
 def map_credentials(

@@ -12,7 +12,7 @@ from flowise_dev_agent.errors import InvalidInputError, SessionConflictError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.patch.graph import GraphIR
-from flowise_dev_agent.persistence import FlowVersion, Sessions, Versions, WriteIntents
+from flowise_dev_agent.persistence import FlowVersion, Ledger, Sessions, Versions, WriteIntents
 from flowise_dev_agent.publish import Publisher, changes
 
 
@@ -82,8 +82,11 @@ class SessionVersions:
 class FlowVersions:
     """The versions of all sessions. Unknown sessions raise SessionNotFoundError, unknown labels InvalidInputError."""
 
-    def __init__(self, *, sessions: Sessions, versions: Versions, intents: WriteIntents, instances: Instances) -> None:
+    def __init__(
+        self, *, sessions: Sessions, versions: Versions, intents: WriteIntents, ledger: Ledger, instances: Instances
+    ) -> None:
         self._sessions = sessions
+        self._ledger = ledger
         self._versions = versions
         self._intents = intents
         self._instances = instances
@@ -138,6 +141,15 @@ class FlowVersions:
             sha256=version.sha256,
             iteration=version.iteration,
         )
+        if not written.adopted:
+            # The first version with this text says whose it is: found there, or written by the session.
+            first = next(row for row in rows if row.sha256 == version.sha256)
+            await self._ledger.rolled_back(
+                session_id,
+                outcome="rolled_back" if first.reason.startswith("before_") else "accepted",
+                summary=f"Put '{written.name}' back to {version.label}",
+                data={"chatflow_id": written.chatflow_id, "flow": written.sha256, "version": version.label},
+            )
         return RolledBack(
             label=version.label,
             chatflow_id=written.chatflow_id,

@@ -32,6 +32,11 @@ def public_status(row_status: str) -> PublicStatus:
     return _PUBLIC[row_status]
 
 
+def public_statuses() -> dict[PublicStatus, list[str]]:
+    """Every status that clients see, with the row statuses behind it."""
+    return {public: [row for row, shown in _PUBLIC.items() if shown == public] for public in _PUBLIC.values()}
+
+
 def row_statuses(status: str) -> list[str]:
     """The row statuses behind a public one. Raises InvalidInputError for an unknown word."""
     found = [row for row, public in _PUBLIC.items() if public == status]
@@ -64,7 +69,8 @@ class Totals(_View):
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
-    usd: float = 0.0
+    usd: float = Field(default=0.0, description="List prices, without the calls that have none.")
+    unpriced_calls: int = Field(default=0, description="Model calls whose price nobody knows.")
     model_calls: int = 0
     flowise_calls: int = 0
     repairs: int = Field(default=0, description="Node types that the catalogue lacked and the server was asked for.")
@@ -72,6 +78,22 @@ class Totals(_View):
     phases_timed: int = 0
     phase_durations_ms: dict[str, int] = Field(default_factory=dict)
     node_durations_ms: dict[str, int] = Field(default_factory=dict)
+
+
+class ResultView(_View):
+    """What the last review showed of the flow: kept after its answer, and replaced by the next review."""
+
+    summary: str = Field(default="", description="The outcome in a sentence.")
+    verdict: dict[str, Any] = Field(default_factory=dict, description="Empty when nothing was judged.")
+    tests: list[dict[str, Any]] = Field(
+        default_factory=list, description="One for each question and trial: question, passed, answer, category, error."
+    )
+    regressions: list[dict[str, Any]] = Field(
+        default_factory=list, description="Questions whose answers differ from those before the change."
+    )
+    change: str = Field(default="", description="What the session changed in the flow, in words.")
+    warnings: list[dict[str, Any]] = Field(default_factory=list)
+    placeholders: list[str] = Field(default_factory=list, description="What is still to be filled in.")
 
 
 class SessionView(_View):
@@ -95,6 +117,9 @@ class SessionView(_View):
     degraded: list[dict[str, Any]] = Field(description="Reasoning phases that the other mode had to answer.")
     runtime_mode: Literal["capability_first"] = "capability_first"
     interrupt: InterruptView | None
+    result: ResultView | None = Field(
+        default=None, description="The last review's tests and verdict. Left out of lists."
+    )
     error: dict[str, Any] | None = Field(description="Why it failed: code, detail, and hint or details where known.")
     requirement: str
     last_event_seq: int = Field(description="Number of the newest event; a stream after it brings only what is new.")
@@ -158,6 +183,7 @@ def session_view(row: SessionRow, link: ChatflowLink) -> SessionView:
         totals=Totals.model_validate(row.totals),
         degraded=row.degraded,
         interrupt=InterruptView.model_validate(row.interrupt) if row.interrupt else None,
+        result=ResultView.model_validate(row.result) if row.result else None,
         error=row.error,
         requirement=row.requirement,
         last_event_seq=row.event_seq,

@@ -19,6 +19,7 @@ from flowise_dev_agent.persistence.queue import (
     MAINTENANCE_TASK,
     REFRESH_TASK,
 )
+from flowise_dev_agent.runtime.drafts import DraftSweep
 from flowise_dev_agent.runtime.knowledge import Refresher
 from flowise_dev_agent.runtime.legs import LegRunner
 from flowise_dev_agent.runtime.recovery import Recovery
@@ -50,12 +51,14 @@ class Worker:
         legs: LegRunner,
         recovery: Recovery,
         retention: Retention,
+        drafts: DraftSweep,
         postman: Postman,
         refresher: Refresher,
         timings: Timings,
         concurrency: int,
     ) -> None:
         self._retention = retention
+        self._drafts = drafts
         self._queue = queue
         self._legs = legs
         self._recovery = recovery
@@ -122,6 +125,7 @@ class Worker:
                 nb_hours=_KEEP_FINISHED_JOBS_HOURS, include_failed=True, include_cancelled=True, include_aborted=True
             )
             removed = await self._retention.pass_once()
+            removed["drafts"] = await self._drafts.pass_once()
             if any(removed.values()):
                 logger.info("Removed what was old: %s.", ", ".join(f"{name} {n}" for name, n in removed.items() if n))
 

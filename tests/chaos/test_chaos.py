@@ -11,6 +11,7 @@ import signal
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -33,6 +34,7 @@ REQUIREMENT = "A customer support chatbot with GPT-4o and memory"
 SECRET = "flowise-key-that-must-stay-inside"
 #: Long enough for the workers that are left to see that another one is silent (8 s) and to take its legs.
 FROZEN_SECS = 11.0
+RESTART_SECS = 0.5
 DEADLINE_SECS = 60 + SESSIONS * 8.0
 
 
@@ -48,7 +50,11 @@ def postgres() -> Iterator[EmbeddedPostgres]:
 
 
 class Cluster:
-    """One API process and two workers on one database, and what may happen to them."""
+    """One API process and two workers on one database, and what may happen to them.
+
+    A worker that ends is started again, as every process manager does: it may be killed, and one that starts while
+    Postgres is away says so and gives up.
+    """
 
     def __init__(self, postgres: EmbeddedPostgres, environment: dict[str, str], folder: Path) -> None:
         self.postgres = postgres
@@ -57,6 +63,7 @@ class Cluster:
         self._count = 0
         self.api = self._process("serve", "--no-worker")
         self.workers = [self._process("worker"), self._process("worker")]
+        self._managers: list[asyncio.Task[None]] = []
         self.log: list[str] = []
         self._began = time.monotonic()
 
@@ -76,26 +83,34 @@ class Cluster:
 
     async def start(self) -> None:
         await self.api.start()
-        for worker in self.workers:
+        for index, worker in enumerate(self.workers):
             await worker.launch()
+            self._managers.append(asyncio.create_task(self._manage(index)))
+
+    async def _manage(self, index: int) -> None:
+        while True:
+            code = await self.workers[index].ended()
+            self.note(f"worker {index} ended ({code}); starting another one")
+            await asyncio.sleep(RESTART_SECS)
+            self.workers[index] = self._process("worker")
+            await self.workers[index].launch()
 
     async def stop(self) -> None:
+        for manager in self._managers:
+            manager.cancel()
+        await asyncio.gather(*self._managers, return_exceptions=True)
         for process in (self.api, *self.workers):
             await process.kill()
 
-    async def replace(self, index: int) -> None:
-        """Kill -9 one worker and start another one."""
-        self.note(f"kill -9 of worker {index}")
-        await self.workers[index].kill()
-        self.workers[index] = self._process("worker")
-        await self.workers[index].launch()
-
     async def freeze(self, index: int, seconds: float) -> None:
-        self.note(f"SIGSTOP of worker {index}")
-        self.workers[index].send(signal.SIGSTOP)
+        self.send(index, signal.SIGSTOP)
         await asyncio.sleep(seconds)
-        self.workers[index].send(signal.SIGCONT)
-        self.note(f"SIGCONT of worker {index}")
+        self.send(index, signal.SIGCONT)
+
+    def send(self, index: int, number: signal.Signals) -> None:
+        self.note(f"{number.name} of worker {index}")
+        with suppress(ProcessLookupError):  # it may have ended and wait to be started again
+            self.workers[index].send(number)
 
     async def restart_postgres(self, *, immediate: bool) -> None:
         self.note(f"restart of Postgres{', immediate' if immediate else ''}")
@@ -264,11 +279,10 @@ async def disasters(cluster: Cluster, client: AgentClient, proxy: FaultyProxy, d
     contenders = [view for view in planned for _ in range(CONTENDERS)]
     random.shuffle(contenders)
     answers = asyncio.gather(*(contend(client, view, "approve") for view in contenders))
-    killed = asyncio.create_task(cluster.replace(1))
+    cluster.send(1, signal.SIGKILL)
     won = await answers
     cluster.note(f"{len(contenders)} answers given, {sum(won)} taken")
     assert sum(won) == SESSIONS
-    await killed
     await cluster.restart_postgres(immediate=True)
     built = await all_settled(client, planned, "result_review")
     cluster.note("all are built and tested")

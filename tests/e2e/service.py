@@ -116,6 +116,11 @@ class ServiceProcess:
         self._process = None
         return code
 
+    async def ended(self) -> int:
+        """Wait until it ends by itself or by a signal; the exit code."""
+        assert self._process is not None
+        return await self._process.wait()
+
     async def kill(self) -> None:
         await self.stop(signal.SIGKILL)
 

@@ -1,61 +1,16 @@
 """The main job over HTTP, as a person with curl does it: a sentence in, a tested chatflow on a real Flowise out."""
 
 import json
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
-from typing import Any
 
-import httpx2
 import pytest
 
-from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.devkit.standin import ModelStandIn
-from flowise_dev_agent.devkit.standin.protocol import RecordedRequest, Reply, ToolCall
-from flowise_dev_agent.devkit.standin.server import Script
 from flowise_dev_agent.flowise import FlowiseClient
-from tests.e2e.service import ServiceProcess
+from tests.e2e.people import MakeService, answer, events_of, http_of, ok
+from tests.e2e.scripted import DONE, model_environment, script
 
 REQUIREMENT = "Build a customer support chatbot with GPT-4o and memory"
 KEY = "e2e-key"
-MakeService = Callable[..., ServiceProcess]
-
-
-@pytest.fixture
-async def make_service(database_dsn: str, flowise: FlowiseAccess, tmp_path: Path) -> AsyncIterator[MakeService]:
-    """Makes services (not started) on a database of their own and the real Flowise; keywords are settings."""
-    made: list[ServiceProcess] = []
-
-    def make(**environment: str) -> ServiceProcess:
-        process = ServiceProcess(
-            {
-                "POSTGRES_DSN": database_dsn,
-                "FLOWISE_API_ENDPOINT": flowise.endpoint,
-                "FLOWISE_API_KEY": flowise.api_key.get_secret_value(),
-                **environment,
-            },
-            tmp_path,
-        )
-        made.append(process)
-        return process
-
-    yield make
-    for process in made:
-        await process.stop()
-
-
-def http_of(service: ServiceProcess, key: str | None = None) -> httpx2.AsyncClient:
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    return httpx2.AsyncClient(base_url=service.url, headers=headers, timeout=90)
-
-
-async def ok(response: httpx2.Response) -> dict[str, Any]:
-    assert response.status_code == 200, response.text
-    return response.json()
-
-
-async def answer(http: httpx2.AsyncClient, view: dict[str, Any], **given: Any) -> dict[str, Any]:
-    body = {"interrupt_id": view["interrupt"]["id"], "answer": given}
-    return await ok(await http.post(f"/sessions/{view['thread_id']}/resume?wait=60", json=body))
 
 
 async def test_a_session_from_the_sentence_to_the_accepted_chatflow(
@@ -87,9 +42,11 @@ async def test_a_session_from_the_sentence_to_the_accepted_chatflow(
         done = await answer(http, tested, action="accept")
         assert (done["status"], done["outcome"], done["interrupt"]) == ("completed", "accepted", None)
         assert done["chatflow_id"] == tested["chatflow_id"]
+        assert done["result"]["tests"] == review["tests"]
+        assert done["result"]["verdict"]["done"] is True
         assert done["chatflow_url"] == f"{flowise_client.endpoint}/canvas/{done['chatflow_id']}"
 
-        events = [json.loads(line[6:]) async for line in _lines(http, f"/sessions/{done['thread_id']}/stream")]
+        events = await events_of(http, done)
         assert events[-1]["type"] == "done"
         assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
 
@@ -103,13 +60,6 @@ async def test_a_session_from_the_sentence_to_the_accepted_chatflow(
     assert not any(tag.startswith("fda:") for tag in flow.tags)
     prediction = await flowise_client.predict(flow.id, "Where is my parcel?", session_id="e2e")
     assert "Where is my parcel?" in prediction.answer
-
-
-async def _lines(http: httpx2.AsyncClient, path: str) -> AsyncIterator[str]:
-    async with http.stream("GET", path) as response:
-        async for line in response.aiter_lines():
-            if line.startswith("data: "):
-                yield line
 
 
 async def test_p60_words_that_are_not_a_plain_yes_change_the_plan(make_service: MakeService) -> None:
@@ -221,30 +171,6 @@ OPS = [
         "target_anchor": "memory",
     },
 ]
-VERDICT = {"done": True, "category": None, "reason": "", "fix": "", "notes": ["fine", "fine"]}
-
-
-def script(standin: ModelStandIn) -> list[Script]:
-    """A model that knows what it does: one answer for each of the four phases, told apart by the schema asked for."""
-
-    def rule(name: str, content: dict[str, Any]) -> Script:
-        def asks(request: RecordedRequest) -> bool:
-            return name in _asked_schema(request).get("properties", {})
-
-        def reply(request: RecordedRequest) -> Reply:
-            forced = request.forced_tool
-            return Reply(tool_calls=(ToolCall(forced, content),)) if forced else Reply(json=content)
-
-        return standin.script(asks, reply)
-
-    answers = {"ambiguity": INTENT, "flow_name": PLAN, "ops": {"ops": OPS}, "done": VERDICT}
-    return [rule(name, content) for name, content in answers.items()]
-
-
-def _asked_schema(request: RecordedRequest) -> dict[str, Any]:
-    """The shape of a structured answer: OpenAI's response format, or the tool that Claude is made to call."""
-    forced = (tool.schema for tool in request.tools if tool.name == request.forced_tool)
-    return request.json_schema or next(forced, {})
 
 
 @pytest.mark.parametrize("engine", ["claude", "openai"])
@@ -253,14 +179,8 @@ async def test_the_same_with_a_model_behind_the_real_sdk(
 ) -> None:
     """The stand-in speaks the provider's protocol; its answers follow the schemas that the engine asks with."""
     before = {row.id async for row in flowise_client.iter_chatflows()}
-    phases = script(standin)
-    service = make_service(
-        REASONING_ENGINE=engine,
-        ANTHROPIC_API_KEY="sk-ant-e2e",
-        ANTHROPIC_BASE_URL=standin.base_url_anthropic,
-        OPENAI_API_KEY="sk-e2e",
-        OPENAI_BASE_URL=standin.base_url_openai,
-    )
+    phases = script(standin, {"classify": INTENT, "plan": PLAN, "patch": {"ops": OPS}, "judge": DONE})
+    service = make_service(**model_environment(standin, engine))
     await service.start()
     async with http_of(service) as http:
         view = await ok(await http.post("/sessions?wait=60", json={"requirement": REQUIREMENT}))
@@ -271,6 +191,6 @@ async def test_the_same_with_a_model_behind_the_real_sdk(
         view = await answer(http, view, action="accept")
     assert (view["outcome"], view["degraded"]) == ("accepted", [])
     assert view["totals"]["model_calls"] == 4
-    assert [phase.calls for phase in phases] == [1, 1, 1, 1]
+    assert [phase.calls for phase in phases.values()] == [1, 1, 1, 1]
     assert view["totals"]["input_tokens"] > 0
     assert {row.id async for row in flowise_client.iter_chatflows()} - before == {view["chatflow_id"]}

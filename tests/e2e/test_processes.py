@@ -1,6 +1,7 @@
 """The service as operators run it: hanging models, open streams at SIGTERM, many replicas, API and workers apart."""
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -149,9 +150,15 @@ async def test_api_processes_and_workers_apart_serve_one_session(launch: Launch,
         async with AgentClient(first.url) as one, AgentClient(second.url) as other:
             started = await one.start(StartSession(requirement=REQUIREMENT))
             assert (await other.health())["worker"] is None
-            await launch(environment, "worker", "--concurrency", "2").launch()
+            worker = launch(environment, "worker", "--concurrency", "2", "--metrics-port", "0")
+            await worker.launch()
             view = await until_settled(other, started.thread_id)
             assert view.interrupt is not None
             assert view.interrupt.type == "plan_approval"
             assert view.totals.flowise_calls > 0
             assert (await other.health())["queue"]["workers"] == 1
+        found = re.search(r"http://\S+/metrics", worker.log())
+        assert found
+        async with httpx2.AsyncClient(timeout=10) as http:
+            text = (await http.get(found[0])).text
+        assert 'fda_leg_duration_seconds_count{end="waiting",kind="start"} 1.0' in text

@@ -2,93 +2,17 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
-from uuid import uuid4
-
-import httpx2
-import pytest
 
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
+from flowise_dev_agent.devkit.standin import ModelStandIn
+from flowise_dev_agent.devkit.standin.protocol import Failure
 from flowise_dev_agent.flowise import FlowiseClient
-from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
-from tests.e2e.service import ServiceProcess
+from flowise_dev_agent.flowise.models import Chatflow
+from tests.e2e.people import MakeService, answer, history_of, http_of, make_flow, nodes_of, ok, start, visitors
+from tests.e2e.scripted import DONE, model_environment, script
 
-MakeService = Callable[..., ServiceProcess]
 COLDER = "Set the temperature to 0.2, change nothing else"
-
-
-@pytest.fixture
-async def make_service(database_dsn: str, flowise: FlowiseAccess, tmp_path: Path) -> AsyncIterator[MakeService]:
-    """Makes services (not started) on a database of their own and the real Flowise; keywords are settings."""
-    made: list[ServiceProcess] = []
-
-    def make(**environment: str) -> ServiceProcess:
-        process = ServiceProcess(
-            {
-                "POSTGRES_DSN": database_dsn,
-                "FLOWISE_API_ENDPOINT": flowise.endpoint,
-                "FLOWISE_API_KEY": flowise.api_key.get_secret_value(),
-                **environment,
-            },
-            tmp_path,
-        )
-        made.append(process)
-        return process
-
-    yield make
-    for process in made:
-        await process.stop()
-
-
-async def make_flow(client: FlowiseClient, template: str = "Conversation Chain", **columns: Any) -> Chatflow:
-    """A flow in use: a template of the marketplace with its credentials bound, and a sticky note."""
-    templates = await client.list_templates()
-    flow = json.loads(next(item["flowData"] for item in templates if item["templateName"] == template))
-    ids = {item.credential_name: item.id for item in await client.list_credentials()}
-    for node in flow["nodes"]:
-        names = [name for param in node["data"].get("inputParams", []) for name in param.get("credentialNames") or []]
-        node["data"]["credential"] = next((ids[name] for name in names if name in ids), "")
-    flow["viewport"] = {"x": 11, "y": 22, "zoom": 0.5}
-    note = {
-        "id": "stickyNote_9",
-        "name": "stickyNote",
-        "label": "Sticky Note",
-        "type": "StickyNote",
-        "version": 2,
-        "category": "Utilities",
-        "baseClasses": ["StickyNote"],
-        "inputs": {"note": "mine"},
-        "inputAnchors": [],
-        "inputParams": [{"label": "", "name": "note", "type": "string", "id": "stickyNote_9-input-note-string"}],
-        "outputAnchors": [],
-        "outputs": {},
-    }
-    flow["nodes"].append({"id": "stickyNote_9", "type": "stickyNote", "position": {"x": 5, "y": 6}, "data": note})
-    made = await client.create_chatflow(
-        ChatflowCreate(name=f"Live {uuid4().hex[:6]}", flow_data=json.dumps(flow), category="mine", **columns)
-    )
-    return await client.get_chatflow(made.id)
-
-
-def http_of(service: ServiceProcess) -> httpx2.AsyncClient:
-    return httpx2.AsyncClient(base_url=service.url, timeout=90)
-
-
-async def ok(response: httpx2.Response) -> dict[str, Any]:
-    assert response.status_code == 200, response.text
-    return response.json()
-
-
-async def start(http: httpx2.AsyncClient, requirement: str, **request: Any) -> dict[str, Any]:
-    return await ok(await http.post("/sessions?wait=60", json={"requirement": requirement, **request}))
-
-
-async def answer(http: httpx2.AsyncClient, view: dict[str, Any], **given: Any) -> dict[str, Any]:
-    body = {"interrupt_id": view["interrupt"]["id"], "answer": given}
-    return await ok(await http.post(f"/sessions/{view['thread_id']}/resume?wait=60", json=body))
 
 
 def temperature(row: Chatflow) -> str:
@@ -101,25 +25,6 @@ async def edit_as_a_person(client: FlowiseClient, row: Chatflow) -> None:
     model = next(node for node in document["nodes"] if node["data"]["name"] == "chatOpenAI")
     model["data"]["inputs"]["modelName"] = "gpt-4-turbo"
     await client.update_chatflow(row.id, flow_data=json.dumps(document))
-
-
-@asynccontextmanager
-async def visitors(client: FlowiseClient, chatflow_id: str) -> AsyncIterator[list[str]]:
-    """People who talk to the flow all the time; the answers they got."""
-    answers: list[str] = []
-
-    async def talk() -> None:
-        while True:
-            prediction = await client.predict(chatflow_id, "Hello there", session_id=f"visitor-{uuid4().hex}")
-            answers.append(prediction.answer)
-
-    task = asyncio.create_task(talk())
-    try:
-        yield answers
-        assert not task.done(), task.exception()
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 async def test_p11_a_change_is_drafted_tested_promoted_and_rolled_back_after_a_restart(
@@ -180,6 +85,130 @@ async def test_p11_a_change_is_drafted_tested_promoted_and_rolled_back_after_a_r
     assert (await flowise_client.get_chatflow(row.id)).flow_data == live.flow_data
 
 
+def _plan(title: str, *nodes: str, questions: tuple[str, ...] = ("Hello",)) -> dict[str, Any]:
+    return {
+        "goal": title,
+        "operation": "update",
+        "flow_name": "any",
+        "nodes": [{"node_id": id_, "node_name": id_.rpartition("_")[0], "purpose": "changes"} for id_ in nodes],
+        "success_criteria": ["It answers."],
+        "test_questions": list(questions),
+    }
+
+
+def _set(node_id: str, name: str, value: Any) -> dict[str, Any]:
+    return {"ops": [{"op_type": "SetParam", "node_id": node_id, "param_name": name, "value": value}]}
+
+
+INTENT = {"operation": "update", "confidence": 1, "ambiguity": 0, "questions": [], "title": "Change it"}
+
+
+async def test_a_live_flow_answers_without_a_break_while_its_change_fails_is_mended_and_goes_live(
+    make_service: MakeService, flowise: FlowiseAccess, flowise_client: FlowiseClient, standin: ModelStandIn
+) -> None:
+    """The first try fails at the provider, the second before the judge, the third is right."""
+    row = await make_flow(flowise_client, deployed=True)
+    standin.script(lambda request: request.model == "gpt-no-such", Failure.http(404, "The model does not exist"))
+    wrong = {
+        **DONE,
+        "done": False,
+        "category": "LOGIC",
+        "reason": "Too dull.",
+        "fix": "Be merry.",
+        "failed_trials": [1],
+    }
+    script(
+        standin,
+        {
+            "classify": INTENT,
+            "plan": _plan("A merry bot", "chatOpenAI_0", "conversationChain_0"),
+            "patch": [
+                _set("chatOpenAI_0", "modelName", "gpt-no-such"),
+                _set("chatOpenAI_0", "modelName", "gpt-4o"),
+                _set("conversationChain_0", "systemMessagePrompt", "Be merry."),
+            ],
+            "judge": [wrong, DONE],
+        },
+        when="merry",
+    )
+    service = make_service(**model_environment(standin))
+    await service.start()
+    async with http_of(service) as http, visitors(flowise_client, row.id, count=3) as answers:
+        view = await start(http, "Make it merry", target=row.id)
+        view = await answer(http, view, action="approve")
+        assert view["interrupt"]["reason"] == "tests_failed"
+        assert "does not exist" in view["interrupt"]["message"]
+        assert await flowise_client.get_chatflow(row.id) == row
+        view = await answer(http, view, action="iterate", feedback="Use a merry model that exists")
+        if view["interrupt"]["type"] == "plan_approval":
+            view = await answer(http, view, action="approve")
+        assert (view["interrupt"]["reason"], view["iteration"]) == ("tests_passed", 2)
+        assert await flowise_client.get_chatflow(row.id) == row
+        served, more = len(answers), 0
+        view = await answer(http, view, action="accept")
+        async with asyncio.timeout(60):
+            # Some visits after the promotion, too.
+            while len(answers) < served + 4:
+                await flowise_client.predict(row.id, "Hello there", session_id="visitor-more")
+                more += 1
+    assert view["outcome"] == "accepted"
+    inputs = {id_: node["data"]["inputs"] for id_, node in nodes_of(await flowise_client.get_chatflow(row.id)).items()}
+    assert inputs["chatOpenAI_0"]["modelName"] == "gpt-4o"
+    assert inputs["conversationChain_0"]["systemMessagePrompt"] == "Be merry."
+    assert len(answers) > 10
+    assert all("Hello there" in text for text in answers)
+    history = await history_of(flowise, row.id)
+    assert {message["chatId"].partition("-")[0] for message in history} == {"visitor"}
+    # Two messages a visit; the three that were cut off at the end may have left some.
+    assert 0 <= len(history) - 2 * (len(answers) + more) <= 2 * 3
+
+
+async def test_an_agentflow_is_drafted_tested_promoted_and_rolled_back_and_written_directly(
+    make_service: MakeService, flowise: FlowiseAccess, flowise_client: FlowiseClient, standin: ModelStandIn
+) -> None:
+    row = await make_flow(flowise_client, "Simple RAG", deployed=True)
+    path = "agentMessages[0].content"
+    texts = ["<p>You know all about ships.</p>", "<p>You know all about boats.</p>"]
+    for word, text in zip(("ships", "boats"), texts, strict=True):
+        plan = _plan(f"About {word}", "agentAgentflow_0")
+        patch = _set("agentAgentflow_0", path, text)
+        script(standin, {"classify": INTENT, "plan": plan, "patch": patch, "judge": DONE}, when=f"expert of {word}")
+    service = make_service(**model_environment(standin))
+    await service.start()
+
+    def instructions(flow: Chatflow) -> str:
+        return nodes_of(flow)["agentAgentflow_0"]["data"]["inputs"]["agentMessages"][0]["content"]
+
+    async with http_of(service) as http:
+        view = await start(http, f"Make {row.name} an expert of ships")
+        assert view["interrupt"]["type"] == "select_target"
+        (found,) = [item for item in view["interrupt"]["data"]["candidates"] if item["id"] == row.id]
+        assert (found["type"], found["deployed"]) == ("AGENTFLOW", True)
+        view = await answer(http, view, chatflow_id=row.id)
+        view = await answer(http, view, action="approve")
+        review = view["interrupt"]["data"]
+        assert view["interrupt"]["reason"] == "tests_passed", view["interrupt"]["message"]
+        assert review["draft"]["url"].startswith(f"{flowise.endpoint}/v2/agentcanvas/")
+        draft = await flowise_client.get_chatflow(review["draft"]["id"])
+        assert (draft.type, instructions(draft)) == ("AGENTFLOW", texts[0])
+        assert await flowise_client.get_chatflow(row.id) == row
+        view = await answer(http, view, action="accept")
+        live = await flowise_client.get_chatflow(row.id)
+        assert (live.flow_data, live.deployed, live.type) == (draft.flow_data, True, "AGENTFLOW")
+        await ok(await http.post(f"/sessions/{view['thread_id']}/rollback?version=v1.0"))
+        assert (await flowise_client.get_chatflow(row.id)).flow_data == row.flow_data
+
+        view = await start(http, "Make it an expert of boats", target=row.id, write_mode="direct")
+        view = await answer(http, view, action="approve")
+        assert view["interrupt"]["data"]["draft"] is None
+        assert instructions(await flowise_client.get_chatflow(row.id)) == texts[1]
+        view = await answer(http, view, action="rollback")
+        assert view["outcome"] == "rolled_back"
+    assert (await flowise_client.get_chatflow(row.id)).flow_data == row.flow_data
+    # The tests of the direct way ran on the flow itself, and left nothing in its chat history.
+    assert await history_of(flowise, row.id) == []
+
+
 async def test_p07_a_person_who_edits_meanwhile_is_seen_at_the_write_and_at_the_promotion(
     make_service: MakeService, flowise_client: FlowiseClient
 ) -> None:
@@ -221,6 +250,10 @@ async def test_a_copy_leaves_the_original_alone_and_a_question_writes_nothing(
         view = await answer(http, view, action="approve")
         assert view["interrupt"]["type"] == "result_review", view["interrupt"]["message"]
         view = await answer(http, view, action="accept")
+        plain = await start(http, f'Make a copy of the flow {row.id} called "Another one"')
+        plain = await answer(http, await answer(http, plain, action="approve"), action="accept")
+    same = await flowise_client.get_chatflow(plain["chatflow_id"])
+    assert (same.name, same.flow_data, same.id != row.id) == ("Another one", row.flow_data, True)
     assert await flowise_client.get_chatflow(row.id) == row
     copy = await flowise_client.get_chatflow(view["chatflow_id"])
     assert (view["outcome"], temperature(copy)) == ("accepted", "0.1")

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch.agentflow import AGENTFLOW_CATEGORY
 from flowise_dev_agent.patch.schema import NodeSchema
 from flowise_dev_agent.reasoning.deterministic.retrieval import suggested
 
@@ -15,6 +16,8 @@ from flowise_dev_agent.reasoning.deterministic.retrieval import suggested
 MAX_CANDIDATES: Final = 36
 #: Of what is found by words; the rest is for what those need.
 _BY_WORDS = 22
+#: Of the models and of the tools for the nodes of an agentflow.
+_INSIDE = 8
 #: What ends a flow, and what feeds those in the simplest way.
 STAPLES: Final = (
     "conversationChain",
@@ -61,12 +64,20 @@ _PROVIDER_PARTS = (
 
 
 def candidates(
-    store: NodeStore, text: str, *, available: Mapping[str, int] | None = None, similar: Iterable[str] = ()
+    store: NodeStore,
+    text: str,
+    *,
+    available: Mapping[str, int] | None = None,
+    similar: Iterable[str] = (),
+    kind: str = "CHATFLOW",
 ) -> tuple[NodeSchema, ...]:
     """The node types for a text, best first, at most `MAX_CANDIDATES`.
 
-    `available` counts the credentials by type; `similar` are the types of like flows.
+    `available` counts the credentials by type; `similar` are the types of like flows. For an AGENTFLOW that exists
+    these are the few types that such flows are made of, and the models and tools that stand inside them.
     """
+    if kind == "AGENTFLOW":
+        return _of_agentflows(store, text)
     similar = [*suggested(text, store, available or {}), *similar]
     found = [schema for schema in store.search(text, limit=_BY_WORDS, kind="CHATFLOW") if not schema.deprecated]
     names = list(dict.fromkeys([*(schema.name for schema in found), *similar]))
@@ -79,6 +90,18 @@ def candidates(
     order = [*(name for name in names if name in fixed or name in own), *fixed]
     chosen = (schema for name in dict.fromkeys(order) if (schema := store.get(name)))
     return tuple({schema.name: schema for schema in chosen}.values())[:MAX_CANDIDATES]
+
+
+def _of_agentflows(store: NodeStore, text: str) -> tuple[NodeSchema, ...]:
+    steps = [schema for schema in store.schemas.values() if schema.category == AGENTFLOW_CATEGORY]
+    inside = [
+        schema
+        for category in ("Chat Models", "Tools")
+        for schema in store.search(text, limit=_INSIDE, category=category)
+        if not schema.deprecated
+    ]
+    usual = [schema for name in ("chatOpenAI", "chatAnthropic") if (schema := store.get(name))]
+    return tuple({schema.name: schema for schema in [*steps, *inside, *usual]}.values())[:MAX_CANDIDATES]
 
 
 def _one_hop(store: NodeStore, schema: NodeSchema, known: Sequence[str]) -> list[str]:

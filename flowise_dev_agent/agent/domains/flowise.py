@@ -74,6 +74,7 @@ class FlowiseCapability(DomainCapability):
             text,
             available={type_: len(items) for type_, items in listed.data.items()},
             similar=request.similar,
+            kind=request.kind,
         )
         known = f"{len(shown)} candidate node types of {len(store.schemas)} (Flowise {store.flowise_version})"
         summary = f"{known}. {listed.summary}"

@@ -15,7 +15,7 @@ from flowise_dev_agent.agent.credentials import available_credentials, match_cre
 from flowise_dev_agent.agent.domains import Domains
 from flowise_dev_agent.agent.drift import check_drift
 from flowise_dev_agent.agent.emit import Emitter
-from flowise_dev_agent.agent.focus import focused_summary, texts_in_scope
+from flowise_dev_agent.agent.focus import components_of, connected_inputs, focused_summary, texts_in_scope
 from flowise_dev_agent.agent.interrupts import build_interrupt, option
 from flowise_dev_agent.agent.state import AgentState, degraded_marker
 from flowise_dev_agent.errors import ModelOutputError, PatchError
@@ -73,6 +73,8 @@ async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *,
     context = runtime.context
     findings = tuple(Finding(**item) for item in state["findings"])
     plan = PlanContract(**(state["plan"] or {}))
+    if plan.operation == "copy" and not plan.nodes and not plan.removals:
+        return {"ops": [], "findings": [], "flow_sha": None, "validated_sha": None}
     graph = await base_graph(state, context)
     verdict = state["verdict"]
     scope = state["scope"] or {}
@@ -84,10 +86,13 @@ async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *,
         budget=budget_of(state, context.limits),
         plan=plan,
         nodes=await context.knowledge.nodes(),
+        target=(state["target"] or {}).get("name"),
         approach=state["approach"],
         flow_summary=focused_summary(graph, plan.goal, scope["nodes"]) if graph.nodes else None,
         existing={node.id: node.name for node in graph.nodes},
-        texts=texts_in_scope(graph, scope["nodes"]),
+        occupied=connected_inputs(graph),
+        texts=texts_in_scope(graph, [*scope["nodes"], *plan.removals]),
+        inside=components_of(graph),
         feedback=state["feedback"],
         verdict=Verdict(**verdict) if verdict else None,
         findings=findings,

@@ -12,7 +12,7 @@ from flowise_dev_agent.agent.credentials import available_credentials, match_cre
 from flowise_dev_agent.agent.domain import DiscoverRequest
 from flowise_dev_agent.agent.domains import Domains
 from flowise_dev_agent.agent.emit import Emitter
-from flowise_dev_agent.agent.focus import focused_summary, texts_in_scope
+from flowise_dev_agent.agent.focus import components_of, connected_inputs, focused_summary, texts_in_scope
 from flowise_dev_agent.agent.interrupts import build_interrupt, option
 from flowise_dev_agent.agent.nodes.patch import base_graph
 from flowise_dev_agent.agent.state import AgentState, degraded_marker
@@ -34,6 +34,7 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
             requirement=" ".join([state["requirement"], *(answer for _, answer in state["clarifications"])]),
             intent=intent,
             feedback=feedback,
+            kind=(state["target"] or {}).get("type", "CHATFLOW"),
             similar=tuple(dict.fromkeys(pattern.nodes.values())) if pattern else (),
         ),
     )
@@ -51,8 +52,11 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
             nodes=await context.knowledge.nodes(),
             candidates=discovery.candidates,
             credential_types={type_: len(items) for type_, items in discovery.credentials.items()},
+            target=(state["target"] or {}).get("name"),
             flow_summary=focused_summary(graph, f"{state['requirement']} {feedback or ''}") if graph.nodes else None,
             existing={node.id: node.name for node in graph.nodes},
+            occupied=connected_inputs(graph),
+            inside=components_of(graph),
             texts=texts_in_scope(graph),
             previous=PlanContract(**previous) if previous else None,
             feedback=feedback,
@@ -74,6 +78,14 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
             "usage": result.usage.model_dump(),
             "degraded": degraded_marker("plan", result.degraded),
         }
+    if plan.declined and feedback is None and verdict and not verdict["done"]:
+        # A remedy that nobody knows is no reason to drop what was built: the person sees the result as it is.
+        return {
+            "next_step": "ask",
+            "notes": [*state["notes"], plan.declined],
+            "usage": result.usage.model_dump(),
+            "degraded": degraded_marker("plan", result.degraded),
+        }
     required, chosen = plan.credential_requirements, state["credential_choices"]
     choices, missing = match_credentials(required, discovery.credentials, chosen)
     if missing:
@@ -90,6 +102,7 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
         "usage": result.usage.model_dump(),
         "degraded": degraded_marker("plan", result.degraded),
         "answer": None,
+        "next_step": None,
         "retries": 0,
         "repairs": 0,
         "findings": [],
@@ -127,10 +140,10 @@ def _about_target(plan: PlanContract, state: AgentState) -> PlanContract:
         fixed["answer"] = plan.declined or plan.goal
     if target and mode != "create":
         fixed["flow_kind"] = target["type"]
-        same = plan.flow_name.casefold() == target["name"].casefold()
+        unnamed = {target["name"].casefold(), str((state["intent"] or {}).get("title")).casefold()}
         if mode == "update":
             fixed["flow_name"] = target["name"][:120]
-        elif same:
+        elif plan.flow_name.casefold() in unnamed:
             fixed["flow_name"] = f"{target['name'][:112]} (copy)"
     return plan.model_copy(update=fixed)
 

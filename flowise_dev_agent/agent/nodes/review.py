@@ -18,7 +18,7 @@ from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import build_interrupt, option
 from flowise_dev_agent.agent.nodes.apply import is_staged
 from flowise_dev_agent.agent.nodes.check import over_budget
-from flowise_dev_agent.agent.regression import regressions
+from flowise_dev_agent.agent.regression import failed_alike, regressions
 from flowise_dev_agent.agent.state import AgentState, degraded_marker
 from flowise_dev_agent.agent.tools import shorten
 from flowise_dev_agent.errors import FlowiseError
@@ -140,9 +140,11 @@ async def evaluate(state: AgentState, runtime: Runtime[AgentContext], *, domains
 
 
 def next_step(state: Mapping[str, Any], verdict: Verdict, limits: LimitSettings) -> tuple[str, int]:
-    """("iterate" or "review", the iteration that follows). Only flow bugs iterate, only within the ceilings, and not
-    for the very verdict that the last iteration could not mend."""
+    """("iterate" or "review", the iteration that follows). Only flow bugs iterate, only within the ceilings, not for
+    the very verdict that the last iteration could not mend, and not for what failed before the change just as well."""
     iteration: int = state["iteration"]
+    if failed_alike(state["baseline_tests"] or [], state["tests"]):
+        return "review", iteration
     previous: Mapping[str, Any] = state["verdict"] or {}
     same_again = previous.get("reason") == verdict.reason and previous.get("category") == verdict.category
     if verdict.done or verdict.category not in FLOW_BUGS or same_again:
@@ -196,6 +198,8 @@ def _result_review(state: AgentState, context: AgentContext, difference: dict[st
     else:
         reason = "tests_failed"
         message = f"The chatflow needs a look. {verdict.get('reason', '')} {verdict.get('fix', '')}".strip()
+    if failed_alike(state["baseline_tests"] or [], state["tests"]):
+        message += " It failed in the same way before the change."
     counted: dict[str, Any] = verdict.get("pass_k") or {}
     if counted.get("k", 1) > 1:
         message += f" {counted['passed']} of {counted['questions']} passed in each of {counted['k']} trials."

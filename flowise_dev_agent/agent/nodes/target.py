@@ -12,9 +12,10 @@ from flowise_dev_agent.agent.interrupts import build_interrupt, option
 from flowise_dev_agent.agent.state import AgentState
 from flowise_dev_agent.agent.targets import KINDS, find_targets
 from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.patch.graph import GraphIR
 from flowise_dev_agent.patch.hashing import payload_sha256
-from flowise_dev_agent.publish import why_not_staged
+from flowise_dev_agent.publish import uploaded_file, why_not_staged
 
 _VERBS = {"copy": "copied", "question": "asked about"}
 
@@ -75,6 +76,7 @@ async def load_current_flow(state: AgentState, runtime: Runtime[AgentContext]) -
     base = {"sha256": payload_sha256(flow.flow_data), "updated_date": flow.updated_date}
     changes_it = state["operation_mode"] == "update"
     write_mode, notes = _write_mode(state, graph) if changes_it else ("direct", [])
+    notes += _limits(state, flow, graph)
     return {
         "target": {"id": flow.id, "name": flow.name, "type": kind, "deployed": bool(flow.deployed)},
         "chatflow_id": None if state["operation_mode"] == "copy" else flow.id,
@@ -102,6 +104,20 @@ def _write_mode(state: AgentState, graph: GraphIR) -> tuple[str, list[str]]:
         note = f"The change cannot be tried on a draft: {reason}. It is written to the flow itself; rollback undoes it."
         return "direct", [note]
     return "staged", []
+
+
+def _limits(state: AgentState, flow: Chatflow, graph: GraphIR) -> list[str]:
+    """What the tests of this flow, or its copy, cannot have."""
+    notes: list[str] = []
+    if flow.apikeyid and state["operation_mode"] == "update":
+        notes.append(
+            f"'{flow.name}' is protected by an API key of Flowise. Unless it is the key that this service has, the "
+            "tests will be refused; the change itself can be made."
+        )
+    stored = uploaded_file(graph) if state["operation_mode"] == "copy" else None
+    if stored:
+        notes.append(f"{stored}. The file stays with the original; the copy lacks it until you upload it there again.")
+    return notes
 
 
 def _select_target(state: AgentState) -> dict[str, Any]:

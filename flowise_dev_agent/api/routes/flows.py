@@ -1,12 +1,11 @@
 """Flows: found by words, drawn, compared, tried out."""
 
 from typing import Annotated
-from uuid import UUID
 
 from fastapi import APIRouter, Depends, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from flowise_dev_agent.api.deps import SessionId, engine
+from flowise_dev_agent.api.deps import FlowId, SessionId, engine
 from flowise_dev_agent.api.problems import declared
 from flowise_dev_agent.patch.picture import Picture
 from flowise_dev_agent.runtime.flows.chat import CHAT_ID_PATTERN, ChatAnswer
@@ -22,7 +21,6 @@ def _flows(request: Request) -> FlowService:
 
 
 Flows = Annotated[FlowService, Depends(_flows)]
-FlowId = Annotated[UUID, Path(description="The chatflow's id.")]
 Instance = Annotated[str | None, Query(max_length=200, description="Flowise instance; the default one.")]
 ChatId = Annotated[str, Path(pattern=CHAT_ID_PATTERN, description="A conversation that `chat` began.")]
 Reference = Annotated[

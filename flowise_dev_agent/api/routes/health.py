@@ -11,20 +11,24 @@ from flowise_dev_agent.api.problems import declared
 from flowise_dev_agent.errors import FlowiseError, FlowiseTimeoutError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.observability.metrics import CONTENT_TYPE
 from flowise_dev_agent.settings import ReasoningSettings
 
 _FLOWISE_SECS: Final = 3.0
+_TEXT: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
 
 router = APIRouter(tags=["health"])
+#: What a worker answers too.
+worker_router = APIRouter(tags=["health"])
 
 
-@router.get("/live", openapi_extra={"security": []})
+@worker_router.get("/live", openapi_extra={"security": []})
 async def live() -> dict[str, str]:
     """The process answers. Needs no key."""
     return {"status": "ok"}
 
 
-@router.get("/ready", responses=declared())
+@worker_router.get("/ready", responses=declared())
 async def ready(request: Request) -> dict[str, Any]:
     """New work is taken: the database answers, its tables are up to date, and the service is not stopping. 503
     otherwise. Says how long work waits (`queue.oldest_secs`) and for how many workers; without any it is still taken.
@@ -35,6 +39,12 @@ async def ready(request: Request) -> dict[str, Any]:
     if missing := report["pending_migrations"]:
         raise HTTPException(503, f"The database lacks migrations: {', '.join(missing)}.")
     return {"status": "ok", **report}
+
+
+@worker_router.get("/metrics", responses=_TEXT | declared())
+async def metrics(request: Request) -> Response:
+    """What this process counts and how the service stands, for Prometheus."""
+    return Response(await engine(request).metrics(), media_type=CONTENT_TYPE)
 
 
 @router.get("/health", responses=declared())

@@ -1,14 +1,14 @@
 """The Flowise servers, and flows between them."""
 
-from typing import Annotated
+from uuid import UUID
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from flowise_dev_agent.api.deps import engine
+from flowise_dev_agent.api.deps import FlowId, engine
 from flowise_dev_agent.api.problems import declared
 from flowise_dev_agent.runtime.instances import InstanceList, survey
-from flowise_dev_agent.runtime.transfer import Promoted, promote
+from flowise_dev_agent.runtime.promotion import Promoted
 
 router = APIRouter(tags=["instances"])
 
@@ -21,8 +21,8 @@ class PromoteFlow(BaseModel):
     source: str | None = Field(default=None, max_length=200, description="Instance of the flow; the default one.")
     target: str = Field(min_length=1, max_length=200, description="Instance that gets the flow.")
     name: str | None = Field(default=None, min_length=1, max_length=200, description="Name there; the same by default.")
-    target_chatflow_id: str | None = Field(
-        default=None, max_length=100, description="Flow there to write over; a new one is created when left out."
+    target_chatflow_id: UUID | None = Field(
+        default=None, description="Flow there to write over; a new one is created when left out."
     )
 
 
@@ -33,15 +33,16 @@ async def list_instances(request: Request) -> InstanceList:
 
 
 @router.post("/flows/{chatflow_id}/promote", responses=declared(502, 504))
-async def promote_flow(
-    request: Request, chatflow_id: Annotated[str, Path(max_length=100)], body: PromoteFlow
-) -> Promoted:
-    """Bring a flow to another server, credentials mapped by name and type; checked before and read back after."""
-    return await promote(
-        engine(request).instances,
-        chatflow_id,
+async def promote_flow(request: Request, chatflow_id: FlowId, body: PromoteFlow) -> Promoted:
+    """Bring a flow to another server, credentials mapped by name and type; checked before and read back after.
+
+    What a flow there held before is kept: `POST /sessions/{session_id}/rollback` with the answer's `session_id` puts it
+    back.
+    """
+    return await engine(request).promotions.promote(
+        str(chatflow_id),
         source=body.source,
         target=body.target,
         name=body.name,
-        target_chatflow_id=body.target_chatflow_id,
+        target_chatflow_id=str(body.target_chatflow_id) if body.target_chatflow_id else None,
     )

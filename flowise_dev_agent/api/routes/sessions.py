@@ -167,9 +167,8 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
         idempotency_key: IdempotencyKey = None,
     ) -> EventSourceResponse:
         """Answer the open question and stream what follows through the next question, the end or an error."""
-        before = await service.get(session_id)
-        await service.resume(session_id, body, idempotency_key=idempotency_key)
-        return event_stream(request, service.events(session_id, before.last_event_seq), until=LEG_ENDS)
+        events = await service.resume_events(session_id, body, idempotency_key=idempotency_key)
+        return event_stream(request, events, until=LEG_ENDS)
 
     @router.get("/{session_id}/deliveries", responses=declared(404))
     async def list_deliveries(session_id: SessionId, service: Service) -> DeliveryList:

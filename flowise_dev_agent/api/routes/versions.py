@@ -2,9 +2,9 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 
-from flowise_dev_agent.api.deps import SessionId, engine
+from flowise_dev_agent.api.deps import FlowId, SessionId, engine
 from flowise_dev_agent.api.problems import declared
 from flowise_dev_agent.runtime.versions import FlowVersions, RolledBack, VersionDiff, VersionList
 
@@ -47,9 +47,9 @@ async def session_rollback(session_id: SessionId, versions: FlowVersionsDep, ver
 
 @router.get("/flows/{chatflow_id}/history", responses=declared())
 async def flow_history(
-    chatflow_id: Annotated[str, Path(max_length=100)],
+    chatflow_id: FlowId,
     versions: FlowVersionsDep,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> VersionList:
     """Versions of a chatflow across all sessions, newest first."""
-    return await versions.of_chatflow(chatflow_id, limit=limit)
+    return await versions.of_chatflow(str(chatflow_id), limit=limit)

@@ -50,6 +50,8 @@ _EXPRESSION = re.compile(r"[\d(][\d\s.()+\-*/^%]*[+\-*/^%][\d\s.()+\-*/^%]*[\d)]
 
 _SCHEMA_BLOCK = re.compile(r"```json\s*(\{.*?\})\s*```", re.DOTALL)
 _ACTION_FORMAT = '"action": "Final Answer"'
+#: The condition node of an agentflow lists what it may choose from.
+_SCENARIOS = re.compile(r'"scenarios":\s*(\["[^\]]*\])')
 _SEPARATOR = re.compile(r'items separated by "([^"]+)"')
 
 
@@ -58,6 +60,9 @@ def default_reply(request: RecordedRequest) -> Reply:
     question = question_of(request)
     if is_condense_prompt(request):
         return Reply(question)
+    scenarios = _SCENARIOS.search(question)
+    if scenarios:
+        return Reply(json={"output": _nearest(scenarios.group(1), question[: scenarios.start()])})
     if request.json_schema is not None:
         return Reply(json=sample(request.json_schema, question) if request.json_schema else {"answer": question})
     if request.forced_tool:
@@ -68,6 +73,13 @@ def default_reply(request: RecordedRequest) -> Reply:
     if call is not None:
         return Reply(tool_calls=(call,))
     return Reply(_in_format(request, question))
+
+
+def _nearest(listed: str, question: str) -> str:
+    """The scenario that shares most words with the question, the first of equals."""
+    asked = set(re.findall(r"\w{4,}", question.lower()))
+    names: list[str] = json.loads(listed)
+    return max(names, key=lambda name: len(asked & set(re.findall(r"\w{4,}", name.lower()))))
 
 
 def choose_tool(tools: Sequence[ToolSpec], question: str) -> ToolCall | None:

@@ -2,33 +2,26 @@
 
 import asyncio
 import json
-import socket
 import threading
-import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
-from typing import Self
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from flowise_dev_agent.devkit.serving import BackgroundServer
 from flowise_dev_agent.devkit.standin import anthropic, openai
 from flowise_dev_agent.devkit.standin.behaviour import default_reply
 from flowise_dev_agent.devkit.standin.protocol import Failure, RecordedRequest, Reply
-from flowise_dev_agent.errors import ConfigurationError
 
-HOST = "127.0.0.1"
 LABEL = "model stand-in"
 _HEADERS = {"x-model-stand-in": "1"}
 _MODELS = ("gpt-4o", "gpt-4o-mini", "claude-sonnet-4-6", "text-embedding-3-small")
 _MAX_REQUESTS = 1000
-_START_SECS = 10.0
-_STOP_SECS = 5.0
 
 Match = Callable[[RecordedRequest], bool] | str
 Answer = Reply | Failure | str | Callable[[RecordedRequest], Reply | Failure | str]
@@ -50,26 +43,19 @@ class Script:
         return self.match in request.prompt if isinstance(self.match, str) else self.match(request)
 
 
-class ModelStandIn:
+class ModelStandIn(BackgroundServer):
     """Anthropic's and OpenAI's APIs on `http://127.0.0.1:port` (0 takes a free port).
 
     Requests that match no script are answered by `behaviour.default_reply`; `requests` holds the last 1000.
     """
 
     def __init__(self, port: int = 0) -> None:
-        self._port = port
+        super().__init__("model stand-in", port)
         self._scripts: list[Script] = []
         self._requests: deque[RecordedRequest] = deque(maxlen=_MAX_REQUESTS)
         self._lock = threading.Lock()
-        self._server: uvicorn.Server | None = None
-        self._thread: threading.Thread | None = None
 
     # --- addresses ----------------------------------------------------------------------------------------------
-
-    @property
-    def endpoint(self) -> str:
-        """Base address, final once `start` has returned."""
-        return f"http://{HOST}:{self._port}"
 
     @property
     def base_url_openai(self) -> str:
@@ -114,57 +100,10 @@ class ModelStandIn:
             self._scripts.clear()
             self._requests.clear()
 
-    # --- life ---------------------------------------------------------------------------------------------------
-
-    def start(self) -> Self:
-        """Listen; returns when requests are answered. ConfigurationError when the port is taken."""
-        listener = self._listen()
-        config = uvicorn.Config(
-            self._app(), log_config=None, lifespan="off", access_log=False, timeout_graceful_shutdown=1, ws="none"
-        )
-        server = self._server = uvicorn.Server(config)
-        thread = self._thread = threading.Thread(
-            target=server.run, kwargs={"sockets": [listener]}, name="model-stand-in", daemon=True
-        )
-        thread.start()
-        deadline = time.monotonic() + _START_SECS
-        while not server.started:
-            if not thread.is_alive() or time.monotonic() > deadline:
-                raise ConfigurationError("The model stand-in did not start.")
-            time.sleep(0.005)
-        return self
-
-    def stop(self) -> None:
-        """Stop listening, cutting what hangs. Does nothing when it is not running."""
-        server, self._server = self._server, None
-        thread, self._thread = self._thread, None
-        if server is not None and thread is not None:
-            server.should_exit = True
-            thread.join(_STOP_SECS)
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def _listen(self) -> socket.socket:
-        listener = socket.socket()
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((HOST, self._port))
-        except OSError as error:
-            listener.close()
-            raise ConfigurationError(
-                f"Port {self._port} on {HOST}, meant for the model stand-in, is in use.",
-                hint="End the program that listens there or choose another port.",
-            ) from error
-        self._port = int(listener.getsockname()[1])
-        return listener
-
     # --- requests -----------------------------------------------------------------------------------------------
 
-    def _app(self) -> Starlette:
+    def app(self) -> Starlette:
+        """All paths in one handler."""
         return Starlette(routes=[Route("/{path:path}", self._handle, methods=["GET", "POST"])])
 
     async def _handle(self, http: Request) -> Response:

@@ -12,6 +12,8 @@ from flowise_dev_agent.patch.values import ValueProblem, is_empty, normalize
 from flowise_dev_agent.patch.visibility import js_truthy
 
 CUSTOM_TOOL = "customTool"
+#: The schema calls it required, but only the server knows whether the chosen tool takes any.
+TOOL_ARGUMENTS = ("toolAgentflow", "toolInputArgs")
 #: Keys that the editor writes next to the declared ones.
 _EDITOR_KEYS = frozenset({"credential", "FLOWISE_CREDENTIAL_ID"})
 
@@ -22,13 +24,13 @@ def required_params(flow: FlowContext) -> Iterator[Finding]:
     for node in flow.nodes:
         missing = [str(param["name"]) for param in flow.visible_params(node) if is_missing(node.inputs, param)]
         for name in dict.fromkeys(missing):
-            yield error(
-                "REQUIRED_PARAM_MISSING",
-                f"{node.name} needs a value for `{name}`.",
-                where=node.id,
-                field=name,
-                hint=f"Use SetParam on `{name}` of {node.id}.",
-            )
+            hint = f"Use SetParam on `{name}` of {node.id}."
+            if (node.name, name) == TOOL_ARGUMENTS:
+                text = f"`{name}` is empty: right only for a tool that takes no arguments."
+                yield warning("REQUIRED_PARAM_MISSING", text, where=node.id, field=name, hint=hint)
+            else:
+                text = f"{node.name} needs a value for `{name}`."
+                yield error("REQUIRED_PARAM_MISSING", text, where=node.id, field=name, hint=hint)
 
 
 def is_missing(inputs: Mapping[str, Any], param: Mapping[str, Any]) -> bool:

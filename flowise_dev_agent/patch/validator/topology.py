@@ -1,6 +1,7 @@
 """Rules on the flow as a whole: where it ends, what leads nowhere, what goes in circles."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import combinations
 
 from flowise_dev_agent.patch.findings import Finding, error, warning
 from flowise_dev_agent.patch.graph import FlowNode
@@ -58,7 +59,7 @@ def ending_node(flow: FlowContext) -> Iterator[Finding]:
     else:
         for problem in problems:
             yield warning("DEAD_END", "Nothing uses what this node gives.", where=problem.where)
-        if len(answering) > 1:
+        if len(answering) > 1 and not _take_turns(flow, answering):
             names = ", ".join(node.id for node in answering)
             yield error(
                 "MULTIPLE_ENDING_NODES",
@@ -72,6 +73,24 @@ def _ends(flow: FlowContext) -> list[FlowNode]:
     if len(flow.graph.nodes) == 1:
         return flow.nodes
     return [node for node in flow.nodes if not flow.successors[node.id] and flow.wires_into.get(node.id)]
+
+
+def _take_turns(flow: FlowContext, endings: Sequence[FlowNode]) -> bool:
+    """Whether each two of the endings stand behind different outputs of one fork: the server runs one of them."""
+    taken: dict[str, set[tuple[str, str]]] = {}
+    for node in endings:
+        behind, seen, queue = taken.setdefault(node.id, set()), {node.id}, [node.id]
+        while queue:
+            for wire in flow.wires_into.get(queue.pop(), ()):
+                if wire.output is not None and wire.output.independent:
+                    behind.add((wire.source.id, wire.output.name))
+                if wire.source.id not in seen:
+                    seen.add(wire.source.id)
+                    queue.append(wire.source.id)
+    return all(
+        any(fork == other and output != another for fork, output in taken[a.id] for other, another in taken[b.id])
+        for a, b in combinations(endings, 2)
+    )
 
 
 def _not_an_ending(node: FlowNode) -> Finding | None:

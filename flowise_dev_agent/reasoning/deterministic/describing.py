@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 
 from flowise_dev_agent.patch.schema import NodeSchema
-from flowise_dev_agent.reasoning.deterministic.parameters import placeholder, role_text, topic
+from flowise_dev_agent.reasoning.deterministic.parameters import role_text, topic
 from flowise_dev_agent.reasoning.deterministic.phrases import say
+from flowise_dev_agent.reasoning.deterministic.placeholders import MARK, stands_in
 from flowise_dev_agent.reasoning.deterministic.reading import Reading
 from flowise_dev_agent.reasoning.deterministic.text import squeeze
 from flowise_dev_agent.reasoning.text import clip
@@ -27,6 +28,11 @@ _CHAIN_PURPOSES = {
     "conversationalRetrievalQAChain": "purpose_ending_documents",
     "llmChain": "purpose_ending_chain",
 }
+_STEP_PURPOSES = {
+    "startAgentflow": "purpose_start",
+    "conditionAgentAgentflow": "purpose_route",
+    "humanInputAgentflow": "purpose_human",
+}
 _SEARCHES = frozenset({"serpAPI", "serper", "braveSearchAPI", "googleCustomSearch", "exaSearch", "searXNG"})
 _MAX_QUESTIONS = 4
 
@@ -36,6 +42,8 @@ def short(text: str) -> str:
 
 
 def purpose(schema: NodeSchema, language: str) -> str:
+    if schema.is_agentflow:
+        return say(_STEP_PURPOSES.get(schema.name, "purpose_step"), language, label=schema.label)
     key = _CHAIN_PURPOSES.get(schema.name) or _PURPOSES.get(schema.category, "purpose_other")
     return say(key, language, label=schema.label)
 
@@ -86,10 +94,14 @@ def questions(reading: Reading, nodes: Mapping[str, NodeSchema], language: str) 
     return found[:_MAX_QUESTIONS]
 
 
-def placeholders(reading: Reading, nodes: Mapping[str, NodeSchema], language: str) -> list[str]:
-    """The marked texts that stand in for ones still to come."""
-    holds_text = any(schema.name == "plainText" for schema in nodes.values())
-    return [placeholder(reading, language)] if holds_text and not reading.inline_text else []
+def placeholders(values: Mapping[str, object]) -> list[str]:
+    """What stands in for what is still to come: marked texts, and fields (`node.field`) to be filled in."""
+    found: list[str] = []
+    for where, value in values.items():
+        if stands_in(value):
+            text = str(value) if str(value).startswith(MARK) else f"{MARK}: a file]"
+            found.append(text if where.endswith(".text") else f"{where}: {text}")
+    return list(dict.fromkeys(found))
 
 
 def _is_task(nodes: Mapping[str, NodeSchema]) -> bool:

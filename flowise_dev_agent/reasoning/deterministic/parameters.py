@@ -1,9 +1,11 @@
 """The values that a requirement means for the fields of a node."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
-from flowise_dev_agent.patch.schema import InputParam, NodeSchema
+from flowise_dev_agent.patch.schema import NodeSchema
+from flowise_dev_agent.reasoning.deterministic.filling import fill_in
 from flowise_dev_agent.reasoning.deterministic.phrases import say
 from flowise_dev_agent.reasoning.deterministic.providers import belongs, provider_of
 from flowise_dev_agent.reasoning.deterministic.reading import Reading
@@ -11,11 +13,16 @@ from flowise_dev_agent.reasoning.deterministic.text import sentences, squeeze
 
 _MAX_TOKENS_PARAMS = ("maxTokens", "maxTokensToSample", "maxOutputTokens", "maxCompletionTokens")
 _MODEL_PARAMS = ("modelName", "model")
+_NESTED_MODELS = frozenset({"llmModel", "agentModel", "conditionAgentModel"})
 SYSTEM_PARAMS = ("systemMessagePrompt", "systemMessage")
 _EMBEDDING_MODEL = re.compile(
     r"\b(text-embedding-[\w-]+|nomic-embed-text|mxbai-embed-large|voyage-[\w-]+)", re.IGNORECASE
 )
 _DEFAULT_OVERLAP = 200
+#: How the prompt of a later task names the result of the one before.
+STAGE_VARIABLE = "previous"
+#: Samples for the person to replace.
+_EXAMPLES = '[{"input": "[PLACEHOLDER: an input]", "output": "[PLACEHOLDER: its output]"}]'
 #: Sentences about how to build are not part of the task that the model is given.
 _ABOUT_BUILDING = re.compile(
     r"\b(?:no memory|without memory|use (?:gpt|claude|openai|anthropic|the model|a |an )|temperature|gpt-|"
@@ -40,20 +47,30 @@ _REQUEST_LEAD = re.compile(
 )
 
 
-def parameters(schema: NodeSchema, reading: Reading, *, language: str, asked_only: bool = False) -> dict[str, Any]:
+def parameters(
+    schema: NodeSchema, reading: Reading, *, language: str, asked_only: bool = False, ordinal: int = 0
+) -> dict[str, Any]:
     """Field name -> value for a node of this type; only fields that differ from what a fresh node has.
 
     With `asked_only` just what the text asks for, without what a new node needs besides (placeholders, templates).
+    `ordinal` counts the new nodes of one type: each gets its own subject or task.
     """
     names = {param.name for param in schema.params}
+    reading = _share(reading, ordinal)
     asked = {name: value for name, value in _asked(schema, reading, language).items() if value is not None}
     values = asked if asked_only else _needed(schema, reading, language) | asked
-    return {name: value for name, value in values.items() if name in names}
+    # A path leads into the model of an agentflow node: "llmModelConfig.temperature".
+    values = {name: value for name, value in values.items() if name.partition("Config.")[0] in names}
+    return values if asked_only else values | fill_in(schema, values, reading)
 
 
-def open_params(schema: NodeSchema) -> list[InputParam]:
-    """Required fields that a new node leaves empty."""
-    return [p for p in schema.params if not p.optional and not p.show and p.default in (None, "")]
+def _share(reading: Reading, ordinal: int) -> Reading:
+    """What of the text concerns the node of this number."""
+    if reading.stages and ordinal < len(reading.stages):
+        return replace(reading, task=reading.stages[ordinal], later=ordinal > 0)
+    if reading.topics and ordinal < len(reading.topics):
+        return replace(reading, topic=reading.topics[ordinal])
+    return reading
 
 
 def placeholder(reading: Reading, language: str) -> str:
@@ -72,13 +89,13 @@ def system_prompt(reading: Reading, language: str) -> str | None:
     """The persona as a system prompt, None when the text describes none."""
     persona = reading.persona
     if persona.prompt:
-        return _without_braces(persona.prompt)
+        return without_braces(persona.prompt)
     parts: list[str] = []
     if persona.role:
         role = role_text(reading, language)
         parts.append(say("role", language, role=f"{_article(role)} {role}" if language == "en" else role))
     parts += persona.behaviour
-    return _without_braces(" ".join(parts)) or None
+    return without_braces(" ".join(parts)) or None
 
 
 def role_text(reading: Reading, language: str) -> str:
@@ -102,15 +119,16 @@ def _asked(schema: NodeSchema, reading: Reading, language: str) -> dict[str, Any
         case "Text Splitters":
             return _splitter_values(reading)
         case "Vector Stores":
-            outside = {param.name: reading.index_name for param in open_params(schema)[:1]}
-            return {"topK": numbers.top_k} | outside
+            return {"topK": numbers.top_k}
+        case "Retrievers":
+            return {"topK": numbers.top_k, "minSimilarityScore": numbers.similarity}
         case "Moderation":
             return {"denyList": "\n".join(reading.denied_words) or None}
         case "Output Parsers":
             rows = [{"property": f.name, "type": f.kind, "description": f.description} for f in reading.fields]
             return {"jsonStructure": rows or None, "length": numbers.list_length}
         case "Document Loaders":
-            return {"text": reading.inline_text, "url": reading.url}
+            return {"text": reading.inline_text, "url": reading.url, "repoLink": reading.url}
         case "Chains" | "Agents":
             prompt = system_prompt(reading, language)
             values: dict[str, Any] = dict.fromkeys(SYSTEM_PARAMS, prompt)
@@ -120,6 +138,8 @@ def _asked(schema: NodeSchema, reading: Reading, language: str) -> dict[str, Any
             values["returnSourceDocuments"] = True if reading.sources else None
             values["maxIterations"] = numbers.max_iterations
             return values
+        case "Agent Flows":
+            return _agentflow_values(schema, reading)
         case "Tools":
             return {"returnSourceDocuments": True if reading.sources else None}
         case _:
@@ -131,13 +151,36 @@ def _needed(schema: NodeSchema, reading: Reading, language: str) -> dict[str, An
         case "plainText":
             return {"text": placeholder(reading, language)}
         case "promptTemplate":
-            return {"template": f"{_instruction(reading, language)}\n\n{{text}}"}
+            if "fewShotPromptTemplate" in reading.requested:
+                return {"template": "Input: {input}\nOutput: {output}"}
+            if reading.prompt_text:
+                return {"template": reading.prompt_text}
+            variable = STAGE_VARIABLE if reading.later else "text"
+            return {"template": f"{instruction(reading, language)}\n\n{{{variable}}}"}
+        case "fewShotPromptTemplate":
+            return {
+                "examples": _EXAMPLES,
+                "prefix": instruction(reading, language),
+                "suffix": "Input: {text}\nOutput:",
+            }
+        case "chainTool":
+            task = without_braces(_task(reading.text))
+            return {"name": "run_chain", "description": task}
+        case "promptRetriever" | "vectorStoreRetriever":
+            about = topic(reading, language)
+            return {
+                "name": _slug(reading.topic or "general"),
+                "description": say("good_for", language, topic=about),
+                "systemMessage": say("expert_in", language, topic=about),
+            }
         case "chatPromptTemplate":
-            return {"systemMessagePrompt": _instruction(reading, language), "humanMessagePrompt": "{text}"}
+            return {"systemMessagePrompt": instruction(reading, language), "humanMessagePrompt": "{text}"}
         case "retrieverTool":
             about = topic(reading, language)
-            slug = re.sub(r"[^a-z0-9]+", "_", (reading.topic or "text").lower()).strip("_")[:40] or "text"
-            return {"name": f"search_{slug}", "description": say("retriever_tool", language, topic=about)}
+            return {
+                "name": f"search_{_slug(reading.topic or 'text')}",
+                "description": say("retriever_tool", language, topic=about),
+            }
         case _:
             return _model_default(schema) if schema.category in ("Chat Models", "Embeddings") else {}
 
@@ -160,6 +203,23 @@ def _model_values(schema: NodeSchema, reading: Reading) -> dict[str, Any]:
     return values
 
 
+def _agentflow_values(schema: NodeSchema, reading: Reading) -> dict[str, Any]:
+    """What is asked of the model inside a node, and of the node's memory."""
+    found = next((name for name in (param.name for param in schema.params) if name in _NESTED_MODELS), None)
+    if found is None:
+        return {}
+    numbers, prefix = reading.quantities, found.removesuffix("Model")
+    values: dict[str, Any] = {f"{found}Config.temperature": numbers.temperature, f"{found}Config.topP": numbers.top_p}
+    if reading.provider:
+        values[found] = reading.provider.chat
+        values[f"{found}Config.modelName"] = reading.model or reading.provider.model
+    elif reading.model:
+        values[f"{found}Config.modelName"] = reading.model
+    if numbers.memory_window is not None:
+        values |= {f"{prefix}MemoryType": "windowSize", f"{prefix}MemoryWindowSize": numbers.memory_window}
+    return values
+
+
 def _model_default(schema: NodeSchema) -> dict[str, Any]:
     """A model for nodes that come without one and would not run."""
     provider = provider_of(schema.name)
@@ -177,14 +237,17 @@ def _splitter_values(reading: Reading) -> dict[str, Any]:
     return {"chunkSize": size, "chunkOverlap": overlap}
 
 
-def _instruction(reading: Reading, language: str) -> str:
-    """What the model is to do with each message of a one-way flow."""
+def instruction(reading: Reading, language: str) -> str:
+    """What the model is told to do: the task of a one-way flow, else who it is to be."""
+    if reading.task:
+        task = without_braces(f"{reading.task[:1].upper()}{reading.task[1:]}")
+        return say("task", language, task=task)
     if reading.translate_to:
         return say("translate", language, language=reading.translate_to)
     if reading.structured and reading.fields:
         return say("extract", language, fields=", ".join(field.description for field in reading.fields))
     if reading.transform or reading.structured or reading.listing:
-        return _without_braces(say("task", language, task=_task(reading.text)))
+        return without_braces(say("task", language, task=_task(reading.text)))
     return system_prompt(reading, language) or say("plain", language)
 
 
@@ -209,10 +272,14 @@ def _base_form(verb: str) -> str:
     return verb[:-1] if re.search(r"[^s]s$", verb) else verb
 
 
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:40] or "text"
+
+
 def _article(role: str) -> str:
     return "an" if role[:1].lower() in "aeio" else "a"
 
 
-def _without_braces(text: str) -> str:
-    """Braces are variables in Flowise's templates."""
+def without_braces(text: str) -> str:
+    """The text with other brackets: braces are variables in Flowise's templates."""
     return text.replace("{", "(").replace("}", ")")

@@ -16,16 +16,18 @@ class Provider:
     chat: str
     embeddings: str | None = None
     model: str | None = None
+    #: Serves models of other houses, too: "Llama on Groq" is Groq's.
+    hosts: bool = False
 
 
 #: The more specific first: "Azure OpenAI" is not OpenAI.
 _PROVIDERS = (
-    Provider(r"azure(?:[ -]?open ?ai)?", "azureChatOpenAI", "azureOpenAIEmbeddings", "gpt-4o"),
-    Provider(r"(?:aws )?bedrock", "awsChatBedrock", "AWSBedrockEmbeddings"),
-    Provider(r"vertex(?: ?ai)?", "chatGoogleVertexAI", "googlevertexaiEmbeddings", "gemini-2.5-flash"),
-    Provider(r"open ?router", "chatOpenRouter", None, "openai/gpt-4o-mini"),
-    Provider(r"groq", "groqChat", None, "llama-3.3-70b-versatile"),
-    Provider(r"ollama", "chatOllama", "ollamaEmbedding", "llama3.2"),
+    Provider(r"azure(?:[ -]?open ?ai)?", "azureChatOpenAI", "azureOpenAIEmbeddings", "gpt-4o", hosts=True),
+    Provider(r"(?:aws )?bedrock", "awsChatBedrock", "AWSBedrockEmbeddings", hosts=True),
+    Provider(r"vertex(?: ?ai)?", "chatGoogleVertexAI", "googlevertexaiEmbeddings", "gemini-2.5-flash", hosts=True),
+    Provider(r"open ?router", "chatOpenRouter", None, "openai/gpt-4o-mini", hosts=True),
+    Provider(r"groq", "groqChat", None, "llama-3.3-70b-versatile", hosts=True),
+    Provider(r"ollama", "chatOllama", "ollamaEmbedding", "llama3.2", hosts=True),
     Provider(r"anthropic|claude", "chatAnthropic"),
     Provider(r"gemini|google ai", "chatGoogleGenerativeAI", "googleGenerativeAiEmbeddings"),
     Provider(r"mi[sx]tral", "chatMistralAI", "mistralAIEmbeddings"),
@@ -33,12 +35,24 @@ _PROVIDERS = (
     Provider(r"cohere|command[ -]r", "chatCohere", "cohereEmbeddings"),
     Provider(r"perplexity", "chatPerplexity"),
     Provider(r"\bx\.?ai\b|grok", "chatXAI", None, "grok-3-mini"),
-    Provider(r"together(?: ?ai)\b", "chatTogetherAI", "togetherAIEmbedding", "meta-llama/Llama-3.3-70B-Instruct-Turbo"),
-    Provider(r"fireworks", "chatFireworks"),
-    Provider(r"cerebras", "chatCerebras"),
-    Provider(r"samba ?nova", "chatSambanova"),
-    Provider(r"hugging ?face", "chatHuggingFace", "huggingFaceInferenceEmbeddings", "HuggingFaceH4/zephyr-7b-beta"),
-    Provider(r"watsonx", "chatIBMWatsonx", "ibmEmbedding", "ibm/granite-3-8b-instruct"),
+    Provider(
+        r"together(?: ?ai)\b",
+        "chatTogetherAI",
+        "togetherAIEmbedding",
+        "meta-llama/Llama-3.3-70B-Instruct-Turbo",
+        hosts=True,
+    ),
+    Provider(r"fireworks", "chatFireworks", hosts=True),
+    Provider(r"cerebras", "chatCerebras", hosts=True),
+    Provider(r"samba ?nova", "chatSambanova", hosts=True),
+    Provider(
+        r"hugging ?face",
+        "chatHuggingFace",
+        "huggingFaceInferenceEmbeddings",
+        "HuggingFaceH4/zephyr-7b-beta",
+        hosts=True,
+    ),
+    Provider(r"watsonx", "chatIBMWatsonx", "ibmEmbedding", "ibm/granite-3-8b-instruct", hosts=True),
     Provider(
         r"open ?ai|chat ?gpt|gpt[ -]?\d[\w.-]*|\bo[1345](?:-mini|-pro)?\b|\bgpt\b", "chatOpenAI", "openAIEmbeddings"
     ),
@@ -72,7 +86,10 @@ _MODEL_IDS = (
 )
 #: Model ids written out in full, with vendor or size: llama-3.1-8b-instant, mixtral-8x7b-32768.
 _FULL_ID = re.compile(
-    r"(?<![\w/])((?:[\w.-]{1,60}/)?(?:llama|mixtral|gemma|qwen|grok|sonar)[\w.]{0,20}-[\w.:-]{0,60}\w)", re.IGNORECASE
+    r"(?<![\w/])((?:[\w.-]{1,60}/)?(?:llama|mixtral|gemma|qwen|grok|sonar)[\w.]{0,20}-[\w.:-]{0,60}\w"
+    r"|(?:llama|gemma|qwen|phi|codellama|mistral|deepseek-r)\d[\w.:-]{0,40}(?<![.:-])"
+    r"|(?:anthropic|openai|google|mistralai|meta-llama|deepseek|qwen|x-ai|microsoft|nvidia|cohere)/[\w.:-]{2,60}\w)",
+    re.IGNORECASE,
 )
 
 
@@ -89,7 +106,8 @@ def named_providers(text: str) -> list[tuple[int, Provider]]:
 def chat_provider(text: str) -> Provider | None:
     """The provider of the chat model: the last one named that is not there only for embeddings."""
     named = [provider for start, provider in named_providers(text) if not _for_embeddings_only(text, start)]
-    return named[-1] if named else None
+    hosts = [provider for provider in named if provider.hosts]
+    return (hosts or named or [None])[-1]
 
 
 def embeddings_provider(text: str) -> Provider | None:
@@ -104,13 +122,16 @@ def embeddings_provider(text: str) -> Provider | None:
 
 def model_id(text: str) -> str | None:
     """The model that the text names last, as the provider spells it; None for a family without a version."""
+    full = list(mentions(text, _FULL_ID))
     found = [(match.start(), _claude_id(match)) for match in mentions(text, _CLAUDE)]
-    found += [(match.start(), match.group(1)) for match in mentions(text, _FULL_ID)]
     found += [
         (match.start(), form.format(f"{match.group(1)}{match.group(2)}".replace(" ", "-")))
         for pattern, form in _MODEL_IDS
         for match in mentions(text, pattern)
     ]
+    # A part of an id that is written out in full is none of its own.
+    found = [item for item in found if not any(match.start() <= item[0] < match.end() for match in full)]
+    found += [(match.start(), match.group(1)) for match in full]
     named = [(position, name) for position, name in found if name]
     return max(named)[1].lower() if named else None
 

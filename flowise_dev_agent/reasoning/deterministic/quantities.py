@@ -24,13 +24,23 @@ _DOCUMENTS = (
     r"résultats?|morceaux|trechos)"
 )
 
-_TEMPERATURE = (_pattern(rf"\btemp(?:erat(?:ure|ura|ur)|érature)?\b{_LINK}<n>"), _pattern(r"<n>\s+temperature\b"))
+_TEMPERATURE = (
+    _pattern(
+        r"\b(?:temperature|temperatura|temperatur|température)\b[^.;,\n\d]{1,40}?\b(?:to|at|is|be|auf|a|en|à|em|para)\s+<n>"
+    ),
+    _pattern(rf"\btemp(?:erat(?:ure|ura|ur)|érature)?\b{_LINK}<n>"),
+    _pattern(r"<n>\s+temperature\b"),
+)
 _MAX_TOKENS = (
     _pattern(rf"\bmax(?:imum|imal|\.|imo)?\s*(?:output\s*)?tokens?{_LINK}<n>"),
     _pattern(
         r"\b(?:at most|no more than|max(?:imum|imal|\.)?|up to|höchstens|como máximo|au plus|no máximo)"
         r"\s+(?:of\s+)?<n>\s+tokens?\b"
     ),
+    _pattern(
+        r"\b(?:limit\w*|cap|restrict\w*|keep|begrenz\w*|limita\w*)\b[^.;\n]{0,40}?\b(?:to|at|under|below|auf|a|à)\s+<n>\s+tokens?\b"
+    ),
+    _pattern(r"\b<n>[ -]tokens?\s+(?:limit|maximum|max|per (?:answer|reply|response))\b"),
 )
 _TOP_P = (_pattern(rf"\btop[ _-]?p\b{_LINK}<n>"),)
 _WINDOW = (
@@ -73,9 +83,13 @@ _TOP_K = (
         rf"\b(?:retrieve|return|fetch|find|use)s?\s+(?:the\s+)?(?:top\s+|best\s+)?<n>\s+(?:(?:most\s+relevant|closest|nearest|best)\s+)?{_DOCUMENTS}"
     ),
 )
+_SIMILARITY = (
+    _pattern(r"\b(?:similarity|score|threshold|relevance)\b[^.;,\n\d]{0,40}?<n>\s*(?:%|percent|prozent)?"),
+    _pattern(r"\b<n>\s*(?:%|percent|prozent)\s+(?:similar\w*|match|ähnlich\w*)"),
+)
 _ITERATIONS = (
     _pattern(rf"\bmax(?:imum|\.)?\s*(?:of\s*)?(?:iterations?|steps?){_LINK}<n>"),
-    _pattern(r"\b(?:at most|max(?:imum)?|up to)\s+<n>\s+(?:iterations?|tool calls)"),
+    _pattern(r"\b(?:at most|max(?:imum)?|up to|no more than)\s+<n>\s+(?:iterations?|steps?|tool calls)"),
 )
 _LIST_LENGTH = (_pattern(r"\blist of\s+<n>\b"), _pattern(r"\b<n>\s+(?:items?|entries|keywords?|tags?|ideas?)\b"))
 _STREAMING = re.compile(r"\bstream(?:ing|s|ed)?\b", re.IGNORECASE)
@@ -103,6 +117,7 @@ class Quantities:
     chunk_overlap: int | None = None
     top_k: int | None = None
     max_iterations: int | None = None
+    similarity: int | None = None
     list_length: int | None = None
     streaming: bool | None = None
     image_uploads: bool | None = None
@@ -123,6 +138,7 @@ def read_quantities(text: str) -> Quantities:
         chunk_overlap=_whole(text, _OVERLAP),
         top_k=_whole(text, _TOP_K),
         max_iterations=_whole(text, _ITERATIONS),
+        similarity=_whole(text, _SIMILARITY),
         list_length=_whole(text, _LIST_LENGTH),
         streaming=False if _OFF.search(text) else True if mentioned(text, _STREAMING) else None,
         image_uploads=True if mentioned(text, _IMAGES) else None,

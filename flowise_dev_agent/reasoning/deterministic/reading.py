@@ -6,10 +6,12 @@ from typing import Literal
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.reasoning.deterministic import vocabulary as words
+from flowise_dev_agent.reasoning.deterministic.components import named_components
 from flowise_dev_agent.reasoning.deterministic.fields import Field, find_fields, wants_list, wants_structure
 from flowise_dev_agent.reasoning.deterministic.persona import Persona, read_persona
 from flowise_dev_agent.reasoning.deterministic.providers import Provider, chat_provider, embeddings_provider, model_id
 from flowise_dev_agent.reasoning.deterministic.quantities import Quantities, read_quantities
+from flowise_dev_agent.reasoning.deterministic.stages import read_stages, read_topics
 from flowise_dev_agent.reasoning.deterministic.text import denied, detect_language, mentioned, mentions, quoted, squeeze
 
 MemoryKind = Literal["buffer", "window", "summary", "summary_buffer"]
@@ -30,6 +32,9 @@ _AFTER_COLON = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 _URL = re.compile(r"https?://[^\s\"'<>)\]]+")
+#: A database has an address, too.
+_ADDRESS = re.compile(r"[a-z][a-z0-9+]{1,20}://[^\s\"'<>)\]]+")
+_PATH = re.compile(r"(?<![\w/:.])(?:~|\.{1,2})?(?:/[\w.-]+){2,}")
 _MAX_WORD = 60
 #: Wishes fit into this many characters; what is behind them is not read, so that no text can hold up the event loop.
 _MAX_READ = 6_000
@@ -57,6 +62,24 @@ class Reading:
     promised: bool = False
     inline_text: str | None = None
     url: str | None = None
+    #: The first address of any scheme, and the first path of a file system.
+    address: str | None = None
+    path: str | None = None
+    #: The kind of document loader that the text names.
+    loader: str | None = None
+    #: Whether the documents are said to be in a vector store already.
+    stored: bool = False
+    #: Names of several documents or subjects that get a part each, () for one.
+    topics: tuple[str, ...] = ()
+    #: A chain made for one purpose, such as asking a database.
+    chain: str | None = None
+    #: Tasks that follow one another, () when there is only one.
+    stages: tuple[str, ...] = ()
+    #: Of several tasks the one of the node at hand, and whether others come before it.
+    task: str | None = None
+    later: bool = False
+    #: A prompt template given word for word, with its variables.
+    prompt_text: str | None = None
     splits: bool = False
     splitter: str = "recursiveCharacterTextSplitter"
     vector_store: str | None = None
@@ -78,6 +101,7 @@ class Reading:
     unknown: tuple[str, ...] = ()
     #: A node type is asked for by name, whether it exists or not.
     names_node: bool = False
+    names_part: bool = False
     any_bot: bool = False
 
     @property
@@ -87,7 +111,7 @@ class Reading:
             self.provider or self.model or self.memory or self.tools or self.knowledge or self.transform
             or self.structured or self.listing or self.denied_words or self.content_moderation or self.persona.role
             or self.persona.behaviour or self.persona.prompt or self.names_node or self.multi_agent
-            or self.quantities.any
+            or self.quantities.any or self.chain or self.names_part or self.stages
         )  # fmt: skip
 
     @property
@@ -106,7 +130,13 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
     structured = wants_structure(said)
     denied_words = _denied_words(said)
     requested, unknown = _named_nodes(said, store)
-    knowledge, topic = _knowledge(said, task=transform or structured, inline=inline is not None)
+    tools = _tools(said)
+    chain = next((nodes[0] for pattern, nodes in words.CHAINS if mentioned(said, pattern)), None)
+    loader = next((nodes[0] for pattern, nodes in words.LOADERS if mentioned(said, pattern)), None)
+    # An address that a tool calls is no source of documents.
+    page = _url(said) is not None and not any("requests" in name for names in tools for name in names)
+    knowledge, topic = _knowledge(said, task=transform or structured, inline=inline is not None, page=page)
+    knowledge = knowledge or (loader is not None and not transform)
     return Reading(
         text=said,
         language=detect_language(said),
@@ -115,15 +145,23 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
         model=model_id(said),
         memory=_memory(said, quantities, task=transform),
         no_memory=denied(said, words.MEMORY),
-        tools=tuple(names for pattern, names in words.TOOLS if mentioned(said, pattern)),
+        tools=tools,
         agent=mentioned(said, words.AGENT),
         chat=mentioned(said, words.CHAT),
-        knowledge=knowledge,
+        knowledge=knowledge and chain is None,
         besides=mentioned(said, words.BESIDES),
         topic=topic,
         promised=bool(words.PROMISE.search(said)),
         inline_text=inline,
-        url=_url(said),
+        url=_url(said) if page else None,
+        address=match.group(0).rstrip(".,;") if (match := _ADDRESS.search(said)) else None,
+        path=match.group(0) if (match := _PATH.search(said)) else None,
+        loader=loader,
+        stored=bool(words.STORED.search(said)),
+        topics=read_topics(said),
+        chain=chain,
+        stages=read_stages(said),
+        prompt_text=_prompt_text(said),
         splits=mentioned(said, words.SPLIT) or quantities.chunk_size is not None,
         splitter=next((nodes[0] for pattern, nodes in words.SPLITTERS if mentioned(said, pattern)), Reading.splitter),
         vector_store=next((nodes[0] for pattern, nodes in words.VECTOR_STORES if mentioned(said, pattern)), None),
@@ -142,8 +180,18 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
         requested=requested,
         unknown=unknown,
         names_node=mentioned(said, words.NAMED_NODE) or bool(requested),
+        names_part=mentioned(said, words.PARTS),
         any_bot=mentioned(said, words.ANY_BOT),
     )
+
+
+def _tools(text: str) -> tuple[tuple[str, ...], ...]:
+    """The wishes for tools; one that is named ("Tavily") is what a general one ("web search") means."""
+    found: list[tuple[str, ...]] = []
+    for pattern, names in words.TOOLS:
+        if mentioned(text, pattern) and not any(other[0] in names for other in found):
+            found.append(names)
+    return tuple(found)
 
 
 def _memory(text: str, quantities: Quantities, *, task: bool) -> str | None:
@@ -164,7 +212,7 @@ def _memory(text: str, quantities: Quantities, *, task: bool) -> str | None:
     return _MEMORY_NODES[kind] if kind else None
 
 
-def _knowledge(text: str, *, task: bool, inline: bool) -> tuple[bool, str | None]:
+def _knowledge(text: str, *, task: bool, inline: bool, page: bool) -> tuple[bool, str | None]:
     """Whether answers come from documents, and what they are called."""
     about = next(mentions(text, words.ABOUT_DOCUMENTS), None)
     topic = squeeze(about.group("topic")) if about else None
@@ -173,8 +221,8 @@ def _knowledge(text: str, *, task: bool, inline: bool) -> tuple[bool, str | None
     # Of a task such as "summarise the pasted text" the text is the message, not a source.
     if task:
         return False, None
-    page = _url(text) is not None and words.ASKS.search(text) is not None
-    return about is not None or inline or page or bool(words.PROMISE.search(text)), topic
+    asked = page and words.ASKS.search(text) is not None
+    return about is not None or inline or asked or bool(words.PROMISE.search(text)), topic
 
 
 def _inline_text(text: str) -> str | None:
@@ -188,6 +236,12 @@ def _inline_text(text: str) -> str | None:
     wish, _, rest = text.strip().partition("\n")
     about_text = words.ABOUT_DOCUMENTS.search(wish[:_MAX_READ]) or words.RAG.search(wish[:_MAX_READ])
     return rest.strip() if len(rest) >= _MIN_PASTED and about_text else None
+
+
+def _prompt_text(text: str) -> str | None:
+    """A prompt in quotes that is no system prompt."""
+    match = words.PROMPT_TEXT.search(text)
+    return next(group for group in match.groups() if group).strip() if match else None
 
 
 def _url(text: str) -> str | None:
@@ -232,6 +286,7 @@ def _named_nodes(text: str, store: NodeStore | None) -> tuple[tuple[str, ...], t
         schema = _lookup(name, store)
         (known if schema else unknown).append(schema or name)
     known += [match.group(0) for match in mentions(text, words.CAMEL_CASE) if match.group(0) in store.schemas]
+    known += [found.name for found in named_components(text, store)]
     return tuple(dict.fromkeys(known)), tuple(dict.fromkeys(unknown))
 
 

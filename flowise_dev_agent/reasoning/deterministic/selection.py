@@ -1,24 +1,28 @@
 """Which nodes a requirement needs."""
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch.schema import KIND_OF_CATEGORY, NodeSchema
 from flowise_dev_agent.reasoning.deterministic import vocabulary as words
-from flowise_dev_agent.reasoning.deterministic.parameters import open_params
+from flowise_dev_agent.reasoning.deterministic.components import named_components
+from flowise_dev_agent.reasoning.deterministic.filling import open_params
+from flowise_dev_agent.reasoning.deterministic.parameters import parameters
 from flowise_dev_agent.reasoning.deterministic.phrases import say
 from flowise_dev_agent.reasoning.deterministic.providers import Provider, default_embeddings, default_provider
 from flowise_dev_agent.reasoning.deterministic.reading import Reading
 from flowise_dev_agent.reasoning.deterministic.text import denied, mentions
-from flowise_dev_agent.reasoning.deterministic.wiring import ENDING_CATEGORIES, complete
+from flowise_dev_agent.reasoning.deterministic.wiring import ENDING_CATEGORIES, complete, wire
 
 #: A flow has one of each of these; one asked for by name takes the place of the usual one.
 _SINGLE = frozenset(
     {"Chat Models", "Memory", "Embeddings", "Vector Stores", "Text Splitters", "Document Loaders", "Chains", "Agents"}
 )
+#: Naming one of these means that answers come from documents.
+DOCUMENT_CATEGORIES = frozenset({"Retrievers", "Vector Stores", "Document Loaders", "Text Splitters", "Embeddings"})
 #: Similarity from which a name is worth mentioning to a person.
 _CLOSE = 0.6
 #: Behind these stands what comes or stays instead of what goes.
@@ -42,70 +46,48 @@ def select(
     without: frozenset[str] = frozenset(),
 ) -> Selection:
     """The nodes of a new flow. `without` are nodes that the person no longer wants."""
-    refusal = _refusal(reading, store, language)
+    refusal = refusal_of(reading, store, language)
     if refusal:
         return Selection(declined=refusal)
-    provider = reading.provider or default_provider(store.schemas, available, with_embeddings=reading.knowledge)
-    ending = _ending(reading, without)
-    names = [ending, provider.chat]
-    names += _memory(reading, ending, without)
-    tools = _tools(reading, store, available, without) if ending == "toolAgent" else []
-    names += tools
-    if ending == "llmChain":
+    requested = [name for name in reading.requested if name not in without]
+    categories = {store.schemas[name].category for name in requested}
+    knowledge = reading.knowledge or bool(categories & DOCUMENT_CATEGORIES)
+    provider = reading.provider or default_provider(store.schemas, available, with_embeddings=knowledge)
+    tools = tools_of(reading, store, available, without)
+    ending = _ending(reading, requested, tools, store, knowledge=knowledge)
+    if ending not in store.schemas:
+        return Selection(declined=say("declined_missing", language, name=ending))
+    names = [ending]
+    if takes(store.schemas[ending], "BaseChatModel", "BaseLanguageModel"):
+        names.append(provider.chat)
+    names += _memory(reading, store.schemas[ending], without)
+    if takes(store.schemas[ending], "Tool"):
+        names += tools
+    if takes(store.schemas[ending], "BasePromptTemplate"):
         names.append("promptTemplate")
         if reading.structured:
             names.append("structuredOutputParser")
         elif reading.listing:
             names.append("csvOutputParser")
-    if reading.knowledge:
-        names += _documents(reading, provider, store, available, as_tool=ending == "toolAgent")
-    names += _moderation(reading)
-    names = _with_requested([name for name in names if name not in without], reading, store)
+    if knowledge and reading.chain is None:
+        as_tool = takes(store.schemas[ending], "Tool")
+        names += documents_of(reading, requested, provider, store, available, as_tool=as_tool)
+        if any(anchor.is_list for anchor in store.schemas[ending].anchors if "VectorStoreRetriever" in anchor.types):
+            names.append("vectorStoreRetriever")
+    if takes(store.schemas[ending], "Moderation"):
+        names += moderation_of(reading)
+    names = _with_requested([name for name in names if name not in without], requested, store)
     for name in names:
         if name not in store.schemas:
             return Selection(declined=say("declined_missing", language, name=name))
-    names = complete(names, store.schemas, _defaults(provider, store, available))
-    lacking = _lacking_params(names, reading, store, language)
-    return Selection(declined=lacking) if lacking else Selection(tuple(names))
+    names = complete(names, store.schemas, defaults_of(provider, store, available))
+    names = _several(names, reading, store)
+    problem = _unusable(names, reading, store, language)
+    return Selection(declined=problem) if problem else Selection(tuple(names))
 
 
-def additions(
-    reading: Reading,
-    existing: Mapping[str, NodeSchema],
-    store: NodeStore,
-    available: Mapping[str, int],
-    *,
-    language: str,
-    without: frozenset[str] = frozenset(),
-) -> Selection:
-    """The nodes to add to a flow that exists, () for none. `without` are those that the wish takes out."""
-    present = {schema.name for schema in existing.values()}
-    anchors = {anchor.name for schema in existing.values() for anchor in schema.anchors}
-    names: list[str] = []
-    if without:
-        # A wish that is removed by kind ("the web search") is none for another node of the kind.
-        kept = tuple(names for names in reading.tools if not set(names) & without)
-        reading = replace(reading, tools=kept)
-    tools = _tools(reading, store, available, without)
-    new_tools = [name for name in tools if name not in present]
-    if new_tools and "tools" not in anchors:
-        return Selection(declined=say("declined_no_agent", language))
-    names += new_tools
-    names += [name for name in _moderation(reading) if "inputModeration" in anchors]
-    if (
-        reading.splits
-        and "textSplitter" in anchors
-        and not any(s.category == "Text Splitters" for s in existing.values())
-    ):
-        names.append(reading.splitter)
-    names += [name for name in reading.requested if store.schemas[name].category not in ENDING_CATEGORIES]
-    names = [name for name in dict.fromkeys(names) if name not in present]
-    lacking = _lacking_params(names, reading, store, language)
-    return Selection(declined=lacking) if lacking else Selection(tuple(names))
-
-
-def unwanted(text: str) -> frozenset[str]:
-    """Names of the tools and memories that a wish for changes takes back ("without the calculator")."""
+def unwanted(text: str, store: NodeStore) -> frozenset[str]:
+    """Names of the node types that a wish for changes takes back ("without the calculator", "replace SerpAPI by")."""
     found: set[str] = set()
     for pattern, names in words.TOOLS:
         if denied(text, pattern) or _removed(text, pattern):
@@ -116,18 +98,25 @@ def unwanted(text: str) -> frozenset[str]:
         )
     if denied(text, words.SPLIT) or _removed(text, words.SPLIT):
         found.update(("recursiveCharacterTextSplitter", "characterTextSplitter", "tokenTextSplitter"))
+    # Of the whole wish, since the words in between may be part of a title.
+    going = [text[match.end() : _end_of_removed(text, match.end())] for match in mentions(text, words.REMOVE)]
+    found.update(item.name for stretch in going for item in named_components(stretch, store))
     return frozenset(found)
 
 
 def _removed(text: str, pattern: re.Pattern[str]) -> bool:
     """Whether a word for removing stands shortly before the mention."""
     return any(
-        pattern.search(_AFTER_REMOVED.split(text[match.end() : match.end() + 40])[0])
-        for match in mentions(text, words.REMOVE)
+        pattern.search(text[match.end() : _end_of_removed(text, match.end())]) for match in mentions(text, words.REMOVE)
     )
 
 
-def _refusal(reading: Reading, store: NodeStore, language: str) -> str | None:
+def _end_of_removed(text: str, start: int) -> int:
+    return start + len(_AFTER_REMOVED.split(text[start : start + 60])[0])
+
+
+def refusal_of(reading: Reading, store: NodeStore, language: str, *, recognised: bool = False) -> str | None:
+    """The sentence that declines what no rule can do. With `recognised` the wish need not say what kind of flow."""
     if reading.unknown:
         name = reading.unknown[0]
         close = [
@@ -140,20 +129,31 @@ def _refusal(reading: Reading, store: NodeStore, language: str) -> str | None:
     for name in reading.requested:
         if KIND_OF_CATEGORY.get(store.schemas[name].category, "CHATFLOW") != "CHATFLOW":
             return say("declined_kind", language, name=name)
-    if reading.multi_agent:
-        return say("declined_agentflow", language)
     for names in reading.tools:
-        if not _usable(names, store):
+        if not usable(names, store):
             return say("declined_tool", language, name=names[0])
-    return None if reading.is_recognised else say("declined_nothing", language)
+    return None if recognised or reading.is_recognised else say("declined_nothing", language)
 
 
-def _ending(reading: Reading, without: frozenset[str]) -> str:
-    wants_tools = any(name not in without for names in reading.tools for name in names[:1])
-    if wants_tools or (reading.knowledge and (reading.agent or reading.besides)):
+def _ending(
+    reading: Reading, requested: Sequence[str], tools: Sequence[str], store: NodeStore, *, knowledge: bool
+) -> str:
+    """What the flow ends in: what is named, else what the parts that are named go into."""
+    schemas = [store.schemas[name] for name in requested]
+    as_tool = "chainTool" in requested
+    named = [schema.name for schema in schemas if schema.category in ENDING_CATEGORIES]
+    if named and not as_tool and (named[0] != "llmChain" or not tools):
+        return named[0]
+    if tools or any("Tool" in schema.base_classes for schema in schemas):
         return "toolAgent"
-    if reading.knowledge:
+    if reading.chain:
+        return reading.chain
+    if knowledge and (reading.agent or reading.besides):
+        return "toolAgent"
+    if knowledge:
         return "conversationalRetrievalQAChain"
+    if any(schema.category in ("Output Parsers", "Prompts") for schema in schemas) or reading.stages:
+        return "llmChain"
     talks = reading.chat or reading.agent
     if (reading.structured or reading.listing or reading.transform) and not reading.memory:
         one_way = reading.structured or reading.listing or not talks or bool(words.CHAIN.search(reading.text))
@@ -163,60 +163,104 @@ def _ending(reading: Reading, without: frozenset[str]) -> str:
     return "llmChain" if reading.no_memory else "conversationChain"
 
 
-def _memory(reading: Reading, ending: str, without: frozenset[str]) -> list[str]:
-    if ending == "llmChain":
+def takes(schema: NodeSchema, *classes: str) -> bool:
+    """Whether an input of the node is for one of these classes."""
+    return any(set(classes) & set(anchor.types) for anchor in schema.anchors if not anchor.show)
+
+
+def _memory(reading: Reading, ending: NodeSchema, without: frozenset[str]) -> list[str]:
+    anchor = next((a for a in ending.anchors if {"BaseMemory", "BaseChatMemory"} & set(a.types)), None)
+    if anchor is None:
         return []
     if reading.memory and reading.memory not in without:
         return [reading.memory]
-    return ["bufferMemory"] if ending != "conversationalRetrievalQAChain" else []
+    return [] if anchor.optional else ["bufferMemory"]
 
 
-def _tools(reading: Reading, store: NodeStore, available: Mapping[str, int], without: frozenset[str]) -> list[str]:
+def tools_of(reading: Reading, store: NodeStore, available: Mapping[str, int], without: frozenset[str]) -> list[str]:
     chosen: list[str] = []
     for names in reading.tools:
-        usable = [name for name in _usable(names, store) if name not in without]
-        at_hand = [name for name in usable if any(available.get(kind) for kind in store.schemas[name].credential_names)]
-        if usable and not any(name in chosen for name in usable):
-            chosen.append((at_hand or usable)[0])
+        fitting = [name for name in usable(names, store) if name not in without]
+        at_hand = [
+            name for name in fitting if any(available.get(kind) for kind in store.schemas[name].credential_names)
+        ]
+        if fitting and not any(name in chosen for name in fitting):
+            chosen.append((at_hand or fitting)[0])
     return chosen
 
 
-def _usable(names: Iterable[str], store: NodeStore) -> list[str]:
+def usable(names: Iterable[str], store: NodeStore) -> list[str]:
     """Those that an agent takes: some tools of the catalogue are of a class that none does."""
     return [name for name in names if (schema := store.get(name)) and "Tool" in schema.base_classes]
 
 
-def _documents(
-    reading: Reading, provider: Provider, store: NodeStore, available: Mapping[str, int], *, as_tool: bool
+def documents_of(
+    reading: Reading,
+    requested: Sequence[str],
+    provider: Provider,
+    store: NodeStore,
+    available: Mapping[str, int],
+    *,
+    as_tool: bool,
 ) -> list[str]:
     embeddings = reading.embeddings.embeddings if reading.embeddings else provider.embeddings
+    vector_store = reading.vector_store or "memoryVectorStore"
+    named = {store.schemas[name].category: name for name in requested}
+    vector_store = named.get("Vector Stores", vector_store)
     names = ["retrieverTool"] if as_tool else []
-    names.append(reading.vector_store or "memoryVectorStore")
-    names.append(embeddings or default_embeddings(store.schemas, available))
-    names.append("cheerioWebScraper" if reading.url else "plainText")
-    return [*names, reading.splitter]
+    names.append(vector_store)
+    if vector_store in store.schemas and takes(store.schemas[vector_store], "Embeddings"):
+        names.append(embeddings or default_embeddings(store.schemas, available))
+    loader = named.get("Document Loaders") or reading.loader or ("cheerioWebScraper" if reading.url else None)
+    filled_before = reading.stored and vector_store != "memoryVectorStore" and not reading.promised
+    if filled_before and loader is None and reading.inline_text is None:
+        return names
+    names.append(loader or "plainText")
+    splits = loader is None or loader not in store.schemas or takes(store.schemas[loader], "TextSplitter")
+    return [*names, reading.splitter] if splits else names
 
 
-def _moderation(reading: Reading) -> list[str]:
+def moderation_of(reading: Reading) -> list[str]:
     if reading.denied_words:
         return ["inputModerationSimple"]
     return ["inputModerationOpenAI"] if reading.content_moderation else []
 
 
-def _with_requested(names: list[str], reading: Reading, store: NodeStore) -> list[str]:
-    for name in reading.requested:
+def _with_requested(names: list[str], requested: Sequence[str], store: NodeStore) -> list[str]:
+    for name in requested:
         category = store.schemas[name].category
-        if name in names:
+        if name in names or (category in ENDING_CATEGORIES and name != "llmChain"):
             continue
         rivals = [other for other in names if other in store.schemas and store.schemas[other].category == category]
-        if category in _SINGLE and rivals:
+        if category in _SINGLE and rivals and names[0] not in rivals:
             names[names.index(rivals[0])] = name
+        elif name == "fewShotPromptTemplate":
+            # It is built around a plain prompt and stands in front of it.
+            names.insert(1, name)
         else:
             names.append(name)
     return list(dict.fromkeys(names))
 
 
-def _defaults(provider: Provider, store: NodeStore, available: Mapping[str, int]) -> dict[str, str]:
+def _several(names: list[str], reading: Reading, store: NodeStore) -> list[str]:
+    """With several subjects a part for each, with several tasks a chain and a prompt for each."""
+    if reading.stages and names[0] == "llmChain":
+        # A model of its own for each: Flowise cannot hand one on that has answered within the same run.
+        models = [name for name in names if store.schemas[name].category == "Chat Models"]
+        counts: dict[str, int] = dict.fromkeys(("llmChain", "promptTemplate", *models), len(reading.stages))
+    elif "promptRetriever" in names:
+        counts = {"promptRetriever": max(2, len(reading.topics))}
+    else:
+        apart = ("retrieverTool", "vectorStoreRetriever")
+        if not reading.topics or not set(apart) & set(names):
+            return names
+        kinds = ("Vector Stores", "Document Loaders")
+        each = [name for name in names if name in apart or store.schemas[name].category in kinds]
+        counts = dict.fromkeys(each, len(reading.topics))
+    return [copy for name in names for copy in [name] * counts.get(name, 1)]
+
+
+def defaults_of(provider: Provider, store: NodeStore, available: Mapping[str, int]) -> dict[str, str]:
     """What to add for a required input, by the class that it takes."""
     return {
         "BaseChatModel": provider.chat,
@@ -228,20 +272,30 @@ def _defaults(provider: Provider, store: NodeStore, available: Mapping[str, int]
         "Embeddings": provider.embeddings or default_embeddings(store.schemas, available),
         "Document": "plainText",
         "BasePromptTemplate": "promptTemplate",
+        "PromptTemplate": "promptTemplate",
+        "BaseChain": "llmChain",
+        "VectorStoreRetriever": "memoryVectorStore",
+        "PromptRetriever": "promptRetriever",
+        "Neo4j": "Neo4j",
+        "TextSplitter": "recursiveCharacterTextSplitter",
     }
 
 
-def _lacking_params(names: list[str], reading: Reading, store: NodeStore, language: str) -> str | None:
-    """Declines when a node needs something that only the person knows, such as the name of an index."""
-    for name in names:
-        schema = store.schemas[name]
-        if schema.category not in ("Vector Stores", "Tools", "Memory", "Tools (MCP)", "Document Loaders"):
-            continue
-        lacking = [param.label for param in open_params(schema) if param.name not in _FILLED]
-        if len(lacking) > (1 if reading.index_name else 0):
+def _unusable(names: Sequence[str], reading: Reading, store: NodeStore, language: str) -> str | None:
+    """Declines what would not run: an input that nothing feeds, a part that nothing takes, a value only people know."""
+    nodes = {f"{name}_{index}": store.schemas[name] for index, name in enumerate(names)}
+    wiring = wire(nodes)
+    for node_id, anchor in wiring.unmet:
+        return say("declined_input", language, label=nodes[node_id].label, input=anchor)
+    for node_id in wiring.loose:
+        return say("declined_loose", language, label=nodes[node_id].label)
+    return lacking_of(nodes.values(), reading, language)
+
+
+def lacking_of(schemas: Iterable[NodeSchema], reading: Reading, language: str) -> str | None:
+    """Declines when a node needs something that nobody but the person knows and that nothing can stand in for."""
+    for schema in schemas:
+        lacking = [param.label for param in open_params(schema, parameters(schema, reading, language=language))]
+        if lacking:
             return say("declined_params", language, label=schema.label, params=", ".join(lacking))
     return None
-
-
-#: Required fields that `parameters` fills in by itself.
-_FILLED = frozenset({"text", "url", "name", "description", "denyList", "template"})

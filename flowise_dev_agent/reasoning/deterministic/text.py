@@ -51,9 +51,14 @@ _MARKS = {"ß": "de", "ñ": "es", "¿": "es", "ã": "pt", "õ": "pt", "œ": "fr"
 def mentions(text: str, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
     """The matches of `pattern` that are not negated in their clause ("no memory", "ohne Rechner")."""
     for match in pattern.finditer(text):
-        before = _CLAUSE.split(text[max(0, match.start() - _LOOK_BACK) : match.start()])[-1]
-        if not _NOT_BEFORE.search(before) and not _NOT_BEHIND.match(text[match.end() : match.end() + 60]):
+        if not is_negated(text, match.start(), match.end()):
             yield match
+
+
+def is_negated(text: str, start: int, end: int) -> bool:
+    """Whether what stands there is said not to be wanted."""
+    before = _CLAUSE.split(text[max(0, start - _LOOK_BACK) : start])[-1]
+    return bool(_NOT_BEFORE.search(before) or _NOT_BEHIND.match(text[end : end + 60]))
 
 
 def mentioned(text: str, pattern: re.Pattern[str]) -> bool:
@@ -88,6 +93,11 @@ def last_number(text: str, *patterns: re.Pattern[str]) -> float | None:
 def quoted(text: str) -> list[str]:
     """What stands in quotation marks of any kind."""
     return [next(group for group in match.groups() if group) for match in _QUOTED.finditer(text)]
+
+
+def quoted_spans(text: str) -> list[tuple[int, int]]:
+    """Where quotations begin and end."""
+    return [match.span() for match in _QUOTED.finditer(text)]
 
 
 def detect_language(text: str) -> str:

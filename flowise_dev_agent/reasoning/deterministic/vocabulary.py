@@ -33,6 +33,7 @@ LOOSE_ENDS = frozenset(str(_TABLE["lists"]["loose_ends"]).split())
 # --- What is to be done with a flow --------------------------------------------------------------------------------
 
 CHANGE = _words("change")
+ADD = _words("add")
 ADD_TO = _words("add_to")
 THIS_FLOW = _words("this_flow")
 CREATE = _words("create")
@@ -54,12 +55,20 @@ CHAT = _words("chat")
 ANY_BOT = _words("any_bot")
 CHAIN = _words("chain")
 MULTI_AGENT = _words("multi_agent")
+#: A person is asked before the flow goes on; questions go different ways.
+APPROVAL = _words("approval")
+ROUTES = _words("routes")
+TEAM = _words("team")
 MEMORY = _words("memory")
 SUMMARY_MEMORY = _words("summary_memory")
 BUFFER_MEMORY = _words("buffer_memory")
 WINDOW_MEMORY = _words("window_memory")
 NAMED_MEMORY = _nodes("named_memory")
 TOOLS = _nodes("tools")
+#: Chains that are made for one purpose ("ask our SQL database").
+CHAINS = _nodes("chains")
+#: Names of parts of a flow: specific enough to build from.
+PARTS = _words("parts")
 
 # --- Answers from documents ----------------------------------------------------------------------------------------
 
@@ -68,6 +77,7 @@ SPLIT = _words("split")
 SPLITTERS = _nodes("splitters")
 SOURCES = _words("sources")
 VECTOR_STORES = _nodes("vector_stores")
+LOADERS = _nodes("loaders")
 #: The documents are one ability among others.
 BESIDES = _words("besides")
 _DOCUMENT = (
@@ -80,7 +90,7 @@ _DOCUMENT = (
 )
 #: "answers questions about our handbook"; the group `topic` is what the documents are called.
 ABOUT_DOCUMENTS = re.compile(
-    r"(?:question|answer|ask|quer(?:y|ies)|look|search|base|inform|know|frage|antwort|beantwort|auskunft|pregunt|"
+    r"(?:question|answer|ask|chat|talk|discuss|quer(?:y|ies)|look|search|base|inform|know|frage|antwort|beantwort|auskunft|pregunt|"
     r"respond|consult|répon|interrog|pergunt)\w*[^.;!?\n]{0,40}?"
     r"\b(?:about|over|on|from|in|using|with|to|through|within|zu|über|aus|in|anhand|mit|sobre|de|del|desde|con|sur|du|"
     r"des|dans|avec|do|da|dos|em|com)\s+"
@@ -111,6 +121,12 @@ PROMISE = re.compile(
     r"|\b(?:vou colar|colarei|vou fornecer|fornecerei|adicionarei)\b[^.;!?\n]{0,50}|\b(?:texto|documento) colad[oa]\b",
     re.IGNORECASE,
 )
+#: The documents were put there before.
+STORED = re.compile(
+    r"\b(?:stored|indexed|embedded|saved|loaded|kept|lives?|existing|already|gespeichert|indiziert|liegen|guardad[oa]s?|"
+    r"indexad[oa]s?|stocké\w*|indexé\w*|armazenad[oa]s?)\b[^.;!?\n]{0,60}",
+    re.IGNORECASE,
+)
 INDEX_NAME = re.compile(
     r"\b(?:index|collection|table|namespace|bucket|database|tabelle|sammlung|índice|colección|tabla|coleção|tabela)\s+"
     r"(?:called\s+|named\s+)?[\"'“„«`]?([\w.-]+)",
@@ -121,6 +137,13 @@ INDEX_NAME = re.compile(
 
 TRANSLATE = _words("translate")
 TRANSFORM = _words("transforms")
+#: A prompt given word for word; a system prompt is another thing.
+PROMPT_TEXT = re.compile(
+    r"(?<!system )(?<!system-)\b(?:prompt|template)s?(?: template| text)?\b"
+    r"(?:\s+(?:to|is|be|should be|auf|in|a|à|para|por|en))*\s*:?\s*"
+    r"(?:\"([^\"]{8,})\"|“([^”]{8,})”|„([^“”]{8,})[“”]|«\s*([^»]{8,}?)\s*»)",
+    re.IGNORECASE,
+)
 TARGET_LANGUAGE = re.compile(
     r"\b(?:in)?to (?P<en>[A-Z][a-zé]+)\b|\b(?:ins|nach|in) (?P<de>[A-Z][a-zäöü]+(?:isch|e|n))\b|"
     r"\b(?:al|a) (?P<es>(?:ingl|franc|alem|espa|ital|portug|chin|japon|rus|neerl|cat)\w+)\b|"

@@ -29,14 +29,16 @@ def endings(nodes: Mapping[str, NodeSchema]) -> list[str]:
     return [node_id for node_id, schema in nodes.items() if schema.category in ENDING_CATEGORIES]
 
 
-def wire(nodes: Mapping[str, NodeSchema], fixed: Sequence[str] = ()) -> Wiring:
+def wire(nodes: Mapping[str, NodeSchema], fixed: Sequence[str] = (), occupied: frozenset[str] | None = None) -> Wiring:
     """Connect `nodes` (id -> schema, in plan order) so that everything leads to the ending node.
 
-    Nodes in `fixed` are in the flow already: their required inputs count as connected and nothing is wired between two
-    of them. Required inputs come first; optional ones take only nodes that nothing else has taken, so that a model is
-    not handed to every node that could do with one.
+    Nodes in `fixed` are in the flow already: nothing is wired between two of them, and their inputs count as connected
+    as far as they are in `occupied` ("id.input"; None: all). Lists take more in any case. Required inputs come first;
+    optional ones take only nodes that nothing else has taken, so that a model is not handed to every node that could do
+    with one.
     """
     taken: dict[str, str] = {}
+    ending = ending_of(nodes)
     connections: list[Connect] = []
     unmet: list[tuple[str, str]] = []
     # The consumers nearest to the end first: a retriever goes to the chain before anything else gets it.
@@ -58,8 +60,13 @@ def wire(nodes: Mapping[str, NodeSchema], fixed: Sequence[str] = ()) -> Wiring:
             for anchor in nodes[target].anchors:
                 if anchor.optional is required or anchor.show:
                     continue
-                settled = target in fixed and not anchor.is_list
-                found = [] if settled else _sources(nodes, target, anchor, taken, fixed, only_free=not required)
+                connected = occupied is None or f"{target}.{anchor.name}" in occupied
+                settled = target in fixed and not anchor.is_list and connected
+                found = (
+                    []
+                    if settled
+                    else _sources(nodes, target, anchor, taken, connections, fixed, ending, only_free=not required)
+                )
                 for source, output in found if anchor.is_list else found[:1]:
                     connect(source, target, anchor, output)
                 if required and not found and target not in fixed:
@@ -78,7 +85,11 @@ def complete(names: Sequence[str], schemas: Schemas, defaults: Mapping[str, str]
     position = 0
     while position < len(result):
         for anchor in schemas[result[position]].anchors:
-            if anchor.optional or anchor.show or any(fitting_output(schemas[name], anchor) for name in result):
+            if anchor.optional or anchor.show:
+                continue
+            # An agent ends a flow and is no part of another node.
+            parts = (schemas[name] for name in result if schemas[name].category != "Agents")
+            if any(fitting_output(part, anchor) for part in parts):
                 continue
             default = next((defaults[kind] for kind in anchor.types if kind in defaults), None)
             if default and default in schemas:
@@ -87,28 +98,78 @@ def complete(names: Sequence[str], schemas: Schemas, defaults: Mapping[str, str]
     return result
 
 
+def ending_of(nodes: Mapping[str, NodeSchema]) -> str | None:
+    """The node that the flow ends in: of several the agent, since a chain can be one of its tools, else the last."""
+    ids = endings(nodes)
+    agents = [node_id for node_id in ids if nodes[node_id].category == "Agents"]
+    return (agents or ids or [None])[-1]
+
+
 def _sources(
     nodes: Mapping[str, NodeSchema],
     target: str,
     anchor: InputAnchor,
     taken: Mapping[str, str],
+    made: Sequence[Connect],
     fixed: Sequence[str],
+    ending: str | None,
     *,
     only_free: bool,
 ) -> list[tuple[str, OutputOption]]:
     found: list[tuple[str, OutputOption]] = []
     for node_id, schema in nodes.items():
         output = fitting_output(schema, anchor)
-        if node_id == target or output is None or (node_id in fixed and (target in fixed or anchor.optional)):
+        if node_id in (target, ending) or output is None or (node_id in fixed and (target in fixed or anchor.optional)):
             continue
-        # An ending node feeds nothing here; a node with several outputs gives the same one to all.
-        if schema.category in ENDING_CATEGORIES or (
-            schema.multi_output and taken.get(node_id, output.name) != output.name
-        ):
+        # Of the chains only those that an input names by class are parts of others.
+        if schema.category in ENDING_CATEGORIES and "BaseChain" not in anchor.types:
             continue
-        if only_free and node_id in taken:
+        # A node with several outputs gives the same one to all.
+        if schema.multi_output and taken.get(node_id, output.name) != output.name:
+            continue
+        if only_free and not _serves_alike(nodes, node_id, target, anchor, made):
             continue
         found.append((node_id, output))
+    found = _own_share(nodes, target, _furthest(nodes, found))
     # A list collects what is there for it and not what already serves another.
     free = [item for item in found if item[0] not in taken]
     return free or found
+
+
+def _serves_alike(
+    nodes: Mapping[str, NodeSchema], source: str, target: str, anchor: InputAnchor, made: Sequence[Connect]
+) -> bool:
+    """Whether nothing has taken `source` but nodes of the same type at the same input."""
+    return all(
+        op.target_anchor == anchor.name and nodes[op.target_node_id].name == nodes[target].name
+        for op in made
+        if op.source_node_id == source
+    )
+
+
+def _furthest(nodes: Mapping[str, NodeSchema], found: list[tuple[str, OutputOption]]) -> list[tuple[str, OutputOption]]:
+    """Without those that go into another one of them: a reranker is asked, not the store that it reads from."""
+    behind = {
+        source
+        for source, _ in found
+        for other, _ in found
+        if other != source
+        and any(not anchor.optional and fitting_output(nodes[source], anchor) for anchor in nodes[other].anchors)
+        and not any(not anchor.optional and fitting_output(nodes[other], anchor) for anchor in nodes[source].anchors)
+    }
+    return [item for item in found if item[0] not in behind]
+
+
+def _own_share(
+    nodes: Mapping[str, NodeSchema], target: str, found: list[tuple[str, OutputOption]]
+) -> list[tuple[str, OutputOption]]:
+    """As many sources of a type as targets of a type: one each, in order."""
+    twins = [node_id for node_id, schema in nodes.items() if schema.name == nodes[target].name]
+    if len(twins) < 2:
+        return found
+    shares: list[tuple[str, OutputOption]] = []
+    for source, output in found:
+        alike = [node_id for node_id, _ in found if nodes[node_id].name == nodes[source].name]
+        if len(alike) != len(twins) or alike.index(source) == twins.index(target):
+            shares.append((source, output))
+    return shares

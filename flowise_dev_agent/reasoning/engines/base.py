@@ -12,7 +12,8 @@ import httpx2
 from pydantic import SecretStr
 
 from flowise_dev_agent.errors import ModelAuthError, ModelOutputError, ModelUnavailableError, ReasoningError
-from flowise_dev_agent.reasoning.contracts import DeltaSink, EngineResponse, Message, ToolDef
+from flowise_dev_agent.reasoning.contracts import DeltaSink, EngineResponse, Message, ToolDef, Usage
+from flowise_dev_agent.reasoning.engines.prices import cost
 from flowise_dev_agent.reasoning.text import clip
 from flowise_dev_agent.settings import ReasoningSettings
 
@@ -66,6 +67,8 @@ class SdkEngine(ReasoningEngine):
 
     provider: ClassVar[str]
     key_variable: ClassVar[str]
+    #: The id of the provider in price lists.
+    price_list: ClassVar[str]
 
     def __init__(self, settings: ReasoningSettings, model: str, key: SecretStr | None, base_url: str | None) -> None:
         self._model = model
@@ -73,7 +76,14 @@ class SdkEngine(ReasoningEngine):
         self._base_url = base_url
         self._timeout_secs = settings.timeout_secs
         self._slots = asyncio.Semaphore(settings.max_parallel_calls)
-        self._timeout = httpx2.Timeout(settings.timeout_secs, connect=settings.connect_timeout_secs)
+        #: What both SDKs' clients take. An explicit key keeps them from looking for one in files and the environment;
+        #: local servers need none, the SDKs insist on some.
+        self._client_options: dict[str, Any] = {
+            "api_key": key.get_secret_value() if key else "not-needed",
+            "base_url": base_url,
+            "timeout": httpx2.Timeout(settings.timeout_secs, connect=settings.connect_timeout_secs),
+            "max_retries": settings.max_retries,
+        }
 
     def model_id(self) -> str:
         return self._model
@@ -90,6 +100,31 @@ class SdkEngine(ReasoningEngine):
             except httpx2.TransportError as error:
                 # The SDKs wrap these when a request is made, but not while a stream is read.
                 raise self._unavailable(model, f"broke off the connection ({type(error).__name__})") from None
+
+    def _usage(self, model: str, *, total: int, output: int, cached: int, written: int = 0) -> Usage:
+        """The counts of one call with its price, where that is known."""
+        usd = cost(
+            model,
+            provider=self._price_list(),
+            input_tokens=total,
+            output_tokens=output,
+            cached_tokens=cached,
+            written_tokens=written,
+        )
+        return Usage(
+            model_calls=1,
+            input_tokens=total,
+            output_tokens=output,
+            cached_tokens=cached,
+            usd=usd or 0.0,
+            unpriced_calls=int(usd is None),
+        )
+
+    def _price_list(self) -> str | None:
+        """Whose prices hold. Behind another address a model is known by its name alone."""
+        if self._base_url is None:
+            return self.price_list
+        return "openrouter" if "openrouter.ai" in self._base_url else None
 
     def _unavailable(self, model: str, what: str) -> ModelUnavailableError:
         return ModelUnavailableError(

@@ -8,10 +8,9 @@ import anthropic
 from anthropic.types import Message as ClaudeMessage
 from anthropic.types import MessageParam, RawMessageStreamEvent, TextBlockParam, ToolChoiceParam, ToolParam
 
-from flowise_dev_agent.reasoning.contracts import DeltaSink, EngineResponse, Message, ToolDef, Usage
+from flowise_dev_agent.reasoning.contracts import DeltaSink, EngineResponse, Message, ToolDef
 from flowise_dev_agent.reasoning.engines.base import DEFAULT_MAX_TOKENS, SdkEngine, schema_instruction
 from flowise_dev_agent.reasoning.engines.draft import Draft
-from flowise_dev_agent.reasoning.engines.prices import cost
 from flowise_dev_agent.reasoning.text import clean
 from flowise_dev_agent.settings import DEFAULT_MODELS, ReasoningSettings
 
@@ -40,6 +39,7 @@ class ClaudeEngine(SdkEngine):
 
     provider: ClassVar[str] = "Anthropic"
     key_variable: ClassVar[str] = "ANTHROPIC_API_KEY"
+    price_list: ClassVar[str] = "anthropic"
 
     def __init__(self, settings: ReasoningSettings, model: str | None = None) -> None:
         super().__init__(
@@ -48,13 +48,7 @@ class ClaudeEngine(SdkEngine):
             settings.anthropic_api_key,
             settings.anthropic_base_url,
         )
-        self._client = anthropic.AsyncAnthropic(
-            # An explicit key keeps the SDK from looking for credentials in files and the environment.
-            api_key=self._key.get_secret_value() if self._key else "not-needed",
-            base_url=self._base_url,
-            timeout=self._timeout,
-            max_retries=settings.max_retries,
-        )
+        self._client = anthropic.AsyncAnthropic(**self._client_options)
         self._unforced: set[str] = set()
 
     async def aclose(self) -> None:
@@ -150,7 +144,18 @@ class ClaudeEngine(SdkEngine):
                 draft = await _from_stream(stream, on_delta)
             if draft.is_blank:
                 raise self._unreadable(model, "sent something that is not an answer of its API")
-        return _respond(draft, model)
+        return self._respond(draft, model)
+
+    def _respond(self, draft: Draft, model: str) -> EngineResponse:
+        answer = draft.take_call(_ANSWER)
+        read = draft.counts.get("cache_read_input_tokens", 0)
+        written = draft.counts.get("cache_creation_input_tokens", 0)
+        total = draft.counts.get("input_tokens", 0) + read + written
+        output = draft.counts.get("output_tokens", 0)
+        usage = self._usage(model, total=total, output=output, cached=read, written=written)
+        return draft.response(
+            text=answer if answer is not None else draft.text, usage=usage, fallback_model=model, cut_by=_CUT
+        )
 
 
 class _Counts(Protocol):
@@ -205,24 +210,6 @@ async def _from_stream(events: AsyncIterator[RawMessageStreamEvent], on_delta: D
             draft.stop_reason = event.delta.stop_reason or ""
             _count(draft, event.usage)
     return draft
-
-
-def _respond(draft: Draft, model: str) -> EngineResponse:
-    answer = draft.take_call(_ANSWER)
-    read = draft.counts.get("cache_read_input_tokens", 0)
-    written = draft.counts.get("cache_creation_input_tokens", 0)
-    total = draft.counts.get("input_tokens", 0) + read + written
-    output = draft.counts.get("output_tokens", 0)
-    usage = Usage(
-        model_calls=1,
-        input_tokens=total,
-        output_tokens=output,
-        cached_tokens=read,
-        usd=cost(model, input_tokens=total, output_tokens=output, cached_tokens=read, written_tokens=written),
-    )
-    return draft.response(
-        text=answer if answer is not None else draft.text, usage=usage, fallback_model=model, cut_by=_CUT
-    )
 
 
 def _turns(messages: Sequence[Message]) -> list[MessageParam]:

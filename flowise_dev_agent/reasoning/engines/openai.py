@@ -9,10 +9,9 @@ import openai
 from openai.types import CompletionUsage
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
-from flowise_dev_agent.reasoning.contracts import DeltaSink, EngineResponse, Message, ToolDef, Usage
+from flowise_dev_agent.reasoning.contracts import DeltaSink, EngineResponse, Message, ToolDef
 from flowise_dev_agent.reasoning.engines.base import DEFAULT_MAX_TOKENS, SdkEngine, schema_instruction
 from flowise_dev_agent.reasoning.engines.draft import Draft
-from flowise_dev_agent.reasoning.engines.prices import cost
 from flowise_dev_agent.reasoning.text import clean
 from flowise_dev_agent.settings import DEFAULT_MODELS, ReasoningSettings
 
@@ -57,6 +56,7 @@ class OpenAIEngine(SdkEngine):
 
     provider: ClassVar[str] = "OpenAI"
     key_variable: ClassVar[str] = "OPENAI_API_KEY"
+    price_list: ClassVar[str] = "openai"
 
     def __init__(self, settings: ReasoningSettings, model: str | None = None) -> None:
         super().__init__(
@@ -65,13 +65,7 @@ class OpenAIEngine(SdkEngine):
             settings.openai_api_key,
             settings.openai_base_url,
         )
-        self._client = openai.AsyncOpenAI(
-            # Local servers take none, the SDK insists on some.
-            api_key=self._key.get_secret_value() if self._key else "not-needed",
-            base_url=self._base_url,
-            timeout=self._timeout,
-            max_retries=settings.max_retries,
-        )
+        self._client = openai.AsyncOpenAI(**self._client_options)
         self._manners: dict[str, _Manners] = {}
 
     async def aclose(self) -> None:
@@ -117,7 +111,9 @@ class OpenAIEngine(SdkEngine):
                 raise self._refused(model, 500, error.message) from None
             except (openai.OpenAIError, ValueError):
                 raise self._unreadable(model, "sent something that is not an answer of its API") from None
-        return _respond(draft, model)
+        read, total, output = (draft.counts.get(name, 0) for name in ("cached", "input", "output"))
+        usage = self._usage(model, total=total, output=output, cached=read)
+        return draft.response(text=draft.text, usage=usage, fallback_model=model, cut_by=_CUT)
 
     async def _send(self, model: str, request: dict[str, Any], manners: _Manners, on_delta: DeltaSink | None) -> Draft:
         if on_delta is None:
@@ -227,18 +223,6 @@ async def _from_stream(chunks: AsyncIterator[ChatCompletionChunk], on_delta: Del
                     draft.start_call(call.index, call.id or "", (call.function and call.function.name) or "")
                 draft.add_arguments(call.index, (call.function and call.function.arguments) or "")
     return draft
-
-
-def _respond(draft: Draft, model: str) -> EngineResponse:
-    read, total, output = (draft.counts.get(name, 0) for name in ("cached", "input", "output"))
-    usage = Usage(
-        model_calls=1,
-        input_tokens=total,
-        output_tokens=output,
-        cached_tokens=read,
-        usd=cost(model, input_tokens=total, output_tokens=output, cached_tokens=read),
-    )
-    return draft.response(text=draft.text, usage=usage, fallback_model=model, cut_by=_CUT)
 
 
 def _said(error: openai.APIStatusError) -> str:

@@ -38,8 +38,12 @@ class WebhookConfig:
             base_url=str(server.public_base_url or "").rstrip("/"),
         )
 
-    def pause_after(self, attempt: int) -> float | None:
-        """Seconds from this attempt (counted from 1) to the next one; None after the last. Jitter only shortens."""
+    def pause_after(self, attempt: int, asked: float | None = None) -> float | None:
+        """Seconds from this attempt (counted from 1) to the next one; None after the last. Jitter only shortens.
+
+        `asked` is what the receiver wants to be left alone for; more than the longest pause it does not get.
+        """
         if attempt > len(self.retry_secs):
             return None
-        return self.retry_secs[attempt - 1] * random.uniform(0.9, 1.0)  # noqa: S311 - only spreads retries
+        pause = self.retry_secs[attempt - 1] * random.uniform(0.9, 1.0)  # noqa: S311 - only spreads retries
+        return max(pause, min(asked or 0.0, max(self.retry_secs)))

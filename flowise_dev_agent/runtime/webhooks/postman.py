@@ -13,6 +13,7 @@ from procrastinate.exceptions import ConnectorException
 
 from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.observability import log_context
+from flowise_dev_agent.observability.metrics import DELIVERIES
 from flowise_dev_agent.persistence import Deliveries
 from flowise_dev_agent.runtime.timings import Timings
 from flowise_dev_agent.runtime.webhooks.config import WebhookConfig
@@ -63,9 +64,11 @@ class Postman:
         if attempt is None:
             return
         result = await self._sender.send(attempt)
-        retry_in = self._config.pause_after(attempt.number)
+        retry_in = self._config.pause_after(attempt.number, result.retry_after)
         await self._deliveries.conclude(attempt, result, retry_in=retry_in)
+        over = result.gone or retry_in is None
+        DELIVERIES.labels("delivered" if result.delivered else "given_up" if over else "failed").inc()
         if result.delivered:
             return
-        what = "no more attempts" if result.gone or retry_in is None else f"next in {retry_in:.0f} s"
+        what = "no more attempts" if over else f"next in {retry_in:.0f} s"
         logger.warning("Webhook attempt %d failed, %s: %s", attempt.number, what, result.error)

@@ -4,6 +4,7 @@ import asyncio
 import ssl
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Final, Self
 from uuid import UUID
@@ -65,17 +66,19 @@ class Sender:
         try:
             async with asyncio.timeout(self._timeout):
                 target = self._policy.parse(attempt.endpoint.url)
-                status = await self._post(target, await self._policy.addresses(target), attempt, secrets)
+                response = await self._post(target, await self._policy.addresses(target), attempt, secrets)
         except WebhookUrlError as error:
             return Result(delivered=False, error=error.message)
         except (TimeoutError, httpx2.TimeoutException):
             return Result(delivered=False, error=f"No answer within {self._timeout:g} s.")
         except (OSError, httpx2.TransportError) as error:
             return Result(delivered=False, error=f"The receiver cannot be reached ({type(error).__name__}).")
-        return _judged(status)
+        return _judged(response, datetime.now(UTC))
 
-    async def _post(self, target: Target, addresses: Sequence[str], attempt: Attempt, secrets: Sequence[str]) -> int:
-        """The status of the first address that takes the connection."""
+    async def _post(
+        self, target: Target, addresses: Sequence[str], attempt: Attempt, secrets: Sequence[str]
+    ) -> httpx2.Response:
+        """The answer of the first address that takes the connection."""
         *others, last = addresses
         for address in others:
             try:
@@ -84,7 +87,7 @@ class Sender:
                 continue
         return await self._post_to(last, target, attempt, secrets)
 
-    async def _post_to(self, address: str, target: Target, attempt: Attempt, secrets: Sequence[str]) -> int:
+    async def _post_to(self, address: str, target: Target, attempt: Attempt, secrets: Sequence[str]) -> httpx2.Response:
         request = httpx2.Request(
             "POST",
             # The very address that was checked; the host is still the one of the certificate and of the header.
@@ -99,12 +102,13 @@ class Sender:
             extensions={"sni_hostname": target.host},
         )
         response = await self._transport.handle_async_request(request)
-        # What it says beyond its status is neither read nor kept.
+        # What it says beyond status and headers is neither read nor kept.
         await response.aclose()
-        return response.status_code
+        return response
 
 
-def _judged(status: int) -> Result:
+def _judged(response: httpx2.Response, now: datetime) -> Result:
+    status = response.status_code
     if 200 <= status < 300:
         return Result(delivered=True, response_status=status)
     if status == 410:
@@ -114,4 +118,16 @@ def _judged(status: int) -> Result:
         error = f"The receiver answered {status}; redirects are not followed."
     else:
         error = f"The receiver answered {status}."
-    return Result(delivered=False, response_status=status, error=error)
+    retry_after = _retry_after(response.headers.get("retry-after", ""), now)
+    return Result(delivered=False, response_status=status, error=error, retry_after=retry_after)
+
+
+def _retry_after(text: str, now: datetime) -> float | None:
+    """Seconds by a `Retry-After` header, in either of its two forms; None for anything else."""
+    if text.isdecimal() and text.isascii():
+        return float(text[:9])
+    try:
+        moment = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return max(0.0, (moment.replace(tzinfo=moment.tzinfo or UTC) - now).total_seconds())

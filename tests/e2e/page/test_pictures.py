@@ -15,7 +15,7 @@ from playwright.async_api import Browser, Page, expect
 
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow
-from tests.e2e.page.screen import WORK_MS
+from tests.e2e.page.screen import AUTHORIZATION, WORK_MS
 from tests.e2e.page.site import Site, choose
 from tests.e2e.service import ServiceProcess
 from tests.e2e.test_update_over_http import COLDER, make_flow, temperature
@@ -30,7 +30,7 @@ EVIL = '<img src=x onerror="window.hurt=1"><script>window.hurt=1</script>'
 @pytest_asyncio.fixture(loop_scope="session")
 async def site(page_service: ServiceProcess, flowise_flows: FlowiseClient, browser: Browser) -> AsyncIterator[Site]:
     """The service with all its views; each test makes flows and sessions of its own."""
-    async with httpx2.AsyncClient(base_url=page_service.url, timeout=120) as http:
+    async with httpx2.AsyncClient(base_url=page_service.url, headers=AUTHORIZATION, timeout=120) as http:
         yield Site(page_service.url, http, flowise_flows, browser)
 
 

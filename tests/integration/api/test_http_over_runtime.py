@@ -62,6 +62,29 @@ async def test_p67_a_repeated_start_with_its_key_is_the_same_session(http: httpx
     assert (other.status_code, other.json()["details"]) == (409, {"reason": "idempotency_key_reused"})
 
 
+async def streamed(http: httpx2.AsyncClient, path: str, body: object, key: str) -> list[tuple[str, str]]:
+    """(id, event) of every frame of a POST stream that has ended."""
+    async with http.stream("POST", path, json=body, headers={"Idempotency-Key": key}) as response:
+        assert response.status_code == 200
+        return [(frame.id, frame.event) async for frame in httpx2.EventSource(response) if frame.data]
+
+
+async def test_p67_a_repeated_answer_with_its_key_streams_the_same_events_again(http: httpx2.AsyncClient) -> None:
+    start = {"requirement": "ask:one work:a ask:two work:b end:accepted"}
+    begun = await streamed(http, "/sessions/stream", start, "s")
+    assert begun[-1][1] == "interrupt"
+    assert await streamed(http, "/sessions/stream", start, "s") == begun
+    (view,) = (await http.get("/sessions")).json()["sessions"]
+    path, body = f"/sessions/{view['thread_id']}/stream", {"response": "ok"}
+    first = await streamed(http, path, body, "one")
+    assert (first[-1][1], first[0][0]) == ("interrupt", str(len(begun) + 1))
+    assert await streamed(http, path, body, "one") == first
+    last = await streamed(http, path, body, "two")
+    assert last[-1][1] == "done"
+    # Also long after, when the session has gone on and ended.
+    assert await streamed(http, path, body, "one") == first
+
+
 async def test_p67_a_taken_thread_id_leaves_that_session_as_it_is(http: httpx2.AsyncClient) -> None:
     body = {"requirement": "ask:q", "thread_id": str(uuid4())}
     first = (await http.post("/sessions", json=body)).json()

@@ -7,7 +7,7 @@ from typing import Any, LiteralString
 import pytest
 
 from flowise_dev_agent.persistence import Database, Queue, SessionFilter, Sessions
-from flowise_dev_agent.persistence.sessions import page_query, sums_query
+from flowise_dev_agent.persistence.read_model import page_query, sums_query
 
 MANY = 10_000
 FILL = """

@@ -2,6 +2,7 @@
 
 import asyncio
 import uuid
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +14,7 @@ from flowise_dev_agent.errors import (
     SessionNotFoundError,
 )
 from flowise_dev_agent.runtime import Engine, ResumeSession, SessionView, StartSession
-from tests.runtime_world import World, running_engine, script, until
+from tests.runtime_world import FAST, World, running_engine, script, until
 
 WAIT = 20.0
 
@@ -45,6 +46,21 @@ async def test_a_session_runs_to_its_question_and_after_the_answer_to_its_end(en
     assert done.totals.phases_timed == 1
     assert done.totals.phase_durations_ms["labour"] >= 0
     assert await world.effects(view.thread_id) == ["a", "b"]
+
+
+async def test_what_the_last_review_showed_is_there_after_its_answer(engine: Engine) -> None:
+    view = await begin(engine, "ask:plan", "ask:review-1", "ask:changes", "ask:review-2", "end:accepted")
+    assert view.result is None
+    for summary in ("review-1", "review-1", "review-2", "review-2"):
+        await engine.service.resume(view.thread_id, answer(view))
+        view = await engine.service.wait(view.thread_id, WAIT)
+        assert view.result is not None
+        assert view.result.summary == summary
+    assert view.status == "completed"
+    assert view.result.tests == [{"question": "hi", "passed": True}]
+    assert view.result.verdict == {"done": True}
+    listed = await engine.service.list()
+    assert listed.sessions[0].result is None
 
 
 async def test_an_outcome_of_cancelled_ends_the_session_as_cancelled(engine: Engine) -> None:
@@ -164,6 +180,12 @@ async def test_a_transient_error_is_tried_again_with_a_note_in_the_log(engine: E
     assert await world.effects(view.thread_id) == ["a", "flaky", "flaky", "flaky", "b"]
     events = [event async for event in engine.service.events(view.thread_id)]
     assert [event.data["attempt"] for event in events if event.type == "retry"] == [2, 3]
+
+
+async def test_a_retry_starts_when_it_is_due_and_not_at_the_next_poll(database_dsn: str) -> None:
+    async with running_engine(database_dsn, timings=replace(FAST, poll=600)) as engine:
+        view = await begin(engine, "flaky:3")
+    assert view.status == "completed"
 
 
 async def test_transient_errors_end_in_a_failed_session_after_the_last_attempt(database_dsn: str) -> None:

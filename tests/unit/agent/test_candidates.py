@@ -46,3 +46,10 @@ def test_a_required_input_brings_what_feeds_it(catalogue: NodeStore) -> None:
             if not anchor.optional and not anchor.show:
                 feeders = {other.name for other in catalogue.accepting(anchor.types)}
                 assert feeders & set(names), (schema.name, anchor.name)
+
+
+def test_an_agentflow_is_changed_with_its_own_kinds_of_nodes_and_what_stands_inside_them(catalogue: NodeStore) -> None:
+    names = [schema.name for schema in candidates(catalogue, "have Claude search the web", kind="AGENTFLOW")]
+    assert {"llmAgentflow", "agentAgentflow", "conditionAgentflow", "chatAnthropic"} <= set(names)
+    assert "conversationChain" not in names
+    assert len(names) <= MAX_CANDIDATES

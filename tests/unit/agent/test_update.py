@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.agent.focus import focused_summary
-from flowise_dev_agent.agent.regression import regressions
-from flowise_dev_agent.errors import FlowiseServerError, FlowiseUnreachableError
+from flowise_dev_agent.agent.focus import components_of, focused_summary, texts_in_scope
+from flowise_dev_agent.agent.regression import failed_alike, regressions
+from flowise_dev_agent.errors import FlowiseAuthError, FlowiseServerError, FlowiseUnreachableError
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
+from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch.compiler import compile_ops
 from flowise_dev_agent.patch.graph import GraphIR
 from flowise_dev_agent.patch.ops import AddNode, BindCredential, Connect, PatchOp, SetParam
@@ -222,6 +223,26 @@ def test_answers_differ_in_kind_by_status_error_shape_and_tools() -> None:
     assert kinds(trial(), trial(used_tools=["calculator"])) == [("tools", False)]
 
 
+async def test_what_failed_before_the_change_just_as_well_is_shown_and_not_iterated_on() -> None:
+    bench = made_for("update")
+    row = await add_flow(bench)
+    bench.flowise.answers["Hello"] = FlowiseServerError("Error: Ending nodes not found")
+    await bench.start("colder", target=row.id)
+    review = await bench.answer(action="approve")
+    assert (review["type"], review["reason"]) == ("result_review", "tests_failed")
+    assert "failed in the same way before the change" in review["message"]
+    assert (await bench.values())["iteration"] == 0
+
+
+def test_a_failure_is_alike_only_with_the_same_cause() -> None:
+    failed = {"question": "q", "passed": False, "category": "LOGIC", "error": "x"}
+    assert failed_alike([failed], [failed])
+    assert not failed_alike([failed], [{**failed, "error": "y"}])
+    assert not failed_alike([{**failed, "passed": True, "error": ""}], [failed])
+    assert not failed_alike([], [failed])
+    assert not failed_alike([failed], [{**failed, "passed": True}])
+
+
 async def test_iterations_work_on_the_draft_and_leave_the_flow_alone() -> None:
     bench = made_for("update")
     row = await add_flow(bench)
@@ -280,6 +301,30 @@ async def test_a_flow_with_uploaded_files_is_changed_directly_and_the_plan_says_
     assert drafts(bench) == []
 
 
+async def test_a_copy_of_a_flow_with_uploaded_files_says_that_they_stay_behind() -> None:
+    bench = made_for("copy")
+    document = json.loads(flow_data(bench))
+    document["nodes"][0]["data"]["inputs"]["txtFile"] = 'FILE-STORAGE::["a.txt"]'
+    row = await bench.flowise.create_chatflow(ChatflowCreate(name="Files", flow_data=json.dumps(document)))
+    approval = await bench.start("a colder copy of it", target=row.id)
+    assert "The file stays with the original" in approval["message"]
+
+
+async def test_a_protected_flow_is_changed_and_why_it_cannot_be_tested_is_said() -> None:
+    bench = made_for("update")
+    row = await add_flow(bench, apikeyid="key-1")
+    bench.flowise.answers["Hello"] = FlowiseAuthError(
+        "Flowise answered HTTP 500: Unauthorized", hint="This chatflow has an API key of its own; use that key."
+    )
+    approval = await bench.start("colder", target=row.id)
+    assert "is protected by an API key" in approval["message"]
+    review = await bench.answer(action="approve")
+    assert review["reason"] == "tests_failed"
+    assert "give this service that key" in review["message"]
+    await bench.answer(action="accept")
+    assert str(inputs_of(bench.flowise.flows[row.id], "chatOpenAI_0")["temperature"]) == "0.1"
+
+
 # --- a base that moved -----------------------------------------------------------------------------------------------
 
 
@@ -289,52 +334,84 @@ async def edit_as_a_person(bench: Bench, row: Chatflow) -> None:
     await bench.flowise.update_chatflow(row.id, flow_data=json.dumps(document))
 
 
-async def test_p07_a_flow_that_changed_before_the_first_write_stops_with_the_difference_and_rebases() -> None:
+async def stopped_by_a_person(moment: str) -> tuple[Bench, Chatflow, dict[str, Any]]:
+    """A session that found the flow changed, and its question."""
     bench = made_for("update")
     row = await add_flow(bench)
-    await bench.start("colder", target=row.id)
+    await bench.start("colder", target=row.id, write_mode="direct" if moment == "direct write" else "staged")
+    if moment == "promotion":
+        await bench.answer(action="approve")
+        await edit_as_a_person(bench, row)
+        return bench, row, await bench.answer(action="accept")
     await edit_as_a_person(bench, row)
-    review = await bench.answer(action="approve")
-    assert (review["type"], review["reason"]) == ("patch_review", "stale_base")
-    assert "gpt-4-turbo" in review["data"]["meanwhile"]["text"]
-    assert {item["value"] for item in review["options"]} == {"rebase", "overwrite", "replan", "cancel"}
-    assert drafts(bench) == []
-    assert (await bench.answer(action="rebase"))["type"] == "result_review"
-    await bench.answer(action="accept")
-    inputs = inputs_of(bench.flowise.flows[row.id], "chatOpenAI_0")
-    assert (inputs["modelName"], str(inputs["temperature"])) == ("gpt-4-turbo", "0.1")
-    assert len(bench.reasoner.seen["patch"]) == 1
+    return bench, row, await bench.answer(action="approve")
 
 
-async def test_p07_a_flow_that_changed_before_the_promotion_stops_and_a_rebase_is_tested_again() -> None:
-    bench = made_for("update")
-    row = await add_flow(bench)
-    await bench.start("colder", target=row.id)
-    await bench.answer(action="approve")
-    await edit_as_a_person(bench, row)
-    stopped = await bench.answer(action="accept")
+MOMENTS = pytest.mark.parametrize("moment", ["first write", "direct write", "promotion"])
+
+
+@MOMENTS
+async def test_p07_a_flow_that_changed_meanwhile_stops_with_the_difference_and_nothing_written(moment: str) -> None:
+    bench, row, stopped = await stopped_by_a_person(moment)
     assert (stopped["type"], stopped["reason"]) == ("patch_review", "stale_base")
+    assert "modelName" in stopped["data"]["meanwhile"]["text"]
+    assert "gpt-4-turbo" in stopped["data"]["meanwhile"]["text"]
+    assert {item["value"] for item in stopped["options"]} == {"rebase", "overwrite", "replan", "cancel"}
+    assert inputs_of(bench.flowise.flows[row.id], "chatOpenAI_0")["temperature"] != 0.1
+    assert len(drafts(bench)) == (1 if moment == "promotion" else 0)
+
+
+@MOMENTS
+async def test_p07_a_rebase_keeps_both_changes_and_is_tested_before_it_goes_live(moment: str) -> None:
+    bench, row, _ = await stopped_by_a_person(moment)
     asked = len(bench.flowise.asked)
     review = await bench.answer(action="rebase")
     assert review["type"] == "result_review"
     assert len(bench.flowise.asked) > asked
     await bench.answer(action="accept")
     inputs = inputs_of(bench.flowise.flows[row.id], "chatOpenAI_0")
-    assert (inputs["modelName"], str(inputs["temperature"])) == ("gpt-4-turbo", "0.1")
+    assert (inputs["modelName"], inputs["temperature"]) == ("gpt-4-turbo", 0.1)
     assert list(bench.flowise.flows) == [row.id]
+    # The same ops: no model was asked again.
+    assert len(bench.reasoner.seen["patch"]) == 1
 
 
-async def test_overwriting_at_the_promotion_keeps_the_other_state_as_a_version() -> None:
+@MOMENTS
+async def test_p07_overwriting_takes_the_other_change_back_and_keeps_it_as_a_version(moment: str) -> None:
+    bench, row, _ = await stopped_by_a_person(moment)
+    if (await bench.answer(action="overwrite")) != {}:
+        await bench.answer(action="accept")
+    inputs = inputs_of(bench.flowise.flows[row.id], "chatOpenAI_0")
+    assert (inputs["modelName"] != "gpt-4-turbo", inputs["temperature"]) == (True, 0.1)
+    assert list(bench.flowise.flows) == [row.id]
+    (_, reason, kept), _ = bench.versions.rows
+    assert (reason.startswith("before_"), "gpt-4-turbo" in kept) == (True, True)
+
+
+@MOMENTS
+async def test_p07_stopping_leaves_the_flow_to_the_person_and_no_draft(moment: str) -> None:
+    bench, row, _ = await stopped_by_a_person(moment)
+    assert await bench.answer(action="cancel") == {}
+    inputs = inputs_of(bench.flowise.flows[row.id], "chatOpenAI_0")
+    assert (inputs["modelName"], inputs["temperature"] != 0.1) == ("gpt-4-turbo", True)
+    assert list(bench.flowise.flows) == [row.id]
+    assert (await bench.values())["outcome"] == "cancelled"
+
+
+async def test_p07_a_draft_that_a_person_edited_is_not_written_over_silently() -> None:
     bench = made_for("update")
     row = await add_flow(bench)
     await bench.start("colder", target=row.id)
     await bench.answer(action="approve")
-    await edit_as_a_person(bench, row)
+    (draft,) = drafts(bench)
+    await edit_as_a_person(bench, draft)
+    bench.reasoner.patches = [[SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.4)]]
+    stopped = await bench.answer(action="iterate", feedback="0.4")
+    assert (stopped["reason"], "The draft was changed" in stopped["message"]) == ("stale_base", True)
+    assert (await bench.answer(action="rebase"))["type"] == "result_review"
     await bench.answer(action="accept")
-    assert await bench.answer(action="overwrite") == {}
-    assert inputs_of(bench.flowise.flows[row.id], "chatOpenAI_0")["modelName"] != "gpt-4-turbo"
-    (_, reason, kept), _ = bench.versions.rows
-    assert (reason, "gpt-4-turbo" in kept) == ("before_promote", True)
+    inputs = inputs_of(bench.flowise.flows[row.id], "chatOpenAI_0")
+    assert (inputs["modelName"], inputs["temperature"]) == ("gpt-4-turbo", 0.4)
 
 
 async def test_planning_again_after_a_stale_base_starts_from_the_flow_as_it_is() -> None:
@@ -346,18 +423,6 @@ async def test_planning_again_after_a_stale_base_starts_from_the_flow_as_it_is()
     approval = await bench.answer(action="replan", feedback="mind the model")
     assert approval["type"] == "plan_approval"
     assert "gpt-4-turbo" in bench.reasoner.seen["plan"][1].flow_summary
-
-
-async def test_cancelling_at_the_promotion_removes_the_draft() -> None:
-    bench = made_for("update")
-    row = await add_flow(bench)
-    await bench.start("colder", target=row.id)
-    await bench.answer(action="approve")
-    await edit_as_a_person(bench, row)
-    await bench.answer(action="accept")
-    assert await bench.answer(action="cancel") == {}
-    assert list(bench.flowise.flows) == [row.id]
-    assert (await bench.values())["outcome"] == "cancelled"
 
 
 # --- copy, question, prompts -----------------------------------------------------------------------------------------
@@ -375,6 +440,21 @@ async def test_a_copy_leaves_the_original_alone() -> None:
     assert (copy.name, str(inputs_of(copy, "chatOpenAI_0")["temperature"])) == ("Sales bot (copy)", "0.1")
     assert copy.tags == ()
     assert inputs_of(copy, "bufferMemory_0") == inputs_of(row, "bufferMemory_0")
+
+
+async def test_a_copy_without_a_change_is_the_very_text_of_the_original() -> None:
+    bench = made_for("copy")
+    row = await add_flow(bench)
+    title = bench.reasoner.intents[0].title
+    bench.reasoner.plans = [plan(operation="copy", flow_name=title, nodes=[], credential_requirements=[])]
+    await bench.start("a copy of it", target=row.id)
+    review = await bench.answer(action="approve")
+    assert review["data"]["change"]["text"] == "no difference"
+    await bench.answer(action="accept")
+    (copy,) = [item for item in bench.flowise.flows.values() if item.id != row.id]
+    assert (copy.name, copy.flow_data, copy.deployed) == ("Sales bot (copy)", row.flow_data, True)
+    assert bench.flowise.flows[row.id] == row
+    assert bench.reasoner.seen["patch"] == []
 
 
 async def test_a_rollback_of_a_copy_deletes_the_copy_only() -> None:
@@ -407,6 +487,25 @@ async def test_p20_planner_and_op_writer_see_the_flow_by_summary_and_ids_and_nev
         assert "inputAnchors" not in request.flow_summary
         assert request.existing["chatOpenAI_0"] == "chatOpenAI"
     assert "inputAnchors" not in json.dumps(await bench.values())
+
+
+def test_p20_texts_and_components_inside_agentflow_nodes_are_shown_with_their_paths(catalogue: NodeStore) -> None:
+    prompt = "You answer the questions of our customers, politely."
+    made = compile_ops(
+        GraphIR.empty(),
+        [
+            AddNode(node_name="startAgentflow", node_id="startAgentflow_0"),
+            AddNode(
+                node_name="llmAgentflow",
+                node_id="llmAgentflow_0",
+                params={"llmModel": "chatOpenAI", "llmMessages": [{"role": "system", "content": prompt}]},
+            ),
+            Connect(source_node_id="startAgentflow_0", target_node_id="llmAgentflow_0"),
+        ],
+        catalogue.schemas,
+    )
+    assert texts_in_scope(made.graph) == {"llmAgentflow_0.llmMessages[0].content": prompt}
+    assert components_of(made.graph) == {"llmAgentflow_0.llmModelConfig": "chatOpenAI"}
 
 
 def test_p20_a_flow_of_120_nodes_fits_and_shows_the_part_that_is_spoken_of() -> None:

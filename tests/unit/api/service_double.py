@@ -1,6 +1,7 @@
 """A session service in memory with the runtime's signatures, for tests of the HTTP floor alone."""
 
 import asyncio
+import json
 from collections import defaultdict
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -9,9 +10,14 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from flowise_dev_agent.errors import DeliveryNotFoundError, SessionExistsError, SessionNotFoundError
+from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.observability.metrics import exposition
+from flowise_dev_agent.runtime.promotion import Promoted
 from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
+from flowise_dev_agent.runtime.versions import RolledBack, VersionDiff, VersionList, VersionView
 from flowise_dev_agent.runtime.views import InterruptView, SessionEvent, SessionPage, SessionView, Totals
 from flowise_dev_agent.runtime.webhooks.views import DeliveryList, DeliveryPage, DeliveryView, StartedView, started_view
+from flowise_dev_agent.settings import FlowiseSettings
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 SECRET = "whsec_shown-once"
@@ -100,6 +106,13 @@ class ServiceDouble:
         self.views[session_id] = view(session_id)
         return self.views[session_id]
 
+    async def resume_events(
+        self, session_id: UUID, body: ResumeSession, *, idempotency_key: str | None = None
+    ) -> AsyncGenerator[SessionEvent]:
+        before = (await self.get(session_id)).last_event_seq
+        await self.resume(session_id, body, idempotency_key=idempotency_key)
+        return self.events(session_id, before)
+
     async def cancel(self, session_id: UUID) -> SessionView:
         self._called("cancel", session_id)
         await self.get(session_id)
@@ -187,11 +200,87 @@ class DatabaseDouble:
         return None
 
 
+def version(label: str, session_id: UUID, **fields: Any) -> VersionView:
+    defaults: dict[str, Any] = {
+        "label": label,
+        "session_id": session_id,
+        "instance": "default",
+        "chatflow_id": "c1",
+        "name": "Sales bot",
+        "reason": "update",
+        "iteration": 0,
+        "sha256": "ab" * 32,
+        "created_at": NOW,
+    }
+    return VersionView(**{**defaults, **fields})
+
+
+class VersionsDouble:
+    """Two versions of every session; `failure` is raised by every call while it is set."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+        self.failure: Exception | None = None
+
+    def _called(self, *call: Any) -> None:
+        self.calls.append(call)
+        if self.failure:
+            raise self.failure
+
+    async def of_session(self, session_id: UUID) -> VersionList:
+        self._called("of_session", session_id)
+        return VersionList(versions=[version("v1.0", session_id), version("v2.0", session_id, current=True)])
+
+    async def of_chatflow(self, chatflow_id: str, *, limit: int) -> VersionList:
+        self._called("of_chatflow", chatflow_id, limit)
+        return VersionList(versions=[version("v2.0", UUID(int=1), chatflow_id=chatflow_id, current=True)])
+
+    async def diff(self, session_id: UUID, from_label: str | None, to_label: str | None) -> VersionDiff:
+        self._called("diff", session_id, from_label, to_label)
+        return VersionDiff(from_label="v1.0", to_label="v2.0", text="temperature", change={"changed": []})
+
+    async def rollback(self, session_id: UUID, label: str | None) -> RolledBack:
+        self._called("rollback", session_id, label)
+        return RolledBack(label=label or "v1.0", chatflow_id="c1", sha256="ab", updated_date="d", already_there=False)
+
+
+class PromotionsDouble:
+    """Every flow arrives; `failure` is raised instead while it is set."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, dict[str, Any]]] = []
+        self.failure: Exception | None = None
+
+    async def promote(self, chatflow_id: str, **where: Any) -> Promoted:
+        self.calls.append((chatflow_id, where))
+        if self.failure:
+            raise self.failure
+        return Promoted(
+            session_id=UUID(int=7),
+            instance=where["target"],
+            chatflow_id="c2",
+            name=where["name"] or "Sales bot",
+            sha256="ab",
+            created=where["target_chatflow_id"] is None,
+            credentials=[],
+        )
+
+
 class EngineDouble:
     def __init__(self) -> None:
         self.service = ServiceDouble()
         #: Requests that are refused never come to it.
         self.flows = None
+        self.versions = VersionsDouble()
+        self.promotions = PromotionsDouble()
+        # Ports where nothing listens: reachability fails at once.
+        self.instances = Instances(
+            FlowiseSettings(
+                FLOWISE_INSTANCES=json.dumps(
+                    [{"id": id_, "endpoint": "http://127.0.0.1:1", "api_key": "s3cret"} for id_ in ("dev", "prod")]
+                )
+            )
+        )
         self.db = DatabaseDouble()
         self.status = "ok"
         self.missing: list[str] = []
@@ -202,6 +291,9 @@ class EngineDouble:
     async def readiness(self) -> dict[str, Any]:
         async with self.db.connection():
             return {"pending_migrations": self.missing, "queue": {"queued": 1, "oldest_secs": 0.5, "workers": 2}}
+
+    async def metrics(self) -> bytes:
+        return exposition([])
 
     def end_streams(self) -> None:
         self.service.ended.set()

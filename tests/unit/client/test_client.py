@@ -54,6 +54,27 @@ async def test_start_sends_only_what_was_set_with_the_key() -> None:
     assert request.headers["idempotency-key"] == "k"
 
 
+async def test_a_list_sends_its_filters_and_nothing_else() -> None:
+    seen: list[httpx2.Request] = []
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request)
+        return httpx2.Response(200, json={"sessions": [], "next_cursor": None})
+
+    async with client(handler) as agent:
+        await agent.list(status="error", instance="dev", chatflow="c1", text="bot", cursor="x")
+        await agent.list()
+    assert dict(seen[0].url.params) == {
+        "status": "error",
+        "instance": "dev",
+        "chatflow": "c1",
+        "text": "bot",
+        "limit": "20",
+        "cursor": "x",
+    }
+    assert dict(seen[1].url.params) == {"limit": "20"}
+
+
 async def test_a_problem_keeps_the_words_of_the_service() -> None:
     problem = {"code": "session_conflict", "detail": "Answered.", "hint": "Look.", "details": {"status": "completed"}}
     async with client(lambda _: httpx2.Response(409, json=problem)) as agent:

@@ -127,6 +127,14 @@ def test_disconnect_names_what_is_connected_instead(schemas: Schemas) -> None:
     assert other.allowed == ("chatOpenAI_0 -> conversationChain_0.model",)
 
 
+def test_a_connection_that_goes_with_its_node_may_be_cut_by_name_too(schemas: Schemas) -> None:
+    graph = _build(schemas, tool_agent(NOWHERE))
+    agent = next(edge.target for edge in graph.edges if edge.source == "calculator_0")
+    cut = Disconnect(source_node_id="calculator_0", target_node_id=agent, target_anchor="tools")
+    alone = _edit(schemas, graph, RemoveNode(node_id="calculator_0"))
+    assert _edit(schemas, graph, cut, RemoveNode(node_id="calculator_0")).sha256 == alone.sha256
+
+
 def test_replacing_a_memory_keeps_its_connection_title_and_place(schemas: Schemas) -> None:
     base = _edit(
         schemas, _build(schemas, chat(NOWHERE)), SetLabel(node_id="bufferMemory_0", label="What was said")

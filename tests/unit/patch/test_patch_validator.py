@@ -13,6 +13,7 @@ from flowise_dev_agent.patch.ops import AddNode, Connect, PatchOp, SetParam
 from flowise_dev_agent.patch.schema import Schemas
 from flowise_dev_agent.patch.validator import validate_flow
 from flowise_dev_agent.patch.validator.registry import RULES
+from tests.fixtures.editor_flows import functions
 from tests.fixtures.golden_flows import GOLDEN, NOWHERE
 
 Flow = dict[str, Any]
@@ -540,3 +541,14 @@ def test_templates_are_read_as_the_server_reads_them(schemas: Schemas, text: str
     _data(flow, "promptTemplate_0")["inputs"]["template"] = text
 
     assert [f.code for f in _validate(flow, schemas)] == ([] if good else ["PROMPT_BRACES"])
+
+
+def test_two_functions_behind_the_two_ways_of_a_fork_both_may_end_the_flow(schemas: Schemas) -> None:
+    """The server runs one of them; measured on 3.1.4."""
+    flow = json.loads(compile_ops(GraphIR.empty(), functions(NOWHERE), schemas).flow_data)
+    assert _validate(flow, schemas) == []
+
+    wrong = _data(flow, "ifElseFunction_0")["outputAnchors"][0]["options"][0]["id"]
+    for edge in flow["edges"]:
+        edge["sourceHandle"] = wrong
+    assert [f.code for f in _validate(flow, schemas)] == ["MULTIPLE_ENDING_NODES"]

@@ -208,6 +208,16 @@ async def test_plan_knows_names_and_credentials_better_than_the_model(catalogue:
     assert result.value.credential_requirements == ["openAIApi"]
 
 
+async def test_credentials_of_what_stands_inside_agentflow_nodes_are_the_models_to_name(catalogue: NodeStore) -> None:
+    answer = {
+        **GOOD_PLAN,
+        "nodes": [{"node_id": "llmAgentflow_0", "node_name": "llmAgentflow", "purpose": "answers"}],
+        "credential_requirements": ["anthropicApi", "madeUpApi"],
+    }
+    result = await reasoner(ScriptedEngine(answer)).plan(plan_request(catalogue))
+    assert result.value.credential_requirements == ["anthropicApi"]
+
+
 async def test_p25_invented_node_goes_back_with_close_names(catalogue: NodeStore) -> None:
     wrong = json.loads(json.dumps(GOOD_PLAN).replace('"bufferMemory"', '"bufferedMemory"'))
     engine = ScriptedEngine(wrong, GOOD_PLAN)
@@ -320,6 +330,15 @@ async def test_p20_op_writer_sees_the_flow_the_ids_and_the_findings(catalogue: N
     assert "a-secret-uuid" not in prompt
     order = [prompt.index(f"<{tag}>") for tag in ("node_types", "flow", "approved_plan", "findings_on_them")]
     assert order == sorted(order)
+
+
+async def test_p20_op_writer_sees_what_stands_inside_agentflow_nodes(catalogue: NodeStore) -> None:
+    engine = ScriptedEngine(GOOD_OPS)
+    inside = {"llmAgentflow_0.llmModelConfig": "chatAnthropic"}
+    await reasoner(engine).patch(patch_request(catalogue, existing={"llmAgentflow_0": "llmAgentflow"}, inside=inside))
+    prompt = last_text(engine)
+    assert "llmAgentflow_0.llmModelConfig: chatAnthropic" in prompt
+    assert "### chatAnthropic" in prompt
 
 
 async def test_p30_only_the_planned_nodes_have_cards_and_a_plain_create_stays_small(catalogue: NodeStore) -> None:

@@ -75,18 +75,28 @@ def test_clip_marks_the_cut() -> None:
     assert clip("abc", 4) == "abc"
 
 
-def test_unknown_price_is_zero_and_known_ones_count_the_cache() -> None:
-    assert cost("my-own-model", input_tokens=1_000_000, output_tokens=1_000_000) == 0.0
-    assert cost("openai/gpt-4o-2024-08-06", input_tokens=1_000_000, output_tokens=100_000) == 3.5
-    plain = cost("claude-sonnet-4-6", input_tokens=1_000_000, output_tokens=0)
-    cached = cost("claude-sonnet-4-6", input_tokens=1_000_000, output_tokens=0, cached_tokens=900_000)
-    written = cost("claude-sonnet-4-6", input_tokens=1_000_000, output_tokens=0, written_tokens=1_000_000)
+def test_known_prices_count_the_cache_and_unknown_ones_are_none() -> None:
+    million = 1_000_000
+    assert cost("my-own-model", provider="openai", input_tokens=million, output_tokens=million) is None
+    assert cost("gpt-4o-2024-08-06", provider="openai", input_tokens=million, output_tokens=100_000) == 3.5
+    assert cost("openai/gpt-4o", provider=None, input_tokens=million, output_tokens=100_000) == 3.5
+    plain = cost("claude-sonnet-4-6", provider="anthropic", input_tokens=million, output_tokens=0)
+    cached = cost(
+        "claude-sonnet-4-6", provider="anthropic", input_tokens=million, output_tokens=0, cached_tokens=900_000
+    )
+    written = cost(
+        "claude-sonnet-4-6", provider="anthropic", input_tokens=million, output_tokens=0, written_tokens=million
+    )
+    assert plain is not None
+    assert cached is not None
+    assert written is not None
     assert cached < plain < written
 
 
 def test_usage_adds_up() -> None:
-    one = Usage(model_calls=1, input_tokens=2, output_tokens=3, cached_tokens=1, usd=0.1)
-    assert one + one == Usage(model_calls=2, input_tokens=4, output_tokens=6, cached_tokens=2, usd=0.2)
+    one = Usage(model_calls=1, input_tokens=2, output_tokens=3, cached_tokens=1, usd=0.1, unpriced_calls=1)
+    both = Usage(model_calls=2, input_tokens=4, output_tokens=6, cached_tokens=2, usd=0.2, unpriced_calls=2)
+    assert one + one == both
 
 
 def test_card_says_what_the_op_writer_needs(catalogue: NodeStore) -> None:

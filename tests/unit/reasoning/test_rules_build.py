@@ -309,10 +309,9 @@ async def test_credential_ids_are_left_to_code(catalogue: NodeStore) -> None:
     [
         ('Build a chatflow with the node "quantumTeleporter" that predicts lottery numbers', "quantumTeleporter"),
         ("Use the chatOpenAIx node in a chatbot", "chatOpenAI"),
-        ("A supervisor with workers, multi-agent please", "AgentFlows"),
+        ("A supervisor with workers, multi-agent please", "who does what"),
         ("do something nice with stuff", "recognise nothing"),
-        ("A Pinecone RAG chatbot", "Pinecone Index"),
-        ("An agent that searches arxiv", "no tool arxiv that an agent takes"),
+        ("An AgentFlow that answers from our handbook (pasted text)", "document store"),
         ('Nimm den Knoten "quantenTeleporter" für meinen Chatbot', "gibt es keinen Knoten 'quantenTeleporter'"),
     ],
 )

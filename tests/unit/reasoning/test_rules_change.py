@@ -181,7 +181,6 @@ async def test_later_wish_keeps_the_earlier_one(catalogue: NodeStore) -> None:
     ("wish", "said"),
     [
         ("remove the memory", "cannot be removed"),
-        ("add a calculator", "no agent"),
         ("hmm, not quite", "do not understand"),
     ],
 )
@@ -217,6 +216,22 @@ async def test_another_memory_takes_the_place_of_the_one_that_is_there(catalogue
     assert {(edge.source, edge.target) for edge in session.graph.edges} >= {
         ("bufferWindowMemory_0", "conversationChain_0")
     }
+
+
+async def test_a_conversation_that_gets_a_tool_becomes_an_agent(catalogue: NodeStore) -> None:
+    session = await written(SUPPORT, catalogue)
+    contract = await session.plan("add a calculator")
+    assert contract.removals == ["conversationChain_0"]
+    await session.write()
+    edges = {(edge.source, edge.target, edge.input_name) for edge in session.graph.edges}
+    assert edges == {
+        ("chatOpenAI_0", "toolAgent_0", "model"),
+        ("bufferMemory_0", "toolAgent_0", "memory"),
+        ("calculator_0", "toolAgent_0", "tools"),
+    }
+    agent = session.graph.node("toolAgent_0")
+    assert agent
+    assert "customer support" in agent.inputs["systemMessage"]
 
 
 async def test_a_memory_that_needs_a_model_gets_the_one_of_the_flow(catalogue: NodeStore) -> None:

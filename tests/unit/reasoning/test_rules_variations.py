@@ -164,10 +164,9 @@ async def test_the_wish_becomes_a_flow_that_validates(
 @pytest.mark.parametrize(
     ("wish", "says"),
     [
-        ("Agent that searches arXiv for papers, with GPT-4.1", "arxiv"),
-        ("Build a team of agents with a supervisor and workers", ""),
+        ("Build a team of agents with a supervisor and workers", "who does what"),
         ('Chatbot built around the node "moodRing"', "moodRing"),
-        ("RAG over our wiki with Pinecone", "Index"),
+        ("Agent with a custom tool that knows our stock", "Custom Tool"),
     ],
 )
 async def test_what_the_rules_cannot_build_is_said_in_words(catalogue: NodeStore, wish: str, says: str) -> None:

@@ -18,6 +18,7 @@ class Log(Events):
         self.stored: list[NewEvent] = []
         self.live: list[StoredEvent] = []
         self.batches = 0
+        self.appended = asyncio.Event()
         self.failures: list[Exception] = []
 
     async def append(
@@ -28,6 +29,7 @@ class Log(Events):
             raise self.failures.pop(0)
         self.batches += 1
         self.stored += events
+        self.appended.set()
 
     async def send_live(self, event: StoredEvent) -> None:
         self.live.append(event)
@@ -45,6 +47,21 @@ async def test_events_are_stored_in_order_and_several_at_a_time() -> None:
     await events.flush()
     assert [event.summary for event in log.stored] == [str(number) for number in range(120)]
     assert log.batches == 3
+    await events.close()
+
+
+async def test_the_first_event_is_stored_at_once_and_those_right_after_it_together() -> None:
+    log = Log()
+    events = writer(log)
+    events.put(NewEvent("node_start"))
+    await log.appended.wait()
+    for type_ in ("node_end", "node_start", "node_end"):
+        events.put(NewEvent(type_))
+        await asyncio.sleep(0)
+    assert log.batches == 1
+    await events.flush()
+    assert [event.type for event in log.stored] == ["node_start", "node_end", "node_start", "node_end"]
+    assert log.batches == 2
     await events.close()
 
 

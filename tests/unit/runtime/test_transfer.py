@@ -6,7 +6,7 @@ import pytest
 
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.models import Chatflow, Credential
-from flowise_dev_agent.runtime.transfer import flow_document, map_credentials, read_document
+from flowise_dev_agent.runtime.transfer import flow_document, map_credentials, read_document, refuse_missing_files
 
 DEV_OPENAI = "0d3cf4b6-6a27-4c8e-9a0e-3f6d8ad0c001"
 DEV_SERP = "0d3cf4b6-6a27-4c8e-9a0e-3f6d8ad0c002"
@@ -37,6 +37,20 @@ def test_a_flow_survives_a_file_whoever_wrote_it() -> None:
     name, kind, flow_data = read_document(json.dumps(flow_document(row), indent=2))
     assert (name, kind, flow_data) == ("Bot", "AGENTFLOW", row.flow_data)
     assert read_document('{"nodes": [], "edges": []}') == (None, "CHATFLOW", '{"nodes":[],"edges":[]}')
+
+
+def test_a_flow_with_an_uploaded_file_goes_only_where_one_is() -> None:
+    row = Chatflow(id="1", name="Files", flow_data=file_flow("a.txt"))
+    refuse_missing_files(file_flow("a.txt"), row)
+    with pytest.raises(InvalidInputError, match="'File' holds an uploaded file"):
+        refuse_missing_files(file_flow("a.txt"), None)
+    with pytest.raises(InvalidInputError, match="nothing was written"):
+        refuse_missing_files(file_flow("a.txt"), Chatflow(id="1", name="Bot", flow_data=FLOW))
+
+
+def file_flow(name: str) -> str:
+    data = {"id": "f", "label": "File", "inputs": {"txtFile": f'FILE-STORAGE::["{name}"]'}}
+    return json.dumps({"nodes": [{"id": "f", "data": data}], "edges": []})
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"nodes": 1}', '{"flowData": "nonsense"}'])

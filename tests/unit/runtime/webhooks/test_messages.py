@@ -6,13 +6,14 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
+import httpx2
 import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from flowise_dev_agent.persistence import SessionRow
 from flowise_dev_agent.runtime.webhooks.config import RETRY_SECS, WebhookConfig
 from flowise_dev_agent.runtime.webhooks.payload import render
-from flowise_dev_agent.runtime.webhooks.sender import signature_headers
+from flowise_dev_agent.runtime.webhooks.sender import _judged, signature_headers
 
 OLD, NEW, OTHER = (f"whsec_{base64.b64encode(letter * 32).decode()}" for letter in (b"o", b"n", b"x"))
 BODY = '{"type":"session.waiting","data":{"session_name":"Grüße"}}'
@@ -49,6 +50,33 @@ def test_eight_attempts_spread_over_a_day() -> None:
         assert 0.9 * longest <= pause <= longest
     assert list(RETRY_SECS) == sorted(RETRY_SECS)
     assert 20 * 3_600 < sum(RETRY_SECS) < 24 * 3_600
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("120", 120.0),
+        ("0", 0.0),
+        ("Fri, 02 Jan 2026 03:05:05 GMT", 60.0),
+        ("Fri, 02 Jan 2026 03:00:05 GMT", 0.0),
+        ("-5", None),
+        ("soon", None),
+        ("", None),
+    ],
+)
+def test_a_receiver_says_when_to_come_back_in_seconds_or_as_a_date(header: str, seconds: float | None) -> None:
+    response = httpx2.Response(503, headers={"Retry-After": header})
+    assert _judged(response, datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)).retry_after == seconds
+
+
+def test_a_receiver_may_lengthen_a_pause_but_not_beyond_the_longest() -> None:
+    config = WebhookConfig()
+    assert config.pause_after(1, 60.0) == 60.0
+    assert config.pause_after(1, 1e9) == max(RETRY_SECS)
+    shorter = config.pause_after(2, 1.0)
+    assert shorter is not None
+    assert shorter > 60
+    assert config.pause_after(8, 60.0) is None
 
 
 def row(status: str = "waiting", **fields: Any) -> SessionRow:

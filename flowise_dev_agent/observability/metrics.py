@@ -1,0 +1,80 @@
+"""What a process counts about itself, in the words of Prometheus. Every label has few, known values."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, PlatformCollector, ProcessCollector
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector
+
+CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
+
+_REGISTRY: Final = CollectorRegistry()
+ProcessCollector(registry=_REGISTRY)
+PlatformCollector(registry=_REGISTRY)
+
+_STEP_BUCKETS: Final = (0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+_CALL_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+LEGS_ACTIVE: Final = Gauge("fda_legs_active", "Legs that run in this process.", registry=_REGISTRY)
+LEG_SECONDS: Final = Histogram(
+    "fda_leg_duration_seconds",
+    "From the claim of a run to the next question, the end, or the loss of the run.",
+    ["kind", "end"],
+    buckets=_STEP_BUCKETS,
+    registry=_REGISTRY,
+)
+NODE_SECONDS: Final = Histogram(
+    "fda_node_duration_seconds",
+    "A step of the graph.",
+    ["node", "status"],
+    buckets=_STEP_BUCKETS,
+    registry=_REGISTRY,
+)
+MODEL_CALLS: Final = Counter("fda_model_calls", "Calls of a model.", ["phase"], registry=_REGISTRY)
+MODEL_TOKENS: Final = Counter("fda_model_tokens", "Tokens of models.", ["phase", "direction"], registry=_REGISTRY)
+MODEL_USD: Final = Counter("fda_model_usd", "What models cost, in USD.", ["phase"], registry=_REGISTRY)
+FALLBACKS: Final = Counter(
+    "fda_reasoning_fallbacks", "Phases that the other mode had to answer.", ["phase"], registry=_REGISTRY
+)
+FLOWISE_CALLS: Final = Counter("fda_flowise_calls", "Requests sent to Flowise.", ["route"], registry=_REGISTRY)
+DELIVERIES: Final = Counter("fda_webhook_attempts", "Attempts to deliver a webhook.", ["result"], registry=_REGISTRY)
+HTTP_SECONDS: Final = Histogram(
+    "fda_http_request_duration_seconds",
+    "From a request to the first byte of its answer; a stream goes on after that.",
+    ["method", "route", "status"],
+    buckets=_CALL_BUCKETS,
+    registry=_REGISTRY,
+)
+
+#: Values of a gauge by the values of its labels.
+Values = Mapping[tuple[str, ...], float]
+
+
+def gauge(name: str, text: str, values: Values | float, labels: Iterable[str] = ()) -> GaugeMetricFamily:
+    """A gauge that is measured at the moment of the scrape."""
+    family = GaugeMetricFamily(name, text, labels=list(labels))
+    for label_values, value in values.items() if isinstance(values, Mapping) else [((), values)]:
+        family.add_metric(label_values, value)
+    return family
+
+
+def exposition(measured: Iterable[GaugeMetricFamily]) -> bytes:
+    """The text that a Prometheus reads: what this process has counted, and what was measured just now."""
+    now = CollectorRegistry()
+    now.register(_Measured(list(measured)))
+    return generate_latest(_REGISTRY) + generate_latest(now)
+
+
+def value_of(name: str, **labels: Any) -> float:
+    """What a counter or gauge of this process stands at, 0 for one that has not begun."""
+    return _REGISTRY.get_sample_value(name, {key: str(value) for key, value in labels.items()}) or 0.0
+
+
+class _Measured(Collector):
+    def __init__(self, families: list[GaugeMetricFamily]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        return self._families

@@ -1,0 +1,116 @@
+"""What is read of sessions: a session's row, and the statements behind the list and its sums."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, LiteralString
+from uuid import UUID
+
+SESSION_COLUMNS: Final = (
+    "id, name, requirement, request, instance_id, status, outcome, phase, operation_mode, iteration, chatflow_id,"
+    " answer, interrupt, interrupt_id, error, totals || jsonb_build_object('flowise_calls', flowise_calls) AS totals,"
+    " degraded, result, event_seq, fingerprint, created_at, updated_at"
+)
+#: The list shows beginnings: a page of 200 sessions stays small.
+_LISTED: Final = (
+    SESSION_COLUMNS.replace("requirement,", "left(requirement, 300) AS requirement,")
+    .replace("interrupt, interrupt_id", "interrupt - '{data,response_schema}'::text[] AS interrupt, interrupt_id")
+    .replace("result,", "NULL AS result,")
+)
+
+#: As in the index `sessions_words`; a query that spells it otherwise does not use it.
+_WORDS: Final = "to_tsvector('simple', COALESCE(name, '') || ' ' || left(requirement, 4000))"
+_WORD: Final = re.compile(r"\w+")
+_MAX_WORDS: Final = 20
+
+
+@dataclass(frozen=True)
+class SessionFilter:
+    """Which sessions a list shows; None and an empty text: all. `statuses` are those of rows.
+
+    `text` is looked up in names and requirements: each of its words must begin one there, in any case.
+    """
+
+    statuses: Sequence[str] | None = None
+    instance_id: str | None = None
+    chatflow_id: str | None = None
+    text: str | None = None
+
+    def where(self) -> tuple[LiteralString, dict[str, Any]]:
+        """The condition, and the values of its parameters."""
+        conditions: list[LiteralString] = ["true"]
+        params: dict[str, Any] = {}
+        if self.statuses is not None:
+            conditions.append("status = ANY(%(statuses)s)")
+            params["statuses"] = list(self.statuses)
+        if self.instance_id is not None:
+            conditions.append("instance_id = %(instance_id)s")
+            params["instance_id"] = self.instance_id
+        if self.chatflow_id is not None:
+            conditions.append("chatflow_id = %(chatflow_id)s")
+            params["chatflow_id"] = self.chatflow_id
+        if self.text:
+            conditions.append(f"{_WORDS} @@ to_tsquery('simple', %(words)s)")
+            params["words"] = " & ".join(f"{word}:*" for word in _WORD.findall(self.text)[:_MAX_WORDS])
+        return " AND ".join(conditions), params
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What sessions cost together."""
+
+    sessions: int
+    input_tokens: int
+    output_tokens: int
+    usd: float
+
+
+@dataclass(frozen=True)
+class SessionRow:
+    """One session as stored; see CHECK constraints of the table for `status`."""
+
+    id: UUID
+    name: str | None
+    requirement: str
+    request: dict[str, Any]
+    instance_id: str
+    status: str
+    outcome: str | None
+    phase: str | None
+    operation_mode: str | None
+    iteration: int
+    chatflow_id: str | None
+    interrupt: dict[str, Any] | None
+    interrupt_id: str | None
+    error: dict[str, Any] | None
+    totals: dict[str, Any]
+    degraded: list[dict[str, Any]]
+    event_seq: int
+    fingerprint: str | None
+    created_at: datetime
+    updated_at: datetime
+    answer: str | None = None
+    result: dict[str, Any] | None = None
+
+
+def page_query(
+    which: SessionFilter, *, limit: int, before: tuple[datetime, UUID] | None = None
+) -> tuple[LiteralString, dict[str, Any]]:
+    """The statement behind `Sessions.page` and its parameters."""
+    condition, params = which.where()
+    params["limit"] = limit
+    if before is not None:
+        condition += " AND (created_at, id) < (%(created_at)s, %(id)s)"
+        params |= {"created_at": before[0], "id": before[1]}
+    return f"SELECT {_LISTED} FROM sessions WHERE {condition} ORDER BY created_at DESC, id DESC LIMIT %(limit)s", params
+
+
+def sums_query(which: SessionFilter) -> tuple[LiteralString, dict[str, Any]]:
+    """The statement behind `Sessions.sums` and its parameters."""
+    condition, params = which.where()
+    return (
+        "SELECT count(*) AS sessions, COALESCE(sum(input_tokens), 0)::bigint AS input_tokens,"
+        " COALESCE(sum(output_tokens), 0)::bigint AS output_tokens, COALESCE(sum(usd), 0)::float8 AS usd"
+        f" FROM sessions WHERE {condition}"
+    ), params

@@ -1,0 +1,77 @@
+"""How the database is, and how much work waits in it."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from flowise_dev_agent.persistence.database import Database
+from flowise_dev_agent.persistence.migrate import pending
+
+_QUEUE: Final = """
+    SELECT count(*) AS queued, COALESCE(EXTRACT(EPOCH FROM now() - min(updated_at)), 0)::float8 AS oldest_secs,
+           (SELECT count(*) FROM procrastinate_workers) AS consumers
+    FROM runs WHERE status = 'queued'
+"""
+_SESSIONS: Final = "SELECT status, count(*) AS n FROM sessions GROUP BY status"
+_DELIVERIES: Final = """
+    SELECT count(*) AS queued,
+           COALESCE(EXTRACT(EPOCH FROM now() - min(next_attempt_at)), 0)::float8 AS oldest_secs
+    FROM webhook_deliveries WHERE status = 'pending' AND next_attempt_at <= now()
+"""
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """Work that waits for a worker: how much, and the age of the oldest in seconds."""
+
+    queued: int
+    oldest_secs: float
+
+
+@dataclass(frozen=True)
+class Vitals:
+    """`consumers` are those registered with the queue, `latency_ms` the time that all this took."""
+
+    latency_ms: float
+    pending_migrations: list[str]
+    legs: Backlog
+    consumers: int
+
+
+@dataclass(frozen=True)
+class Census:
+    """Sessions by row status, and what waits."""
+
+    sessions: Mapping[str, int]
+    legs: Backlog
+    deliveries: Backlog
+    consumers: int
+
+
+async def read_vitals(database: Database) -> Vitals:
+    """What health checks need. Raises DatabaseUnavailableError."""
+    started = time.monotonic()
+    async with database.connection() as connection:
+        row = await (await connection.execute(_QUEUE)).fetchone() or {}
+        missing = await pending(connection)
+    return Vitals(
+        latency_ms=round((time.monotonic() - started) * 1000, 1),
+        pending_migrations=missing,
+        legs=Backlog(row["queued"], row["oldest_secs"]),
+        consumers=row["consumers"],
+    )
+
+
+async def take_census(database: Database) -> Census:
+    """What metrics need: three queries over indexes. Raises DatabaseUnavailableError."""
+    async with database.connection() as connection:
+        sessions = await (await connection.execute(_SESSIONS)).fetchall()
+        legs = await (await connection.execute(_QUEUE)).fetchone() or {}
+        deliveries = await (await connection.execute(_DELIVERIES)).fetchone() or {}
+    return Census(
+        sessions={row["status"]: row["n"] for row in sessions},
+        legs=Backlog(legs["queued"], legs["oldest_secs"]),
+        deliveries=Backlog(deliveries["queued"], deliveries["oldest_secs"]),
+        consumers=legs["consumers"],
+    )

@@ -1,0 +1,51 @@
+"""A model that knows what it does: answers of the stand-in for each phase, told apart by the schema asked for."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from flowise_dev_agent.devkit.standin import ModelStandIn
+from flowise_dev_agent.devkit.standin.protocol import RecordedRequest, Reply, ToolCall
+from flowise_dev_agent.devkit.standin.server import Script
+
+#: Phase -> a property that only the schema of its answer has.
+_MARKS = {"classify": "ambiguity", "plan": "flow_name", "patch": "ops", "judge": "done"}
+DONE: dict[str, Any] = {"done": True, "category": None, "reason": "", "fix": "", "notes": []}
+
+
+def model_environment(standin: ModelStandIn, engine: str = "openai") -> dict[str, str]:
+    """The settings of a service whose model is the stand-in."""
+    return {
+        "REASONING_ENGINE": engine,
+        "ANTHROPIC_API_KEY": "sk-ant-e2e",
+        "ANTHROPIC_BASE_URL": standin.base_url_anthropic,
+        "OPENAI_API_KEY": "sk-e2e",
+        "OPENAI_BASE_URL": standin.base_url_openai,
+    }
+
+
+def script(standin: ModelStandIn, answers: Mapping[str, Any], *, when: str = "") -> dict[str, Script]:
+    """Answer the phases of a session with `answers` (phase -> JSON), for prompts that hold `when`.
+
+    A list is answered one after the other, its last entry again and again.
+    """
+
+    def rule(phase: str, answers: Any) -> Script:
+        left: list[Any] = list(answers) if isinstance(answers, list) else [answers]
+
+        def asks(request: RecordedRequest) -> bool:
+            return _MARKS[phase] in _asked_schema(request).get("properties", {}) and when in request.prompt
+
+        def reply(request: RecordedRequest) -> Reply:
+            content = left.pop(0) if len(left) > 1 else left[0]
+            forced = request.forced_tool
+            return Reply(tool_calls=(ToolCall(forced, content),)) if forced else Reply(json=content)
+
+        return standin.script(asks, reply)
+
+    return {phase: rule(phase, content) for phase, content in answers.items()}
+
+
+def _asked_schema(request: RecordedRequest) -> dict[str, Any]:
+    """The shape of a structured answer: OpenAI's response format, or the tool that Claude is made to call."""
+    forced = (tool.schema for tool in request.tools if tool.name == request.forced_tool)
+    return request.json_schema or next(forced, {})

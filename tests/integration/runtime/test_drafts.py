@@ -1,0 +1,214 @@
+"""Drafts that sessions left on Flowise: which are removed, when, and what stays."""
+
+import json
+import uuid
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from pydantic import SecretStr
+
+from flowise_dev_agent.devkit.flowise import FlowiseAccess
+from flowise_dev_agent.flowise import FlowiseClient
+from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.flowise.models import ChatflowCreate
+from flowise_dev_agent.persistence import AbandonedDrafts, Database, Queue, Sessions, WriteIntents
+from flowise_dev_agent.publish import draft_tag
+from flowise_dev_agent.runtime.drafts import DraftSweep
+from flowise_dev_agent.settings import FlowiseSettings
+from tests.chaos.fake_flowise import FakeFlowise
+from tests.integration.persistence.test_saver import add_run
+
+KEY = "fda-test"
+DAY = 86_400
+EMPTY = '{"nodes":[],"edges":[]}'
+
+
+@pytest.fixture
+def server() -> Iterator[FakeFlowise]:
+    with FakeFlowise(api_key=KEY, latency=0) as server:
+        yield server
+
+
+@pytest.fixture
+async def instances(server: FakeFlowise) -> AsyncIterator[Instances]:
+    """Two servers, of which the second one does not answer."""
+    servers = [
+        {"id": "main", "endpoint": f"http://127.0.0.1:{server.port}", "api_key": KEY},
+        {"id": "away", "endpoint": "http://127.0.0.1:1", "api_key": KEY},
+    ]
+    instances = Instances(FlowiseSettings(FLOWISE_INSTANCES=json.dumps(servers), FLOWISE_CONNECT_TIMEOUT=1))
+    yield instances
+    await instances.aclose()
+
+
+@pytest.fixture
+def sweep(database: Database, instances: Instances) -> DraftSweep:
+    return DraftSweep(AbandonedDrafts(database), instances, failed_days=7)
+
+
+@pytest.fixture
+async def client(server: FakeFlowise) -> AsyncIterator[FlowiseClient]:
+    async with FlowiseClient(f"http://127.0.0.1:{server.port}", SecretStr(KEY)) as client:
+        yield client
+
+
+async def session_with_draft(
+    database: Database,
+    client: FlowiseClient,
+    *,
+    status: str = "cancelled",
+    age_secs: float = 2 * 3600,
+    instance: str = "main",
+    answered: bool = True,
+    category: str = "",
+) -> tuple[uuid.UUID, str]:
+    """A session at rest whose draft is on the server; without `answered` it never learned the draft's id."""
+    session_id, lease = await add_run(database)
+    tag = draft_tag(str(session_id))
+    intents, key = WriteIntents(database), uuid.uuid4()
+    await intents.open(
+        lease,
+        key=key,
+        session_id=session_id,
+        op="create",
+        iteration=0,
+        target_id=None,
+        payload_sha256="p",
+        base_sha256=None,
+        tag=tag,
+    )
+    draft = await client.create_chatflow(ChatflowCreate(name="Bot (draft)", flow_data=EMPTY, category=category or tag))
+    if answered:
+        await intents.finish(lease, key, status="done", result={"chatflow_id": draft.id})
+    async with database.connection() as connection:
+        await connection.execute("UPDATE runs SET status = 'done' WHERE session_id = %s", (session_id,))
+        await connection.execute(
+            "UPDATE sessions SET status = %s, instance_id = %s, interrupt_id = CASE WHEN %s = 'waiting' THEN 'i' END,"
+            " updated_at = now() - make_interval(secs => %s) WHERE id = %s",
+            (status, instance, status, age_secs, session_id),
+        )
+    return session_id, draft.id
+
+
+async def left(database: Database) -> int:
+    row = await database.fetch_one("SELECT count(*) AS n FROM abandoned_drafts")
+    return row["n"] if row else 0
+
+
+@pytest.mark.parametrize("answered", [True, False])
+async def test_the_draft_of_a_cancelled_session_is_removed(
+    database: Database, client: FlowiseClient, server: FakeFlowise, sweep: DraftSweep, answered: bool
+) -> None:
+    _, draft_id = await session_with_draft(database, client, answered=answered)
+    assert await sweep.pass_once() == 1
+    assert draft_id not in server.flows
+    assert await left(database) == 0
+    assert await sweep.pass_once() == 0
+
+
+async def test_p47_the_draft_of_a_deleted_session_is_removed(
+    database: Database, database_dsn: str, client: FlowiseClient, server: FakeFlowise, sweep: DraftSweep
+) -> None:
+    session_id, draft_id = await session_with_draft(database, client, status="waiting", age_secs=0)
+    await Sessions(database, Queue(database_dsn)).delete(session_id, purge=True)
+    assert await sweep.pass_once() == 1
+    assert draft_id not in server.flows
+    assert await left(database) == 0
+
+
+async def test_a_failed_session_keeps_its_draft_for_its_retry_until_it_is_old(
+    database: Database, client: FlowiseClient, server: FakeFlowise, sweep: DraftSweep
+) -> None:
+    _, young = await session_with_draft(database, client, status="failed", age_secs=6 * DAY)
+    _, old = await session_with_draft(database, client, status="failed", age_secs=8 * DAY)
+    assert await sweep.pass_once() == 1
+    assert set(server.flows) == {young}
+    assert old not in server.flows
+
+
+async def test_drafts_of_open_sessions_and_those_of_nobody_we_know_stay(
+    database: Database, client: FlowiseClient, server: FakeFlowise, sweep: DraftSweep
+) -> None:
+    for status in ("queued", "running", "waiting"):
+        await session_with_draft(database, client, status=status, age_secs=100 * DAY)
+    await session_with_draft(database, client, age_secs=1)
+    # Another service may use the same Flowise: a tag alone is no reason to delete.
+    foreign = draft_tag(str(uuid.uuid4()))
+    await client.create_chatflow(ChatflowCreate(name="Not ours", flow_data=EMPTY, category=foreign))
+    assert await sweep.pass_once() == 0
+    assert len(server.flows) == 5
+
+
+async def test_a_draft_without_its_tag_or_in_use_belongs_to_the_person(
+    database: Database, client: FlowiseClient, server: FakeFlowise, sweep: DraftSweep
+) -> None:
+    await session_with_draft(database, client, category="mine")
+    _, deployed = await session_with_draft(database, client)
+    await client.update_chatflow(deployed, deployed=True)
+    assert await sweep.pass_once() == 0
+    assert len(server.flows) == 2
+
+
+async def test_a_draft_that_is_not_there_is_looked_for_until_no_late_call_can_make_it(
+    database: Database, client: FlowiseClient, server: FakeFlowise, sweep: DraftSweep
+) -> None:
+    _, draft_id = await session_with_draft(database, client, answered=False)
+    late = server.flows.pop(draft_id)
+    assert await sweep.pass_once() == 0
+    assert await left(database) == 1
+    server.flows[draft_id] = late
+    assert await sweep.pass_once() == 1
+    assert await left(database) == 0
+    _, draft_id = await session_with_draft(database, client, answered=False)
+    del server.flows[draft_id]
+    await sweep.pass_once()
+    async with database.connection() as connection:
+        await connection.execute("UPDATE abandoned_drafts SET abandoned_at = now() - interval '2 hours'")
+    await sweep.pass_once()
+    assert await left(database) == 0
+
+
+async def test_a_server_that_does_not_answer_is_asked_again_and_holds_nobody_up(
+    database: Database, client: FlowiseClient, server: FakeFlowise, sweep: DraftSweep
+) -> None:
+    _, away = await session_with_draft(database, client, instance="away")
+    _, gone = await session_with_draft(database, client, instance="not-configured")
+    _, here = await session_with_draft(database, client)
+    assert await sweep.pass_once() == 1
+    assert set(server.flows) == {away, gone}
+    assert here not in server.flows
+    assert await left(database) == 2
+    async with database.connection() as connection:
+        await connection.execute("UPDATE abandoned_drafts SET instance_id = 'main'")
+    assert await sweep.pass_once() == 2
+
+
+async def test_a_retried_session_makes_a_new_draft_and_keeps_it(
+    database: Database, client: FlowiseClient, server: FakeFlowise, sweep: DraftSweep
+) -> None:
+    session_id, draft_id = await session_with_draft(database, client, status="failed", age_secs=8 * DAY)
+    late = server.flows.pop(draft_id)
+    await sweep.pass_once()
+    server.flows[draft_id] = late
+    async with database.connection() as connection:
+        await connection.execute("UPDATE sessions SET status = 'queued' WHERE id = %s", (session_id,))
+    assert await sweep.pass_once() == 0
+    assert draft_id in server.flows
+    (intent,) = await WriteIntents(database).list_for(session_id)
+    assert intent.status == "failed"
+
+
+async def test_on_a_real_flowise_the_draft_goes_and_everything_else_stays(
+    database: Database, flowise: FlowiseAccess, flowise_client: FlowiseClient
+) -> None:
+    servers = [{"id": "main", "endpoint": flowise.endpoint, "api_key": flowise.api_key.get_secret_value()}]
+    live = await flowise_client.create_chatflow(ChatflowCreate(name="Bot", flow_data=EMPTY, category="mine"))
+    _, draft_id = await session_with_draft(database, flowise_client)
+    instances = Instances(FlowiseSettings(FLOWISE_INSTANCES=json.dumps(servers)))
+    try:
+        assert await DraftSweep(AbandonedDrafts(database), instances, failed_days=7).pass_once() == 1
+    finally:
+        await instances.aclose()
+    ids = {row.id async for row in flowise_client.iter_chatflows()}
+    assert live.id in ids
+    assert draft_id not in ids

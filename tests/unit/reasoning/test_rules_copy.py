@@ -1,0 +1,87 @@
+"""Copies by rules: as they are, under a name, or with a change; what is not understood is never copied silently."""
+
+import pytest
+
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.reasoning import DeterministicReasoner
+from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PlanContract, PlanRequest
+from flowise_dev_agent.reasoning.deterministic.copying import copy_name
+
+EXISTING = {
+    "chatOpenAI_0": "chatOpenAI",
+    "bufferMemory_0": "bufferMemory",
+    "conversationChain_0": "conversationChain",
+}
+
+
+async def planned(wish: str, nodes: NodeStore, target: str = "Sales bot") -> PlanContract:
+    rules = DeterministicReasoner()
+    intent = (await rules.classify(ClassifyRequest(requirement=wish))).value
+    assert intent.operation == "copy"
+    request = PlanRequest(
+        requirement=wish,
+        intent=intent,
+        nodes=nodes,
+        credential_types={"openAIApi": 1, "anthropicApi": 1},
+        target=target,
+        flow_summary="3 nodes",
+        existing=EXISTING,
+    )
+    return (await rules.plan(request)).value
+
+
+@pytest.mark.parametrize(
+    ("wish", "name"),
+    [
+        ("Make a copy of the Sales bot called Sales bot 2", "Sales bot 2"),
+        ('Copy my "Sales bot" and call it "Chat, with care"', "Chat, with care"),
+        ("Please duplicate the Sales bot.", None),
+        ("Kopiere den Sales bot unter dem Namen „Verkauf und mehr“", "Verkauf und mehr"),
+        ("Duplica el Sales bot con el nombre Ventas", "Ventas"),
+        ("Duplique le Sales bot nommé Ventes", "Ventes"),
+        ("Faça uma cópia do Sales bot chamado Vendas", "Vendas"),
+    ],
+)
+async def test_a_copy_as_it_is_has_no_changes_and_the_name_that_was_said(
+    wish: str, name: str | None, catalogue: NodeStore
+) -> None:
+    contract = await planned(wish, catalogue)
+    assert (contract.declined, contract.nodes, contract.removals) == (None, [], [])
+    assert copy_name(wish) == name
+    assert name is None or contract.flow_name == name
+
+
+@pytest.mark.parametrize(
+    ("wish", "name", "node", "step"),
+    [
+        ("Copy the Sales bot and switch the model to gpt-4o", None, "chatOpenAI_0", "gpt-4o"),
+        ("Make a copy of the Sales bot called Cold bot with a temperature of 0.1", "Cold bot", "chatOpenAI_0", "0.1"),
+        ("Copy the Sales bot and use Claude instead of GPT", None, "chatAnthropic_0", "Anthropic"),
+        ("Dupliziere den Sales bot und setze die Temperatur auf 0.1", None, "chatOpenAI_0", "0.1"),
+    ],
+)
+async def test_a_copy_is_changed_as_an_update_would_be(
+    wish: str, name: str | None, node: str, step: str, catalogue: NodeStore
+) -> None:
+    contract = await planned(wish, catalogue)
+    assert contract.declined is None, contract.declined
+    assert node in {planned.node_id for planned in contract.nodes}
+    assert any(step in text for text in contract.steps), contract.steps
+    assert name is None or contract.flow_name == name
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "Make a copy of the Sales bot that frobnicates",
+        "Copy the Sales bot, remove the frobnicator",
+        "Dupliziere den Sales bot und entferne das Dings",
+    ],
+)
+async def test_a_copy_with_a_change_that_is_not_understood_is_declined(wish: str, catalogue: NodeStore) -> None:
+    assert (await planned(wish, catalogue)).declined
+
+
+async def test_a_flows_own_name_is_no_wish(catalogue: NodeStore) -> None:
+    contract = await planned("Make a copy of Chat with docs and more", catalogue, target="Chat with docs and more")
+    assert (contract.declined, contract.nodes) == (None, [])
