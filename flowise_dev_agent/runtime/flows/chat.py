@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from pydantic import BaseModel, ConfigDict
 
-from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.errors import FlowiseTimeoutError, InvalidInputError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.models import Prediction
 
@@ -16,6 +16,7 @@ from flowise_dev_agent.flowise.models import Prediction
 CHAT_PREFIX: Final = "fda-try-"
 CHAT_ID_PATTERN: Final = rf"^{CHAT_PREFIX}[0-9a-f]{{8}}(-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}$"
 _AT_A_TIME: Final = 4
+_TURN_SECS: Final = 30.0
 _LONGEST_ANSWER: Final = 32_000
 _MOST_SOURCES: Final = 10
 _LONGEST_SOURCE: Final = 600
@@ -48,7 +49,7 @@ class ChatAnswer(BaseModel):
 
 
 class TryOut:
-    """Asks flows; four questions of a process at a time, the others wait for their turn."""
+    """Asks flows; four questions of a process at a time, the others wait for their turn, 30 s at most."""
 
     def __init__(self) -> None:
         self._turns = asyncio.Semaphore(_AT_A_TIME)
@@ -58,10 +59,20 @@ class TryOut:
         if chat_id is None:
             chat_id = f"{CHAT_PREFIX}{uuid4()}"
         _check(chat_id)
-        async with self._turns:
+        try:
+            async with asyncio.timeout(_TURN_SECS):
+                await self._turns.acquire()
+        except TimeoutError:
+            raise FlowiseTimeoutError(
+                f"Other questions were asked meanwhile; there was no turn within {_TURN_SECS:.0f} s.",
+                hint="Ask again in a moment.",
+            ) from None
+        try:
             started = time.monotonic()
             prediction = await client.predict(chatflow_id, question, session_id=chat_id)
             duration = time.monotonic() - started
+        finally:
+            self._turns.release()
         return ChatAnswer(
             chat_id=chat_id,
             answer=prediction.answer[:_LONGEST_ANSWER],

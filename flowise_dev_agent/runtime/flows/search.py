@@ -18,7 +18,9 @@ from flowise_dev_agent.runtime.views import ChatflowLink
 MAX_SEARCHED: Final = 2_000
 _KEPT_SECS: Final = 10.0
 _READ_SECS: Final = 30.0
+#: Of one field, and of all fields of a flow.
 _TEXT_CHARS: Final = 4_000
+_TEXTS_CHARS: Final = 100_000
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -99,7 +101,7 @@ def searchable(row: Chatflow, instance_id: str, link: ChatflowLink) -> Searchabl
         draft=is_draft(row.category),
     )
     named = " ".join((row.name, row.id, *facts.categories))
-    return Searchable(facts, (_spread(named), _spread(kinds), _spread(texts)))
+    return Searchable(facts, (_spread(named), _spread(kinds), _spread(texts[:_TEXTS_CHARS])))
 
 
 def _nodes(row: Chatflow) -> list[FlowNode]:

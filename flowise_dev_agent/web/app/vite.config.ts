@@ -2,7 +2,7 @@ import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
 
 // What `npm run dev` forwards to a running service.
-const API = /^\/(sessions|patterns|instances|flows|knowledge|settings|health|live|openapi\.json)/;
+const API = /^\/(sessions|deliveries|patterns|instances|flows|knowledge|settings|health|live|openapi\.json)/;
 
 export default defineConfig({
   plugins: [react()],

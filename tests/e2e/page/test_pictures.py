@@ -81,6 +81,9 @@ async def test_p71_an_update_is_seen_from_proposal_over_promotion_to_rollback(si
     async with site.page(f"/history/{row.id}") as page:
         await expect(page.locator("tbody tr")).to_have_count(3)
         await expect(page.locator("tbody tr").first).to_contain_text("rolled back")
+        await page.get_by_role("button", name="Skip to the content").press("Enter")
+        await expect(page.locator("main")).to_be_focused()
+        await expect(page.get_by_role("heading", name="History of the flow")).to_be_visible()
 
 
 async def test_p07_p71_a_stale_base_is_decided_by_its_picture_and_the_draft_promoted(site: Site) -> None:
@@ -135,6 +138,11 @@ async def test_of_400_nodes_only_those_in_sight_are_drawn(site: Site) -> None:
         await expect(boxes).to_have_count(LARGE)
         await page.get_by_label("Zoom").get_by_role("button", name="Zoom In").click(click_count=12)
         await fewer(boxes, 60)
+        skip = page.get_by_role("button", name="Skip the picture")
+        await skip.focus()
+        await page.keyboard.press("Enter")
+        await page.keyboard.press("Tab")
+        await expect(page.get_by_label("Your question to the flow")).to_be_focused()
         await boxes.first.focus()
         await page.keyboard.press("Enter")
         await expect(page.locator(".node-details")).to_be_visible()

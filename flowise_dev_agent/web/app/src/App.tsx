@@ -5,13 +5,16 @@ import { VIEWS } from "./routes";
 import { KeyDialog } from "./ui/KeyDialog";
 import { ThemeToggle } from "./ui/ThemeToggle";
 
+/** No link to `#main`: what is behind the `#` is a route. */
+const toContent = () => document.getElementById("main")?.focus();
+
 /** The frame around every view: name, navigation, theme, and the dialog for the key. */
 export function App() {
   return (
     <Router hook={useHashLocation}>
-      <a className="skip" href="#main">
+      <button type="button" className="button skip" onClick={toContent}>
         Skip to the content
-      </a>
+      </button>
       <header className="top">
         <Link href="/" className="brand">
           Flowise Dev Agent

@@ -9,7 +9,7 @@ import {
   ReactFlow,
   ReactFlowProvider,
 } from "@xyflow/react";
-import { type ReactNode, useMemo } from "react";
+import { type ReactNode, useMemo, useRef } from "react";
 import { CanvasNode, type CanvasNodeType } from "./CanvasNode";
 import { boxesOf, portTop } from "./layout";
 import { SIGNS } from "./MarkBadge";
@@ -38,6 +38,7 @@ export interface FlowCanvasProps {
 
 /** A flow to look at, in Flowise's own way of drawing: it moves and zooms, and nodes can be chosen, nothing more. */
 export function FlowCanvas({ flow, label, height = "60vh", chosen = null, onChoose, children }: FlowCanvasProps) {
+  const after = useRef<HTMLDivElement>(null);
   const marked = useMemo(() => ("kind" in flow ? unmarked(flow) : flow), [flow]);
   const drawn = useMemo(() => drawnNodes(marked.nodes), [marked]);
   const edges = useMemo(() => drawnEdges(marked.edges), [marked]);
@@ -58,6 +59,9 @@ export function FlowCanvas({ flow, label, height = "60vh", chosen = null, onChoo
 
   return (
     <section className="canvas" style={{ height }} aria-label={label}>
+      <button type="button" className="button skip-picture" onClick={() => after.current?.focus()}>
+        Skip the picture
+      </button>
       <ReactFlowProvider>
         <ReactFlow
           nodes={nodes}
@@ -95,6 +99,7 @@ export function FlowCanvas({ flow, label, height = "60vh", chosen = null, onChoo
           {children && <Panel position="top-left">{children}</Panel>}
         </ReactFlow>
       </ReactFlowProvider>
+      <div ref={after} tabIndex={-1} />
     </section>
   );
 }

@@ -66,3 +66,16 @@ test("400 nodes are merged in a blink", () => {
   expect(both.nodes).toHaveLength(400);
   expect(unmarked(picture(nodes, edges)).edges).toHaveLength(399);
 });
+
+test("what was replaced stands above what took its place", () => {
+  const both = merged(
+    change({
+      before: picture([node("old", { x: 10, y: 500 })]),
+      after: picture([node("new", { x: 10, y: 500 }), node("other", { x: 10, y: 420 })]),
+      diff: { removed: [named("old")], added: [named("new")] },
+    }),
+  );
+  const [fresh, other, gone] = both.nodes.map(({ node }) => node.y);
+  expect([fresh, other]).toEqual([500, 420]);
+  expect(gone).toBeLessThan(420 - 62);
+});

@@ -1,5 +1,9 @@
 /** Two states of a flow as one picture: everything of the later one, and in its old place what is gone. */
+import { type Box, boxesOf, sizeOf } from "./layout";
 import type { FieldChange, FlowChange, Mark, Picture, PictureEdge, PictureNode } from "./types";
+
+const GAP = 32;
+const MOST_TRIES = 20;
 
 export interface MarkedNode {
   node: PictureNode;
@@ -46,8 +50,9 @@ export function merged({ before, after, diff }: FlowChange): Marked {
     const old = earlier.get(node.id);
     return { node, mark: markOf(node.id), fields: changed.get(node.id) ?? [], ...(old && { before: old }) };
   });
+  const standing = [...boxesOf(after?.nodes ?? []).values()];
   for (const node of before?.nodes ?? []) {
-    if (!later.has(node.id)) nodes.push({ node, mark: "removed", before: node, fields: [] });
+    if (!later.has(node.id)) nodes.push({ node: beside(node, standing), mark: "removed", before: node, fields: [] });
   }
 
   const made = new Set(diff.connected.map(ends));
@@ -70,6 +75,23 @@ export function counts({ nodes, edges }: Marked): Record<Exclude<Mark, "same">, 
   for (const { mark } of [...nodes, ...edges]) if (mark !== "same") found[mark] += 1;
   return found;
 }
+
+/** What is gone stands above what took its place, so that both can be seen. */
+function beside(node: PictureNode, standing: Box[]): PictureNode {
+  if (node.parent) return node;
+  const size = sizeOf(node);
+  let y = node.y;
+  for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+    const hidden = standing.find((box) => overlap(box, { x: node.x, y, ...size }));
+    if (!hidden) break;
+    y = hidden.y - size.height - GAP;
+  }
+  standing.push({ x: node.x, y, ...size });
+  return { ...node, y };
+}
+
+const overlap = (a: Box, b: Box): boolean =>
+  a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
 
 /** A node shows its ends of today; a connection that is gone may need one that it had before. */
 function withEnds(nodes: MarkedNode[], edges: MarkedEdge[]): MarkedNode[] {
