@@ -1,4 +1,7 @@
-"""The commands and their options; what they do stands in the modules beside this one."""
+"""The commands and their options; what they do stands in the modules beside this one.
+
+What runs the service is imported by the commands that do: the others start in half the time.
+"""
 
 import asyncio
 import sys
@@ -13,12 +16,10 @@ import typer
 from flowise_dev_agent import __version__
 from flowise_dev_agent.cli import approve as approve_command
 from flowise_dev_agent.cli import build as build_command
-from flowise_dev_agent.cli import doctor as doctor_command
 from flowise_dev_agent.cli import files as files_command
 from flowise_dev_agent.cli import sessions as sessions_command
 from flowise_dev_agent.cli.console import fail, say
 from flowise_dev_agent.cli.database import require_database, with_database
-from flowise_dev_agent.cli.serve import open_listener, serve, work
 from flowise_dev_agent.client import AgentClient
 from flowise_dev_agent.errors import AgentError, ConfigurationError
 from flowise_dev_agent.flowise.instances import Instances
@@ -76,6 +77,8 @@ def serve_command(
     concurrency: Concurrency = None,
 ) -> None:
     """Run the service: API, page and (unless --no-worker) a worker."""
+    from flowise_dev_agent.cli.serve import open_listener, serve
+
     settings = _with_concurrency(_settings(), concurrency)
     if not embedded:
         require_database(settings)
@@ -97,6 +100,8 @@ def worker_command(
     ] = None,
 ) -> None:
     """Run sessions only, beside any number of API processes on the same Postgres."""
+    from flowise_dev_agent.cli.serve import open_listener, work
+
     settings = require_database(_with_concurrency(_settings(), concurrency))
     if metrics_port is None:
         asyncio.run(work(settings))
@@ -254,6 +259,8 @@ def migrate_command() -> None:
 @app.command("doctor")
 def doctor() -> None:
     """Check the settings, the database, Flowise and the model provider. Exit code 0 when all of them work."""
+    from flowise_dev_agent.cli import doctor as doctor_command
+
     if not asyncio.run(doctor_command.examine(_settings())):
         raise typer.Exit(1)
 

@@ -12,6 +12,8 @@ _TAG = re.compile(r"<[^>]+>")
 
 #: Words of one query. BM25 adds up over words, so a long text is asked about in parts.
 _QUERY_WORDS = 40
+#: What of a long text is searched for: its beginning, and of that so many words, those of the catalogue first.
+_TEXT_CHARS, _TEXT_WORDS = 2_000, 40
 _NAME_WEIGHT, _CATEGORY_WEIGHT, _DESCRIPTION_WEIGHT = 10.0, 3.0, 1.0
 _NAMED = 100.0
 _DEPRECATED_FACTOR = 0.4
@@ -25,16 +27,20 @@ class TextIndex:
         marks = ", ".join("?" for _ in weights)
         self._database = sqlite3.connect(":memory:", check_same_thread=False)
         self._database.execute(f"CREATE VIRTUAL TABLE documents USING fts5({columns}, tokenize = 'porter ascii')")
+        rows = [[words(text) for text in document] for document in documents]
+        self._vocabulary = frozenset(word for row in rows for column in row for word in column)
         self._database.executemany(
             f"INSERT INTO documents VALUES ({marks})",  # noqa: S608 - nothing but column numbers
-            ([" ".join(words(text)) for text in document] for document in documents),
+            ([" ".join(column) for column in row] for row in rows),
         )
         rank = ", ".join(str(weight) for weight in weights)
         self._query = f"SELECT rowid - 1, -bm25(documents, {rank}) FROM documents WHERE documents MATCH ?"  # noqa: S608
 
     def scores(self, text: str) -> dict[int, float]:
         """Document number -> relevance (above zero) of those that share a word with the text or with what it means."""
-        said = list(dict.fromkeys(words(text)))
+        said = list(dict.fromkeys(words(text[:_TEXT_CHARS])))
+        if len(said) > _TEXT_WORDS:
+            said = sorted(said, key=lambda word: word not in self._vocabulary)[:_TEXT_WORDS]
         meant = sorted(expand(set(said)))
         found: dict[int, float] = {}
         for some, weight in ((said, 1.0), (meant, SYNONYM_WEIGHT)):
@@ -81,6 +87,7 @@ class NodeIndex:
         if not text.strip():
             return sorted((one for one in self._schemas if fits(one)), key=lambda one: one.name)[:limit]
         scores = self._index.scores(text)
+        text = text[:_TEXT_CHARS]
         folded = fold(text)
         for piece in {fold(piece) for piece in set(text.split())} | {folded}:
             for number in self._by_name.get(piece, ()):

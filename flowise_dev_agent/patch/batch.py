@@ -10,7 +10,13 @@ from flowise_dev_agent.patch.diff import DiffSummary
 from flowise_dev_agent.patch.findings import Finding
 from flowise_dev_agent.patch.graph import FlowEdge, FlowNode, GraphIR, dump_json
 from flowise_dev_agent.patch.layout import Link
-from flowise_dev_agent.patch.node_data import fresh_text, init_node_data, is_settled, refresh_visibility
+from flowise_dev_agent.patch.node_data import (
+    fresh_height,
+    fresh_text,
+    init_node_data,
+    refresh_visibility,
+    settle_visibility,
+)
 from flowise_dev_agent.patch.ops import AddNode, PatchOp
 from flowise_dev_agent.patch.schema import NodeSchema, Schemas
 from flowise_dev_agent.patch.suggest import closest, resolve_case
@@ -132,10 +138,15 @@ class Batch:
         """New nodes placed and stored sources first, new edges by target and input: order carries no chance."""
         for node_id in self.changed & self.nodes.keys():
             node, schema = self.nodes[node_id], self.made_from.get(node_id)
-            if not node.is_note and not (schema and is_settled(schema)):
+            if schema is not None:
+                settle_visibility(schema, node.data)
+            elif not node.is_note:
                 node.data.update(refresh_visibility(node.data))
+            if schema and node.raw["type"] == "customNode" and node_id in self.added:
+                node.raw["height"] = fresh_height(schema, node.data)
         self._layer_edges()
-        links = [Link(edge.source, edge.target, self.input_rank(edge)) for edge in self.edges]
+        ranks = {edge: self.input_rank(edge) for edge in self.edges}
+        links = [Link(edge.source, edge.target, rank) for edge, rank in ranks.items()]
         raws = arrange(self.nodes, self.standing, links, (self.added | self.moved) - self.positioned, self.positioned)
         nodes: list[FlowNode] = []
         for raw in raws:
@@ -147,7 +158,7 @@ class Batch:
             elif node.raw is not raw or node.id in self.changed:
                 node = FlowNode(raw)  # nothing read before the last change is kept
             nodes.append(node)
-        edges = self._ordered_edges([node.id for node in nodes])
+        edges = self._ordered_edges([node.id for node in nodes], ranks)
         document = {
             **self.base.document,
             "nodes": [node.raw for node in nodes],
@@ -166,10 +177,10 @@ class Batch:
                 if raw != edge.raw:
                     self.edges.replace(edge, FlowEdge(raw))
 
-    def _ordered_edges(self, node_ids: Sequence[str]) -> list[FlowEdge]:
+    def _ordered_edges(self, node_ids: Sequence[str], ranks: Mapping[FlowEdge, tuple[int, int]]) -> list[FlowEdge]:
         rank = {node_id: index for index, node_id in enumerate(node_ids)}
         kept, added = self.edges.kept_and_added()
-        added.sort(key=lambda edge: (rank[edge.target], self.input_rank(edge), rank[edge.source], edge.source_handle))
+        added.sort(key=lambda edge: (rank[edge.target], ranks[edge], rank[edge.source], edge.source_handle))
         return kept + added
 
     def input_rank(self, edge: FlowEdge) -> tuple[int, int]:

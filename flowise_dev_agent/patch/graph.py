@@ -5,7 +5,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
+
+from pydantic_core import from_json, to_json
 
 from flowise_dev_agent.errors import PatchError
 from flowise_dev_agent.patch.agentflow import (
@@ -21,8 +23,7 @@ from flowise_dev_agent.patch.schema import split_types
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(NamedTuple):
     """One thing that a node gives. ``handle`` is the editor's id of it; ``independent`` outputs work side by side.
 
     What an agentflow node gives has no type: its edges say what runs next.
@@ -151,7 +152,7 @@ class FlowNode:
         labels = branch_labels(self.name, len(anchors))
         return tuple(Output(*parts, types=(), independent=True) for parts in zip(names, labels, handles, strict=True))
 
-    @property
+    @cached_property
     def multi_output(self) -> bool:
         """The node gives one of several things, chosen by ``data.outputs.output``."""
         return any("options" in anchor for anchor in _as_dicts(self.data.get("outputAnchors")))
@@ -171,32 +172,22 @@ class FlowNode:
         return dump_json(self.raw)
 
 
-@dataclass(frozen=True)
 class FlowEdge:
     """A stored edge. ``raw`` must not be changed."""
 
-    raw: dict[str, Any]
+    __slots__ = ("raw", "source", "source_handle", "target", "target_handle")
+
+    def __init__(self, raw: dict[str, Any]) -> None:
+        self.raw = raw
+        self.source = str(raw.get("source") or "")
+        self.target = str(raw.get("target") or "")
+        self.source_handle = str(raw.get("sourceHandle") or "")
+        self.target_handle = str(raw.get("targetHandle") or "")
 
     @property
     def ends(self) -> tuple[str, str, str, str]:
         """What tells one edge from another."""
         return self.source, self.source_handle, self.target, self.target_handle
-
-    @property
-    def source(self) -> str:
-        return str(self.raw.get("source") or "")
-
-    @property
-    def target(self) -> str:
-        return str(self.raw.get("target") or "")
-
-    @property
-    def source_handle(self) -> str:
-        return str(self.raw.get("sourceHandle") or "")
-
-    @property
-    def target_handle(self) -> str:
-        return str(self.raw.get("targetHandle") or "")
 
     @property
     def input_name(self) -> str:
@@ -264,19 +255,20 @@ class GraphIR:
         return self._by_id.get(node_id)
 
 
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-
-
 def dump_json(value: Any) -> str:
     """Compact JSON, non-ASCII kept, encodable as UTF-8 whatever a model wrote."""
-    text = _ENCODER.encode(value)
-    return text if text.isascii() else _LONE_SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    try:
+        return to_json(value).decode()
+    except ValueError:
+        # Half of a surrogate pair, or nesting deeper than the fast encoder goes.
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return _LONE_SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def parse_document(text: str) -> tuple[dict[str, Any] | None, list[Finding]]:
     """The document, or None and why Flowise would not save or run it at all."""
     try:
-        document = json.loads(text, parse_constant=_no_constant)
+        document = _parsed(text)
     except (ValueError, RecursionError) as exc:
         return None, [error("SHAPE", f"flowData is not valid JSON ({exc}).")]
     if not isinstance(document, dict):
@@ -299,6 +291,14 @@ def parse_document(text: str) -> tuple[dict[str, Any] | None, list[Finding]]:
         if not isinstance(edge, dict)
     )
     return (None, findings) if findings else (document, [])
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return from_json(text, allow_inf_nan=False)
+    except ValueError:
+        # Says better what is wrong, and reads half surrogate pairs and deep nesting.
+        return json.loads(text, parse_constant=_no_constant)
 
 
 def _no_constant(name: str) -> Any:

@@ -1,9 +1,10 @@
 """Where new nodes go: left of what they feed, one column per step, stacked without overlap. Nodes that stand stay."""
 
 import math
+from bisect import insort
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 WIDTH = 300
 COLUMN = 400
@@ -12,8 +13,7 @@ GAP = 40
 _TALL_TYPES = frozenset({"boolean", "json", "code", "file", "datagrid"})
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(NamedTuple):
     """Top left corner and size in editor pixels."""
 
     x: float
@@ -31,8 +31,7 @@ class Box:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(NamedTuple):
     """A connection as layout sees it; ``order`` is the rank among all inputs of the target, top to bottom."""
 
     source: str
@@ -73,14 +72,16 @@ def place(
     consumers, producers = _sides(heights, links)
     columns, rank = _ranks(heights, consumers)
     placed: dict[str, Box] = dict(standing)
+    lanes = _Lanes(standing.values())
     for node_id in sorted(heights, key=rank.__getitem__):
-        placed[node_id] = _free_box(
+        box = placed[node_id] = _free_box(
             (widths or {}).get(node_id, WIDTH),
             heights[node_id],
             [placed[link.target] for link in consumers[node_id] if link.target in placed],
             [placed[link.source] for link in producers[node_id] if link.source in standing],
-            placed,
+            lanes,
         )
+        lanes.add(box)
     return {node_id: placed[node_id] for node_id in sorted(heights, key=lambda key: (-columns[key], rank[key]))}
 
 
@@ -136,23 +137,41 @@ def _columns(nodes: Collection[str], consumers: Mapping[str, list[Link]]) -> dic
     return columns
 
 
-def _free_box(width: float, height: float, targets: list[Box], sources: list[Box], placed: Mapping[str, Box]) -> Box:
+class _Lanes:
+    """What stands where, by columns: boxes of one column share their left and right edges."""
+
+    def __init__(self, boxes: Iterable[Box]) -> None:
+        #: (left, right) -> (top, bottom) of each box, top to bottom.
+        self._columns: dict[tuple[float, float], list[tuple[float, float]]] = {}
+        self.right = self.bottom = -math.inf
+        for box in boxes:
+            self.add(box)
+
+    def add(self, box: Box) -> None:
+        insort(self._columns.setdefault((box.x, box.x + box.width), []), (box.y, box.y + box.height))
+        self.right, self.bottom = max(self.right, box.x), max(self.bottom, box.y + box.height)
+
+    def beside(self, left: float, right: float) -> list[tuple[float, float]]:
+        """(top, bottom) of what stands between two vertical lines, top to bottom."""
+        found = [spans for edges, spans in self._columns.items() if left < edges[1] and edges[0] < right]
+        return found[0] if len(found) == 1 else sorted(chain.from_iterable(found))
+
+
+def _free_box(width: float, height: float, targets: list[Box], sources: list[Box], lanes: _Lanes) -> Box:
     if targets:
-        x, y = min(box.x for box in targets) - width - (COLUMN - WIDTH), min(box.y for box in targets)
+        x, y = min([box.x for box in targets]) - width - (COLUMN - WIDTH), min([box.y for box in targets])
     elif sources:
-        x, y = max(box.x + box.width for box in sources) + (COLUMN - WIDTH), min(box.y for box in sources)
-    elif placed:
-        x, y = max(box.x for box in placed.values()), max(box.y + box.height for box in placed.values()) + GAP
+        x, y = max([box.x + box.width for box in sources]) + (COLUMN - WIDTH), min([box.y for box in sources])
+    elif lanes.bottom > -math.inf:
+        x, y = lanes.right, lanes.bottom + GAP
     else:
         x, y = 0.0, 0.0
     # Whole pixels, away from what stands: rounding later could eat into the gap.
     x, y = math.floor(x), math.ceil(y)
-    for other in sorted(
-        (other for other in placed.values() if x < other.x + other.width and other.x < x + width), key=lambda box: box.y
-    ):
-        # Top to bottom: what is passed once cannot be in the way again.
-        if y + height + GAP <= other.y:
+    # Top to bottom: what is passed once cannot be in the way again.
+    for top, bottom in lanes.beside(x, x + width):
+        if y + height + GAP <= top:
             break
-        if y < other.y + other.height + GAP:
-            y = math.ceil(other.y + other.height) + GAP
+        if y < bottom + GAP:
+            y = math.ceil(bottom) + GAP
     return Box(x, y, width, height)

@@ -1,12 +1,13 @@
 """A fresh node as Flowise's own editor would make it from a schema (its ``initNode``, 3.1.4)."""
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from flowise_dev_agent.patch import agentflow as v2
 from flowise_dev_agent.patch.graph import dump_json
+from flowise_dev_agent.patch.layout import node_height
 from flowise_dev_agent.patch.schema import PARAM_TYPES, NodeSchema
 from flowise_dev_agent.patch.visibility import is_conditional, is_visible, js_truthy, with_defaults
 
@@ -48,28 +49,41 @@ def fresh_text(schema: NodeSchema, raw: Mapping[str, Any]) -> str:
     """JSON of a node whose ``data`` came from `init_node_data`: what the schema says is not encoded again."""
     shared = _blueprint(schema)
     node_id: str = raw["id"]
-    parts: list[str] = []
-    for key, value in raw["data"].items():
-        if key == "outputAnchors" and schema.name not in v2.BRANCHES_FROM:
-            text = shared.output_text.replace(_MARK, node_id)
-        elif key in _DEFINITION_KEYS:
-            text = shared.definitions_text(key, [entry["display"] for entry in value]).replace(_MARK, node_id)
-        elif key in _OWN_KEYS:
-            text = dump_json(value)
+    data: Mapping[str, Any] = raw["data"]
+    head, _, rest = dump_json({**raw, "data": None}).partition('"data":null')
+    parts = [head, '"data":{']
+    for before, key in shared.layout:
+        parts.append(before)
+        if key in _DEFINITION_KEYS:
+            state = tuple([entry["display"] for entry in data[key]])
+            parts.append(node_id.join(shared.definitions(key, state)))
+        elif key == "outputAnchors" and schema.name not in v2.BRANCHES_FROM:
+            parts.append(node_id.join(shared.output_text))
         else:
-            text = shared.texts[key]
-        parts.append(f'"{key}":{text}')
-    keys = list(raw)
-    border = keys.index("data")
-    before = dump_json({key: raw[key] for key in keys[:border]})[1:-1]
-    after = dump_json({key: raw[key] for key in keys[border + 1 :]})[1:-1]
-    pieces_of_node = [before, f'"data":{{{",".join(parts)}}}', after]
-    return f"{{{','.join([piece for piece in pieces_of_node if piece])}}}"
+            parts.append(dump_json(data[key]) if data[key] != {} else "{}")
+    parts += shared.after, "}", rest
+    return "".join(parts)
 
 
-def is_settled(schema: NodeSchema) -> bool:
-    """Whether fresh nodes of this type show the same inputs whatever their values are."""
-    return not _blueprint(schema).conditional
+def fresh_height(schema: NodeSchema, data: Mapping[str, Any]) -> int:
+    """`node_height` of such a node, reckoned once for all that show the same inputs."""
+    shared = _blueprint(schema)
+    state = tuple([entry["display"] for key in _DEFINITION_KEYS for entry in data[key]])
+    height = shared.heights.get(state)
+    if height is None:
+        height = node_height(data)
+        if len(shared.heights) < _STATES_KEPT:
+            shared.heights[state] = height
+    return height
+
+
+def settle_visibility(schema: NodeSchema, data: dict[str, Any]) -> None:
+    """`refresh_visibility` of such a node, in place: only inputs with conditions are looked at."""
+    for key, (numbers, defaults) in _blueprint(schema).conditional.items():
+        definitions: list[dict[str, Any]] = data[key]
+        inputs = {**defaults, **data["inputs"]}
+        for number in numbers:
+            definitions[number] = _displayed(definitions[number], is_visible(definitions[number], inputs))
 
 
 def refresh_visibility(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -90,12 +104,13 @@ def _displayed(entry: dict[str, Any], visible: bool) -> dict[str, Any]:
 class _Piece:
     """One input of a type: its definition but for the node id, and the same as text."""
 
-    __slots__ = ("_display", "_entry", "_suffix", "hidden", "shown")
+    __slots__ = ("_display", "_entry", "_suffix", "conditional", "hidden", "shown")
 
     def __init__(self, entry: Mapping[str, Any], inputs: Mapping[str, Any]) -> None:
         self._entry = entry
         self._suffix = f"-input-{entry['name']}-{entry['type']}"
         self._display = is_visible(entry, inputs)
+        self.conditional = is_conditional(entry)
         self.shown, self.hidden = (dump_json(self._made(_MARK, display)) for display in (True, False))
 
     def definition(self, node_id: str) -> dict[str, Any]:
@@ -122,21 +137,43 @@ class _Blueprint:
             key = "inputParams" if entry["type"] in PARAM_TYPES else "inputAnchors"
             self.pieces[key].append(_Piece(entry, self.inputs))
         made = v2.output_anchors(raw, _MARK) if schema.is_agentflow else _output_anchors(schema, _MARK)
-        self.output_text = dump_json(made)
-        self.conditional = any(is_conditional(entry) for entry in definitions)
-        self.texts = {key: dump_json(value) for key, value in raw.items()}
-        self._joined: dict[tuple[str, *tuple[bool, ...]], str] = {}
+        self.output_text = dump_json(made).split(_MARK)
+        #: For each kind of inputs that has any with conditions: which, and the defaults that those are read against.
+        self.conditional: dict[str, tuple[list[int], dict[str, Any]]] = {}
+        for key, pieces in self.pieces.items():
+            numbers = [number for number, piece in enumerate(pieces) if piece.conditional]
+            if numbers:
+                self.conditional[key] = numbers, with_defaults([piece.definition("") for piece in pieces], {})
+        self.heights: dict[tuple[bool, ...], int] = {}
+        self.layout, self.after = _layout(raw)
+        self._joined: dict[tuple[str, tuple[bool, ...]], list[str]] = {}
 
-    def definitions_text(self, key: str, displayed: Sequence[bool]) -> str:
-        """JSON of all inputs of one kind, with the mark for the node id. Nodes of a type differ in few ways."""
-        state = (key, *displayed)
-        text = self._joined.get(state)
-        if text is None:
+    def definitions(self, key: str, displayed: tuple[bool, ...]) -> list[str]:
+        """JSON of all inputs of one kind, cut where the node id goes. Nodes of a type differ in few ways."""
+        found = self._joined.get((key, displayed))
+        if found is None:
             pieces = zip(self.pieces[key], displayed, strict=True)
             text = f"[{','.join([piece.shown if shown else piece.hidden for piece, shown in pieces])}]"
+            found = text.split(_MARK)
             if len(self._joined) < _STATES_KEPT:
-                self._joined[state] = text
-        return text
+                self._joined[key, displayed] = found
+        return found
+
+
+def _layout(raw: Mapping[str, Any]) -> tuple[list[tuple[str, str]], str]:
+    """The text of a node's data around what differs from node to node: (text before, key) in order, text after."""
+    own = {*_OWN_KEYS, *_DEFINITION_KEYS}
+    made = ("id", "inputs", "inputAnchors", "inputParams", "outputs", "outputAnchors")
+    layout: list[tuple[str, str]] = []
+    text = ""
+    for number, key in enumerate({**raw, **dict.fromkeys(made)}):
+        text += f'{"," if number else ""}"{key}":'
+        if key in own:
+            layout.append((text, key))
+            text = ""
+        else:
+            text += dump_json(raw[key])
+    return layout, text
 
 
 _BLUEPRINTS: WeakKeyDictionary[NodeSchema, _Blueprint] = WeakKeyDictionary()

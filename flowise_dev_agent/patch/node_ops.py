@@ -155,13 +155,13 @@ def _definitions(batch: Batch, node: FlowNode, wanted: str) -> tuple[Steps, Sequ
         return _nested_definitions(batch, node, wanted)
     if name := resolve_case(wanted, by_name):
         return (name,), by_name[name]
-    if definition := _undeclared(node).get(wanted):
+    if definition := undeclared_fields(node).get(wanted):
         return (wanted,), [definition]
     _no_such_param(batch, node, wanted, list(by_name))
     return None
 
 
-def _undeclared(node: FlowNode) -> dict[str, Mapping[str, Any]]:
+def undeclared_fields(node: FlowNode) -> dict[str, Mapping[str, Any]]:
     """Keys that the editor writes beside the declared ones: configs of models and tools, tabs and what they hold."""
     found: dict[str, Mapping[str, Any]] = {}
     for entry in node.params:
@@ -279,7 +279,7 @@ def bind_credential(batch: Batch, op: BindCredential) -> None:
 
 def _nested(batch: Batch, op: BindCredential, node: FlowNode) -> Nested | None:
     """The model or tool that is meant: by path, or the only one that takes a credential where the node takes none."""
-    components = list(_credentialed(batch, node))
+    components = _credentialed(batch, node)
     if op.path:
         steps = parse_path(op.path)
         return next((nested for nested in components if nested.steps == steps), None)
@@ -290,6 +290,8 @@ def _nested(batch: Batch, op: BindCredential, node: FlowNode) -> Nested | None:
 
 def _credentialed(batch: Batch, node: FlowNode) -> list[Nested]:
     found: list[Nested] = []
+    if not node.is_agentflow:
+        return found
     for nested in nested_components(node.params, node.inputs):
         schema = batch.schemas.get(nested.component)
         if schema is not None and schema.credential_names and isinstance(nested.config, Mapping):

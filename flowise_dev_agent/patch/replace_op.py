@@ -9,7 +9,7 @@ from flowise_dev_agent.patch.diff import AddedNode
 from flowise_dev_agent.patch.edges import chatflow_edge, cut
 from flowise_dev_agent.patch.graph import FlowEdge, FlowNode, Output
 from flowise_dev_agent.patch.layout import node_height
-from flowise_dev_agent.patch.node_ops import select_output, usable_id
+from flowise_dev_agent.patch.node_ops import select_output, undeclared_fields, usable_id
 from flowise_dev_agent.patch.ops import ReplaceNode, UpgradeNode
 from flowise_dev_agent.patch.references import reference, referenced, renamed, sole_reference
 from flowise_dev_agent.patch.schema import NodeSchema, split_types
@@ -54,6 +54,8 @@ def _rebuild(batch: Batch, old: FlowNode, schema: NodeSchema, new_id: str) -> No
     carried: set[str] = set()
     for edge in out:
         _carry_outgoing(batch, old, edge, new_id, carried)
+    if not carried and old.selected_output in {output.name for output in node.outputs}:
+        select_output(batch, new_id, old.selected_output)  # chosen by nobody's connection, such as EndingNode
     batch.summary.replaced_nodes.append(
         AddedNode(new_id, schema.name, str(batch.nodes[new_id].label), instead_of=f"{old.name} {_version(old)}".strip())
     )
@@ -92,12 +94,14 @@ def _carry_fields(batch: Batch, old: FlowNode, node: FlowNode) -> None:
         if name in anchors or is_empty(value):
             continue
         defaults = [entry.get("default") for entry in old.params_by_name.get(name, ())]
-        stored = _fitting(node, name, value, same_type=same_type)
+        # Which tab is open is kept under a key that ends in the node's id.
+        its_name = f"{name.removesuffix(f'_{old.id}')}_{node.id}" if name.endswith(f"_{old.id}") else name
+        stored = _fitting(node, its_name, value, same_type=same_type)
         if stored is None:
             if value not in defaults:
-                batch.summary.lost.append(f"{node.id}.{name}")
+                batch.summary.lost.append(f"{node.id}.{its_name}")
         elif same_type or value not in defaults:
-            node.data["inputs"][name] = stored
+            node.data["inputs"][its_name] = stored
     if same_type:
         for name in [name for name, value in old.inputs.items() if is_empty(value) and name in node.params_by_name]:
             node.data["inputs"][name] = old.inputs[name]  # cleared by choice
@@ -111,8 +115,7 @@ def _fitting(node: FlowNode, name: str, value: Any, *, same_type: bool) -> Any:
     """The value as the new node may hold it, None when it has no place for it."""
     definitions = node.params_by_name.get(name)
     if definitions is None:
-        owner = node.params_by_name.get(name.removesuffix("Config"), ())
-        return value if any(entry.get("loadConfig") for entry in owner) else None
+        return value if name in undeclared_fields(node) else None
     if same_type:
         return value
     for definition in definitions:

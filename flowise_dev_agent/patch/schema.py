@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 #: Input types that the editor draws as fields; everything else is an anchor. A whitelist, not a matter of letter case:
@@ -44,6 +44,7 @@ KIND_OF_CATEGORY: Mapping[str, str] = {
 _MACHINE_KEYS = frozenset({"icon", "filePath"})
 
 
+@lru_cache(maxsize=4096)
 def split_types(text: str) -> tuple[str, ...]:
     """``"A | B"`` and ``"A|B"`` as ``("A", "B")``."""
     return tuple(part for part in (piece.strip() for piece in text.split("|")) if part)

@@ -4,6 +4,7 @@ import asyncio
 import select
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Final, Self
 from uuid import UUID
@@ -41,6 +42,27 @@ _SERVER_LIMITS: Final = " ".join(
         "client_connection_check_interval": 5_000,
     }.items()
 )
+
+
+_patience: ContextVar[float | None] = ContextVar("patience", default=None)
+
+
+@contextmanager
+def patient(seconds: float) -> Generator[None]:
+    """Have the block, and the tasks that it starts, wait so long for a connection: work that nobody waits for.
+
+    Where many share a pool an early end would only make more work for it.
+    """
+    token = _patience.set(seconds)
+    try:
+        yield
+    finally:
+        _patience.reset(token)
+
+
+class _Pool(AsyncConnectionPool[Connection]):
+    async def getconn(self, timeout: float | None = None) -> Connection:  # noqa: ASYNC109 - as the pool has it
+        return await super().getconn(_patience.get() if timeout is None else timeout)
 
 
 def server_options(dsn: str) -> str:
@@ -104,7 +126,7 @@ class Database:
         self, dsn: str, *, min_size: int = 2, max_size: int = 10, connect_timeout: float = 5.0, pooler: bool = False
     ) -> None:
         self._connect_timeout = connect_timeout
-        self.pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+        self.pool: AsyncConnectionPool[Connection] = _Pool(
             dsn,
             connection_class=Connection,
             kwargs={

@@ -23,7 +23,7 @@ from flowise_dev_agent.errors import AgentError, DatabaseUnavailableError, Lease
 from flowise_dev_agent.observability import log_context
 from flowise_dev_agent.observability.metrics import LEG_SECONDS, LEGS_ACTIVE, NODE_SECONDS
 from flowise_dev_agent.persistence import Claim, Database, Events, FencedSaver, NewEvent, Runs, Sessions
-from flowise_dev_agent.persistence.database import translated_errors
+from flowise_dev_agent.persistence.database import patient, translated_errors
 from flowise_dev_agent.persistence.runs import Settlement
 from flowise_dev_agent.persistence.sanitize import bounded
 from flowise_dev_agent.runtime.agent import Agent, Graph
@@ -41,6 +41,8 @@ STRICT_RESUME_KEY: Final = "__pregel_strict_resume"
 _RECURSION_LIMIT: Final = 250
 _DATABASE_RETRY_SECS: Final = (0.2, 2.0)
 _HAND_BACK_SECS: Final = 5.0
+#: For a connection; below the bound of a round trip.
+_PATIENCE_SECS: Final = 20.0
 _MAX_RESULT_BYTES: Final = 256_000
 
 
@@ -88,7 +90,7 @@ class LegRunner:
                 control, began, end = RunControl(), time.monotonic(), "cut_off"
                 self._controls.add(control)
                 try:
-                    with LEGS_ACTIVE.track_inprogress():
+                    with LEGS_ACTIVE.track_inprogress(), patient(_PATIENCE_SECS):
                         end = await self._attempt(claim, control)
                 finally:
                     self._controls.discard(control)

@@ -1,81 +1,267 @@
-"""Numbers of the runtime with a graph that does nothing: `python scripts/bench/runtime.py`.
+"""Numbers of the runtime with a graph that does nothing: `python scripts/bench/runtime.py [ROW ...]`.
+
+Rows: question, throughput, latency, size, pickup, list, memory; all of them by default. Each line has what the first
+implementation of this design and the spike for this one had. Where the machine is busy look at CPU time and counts.
 
 Starts an embedded Postgres of its own (durable, in a temporary folder), or uses the one that BENCH_POSTGRES_DSN names,
-whose database must be empty. API and worker share this process, as in `serve`.
+whose database must be empty.
 """
 
 import asyncio
 import os
 import shutil
+import signal
 import statistics
+import sys
 import tempfile
 import time
-from collections.abc import AsyncGenerator
-from contextlib import aclosing, asynccontextmanager
-from itertools import pairwise
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict
 from uuid import UUID
 
-from langgraph.graph import END, START, StateGraph
-from langgraph.runtime import Runtime
-from langgraph.types import interrupt
+from runtime_agent import STEPS, build_agent
 
 from flowise_dev_agent.devkit.postgres import EmbeddedPostgres
-from flowise_dev_agent.flowise.instances import Instances
-from flowise_dev_agent.persistence import Database
-from flowise_dev_agent.runtime import Agent, Engine, ResumeSession, StartSession
-from flowise_dev_agent.settings import FlowiseSettings
+from flowise_dev_agent.persistence import Database, NewEvent
+from flowise_dev_agent.persistence.events import insert, told_transaction
+from flowise_dev_agent.runtime import Engine, ResumeSession, StartSession
 
-STEPS = int(os.environ.get("BENCH_STEPS", "7"))
-EVENTS = 200
+_ROOT = Path(__file__).resolve().parents[2]
 
 
-class State(TypedDict, total=False):
-    """Counts steps and keeps a plan of the usual size."""
+@dataclass(frozen=True)
+class Bench:
+    """An engine without a worker, and the database that workers share with it."""
 
-    step: int
-    plan: dict[str, Any]
+    engine: Engine
+    dsn: str
+
+    @asynccontextmanager
+    async def workers(self, count: int, concurrency: int = 20) -> AsyncGenerator[list[Process]]:
+        """Worker processes that take up sessions; killed at the end."""
+        async with AsyncExitStack() as stack:
+            processes = [await asyncio.create_task(self._worker(concurrency)) for _ in range(count)]
+            for process in processes:
+                stack.push_async_callback(_end, process)
+            yield processes
+
+    async def _worker(self, concurrency: int) -> Process:
+        script = str(Path(__file__).with_name("runtime_agent.py"))
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            script,
+            self.dsn,
+            str(concurrency),
+            stdout=PIPE,
+            env={**os.environ, "PYTHONPATH": str(_ROOT)},
+        )
+        if process.stdout is None or await process.stdout.readline() != b"ready\n":
+            raise SystemExit("a worker did not start")
+        return process
+
+    async def to_question(self, requirement: str = "bench") -> tuple[float, UUID]:
+        """Seconds from the start to the first question."""
+        began = time.perf_counter()
+        view = await self.engine.service.start(StartSession(requirement=requirement))
+        view = await self.engine.service.wait(view.thread_id, 300)
+        if view.status != "pending_interrupt":
+            raise SystemExit(f"a session ended as {view.status}: {view.error}")
+        return time.perf_counter() - began, view.thread_id
 
 
-def build_agent() -> Agent:
-    """Seven steps, a question, a step that tells."""
+async def _end(process: Process) -> None:
+    if process.returncode is None:
+        process.send_signal(signal.SIGTERM)
+    await process.wait()
 
-    async def step(state: State) -> State:
-        return State(step=state.get("step", 0) + 1, plan={"nodes": ["x" * 40] * 20})
 
-    async def ask(state: State) -> State:
-        interrupt({"type": "plan_approval", "reason": "bench", "message": "go on?", "options": [], "data": {}})
-        return State(step=state.get("step", 0) + 1)
+def show(name: str, value: str, first: str = "-", spike: str = "-") -> None:
+    """One line of the table."""
+    print(f"{name:<50} {value:<42} {first:<22} {spike}", flush=True)
 
-    async def tell(state: State, runtime: Runtime[None]) -> State:
-        for number in range(EVENTS):
-            data = {"at": time.perf_counter()}
-            runtime.stream_writer(
-                {"type": "write", "node": "tell", "phase": "bench", "summary": str(number), "data": data}
-            )
-            await asyncio.sleep(0.005)
-        return State(step=state.get("step", 0) + 1)
 
-    builder = StateGraph(State)
-    names = [f"step_{number}" for number in range(STEPS)]
-    for name in names:
-        builder.add_node(name, step)
-    builder.add_node("ask", ask)
-    builder.add_node("tell", tell)
-    path = [START, *names, "ask", "tell", END]
-    for source, target in pairwise(path):
-        builder.add_edge(source, target)
-    return Agent(
-        graph=builder.compile(),
-        context=lambda session, lease, emit: None,
-        initial_state=lambda request: {"step": 0},
-        project=lambda values: {"iteration": values.get("step", 0)},
-        check_answer=lambda interrupt, body: body.answer or {},
-        instances=Instances(FlowiseSettings()),
-        chatflow_url=lambda endpoint, chatflow_id: f"{endpoint}/canvas/{chatflow_id}",
-        node_phases=dict.fromkeys(path, "bench"),
-    )
+def spread(seconds: list[float]) -> str:
+    """Median and p99 in ms."""
+    ordered = sorted(seconds)
+    p99 = ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))]
+    return f"{statistics.median(ordered) * 1000:.1f} ms, p99 {p99 * 1000:.1f} ms"
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of a process."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_mb(pid: int) -> int:
+    """Memory of a process."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 2**20
+
+
+async def question(bench: Bench) -> None:
+    """From a start to the first question, one after the other, with one worker."""
+    async with bench.workers(1) as (worker,):
+        for _ in range(10):
+            await bench.to_question()
+        mine, its = time.process_time(), cpu_seconds(worker.pid)
+        taken = [(await bench.to_question())[0] for _ in range(100)]
+        mine, its = time.process_time() - mine, cpu_seconds(worker.pid) - its
+    show(f"POST to first question, {STEPS} steps", spread(taken), "17 ms", "12.6-14.7 ms")
+    show("  CPU of API, of worker", f"{mine * 10:.1f} ms, {its * 10:.1f} ms", "-", "9-14 ms")
+
+
+async def throughput(bench: Bench) -> None:
+    """Sessions brought to their first question, 200 started at once."""
+    for count in (1, 2, 4):
+        async with bench.workers(count) as workers:
+            await asyncio.gather(*(bench.to_question() for _ in range(10 * count)))
+            cpu = sum(cpu_seconds(worker.pid) for worker in workers)
+            began = time.perf_counter()
+            await asyncio.gather(*(bench.to_question() for _ in range(200)))
+            rate = 200 / (time.perf_counter() - began)
+            cpu = sum(cpu_seconds(worker.pid) for worker in workers) - cpu
+        text = f"{rate:.0f} /s, worker CPU {cpu * 5:.1f} ms each"
+        show(f"sessions/s to first question, {count} worker(s)", text, "73 /s", "82-110 /s")
+
+
+async def latency(bench: Bench) -> None:
+    """From the append of an event, its commit included, to each reader of the session's stream."""
+    async with bench.workers(1):
+        sessions = [session_id for _, session_id in [await bench.to_question() for _ in range(100)]]
+    for readers, spread_over, spike in (
+        (1, 1, "2.0 ms, p99 3.9"),
+        (100, 1, "6.2, p99 11.8"),
+        (1000, 100, "2.6, p99 4.8"),
+    ):
+        lags = await _deliver(bench, sessions[:spread_over], readers // spread_over)
+        show(f"append to client, {readers} stream(s), {spread_over} session(s)", spread(lags), "1045 ms", spike)
+
+
+async def _deliver(bench: Bench, sessions: list[UUID], readers: int, events: int = 100) -> list[float]:
+    lags: list[float] = []
+    attached = asyncio.Semaphore(0)
+
+    async def read(session_id: UUID, after_seq: int) -> None:
+        seen = 0
+        async with aclosing(bench.engine.service.events(session_id, after_seq - 1)) as stream:
+            async for event in stream:
+                attached.release()
+                if event.type == "write":
+                    lags.append(time.perf_counter() - event.data["at"])
+                    seen += 1
+                    if seen == events // len(sessions):
+                        return
+
+    tasks: list[asyncio.Task[None]] = []
+    for session_id in sessions:
+        last = (await bench.engine.service.get(session_id)).last_event_seq
+        tasks += [asyncio.create_task(read(session_id, last)) for _ in range(readers)]
+    for _ in tasks:
+        await attached.acquire()
+    for number in range(events):
+        session_id = sessions[number % len(sessions)]
+        async with told_transaction(bench.engine.db, session_id, "event") as connection:
+            event = NewEvent("write", data={"at": time.perf_counter()})
+            await insert(connection, session_id, None, [event])
+        await asyncio.sleep(0.01)
+    async with asyncio.timeout(60):
+        await asyncio.gather(*tasks)
+    return lags
+
+
+async def size(bench: Bench) -> None:
+    """What one session keeps in Postgres."""
+    async with bench.workers(1):
+        _, session_id = await bench.to_question()
+        waiting = await _size(bench.engine.db, session_id)
+        await bench.engine.service.resume(session_id, ResumeSession(response="ok"))
+        await bench.engine.service.wait(session_id, 60)
+    show("checkpoints of a waiting session", waiting, "161 rows, 183 KB", "137 rows, 132 KB")
+    show("checkpoints of a finished session", await _size(bench.engine.db, session_id), "-", "4 rows, 3 KB")
+
+
+async def _size(db: Database, session_id: UUID) -> str:
+    query = """
+        SELECT count(*) AS n, COALESCE(sum(bytes), 0) AS bytes FROM (
+            SELECT pg_column_size(t.*) AS bytes FROM checkpoints AS t WHERE thread_id = %(id)s
+            UNION ALL SELECT pg_column_size(t.*) FROM checkpoint_blobs AS t WHERE thread_id = %(id)s
+            UNION ALL SELECT pg_column_size(t.*) FROM checkpoint_writes AS t WHERE thread_id = %(id)s
+        ) AS rows"""
+    row = await db.fetch_one(query, {"id": str(session_id)})
+    return f"{row['n']} rows, {row['bytes'] / 1024:.1f} KB" if row else "none"
+
+
+async def pickup(bench: Bench) -> None:
+    """From kill -9 of the worker of a session to its claim by another one, with the product's timings."""
+    taken: list[float] = []
+    for _ in range(3):
+        async with bench.workers(1) as (owner,):
+            view = await bench.engine.service.start(StartSession(requirement="stuck"))
+            async with aclosing(bench.engine.service.events(view.thread_id)) as stream:
+                await anext(stream)
+            async with bench.workers(1):
+                owner.kill()
+                began = time.perf_counter()
+                await _claimed_again(bench.engine.db, view.thread_id)
+                taken.append(time.perf_counter() - began)
+                await bench.engine.service.cancel(view.thread_id)
+    show("pick-up after kill -9", f"{min(taken):.1f}-{max(taken):.1f} s of {len(taken)}", "never", "2-10 s")
+
+
+async def _claimed_again(db: Database, session_id: UUID) -> None:
+    query = "SELECT 1 FROM runs WHERE session_id = %s AND epoch > 1"
+    while await db.fetch_one(query, (session_id,)) is None:  # noqa: ASYNC110 - it happens in another process
+        await asyncio.sleep(0.02)
+
+
+async def listing(bench: Bench) -> None:
+    """The first page of 10 000 sessions, with totals, and a later one."""
+    async with bench.engine.db.connection() as connection:
+        await connection.execute(
+            "INSERT INTO sessions (id, name, requirement, request, instance_id, status, created_at)"
+            " SELECT gen_random_uuid(), 'Session ' || n, 'A bot for ' || n, '{}', 'default', 'completed',"
+            " now() - make_interval(secs => n) FROM generate_series(1, 10000) AS n"
+        )
+        await connection.execute("ANALYZE sessions")
+    first: list[float] = []
+    later: list[float] = []
+    for _ in range(20):
+        began = time.perf_counter()
+        page = await bench.engine.service.list(limit=100)
+        first.append(time.perf_counter() - began)
+        began = time.perf_counter()
+        await bench.engine.service.list(limit=100, cursor=page.next_cursor)
+        later.append(time.perf_counter() - began)
+    show("list of 10 000 sessions, first 100 and totals", spread(first), "81 ms for 200", "one indexed query")
+    show("  the next 100", spread(later))
+
+
+async def memory(bench: Bench) -> None:
+    """400 sessions in flight on one worker, each of seven steps of a second."""
+    async with bench.workers(1, concurrency=400) as (worker,):
+        began = time.perf_counter()
+        views = [await bench.engine.service.start(StartSession(requirement="slow")) for _ in range(400)]
+        peak = 0
+        waiting = asyncio.gather(*(bench.engine.service.wait(view.thread_id, 300) for view in views))
+        while not waiting.done():
+            peak = max(peak, resident_mb(worker.pid))
+            await asyncio.wait([waiting], timeout=0.2)
+        taken = time.perf_counter() - began
+    show("400 sessions in flight on one worker", f"{taken:.1f} s, {peak} MB", "-", "8.7 s, 110 MB")
+
+
+ROWS: dict[str, Callable[[Bench], Awaitable[None]]] = {
+    "question": question,
+    "throughput": throughput,
+    "latency": latency,
+    "size": size,
+    "pickup": pickup,
+    "list": listing,
+    "memory": memory,
+}
 
 
 @asynccontextmanager
@@ -92,91 +278,17 @@ async def database() -> AsyncGenerator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-async def to_question(engine: Engine) -> tuple[float, UUID]:
-    """Seconds from the start to the first question."""
-    began = time.perf_counter()
-    view = await engine.service.start(StartSession(requirement="bench"))
-    view = await engine.service.wait(view.thread_id, 60)
-    if view.status != "pending_interrupt":
-        raise SystemExit(f"a session ended as {view.status}: {view.error}")
-    return time.perf_counter() - began, view.thread_id
-
-
-def show(name: str, values: list[float], unit: str = "ms", factor: float = 1000) -> None:
-    """One line: median and p99."""
-    ordered = sorted(values)
-    p99 = ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))]
-    print(f"{name:<58} {statistics.median(ordered) * factor:8.1f} {unit}   p99 {p99 * factor:8.1f} {unit}")
-
-
-async def throughput(engine: Engine, sessions: int) -> tuple[float, float]:
-    """Sessions brought to their first question per second, all started at once, and CPU seconds for each."""
-    began, cpu = time.perf_counter(), time.process_time()
-    await asyncio.gather(*(to_question(engine) for _ in range(sessions)))
-    return sessions / (time.perf_counter() - began), (time.process_time() - cpu) / sessions
-
-
-async def delivery(engine: Engine, session_id: UUID, readers: int) -> list[float]:
-    """Seconds from a node's event, over its commit, to each reader of the session's stream."""
-    lags: list[float] = []
-    first = (await engine.service.get(session_id)).last_event_seq + 1
-    attached = asyncio.Semaphore(0)
-
-    async def read() -> None:
-        async with aclosing(engine.service.events(session_id, first - 2)) as stream:
-            async for event in stream:
-                attached.release()
-                if event.type == "write":
-                    lags.append(time.perf_counter() - event.data["at"])
-                if event.type == "done":
-                    return
-
-    tasks = [asyncio.create_task(read()) for _ in range(readers)]
-    for _ in range(readers):
-        await attached.acquire()
-    await engine.service.resume(session_id, ResumeSession(response="ok"))
-    async with asyncio.timeout(60):
-        await asyncio.gather(*tasks)
-    return lags
-
-
-async def size(db: Database, session_id: UUID) -> str:
-    """Rows and bytes of a session in the saver's tables."""
-    query = """
-        SELECT count(*) AS n, COALESCE(sum(bytes), 0) AS bytes FROM (
-            SELECT pg_column_size(t.*) AS bytes FROM checkpoints AS t WHERE thread_id = %(id)s
-            UNION ALL SELECT pg_column_size(t.*) FROM checkpoint_blobs AS t WHERE thread_id = %(id)s
-            UNION ALL SELECT pg_column_size(t.*) FROM checkpoint_writes AS t WHERE thread_id = %(id)s
-        ) AS rows"""
-    row = await db.fetch_one(query, {"id": str(session_id)})
-    return f"{row['n']} rows, {row['bytes'] / 1024:.1f} KB" if row else "none"
-
-
-async def main() -> None:
+async def main(names: list[str]) -> None:
     """Measure and print."""
+    if unknown := set(names) - set(ROWS):
+        raise SystemExit(f"no such row: {', '.join(sorted(unknown))}")
+    show("", "here", "first implementation", "spike")
     async with database() as dsn:
         pool = Database(dsn, min_size=4, max_size=10)
-        async with Engine.assemble(pool, dsn, build_agent(), worker=True, concurrency=20) as engine:
-            for _ in range(10):
-                await to_question(engine)
-            runs = [await to_question(engine) for _ in range(100)]
-            show(f"POST to first question, {STEPS} steps", [seconds for seconds, _ in runs])
-            rate, cpu = await throughput(engine, 200)
-            print(
-                f"{'sessions/s to the first question, 200 at once':<58} {rate:8.1f} /s   CPU {cpu * 1000:5.1f} ms each"
-            )
-            session_id = runs[0][1]
-            print(f"{'checkpoints of a waiting session':<58} {await size(engine.db, session_id)}")
-            await engine.service.resume(session_id, ResumeSession(response="ok"))
-            await engine.service.wait(session_id, 30)
-            print(f"{'checkpoints of a finished session':<58} {await size(engine.db, session_id)}")
-            for readers in (2, 100):
-                lags = await delivery(engine, runs[readers - 1][1], readers)
-                show(f"a node's event to {readers} reader(s) of one session", lags)
-            began = time.perf_counter()
-            page = await engine.service.list(limit=200)
-            print(f"{f'list of {len(page.sessions)} sessions':<58} {(time.perf_counter() - began) * 1000:8.1f} ms")
+        async with Engine.assemble(pool, dsn, build_agent(), worker=False) as engine:
+            for name in names or ROWS:
+                await ROWS[name](Bench(engine, dsn))
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    asyncio.run(main(sys.argv[1:]))

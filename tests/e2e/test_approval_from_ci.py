@@ -7,13 +7,12 @@ import asyncio
 import json
 import os
 import sys
-from asyncio.subprocess import PIPE, STDOUT
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from pydantic import SecretStr
 
 from flowise_dev_agent.client import AgentClient
@@ -21,9 +20,9 @@ from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.runtime.requests import StartSession
 from tests.e2e.service import ServiceProcess
+from tests.e2e.workflow import ROOT, Workflow
 from tests.fixtures.receiver import Receiver, running_receiver
 
-ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs" / "ci"
 KEY = "ci-key"
 SECRET = "whsec_c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0"
@@ -76,48 +75,8 @@ async def service(database_dsn: str, flowise: FlowiseAccess, tmp_path: Path) -> 
     await process.stop()
 
 
-class Runner:
-    """Runs jobs of the documented workflow for one dispatch."""
-
-    def __init__(self, folder: Path, service: ServiceProcess) -> None:
-        self.folder = folder
-        self.service = service
-        self.jobs: dict[str, Any] = yaml.safe_load((DOCS / "approval.yml").read_text())["jobs"]
-        tool = folder / "bin" / "flowise-dev-agent"
-        tool.parent.mkdir()
-        tool.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m flowise_dev_agent "$@"\n')
-        tool.chmod(0o755)
-
-    async def run(self, job: str, event: dict[str, Any]) -> tuple[int, str]:
-        """(exit code, summary and output) of the job's last step."""
-        step = self.jobs[job]["steps"][-1]
-        question = event["client_payload"]["data"]["interrupt"]["type"]
-        assert set(step.get("env", {}).values()) <= {"${{ github.event.client_payload.data.interrupt.type }}"}
-        summary, event_file = self.folder / "summary.md", self.folder / "event.json"
-        summary.write_text("")
-        event_file.write_text(json.dumps(event))
-        process = await asyncio.create_subprocess_exec(
-            "bash",
-            "-euo",
-            "pipefail",
-            "-c",
-            step["run"],
-            cwd=self.folder,
-            env={
-                **os.environ,
-                "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
-                "PYTHONPATH": str(ROOT),
-                "GITHUB_EVENT_PATH": str(event_file),
-                "GITHUB_STEP_SUMMARY": str(summary),
-                "AGENT_URL": self.service.url,
-                "AGENT_API_KEY": KEY,
-                **dict.fromkeys(step.get("env", {}), question),
-            },
-            stdout=PIPE,
-            stderr=STDOUT,
-        )
-        output, _ = await asyncio.wait_for(process.communicate(), 90)
-        return process.returncode or 0, summary.read_text() + output.decode()
+def workflow(name: str, folder: Path, service: ServiceProcess, **context: Any) -> Workflow:
+    return Workflow(DOCS / name, folder, vars={"AGENT_URL": service.url}, secrets={"AGENT_API_KEY": KEY}, **context)
 
 
 async def dispatched(github: Receiver, count: int) -> dict[str, Any]:
@@ -134,29 +93,29 @@ async def test_the_documented_loop_approves_a_plan_and_accepts_its_result(
     flowise_client: FlowiseClient,
     tmp_path: Path,
 ) -> None:
-    runner = Runner(tmp_path, service)
+    runner = workflow("approval.yml", tmp_path, service)
     requirement = "Build a customer support chatbot with GPT-4o and memory"
     async with AgentClient(service.url, SecretStr(KEY)) as client:
         started = await client.start(StartSession(requirement=requirement, webhook_url=relay_url))
 
         asked = await dispatched(github, 1)
         assert asked["event_type"] == "session.waiting"
-        code, summary = await runner.run("show", asked)
-        assert (code, "chatOpenAI" in summary) == (0, True), summary
-        code, output = await runner.run("answer", asked)
-        assert code == 0, output
+        shown = await runner.run("show", asked)
+        assert (shown.code, "chatOpenAI" in shown.summary) == (0, True), shown
+        answered = await runner.run("answer", asked)
+        assert answered.code == 0, answered
 
         tested = await dispatched(github, 2)
         assert tested["client_payload"]["data"]["interrupt"]["type"] == "result_review"
-        code, summary = await runner.run("show", tested)
-        assert (code, "test questions passed" in summary) == (0, True), summary
+        shown = await runner.run("show", tested)
+        assert (shown.code, "test questions passed" in shown.summary) == (0, True), shown
 
         # Its job was run again: the same answer to the same question, not one to the question that is open now.
-        assert (await runner.run("answer", asked))[0] == 0
+        assert (await runner.run("answer", asked)).code == 0
         assert (await client.get(started.thread_id)).status == "pending_interrupt"
 
-        code, output = await runner.run("answer", tested)
-        assert code == 0, output
+        answered = await runner.run("answer", tested)
+        assert answered.code == 0, answered
         ended = await dispatched(github, 3)
         assert (ended["event_type"], ended["client_payload"]["data"]["outcome"]) == ("session.completed", "accepted")
         chatflow_id = ended["client_payload"]["data"]["chatflow_id"]
@@ -166,3 +125,29 @@ async def test_the_documented_loop_approves_a_plan_and_accepts_its_result(
         again = await client.replay(started.thread_id, listed.deliveries[0].id)
         assert (again.id, again.attempts) == (listed.deliveries[0].id, 0)
     assert len(github.received) == 3
+
+
+async def test_the_documented_workflow_builds_tests_and_accepts_a_chatflow_by_itself(
+    service: ServiceProcess, flowise_client: FlowiseClient, tmp_path: Path
+) -> None:
+    requirement = 'A customer support chatbot with GPT-4o and memory, called "Support" $(exit 1) \'; #'
+    built = workflow("build.yml", tmp_path, service, inputs={"requirement": requirement})
+    assert built.jobs == ["plan", "build", "accept"]
+
+    planned = await built.run("plan")
+    assert (planned.code, "chatOpenAI" in planned.summary) == (0, True), planned
+    # Run again after a failure of the runner: the same session, by its idempotency key.
+    assert (await built.run("plan")).code == 0
+    tested = await built.run("build")
+    assert (tested.code, "test questions passed" in tested.summary) == (0, True), tested
+    accepted = await built.run("accept")
+    assert accepted.code == 0, accepted
+
+    async with AgentClient(service.url, SecretStr(KEY)) as client:
+        (session,) = (await client.list()).sessions
+        view = await client.get(session.thread_id)
+    assert (view.status, view.outcome, view.requirement) == ("completed", "accepted", requirement)
+    assert view.result is not None
+    assert all(test["passed"] for test in view.result.tests)
+    assert (await flowise_client.get_chatflow(str(view.chatflow_id))).deployed is True
+    assert KEY not in planned.output + planned.summary + tested.output + accepted.output

@@ -251,6 +251,14 @@ BY_RULES = [
         removed=("serpAPI_0",),
         values={("toolAgent_0", "inputs.tools"): ["{{calculator_1.data.instance}}"]},
     ),
+    Edit(
+        "Simple RAG",
+        "Use gpt-4o in this flow, with a temperature of 0.2",
+        values={
+            ("agentAgentflow_0", "inputs.agentModelConfig.modelName"): "gpt-4o",
+            ("agentAgentflow_0", "inputs.agentModelConfig.temperature"): 0.2,
+        },
+    ),
 ]
 
 

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from flowise_dev_agent.reasoning.deterministic.text import sentences, squeeze
-from flowise_dev_agent.reasoning.deterministic.vocabulary import EMPTY_ROLE_WORDS
+from flowise_dev_agent.reasoning.deterministic.vocabulary import ADD, CHANGE, EMPTY_ROLE_WORDS, REMOVE
 
 _NOUN = (
     r"(?:chat ?-?bots?|bots?|assistants?|tutors?|agents?|coach|advis[eo]rs?|helpers?|guide|concierge|teacher|"
@@ -134,7 +134,8 @@ def without_lead(text: str) -> str:
 def _role(sentence: str) -> tuple[str | None, tuple[str, ...]]:
     rest = without_lead(sentence)
     match = _ROLE_BEFORE.match(rest)
-    if match is None:
+    # "Add a search to the agent" speaks of an agent and describes none.
+    if match is None or CHANGE.match(rest) or REMOVE.match(rest) or ADD.match(rest):
         return None, ()
     role = _PROVIDER_WORD.sub("", match.group("role"))
     behind = match.group("behind")

@@ -8,7 +8,7 @@ from typing import Any
 
 from flowise_dev_agent.errors import ModelOutputError
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.ops import AddNode, PatchOp, RemoveNode, ReplaceNode, SetParam, UpgradeNode
+from flowise_dev_agent.patch.ops import AddNode, PatchOp, RemoveNode, ReplaceNode, SetLabel, SetParam, UpgradeNode
 from flowise_dev_agent.patch.schema import NodeSchema
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
@@ -27,6 +27,8 @@ from flowise_dev_agent.reasoning.deterministic import describing, intents
 from flowise_dev_agent.reasoning.deterministic.agentflow import design
 from flowise_dev_agent.reasoning.deterministic.copying import as_copy, plain_copy, wish_for_copy
 from flowise_dev_agent.reasoning.deterministic.edits import find_edits, further_inputs, missed, pairs_of, renamed
+from flowise_dev_agent.reasoning.deterministic.inside import change_inside, is_agentflow, plan_inside
+from flowise_dev_agent.reasoning.deterministic.naming import take_names
 from flowise_dev_agent.reasoning.deterministic.parameters import SYSTEM_PARAMS, parameters, system_prompt
 from flowise_dev_agent.reasoning.deterministic.phrases import say
 from flowise_dev_agent.reasoning.deterministic.reading import Reading, read
@@ -81,7 +83,10 @@ class DeterministicReasoner(Reasoner):
         if missing := [name for node_id, name in new.items() if node_id not in added]:
             raise ModelOutputError(f"The plan names nodes that this Flowise does not have: {', '.join(missing)}.")
         reading = _full_reading(request, wishes, request.nodes)
-        if request.plan.flow_kind == "AGENTFLOW" and not request.existing:
+        if is_agentflow(request):
+            changed = change_inside(request, wishes or [request.requirement], language)
+            ops, wiring = list(changed.ops), Wiring((), (), ())
+        elif request.plan.flow_kind == "AGENTFLOW" and not request.existing:
             ops, wiring = _agentflow_ops(request, reading, language), Wiring((), (), ())
         elif request.seed:
             planned = {node.node_id: (schemas | added)[node.node_id] for node in request.plan.nodes}
@@ -138,7 +143,9 @@ def _onto_flow(
     ops += [RemoveNode(node_id=node_id) for node_id in gone]
     ops += [ReplaceNode(node_id=old, node_name=replaced[id_].name, new_node_id=id_) for old, id_ in pairs.items()]
     if stays:
-        change = _change_reading(request, wishes, "\n".join(wishes or [request.requirement]))
+        said = [take_names(text, stays) for text in wishes or [request.requirement]]
+        change = _change_reading(request, wishes, "\n".join(text for _, text in said))
+        ops += [SetLabel(node_id=id_, label=name) for names, _ in said for id_, name in names.items()]
         ops += [
             SetParam(node_id=node_id, param_name=name, value=value)
             for nodes, asked_only in ((stays, True), (replaced, False))
@@ -247,7 +254,10 @@ def _change(request: PlanRequest, existing: Mapping[str, NodeSchema], language: 
     if not wish and request.previous is not None:
         reason = request.verdict.reason if request.verdict else ""
         return _declined(request, say("declined_failed", language, reason=reason))
-    text = wish or request.requirement
+    if is_agentflow(request):
+        contract = plan_inside(request, wishes or [request.requirement], language)
+        return contract.model_copy(update={"steps": [*contract.steps, *(f"{_WISH}{item}" for item in wishes)]})
+    names, text = take_names(wish or request.requirement, existing)
     change = _change_reading(request, wishes, text)
     dropped = unwanted(text, request.nodes)
     edits = find_edits(
@@ -267,6 +277,7 @@ def _change(request: PlanRequest, existing: Mapping[str, NodeSchema], language: 
     if lacking := missed(edits, existing, {**stays, **_schemas(new_names, request.nodes)}, language):
         return _declined(request, lacking)
     touched = [node_id for node_id in stays if _values(request, node_id, stays, change, language, asked_only=True)]
+    touched += [node_id for node_id in names if node_id in stays and node_id not in touched]
     if not touched and not edits.added and not going:
         return _declined(request, say("declined_no_change", language))
     kept = {node_id: schema for node_id, schema in stays.items() if request.previous or node_id in touched}
@@ -287,6 +298,7 @@ def _change(request: PlanRequest, existing: Mapping[str, NodeSchema], language: 
         )
         for id_, name in edits.replaced.items()
     ]
+    steps += [say("step_set", language, where=f"{id_}.label", value=name) for id_, name in names.items()]
     return contract.model_copy(update={"removals": going, "steps": [*steps, *contract.steps]})
 
 

@@ -33,6 +33,7 @@ LOOSE_ENDS = frozenset(str(_TABLE["lists"]["loose_ends"]).split())
 # --- What is to be done with a flow --------------------------------------------------------------------------------
 
 CHANGE = _words("change")
+ADD = _words("add")
 ADD_TO = _words("add_to")
 THIS_FLOW = _words("this_flow")
 CREATE = _words("create")

@@ -11,7 +11,7 @@ from playwright.async_api import Browser
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.devkit.postgres import PostgresServer
 from flowise_dev_agent.flowise import FlowiseClient
-from tests.e2e.page.screen import Screen
+from tests.e2e.page.screen import KEY, Screen
 from tests.e2e.service import ServiceProcess
 
 
@@ -19,12 +19,13 @@ from tests.e2e.service import ServiceProcess
 def page_settings(
     postgres_server: PostgresServer, database_template: str, flowise: FlowiseAccess
 ) -> Iterator[dict[str, str]]:
-    """Settings of a service on a database that the tests of the page share."""
+    """Settings of a service that asks for a key, on a database that the tests of the page share."""
     name = f"fda_{uuid.uuid4().hex[:12]}"
     yield {
         "POSTGRES_DSN": postgres_server.create_database(name, template=database_template),
         "FLOWISE_API_ENDPOINT": flowise.endpoint,
         "FLOWISE_API_KEY": flowise.api_key.get_secret_value(),
+        "AGENT_API_KEY": KEY,
         "WEBHOOK_SECRET": "whsec_c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0",
         "WEBHOOK_ALLOW": "127.0.0.0/8",
     }

@@ -11,6 +11,10 @@ from tests.fixtures.browser import complaints
 
 #: Patience for what the real service and the real Flowise do meanwhile.
 WORK_MS = 90_000
+#: What the service under test asks for.
+KEY = "page-key"
+AUTHORIZATION = {"Authorization": f"Bearer {KEY}"}
+GIVE_KEY = f"sessionStorage.setItem('flowise-dev-agent-key', '{KEY}')"
 _AXE = STATIC_DIR.with_name("app") / "node_modules" / "axe-core" / "axe.min.js"
 _RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
@@ -27,11 +31,13 @@ class Screen:
         page.on("dialog", lambda dialog: self.heard.append(f"dialog: {dialog.message}"))
 
     @classmethod
-    async def open(cls, where: Browser | BrowserContext, url: str, **context: Any) -> "Screen":
+    async def open(cls, where: Browser | BrowserContext, url: str, *, has_key: bool = True, **context: Any) -> "Screen":
         """A tab in a context of its own (or in the one given), at the list of sessions."""
         if isinstance(where, Browser):
             where = await where.new_context(viewport={"width": 1280, "height": 900}, **context)
             where.set_default_timeout(15_000)
+            if has_key:
+                await where.add_init_script(GIVE_KEY)
         screen = cls(await where.new_page(), url)
         await screen.page.goto(url)
         return screen

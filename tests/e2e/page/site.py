@@ -13,6 +13,7 @@ from playwright.async_api import Browser, Page, expect
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
 from flowise_dev_agent.web import STATIC_DIR
+from tests.e2e.page.screen import GIVE_KEY
 from tests.fixtures.browser import complaints
 
 _AXE = STATIC_DIR.with_name("app") / "node_modules" / "axe-core" / "axe.min.js"
@@ -33,6 +34,7 @@ class Site:
     async def page(self, view: str, **context: Any) -> AsyncIterator[Page]:
         """A view of the page by its path behind the `#`. Fails when the console complains or axe finds a violation."""
         async with await self.browser.new_context(**context) as opened:
+            await opened.add_init_script(GIVE_KEY)
             page = await opened.new_page()
             heard = complaints(page)
             await page.goto(f"{self.url}/#{view}")

@@ -15,6 +15,7 @@ from playwright.async_api import Browser, Page, expect
 
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow
+from tests.e2e.page.screen import AUTHORIZATION, WORK_MS
 from tests.e2e.page.site import Site, choose
 from tests.e2e.service import ServiceProcess
 from tests.e2e.test_update_over_http import COLDER, make_flow, temperature
@@ -29,7 +30,7 @@ EVIL = '<img src=x onerror="window.hurt=1"><script>window.hurt=1</script>'
 @pytest_asyncio.fixture(loop_scope="session")
 async def site(page_service: ServiceProcess, flowise_flows: FlowiseClient, browser: Browser) -> AsyncIterator[Site]:
     """The service with all its views; each test makes flows and sessions of its own."""
-    async with httpx2.AsyncClient(base_url=page_service.url, timeout=120) as http:
+    async with httpx2.AsyncClient(base_url=page_service.url, headers=AUTHORIZATION, timeout=120) as http:
         yield Site(page_service.url, http, flowise_flows, browser)
 
 
@@ -82,18 +83,29 @@ async def test_p71_an_update_is_seen_from_proposal_over_promotion_to_rollback(si
         await expect(page.locator("tbody tr").first).to_contain_text("rolled back")
 
 
-async def test_p07_what_someone_else_changed_is_drawn_beside_the_sessions_own_change(site: Site) -> None:
-    row = await make_flow(site.flowise)
+async def test_p07_p71_a_stale_base_is_decided_by_its_picture_and_the_draft_promoted(site: Site) -> None:
+    row = await make_flow(site.flowise, deployed=True)
     planned = await site.start(COLDER, target=row.id)
     await site.flowise.update_chatflow(row.id, flow_data=row.flow_data.replace('"mine"', '"theirs"'))
-    stale = await site.answer(planned, action="approve")
-    assert stale["interrupt"]["reason"] == "stale_base"
-    async with site.page(f"/change/{stale['thread_id']}") as page:
-        theirs = page.get_by_label("What someone else changed")
-        await expect(theirs.locator(".fnode .mark")).to_have_count(1)
+    async with site.page(f"/s/{planned['thread_id']}") as page:
+        await page.get_by_role("button", name="Approve").click()
+        theirs = page.get_by_label("What someone else changed").first
+        await expect(theirs.locator(".fnode .mark")).to_have_count(1, timeout=WORK_MS)
         await theirs.get_by_role("tab", name="List").click()
         await expect(theirs.locator(".change-list .new")).to_have_text("theirs")
-    await site.answer(stale, action="cancel")
+        await page.get_by_role("button", name="Keep both").click()
+        accept = page.get_by_role("button", name="Accept")
+        await expect(accept).to_be_visible(timeout=WORK_MS)
+        live = await site.flowise.get_chatflow(row.id)
+        assert (temperature(live), '"theirs"' in live.flow_data) == ("0.9", True)
+        await page.get_by_role("tab", name="Change").click()
+        changed = page.locator(".react-flow__node", has=page.locator(".mark-changed"))
+        await expect(changed).to_have_count(1)
+        await expect(page.locator(".fnode.note")).to_have_text("theirs")
+        await accept.click()
+        await expect(page.get_by_text("Accepted").first).to_be_visible(timeout=WORK_MS)
+    live = await site.flowise.get_chatflow(row.id)
+    assert (temperature(live), live.deployed, '"theirs"' in live.flow_data) == ("0.2", True, True)
 
 
 def many_nodes(template: dict[str, Any]) -> dict[str, Any]:
@@ -154,7 +166,7 @@ async def test_a_flow_is_tried_out_and_the_conversation_forgotten(site: Site) ->
     async with site.page(f"/flow/default/{row.id}") as page:
         await page.get_by_label("Your question to the flow").fill("Hello heron")
         await page.keyboard.press("Enter")
-        await expect(page.locator(".answered")).to_contain_text("heron", timeout=60_000)
+        await expect(page.locator(".answered")).to_contain_text("heron", timeout=WORK_MS)
         await page.get_by_role("button", name="Start over").click()
         await expect(page.locator(".answered")).to_have_count(0)
 
@@ -207,7 +219,7 @@ async def test_p63_a_webhook_is_seen_with_what_became_of_it_and_sent_again(site:
 async def test_an_instance_is_read_anew_and_its_state_and_the_settings_are_shown(site: Site) -> None:
     async with site.page("/knowledge") as page:
         await page.get_by_role("button", name="Read anew").click()
-        await expect(page.get_by_text("Nothing has changed.")).to_be_visible(timeout=60_000)
+        await expect(page.get_by_text("Nothing has changed.")).to_be_visible(timeout=WORK_MS)
         await expect(page.get_by_text(re.compile(r"\d+ of Flowise \d"))).to_be_visible()
     async with site.page("/instances") as page:
         await expect(page.get_by_label("Instance default").get_by_text("reachable")).to_be_visible(timeout=20_000)

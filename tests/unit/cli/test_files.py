@@ -7,39 +7,21 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.flowise.instances import Instances
-from flowise_dev_agent.flowise.models import Chatflow, Credential, NodeList
+from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch.compiler import compile_ops
 from flowise_dev_agent.patch.graph import GraphIR
 from tests.fixtures.golden_flows import NOWHERE, chat
 from tests.unit.cli.conftest import Run
-from tests.unit.publish.fakes import FakeFlowise
+from tests.unit.publish.fakes import FakeServer
 
 DEV_KEY, PROD_KEY = NOWHERE["openAIApi"], "33333333-3333-4333-8333-333333333333"
 
 
-class FlowiseDouble(FakeFlowise):
-    """Adds what the commands read."""
-
-    def __init__(self, catalogue: NodeStore, credential_id: str) -> None:
-        super().__init__()
-        self._catalogue = catalogue
-        self._credential = Credential(id=credential_id, name="main", credential_name="openAIApi")
-
-    async def version(self) -> str:
-        return "3.1.4"
-
-    async def list_nodes(self) -> NodeList:
-        return NodeList(tuple(dict(schema.raw) for schema in self._catalogue.schemas.values()), None)
-
-    async def list_credentials(self) -> list[Credential]:
-        return [self._credential]
-
-
 @pytest.fixture
-def servers(monkeypatch: pytest.MonkeyPatch, catalogue: NodeStore) -> dict[str, FlowiseDouble]:
+def servers(monkeypatch: pytest.MonkeyPatch, catalogue: NodeStore) -> dict[str, FakeServer]:
     """The servers `dev` (the default) with one flow, `f1`, and `prod` with none."""
-    doubles = {"dev": FlowiseDouble(catalogue, DEV_KEY), "prod": FlowiseDouble(catalogue, PROD_KEY)}
+    doubles = {"dev": FakeServer(catalogue, DEV_KEY), "prod": FakeServer(catalogue, PROD_KEY)}
     made = compile_ops(GraphIR.empty(), chat(NOWHERE), catalogue.schemas)
     doubles["dev"].flows["f1"] = Chatflow(id="f1", name="Bot", type="CHATFLOW", flow_data=made.flow_data)
     listed = [{"id": id_, "endpoint": "http://127.0.0.1:1"} for id_ in doubles]
@@ -55,7 +37,7 @@ def made_by(run: Run, *arguments: str, code: int = 0) -> str:
     return out + err
 
 
-def test_an_exported_flow_can_be_compared_changed_and_imported(run: Run, servers: dict[str, FlowiseDouble]) -> None:
+def test_an_exported_flow_can_be_compared_changed_and_imported(run: Run, servers: dict[str, FakeServer]) -> None:
     made_by(run, "export", "f1", "-o", "bot.json")
     document: dict[str, Any] = json.loads(Path("bot.json").read_text())
     assert document["flowData"] == json.loads(servers["dev"].flows["f1"].flow_data)
@@ -71,7 +53,7 @@ def test_an_exported_flow_can_be_compared_changed_and_imported(run: Run, servers
     assert "gpt-4-turbo" in servers["dev"].flows["f1"].flow_data
 
 
-def test_an_unusable_file_is_a_sentence_and_writes_nothing(run: Run, servers: dict[str, FlowiseDouble]) -> None:
+def test_an_unusable_file_is_a_sentence_and_writes_nothing(run: Run, servers: dict[str, FakeServer]) -> None:
     Path("broken.json").write_text("{")
     assert "not valid JSON" in made_by(run, "import", "broken.json", code=1)
     flow = json.loads(servers["dev"].flows["f1"].flow_data)
@@ -82,13 +64,13 @@ def test_an_unusable_file_is_a_sentence_and_writes_nothing(run: Run, servers: di
     assert servers["dev"].calls == []
 
 
-def test_ops_of_a_flow_make_it_again(run: Run, servers: dict[str, FlowiseDouble], catalogue: NodeStore) -> None:
+def test_ops_of_a_flow_make_it_again(run: Run, servers: dict[str, FakeServer], catalogue: NodeStore) -> None:
     ops = json.loads(made_by(run, "export", "f1", "--ops"))
     assert {op["op_type"] for op in ops} >= {"AddNode", "Connect"}
     assert "chatOpenAI" in {op.get("node_name") for op in ops}
 
 
-def test_ops_are_applied_checked_shown_and_only_then_written(run: Run, servers: dict[str, FlowiseDouble]) -> None:
+def test_ops_are_applied_checked_shown_and_only_then_written(run: Run, servers: dict[str, FakeServer]) -> None:
     before = servers["dev"].flows["f1"].flow_data
     ops = [{"op_type": "SetParam", "node_id": "chatOpenAI_0", "param_name": "temperature", "value": 0.3}]
     Path("ops.json").write_text(json.dumps({"ops": ops}))
@@ -102,7 +84,7 @@ def test_ops_are_applied_checked_shown_and_only_then_written(run: Run, servers: 
     assert "temperature" in made_by(run, "apply", "wrong.json", "f1", code=1)
 
 
-def test_p69_a_flow_is_promoted_with_the_other_servers_credential(run: Run, servers: dict[str, FlowiseDouble]) -> None:
+def test_p69_a_flow_is_promoted_with_the_other_servers_credential(run: Run, servers: dict[str, FakeServer]) -> None:
     said = made_by(run, "promote", "f1", "--to", "prod", "--name", "Real bot")
     assert "openAIApi: 'main' -> 'main' (by name)" in said
     (there,) = servers["prod"].flows.values()
@@ -113,7 +95,7 @@ def test_p69_a_flow_is_promoted_with_the_other_servers_credential(run: Run, serv
     assert servers["prod"].flows[there.id].flow_data == there.flow_data
 
 
-def test_a_flow_of_another_kind_is_not_written_over(run: Run, servers: dict[str, FlowiseDouble]) -> None:
+def test_a_flow_of_another_kind_is_not_written_over(run: Run, servers: dict[str, FakeServer]) -> None:
     row = servers["dev"].flows["f1"]
     servers["prod"].flows["f2"] = row.model_copy(update={"id": "f2", "type": "AGENTFLOW"})
     assert "of type AGENTFLOW" in made_by(run, "promote", "f1", "--to", "prod", "--onto", "f2", code=1)

@@ -6,7 +6,8 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from flowise_dev_agent.errors import FlowiseError, FlowiseNotFoundError
-from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
+from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate, Credential, NodeList
+from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.persistence.intents import WriteIntent
 
 
@@ -68,6 +69,24 @@ class FakeFlowise:
             raise error("lost")
 
         return hook
+
+
+class FakeServer(FakeFlowise):
+    """A Flowise with the committed node types and one credential, called `main`."""
+
+    def __init__(self, catalogue: NodeStore, credential_id: str) -> None:
+        super().__init__()
+        self._catalogue = catalogue
+        self._credential = Credential(id=credential_id, name="main", credential_name="openAIApi")
+
+    async def version(self) -> str:
+        return "3.1.4"
+
+    async def list_nodes(self) -> NodeList:
+        return NodeList(tuple(dict(schema.raw) for schema in self._catalogue.schemas.values()), None)
+
+    async def list_credentials(self) -> list[Credential]:
+        return [self._credential]
 
 
 class FakeVersions:

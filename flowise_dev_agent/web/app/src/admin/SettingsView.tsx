@@ -61,7 +61,7 @@ function Shown({ settings }: { settings: PublicSettings }) {
             mode === "deterministic" ? "rules" : model,
           ]),
           ["Further tries of a phase", String(settings.retry_count)],
-          ["Then rules instead of the model, or the other way round", yes(settings.fallback_enabled)],
+          ["Fall back to the other mode", yes(settings.fallback_enabled)],
         ]}
       />
       <Group

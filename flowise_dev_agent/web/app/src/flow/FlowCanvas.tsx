@@ -67,7 +67,7 @@ export function FlowCanvas({ flow, label, height = "60vh", chosen = null, onChoo
           onPaneClick={() => onChoose?.(null)}
           fitView
           fitViewOptions={{ padding: 0.1, maxZoom: 1 }}
-          minZoom={0.03}
+          minZoom={0.01}
           maxZoom={2}
           onlyRenderVisibleElements
           nodesDraggable={false}

@@ -36,9 +36,9 @@ function ChangePicture({ change, height }: { change: FlowChange; height?: string
   }, [side, change, both]);
   const marked = shown.nodes.find(({ node }) => node.id === chosen);
   const sides: [Side, string][] = [
-    ...(change.before ? [["before", `Before: ${change.before_label}`] as [Side, string]] : []),
+    ...(change.before ? [["before", sideName("Before", change.before_label)] as [Side, string]] : []),
     ["change", "Changes"],
-    ...(change.after ? [["after", `After: ${change.after_label}`] as [Side, string]] : []),
+    ...(change.after ? [["after", sideName("After", change.after_label)] as [Side, string]] : []),
   ];
   return (
     <div className="stack tight">
@@ -68,6 +68,10 @@ function ChangePicture({ change, height }: { change: FlowChange; height?: string
     </div>
   );
 }
+
+/** "Before", or "Before: v1.0" where the state has a name of its own. */
+const sideName = (side: string, label: string): string =>
+  label.toLowerCase() === side.toLowerCase() ? side : `${side}: ${label}`;
 
 function Legend({ marked }: { marked: Marked }) {
   const found = counts(marked);

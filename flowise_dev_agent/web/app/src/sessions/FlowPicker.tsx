@@ -40,7 +40,7 @@ export function FlowPicker({ instance, chosen, onChoose }: Props) {
     );
   }
   return (
-    <div className="stack tight">
+    <div className="picker">
       <label className="field">
         Flow to change or copy
         <input

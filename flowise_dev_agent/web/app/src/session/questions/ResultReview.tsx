@@ -8,7 +8,8 @@ import type { FormProps, ResultReview } from "./shapes";
 
 /** The tested flow: its answers, what is still open, and the decision. */
 export function ResultReviewForm({ question, session, busy, send }: FormProps<ResultReview>) {
-  const { chatflow, draft, tests, baseline, verdict, regressions, warnings, placeholders, notes } = question.data;
+  const { chatflow, draft, tests, baseline, verdict, regressions, warnings, placeholders, notes, change } =
+    question.data;
   const remark = useRemark();
   const [deploy, setDeploy] = useState(true);
   const updates = session.operation_mode === "update";
@@ -36,6 +37,11 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<Re
         )}
       </p>
       <TestList tests={tests} baseline={baseline} notes={verdict.notes ?? []} />
+      {change?.summary && (
+        <p>
+          <strong>What changed:</strong> {change.summary}. The picture of it is below.
+        </p>
+      )}
       {verdict.reason && <p className="quiet">{verdict.reason}</p>}
       {worse.length > 0 && (
         <div className="note warn">

@@ -1,0 +1,137 @@
+"""Changes of agentflows by rules: what stands inside their nodes, models with their values and instructions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from flowise_dev_agent.patch.agentflow import AGENTFLOW_CATEGORY
+from flowise_dev_agent.patch.ops import BindCredential, PatchOp, SetLabel, SetParam
+from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanContract, PlannedNode, PlanRequest
+from flowise_dev_agent.reasoning.credentials import credential_type
+from flowise_dev_agent.reasoning.deterministic import describing
+from flowise_dev_agent.reasoning.deterministic import vocabulary as words
+from flowise_dev_agent.reasoning.deterministic.naming import take_names
+from flowise_dev_agent.reasoning.deterministic.parameters import parameters, system_prompt
+from flowise_dev_agent.reasoning.deterministic.phrases import say
+from flowise_dev_agent.reasoning.deterministic.reading import Reading, read
+from flowise_dev_agent.reasoning.deterministic.text import mentioned
+
+_MODELS = "Chat Models"
+_SYSTEM_TEXT = ("Messages[0].content",)
+
+
+@dataclass(frozen=True)
+class Inside:
+    """The ops for a wish, and the credential types that they need; no ops when the rules cannot do what is asked."""
+
+    ops: Sequence[PatchOp] = ()
+    credentials: Sequence[str] = ()
+
+
+def is_agentflow(request: PlanRequest | PatchRequest) -> bool:
+    """Whether the flow that is there is an agentflow with something inside its nodes."""
+    names = request.existing.values()
+    return bool(request.inside) and any(
+        schema.category == AGENTFLOW_CATEGORY for name in names if (schema := request.nodes.get(name))
+    )
+
+
+def change_inside(request: PlanRequest | PatchRequest, texts: Sequence[str], language: str) -> Inside:
+    """What `texts`, the wishes in the order in which they were said, ask for."""
+    ops: list[PatchOp] = []
+    credentials: list[str] = []
+    schemas = {id_: schema for id_, name in request.existing.items() if (schema := request.nodes.get(name))}
+    for said in texts:
+        names, text = take_names(said, schemas)
+        change = read(text, request.nodes)
+        models = _models(request, change, credentials, language)
+        more = _instructions(request, change, language)
+        if _beyond(text, change) or not (models or more or names):
+            return Inside()
+        ops += [*models, *more, *(SetLabel(node_id=node_id, label=name) for node_id, name in names.items())]
+    return Inside(ops, tuple(dict.fromkeys(credentials)))
+
+
+def plan_inside(request: PlanRequest, texts: Sequence[str], language: str) -> PlanContract:
+    """The plan for these changes, or one that declines."""
+    found = change_inside(request, texts, language)
+    if not found.ops:
+        return PlanContract(
+            goal=describing.short(request.requirement),
+            operation=request.intent.operation,
+            flow_name=request.intent.title,
+            declined=say("declined_no_change", language),
+        )
+    sets = [
+        (op.node_id, op.param_name, op.value) if isinstance(op, SetParam) else (op.node_id, "label", op.label)
+        for op in found.ops
+        if isinstance(op, SetParam | SetLabel)
+    ]
+    # What an earlier plan of this flow listed stays in it.
+    planned = request.previous.nodes if request.previous else []
+    earlier = [node.node_id for node in planned if node.node_id in request.existing]
+    return PlanContract(
+        goal=say("goal_change", language, requirement=describing.short(texts[-1])),
+        operation=request.intent.operation,
+        flow_kind="AGENTFLOW",
+        flow_name=request.previous.flow_name if request.previous else request.intent.title,
+        nodes=[
+            PlannedNode(
+                node_id=node_id,
+                node_name=request.existing[node_id],
+                purpose=describing.purpose(request.nodes.schemas[request.existing[node_id]], language),
+                existing=True,
+            )
+            for node_id in dict.fromkeys([*earlier, *(node_id for node_id, _, _ in sets)])
+        ],
+        steps=[
+            say("step_set", language, where=f"{node_id}.{name}", value=describing.short(str(value)))
+            for node_id, name, value in sets
+        ]
+        + [say("step_credential", language, type=name) for name in found.credentials],
+        credential_requirements=list(found.credentials),
+    )
+
+
+def _models(
+    request: PlanRequest | PatchRequest, change: Reading, credentials: list[str], language: str
+) -> list[PatchOp]:
+    """The values that are asked for, of each model inside; another model where one of another provider is named."""
+    at_hand = request.credential_types if isinstance(request, PlanRequest) else request.plan.credential_requirements
+    wanted = request.nodes.get(change.provider.chat) if change.provider else None
+    ops: list[PatchOp] = []
+    for place, component in request.inside.items():
+        node_id, _, path = place.partition(".")
+        schema = request.nodes.get(component)
+        if schema is None or schema.category != _MODELS:
+            continue
+        other = wanted is not None and wanted.name != schema.name
+        if wanted is not None and other:
+            ops.append(SetParam(node_id=node_id, param_name=path.removesuffix("Config"), value=wanted.name))
+            needed = credential_type(wanted, at_hand)
+            if needed:
+                credentials.append(needed)
+                ops.append(BindCredential(node_id=node_id, credential_type=needed, path=path))
+            schema = wanted
+        values = parameters(schema, change, language=language, asked_only=not other)
+        ops += [SetParam(node_id=node_id, param_name=f"{path}.{name}", value=value) for name, value in values.items()]
+    return ops
+
+
+def _instructions(request: PlanRequest | PatchRequest, change: Reading, language: str) -> list[PatchOp]:
+    """A way to behave, behind the instructions that the one model has; of several the rules do not choose."""
+    prompt = system_prompt(change, language)
+    places = [place for place in request.texts if place.endswith(_SYSTEM_TEXT)]
+    if not prompt or len(places) != 1:
+        return []
+    (place,) = places
+    text = request.texts[place]
+    node_id, _, path = place.partition(".")
+    # The editor of agentflows keeps texts as HTML.
+    added = f"{text}<p>{prompt}</p>" if text.lstrip().startswith("<p") else f"{text}\n{prompt}"
+    return [SetParam(node_id=node_id, param_name=path, value=added)]
+
+
+def _beyond(text: str, change: Reading) -> bool:
+    """Whether more is asked for than the rules can do inside a node: half of a wish is not carried out."""
+    parts = change.tools or change.memory or change.no_memory or change.knowledge or change.requested or change.unknown
+    return bool(parts) or (mentioned(text, words.REMOVE) and change.provider is None)

@@ -1,0 +1,76 @@
+"""The agent of the runtime's bench, and a worker process around it: `python scripts/bench/runtime_agent.py DSN N`.
+
+Seven steps, a question, the end.
+"""
+
+import asyncio
+import signal
+import sys
+from itertools import pairwise
+from typing import Any, TypedDict
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.types import interrupt
+
+from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.persistence import Database
+from flowise_dev_agent.runtime import Agent, Engine
+from flowise_dev_agent.settings import FlowiseSettings
+
+STEPS = 7
+#: Seconds of each step by requirement; others take none.
+PAUSES = {"slow": 1.0, "stuck": 3_600.0}
+
+
+class State(TypedDict, total=False):
+    """Counts steps and keeps a plan of the usual size."""
+
+    step: int
+    pause: float
+    plan: dict[str, Any]
+
+
+async def _step(state: State) -> State:
+    if pause := state.get("pause"):
+        await asyncio.sleep(pause)
+    return State(step=state.get("step", 0) + 1, plan={"nodes": ["x" * 40] * 20})
+
+
+async def _ask(state: State) -> State:
+    interrupt({"type": "plan_approval", "reason": "bench", "message": "go on?", "options": [], "data": {}})
+    return State(step=state.get("step", 0) + 1)
+
+
+def build_agent() -> Agent:
+    """Seven steps and a question."""
+    builder = StateGraph(State)
+    names = [f"step_{number}" for number in range(STEPS)]
+    for name in names:
+        builder.add_node(name, _step)
+    builder.add_node("ask", _ask)
+    path = [START, *names, "ask", END]
+    for source, target in pairwise(path):
+        builder.add_edge(source, target)
+    return Agent(
+        graph=builder.compile(),
+        context=lambda session, lease, emit: None,
+        initial_state=lambda request: {"step": 0, "pause": PAUSES.get(request["requirement"], 0.0)},
+        project=lambda values: {"iteration": values.get("step", 0)},
+        check_answer=lambda interrupt, body: body.answer or {},
+        instances=Instances(FlowiseSettings()),
+        chatflow_url=lambda endpoint, chatflow_id: f"{endpoint}/canvas/{chatflow_id}",
+        node_phases=dict.fromkeys(path, "bench"),
+    )
+
+
+async def _work(dsn: str, concurrency: int) -> None:
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    pool = Database(dsn, min_size=2, max_size=10)
+    async with Engine.assemble(pool, dsn, build_agent(), worker=True, concurrency=concurrency):
+        print("ready", flush=True)
+        await stop.wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(_work(sys.argv[1], int(sys.argv[2])))

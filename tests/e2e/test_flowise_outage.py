@@ -1,0 +1,94 @@
+"""Flowise restarts or stands still while a session needs it: the session waits for it and makes one chatflow."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from flowise_dev_agent.client import AgentClient
+from flowise_dev_agent.devkit.flowise import FlowiseAccess, LocalFlowise
+from flowise_dev_agent.flowise import FlowiseClient
+from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
+from tests.e2e.service import ServiceProcess, until_settled
+
+REQUIREMENT = "A customer support chatbot with GPT-4o and memory"
+
+
+@pytest.fixture
+async def client(database_dsn: str, flowise: FlowiseAccess, tmp_path: Path) -> AsyncIterator[AgentClient]:
+    """A service that gives up calls soon and legs late."""
+    process = ServiceProcess(
+        {
+            "POSTGRES_DSN": database_dsn,
+            "FLOWISE_API_ENDPOINT": flowise.endpoint,
+            "FLOWISE_API_KEY": flowise.api_key.get_secret_value(),
+            "FLOWISE_TIMEOUT": "2",
+            "LEG_ATTEMPTS": "12",
+        },
+        tmp_path,
+    )
+    await process.start()
+    async with AgentClient(process.url) as client:
+        yield client
+    await process.kill()
+
+
+async def planned(client: AgentClient, session_id: UUID) -> ResumeSession:
+    """The approval of the session's plan."""
+    view = await until_settled(client, session_id)
+    assert view.interrupt is not None, view.error
+    assert view.interrupt.type == "plan_approval"
+    return ResumeSession(interrupt_id=view.interrupt.id, answer={"action": "approve"})
+
+
+async def first_retry(client: AgentClient, session_id: UUID) -> str:
+    """The code of the error for which the session's leg is tried again."""
+    async with asyncio.timeout(60):
+        async for event in client.events(session_id):
+            if event.type == "retry":
+                return str(event.data["code"])
+    raise AssertionError("the session ended without a retry")
+
+
+async def one_chatflow_after_review(client: AgentClient, flowise_client: FlowiseClient, session_id: UUID) -> None:
+    view = await until_settled(client, session_id)
+    assert view.interrupt is not None, view.error
+    assert view.interrupt.type == "result_review"
+    tagged = await flowise_client.find_chatflow_by_category_tag(f"fda:{session_id}:flow")
+    assert [flow.id for flow in tagged] == [view.chatflow_id]
+
+
+async def test_p02_a_session_outlives_a_restart_of_flowise(
+    client: AgentClient, flowise_server: LocalFlowise, flowise_client: FlowiseClient
+) -> None:
+    started = await client.start(StartSession(requirement=REQUIREMENT))
+    approval = await planned(client, started.thread_id)
+    await asyncio.to_thread(flowise_server.stop)
+    try:
+        await client.resume(started.thread_id, approval)
+        assert await first_retry(client, started.thread_id) == "flowise_unreachable"
+    finally:
+        await asyncio.to_thread(flowise_server.start)
+    await one_chatflow_after_review(client, flowise_client, started.thread_id)
+
+
+async def test_p02_a_session_outlives_a_flowise_that_stands_still(
+    client: AgentClient, flowise_server: LocalFlowise, flowise_client: FlowiseClient
+) -> None:
+    pid = flowise_server.pid
+    assert pid is not None
+    started = await client.start(StartSession(requirement=REQUIREMENT))
+    approval = await planned(client, started.thread_id)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        await client.resume(started.thread_id, approval)
+        assert await first_retry(client, started.thread_id) == "flowise_timeout"
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+    await one_chatflow_after_review(client, flowise_client, started.thread_id)

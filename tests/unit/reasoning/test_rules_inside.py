@@ -1,0 +1,90 @@
+"""Changes of agentflows by rules: the models and the instructions inside their nodes."""
+
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch.ops import BindCredential, PatchOp, SetLabel, SetParam
+from flowise_dev_agent.reasoning import DeterministicReasoner
+from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PatchRequest, PlanContract, PlanRequest
+
+ONE = {"llmAgentflow_0.llmModelConfig": "chatOpenAI"}
+TWO = {**ONE, "agentAgentflow_0.agentModelConfig": "chatAnthropic"}
+TEXTS = {"llmAgentflow_0.llmMessages[0].content": "<p>You translate.</p>"}
+
+
+async def done(
+    wish: str, nodes: NodeStore, inside: dict[str, str], feedback: str | None = None
+) -> tuple[PlanContract, list[PatchOp]]:
+    """The plan and the ops for a wish, or those for a later one."""
+    rules = DeterministicReasoner()
+    flow: dict[str, Any] = {
+        "requirement": wish,
+        "nodes": nodes,
+        "existing": {"startAgentflow_0": "startAgentflow"}
+        | {place.partition(".")[0]: place.partition("_")[0] for place in inside},
+        "inside": inside,
+        "texts": TEXTS,
+    }
+    intent = (await rules.classify(ClassifyRequest(requirement=wish, forced="update"))).value
+    asked = {"intent": intent, "credential_types": {"anthropicApi": 1, "openAIApi": 1}, "flow_summary": "a flow"}
+    contract = (await rules.plan(PlanRequest(**flow, **asked))).value
+    if feedback:
+        contract = (await rules.plan(PlanRequest(**flow, **asked, previous=contract, feedback=feedback))).value
+    if contract.declined:
+        return contract, []
+    return contract, (await rules.patch(PatchRequest(**flow, plan=contract))).value
+
+
+async def test_values_of_the_model_inside_a_node_are_set_by_their_path(catalogue: NodeStore) -> None:
+    contract, ops = await done("Set the temperature to 0.2 and use gpt-4o", catalogue, ONE)
+    assert (contract.flow_kind, [node.node_id for node in contract.nodes]) == ("AGENTFLOW", ["llmAgentflow_0"])
+    assert {(op.param_name, op.value) for op in ops if isinstance(op, SetParam)} == {
+        ("llmModelConfig.temperature", 0.2),
+        ("llmModelConfig.modelName", "gpt-4o"),
+    }
+
+
+async def test_a_value_goes_to_every_model_of_the_flow(catalogue: NodeStore) -> None:
+    _, ops = await done("Setze die Temperatur auf 0.1", catalogue, TWO)
+    assert [(op.node_id, op.param_name) for op in ops if isinstance(op, SetParam)] == [
+        ("llmAgentflow_0", "llmModelConfig.temperature"),
+        ("agentAgentflow_0", "agentModelConfig.temperature"),
+    ]
+
+
+async def test_another_provider_takes_the_place_of_a_model_with_its_credential(catalogue: NodeStore) -> None:
+    contract, ops = await done("Use Claude instead of GPT in this flow", catalogue, ONE)
+    assert contract.credential_requirements == ["anthropicApi"]
+    assert SetParam(node_id="llmAgentflow_0", param_name="llmModel", value="chatAnthropic") in ops
+    (binding,) = [op for op in ops if isinstance(op, BindCredential)]
+    assert (binding.path, binding.credential_type, binding.credential_id) == ("llmModelConfig", "anthropicApi", "")
+
+
+async def test_a_way_to_behave_is_added_to_the_instructions(catalogue: NodeStore) -> None:
+    _, (op,) = await done("Make it answer like a pirate", catalogue, ONE)
+    assert isinstance(op, SetParam)
+    assert op.param_name == "llmMessages[0].content"
+    assert str(op.value).startswith("<p>You translate.</p><p>")
+    assert "pirate" in str(op.value)
+
+
+async def test_a_later_wish_keeps_the_first(catalogue: NodeStore) -> None:
+    _, ops = await done("Set the temperature to 0.2", catalogue, ONE, feedback="Rather a temperature of 0.4")
+    assert [op.value for op in ops if isinstance(op, SetParam)][-1] == 0.4
+
+
+async def test_a_node_is_renamed_by_its_id(catalogue: NodeStore) -> None:
+    contract, ops = await done("Rename agentAgentflow_0 to Boss", catalogue, TWO)
+    assert ops == [SetLabel(node_id="agentAgentflow_0", label="Boss")]
+    assert [node.node_id for node in contract.nodes] == ["agentAgentflow_0"]
+
+
+@pytest.mark.parametrize(
+    "wish",
+    ["Give the agent a calculator", "Remove the second agent", "Set the temperature to 0.2 and add a web search"],
+)
+async def test_half_of_a_wish_is_not_carried_out(wish: str, catalogue: NodeStore) -> None:
+    contract, _ = await done(wish, catalogue, TWO)
+    assert contract.declined
