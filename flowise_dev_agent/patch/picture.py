@@ -1,7 +1,7 @@
 """A flow as it is drawn for people: boxes with their ends and what is set on them, never a credential or a secret."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -106,6 +106,16 @@ def picture(graph: GraphIR, *, params: bool = True) -> Picture:
 def public_value(name: str, value: Any, *, hidden: bool = False) -> Any:
     """``value`` of a field without credentials and secrets, whatever it is nested in."""
     return HIDDEN if hidden and not is_empty(value) else _public(name, value, 0)
+
+
+def public_op(op: Mapping[str, Any]) -> dict[str, Any]:
+    """An op as JSON, its values shown as `public_value` does."""
+    shown = dict(op)
+    if "value" in op:
+        shown["value"] = public_value(str(op.get("param_name", "")).rpartition(".")[2], op["value"])
+    if "params" in op:
+        shown["params"] = public_value("", op["params"])
+    return shown
 
 
 def _public(name: str, value: Any, depth: int) -> Any:

@@ -15,6 +15,7 @@ _SECRET_VALUE = re.compile(
     r"|\bgsk_[A-Za-z0-9]{20,}|\bhf_[A-Za-z0-9]{20,}|\bxai-[A-Za-z0-9]{20,}|\bpcsk_[A-Za-z0-9_]{20,}"
     r"|\bAKIA[0-9A-Z]{16}\b|\bAIza[0-9A-Za-z_-]{35}"  # AWS, Google
     r"|\bgh[pousr]_[A-Za-z0-9]{36}|\bgithub_pat_[A-Za-z0-9_]{22,}|\bxox[abeoprs]-[A-Za-z0-9-]{10,}"
+    r"|\bBearer\s+[A-Za-z0-9._~+/-]{20,}"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----"
 )
 

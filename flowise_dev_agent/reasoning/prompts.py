@@ -41,8 +41,8 @@ _ANSWER_SHOWN = 6_000
 #: How a tag of ours would begin, opening or closing.
 _OUR_TAG = re.compile(
     r"<(?=\s*/?\s*(?:requirement|clarifications|named_by_the_request|target|catalogue|credentials_on_the_server|flow|"
-    r"pattern|intent|previous_plan|verdict_of_the_last_test|playbook|requested_changes|node_types|approved_plan|limit|"
-    r"nodes_that_exist_already|chosen_approach|your_last_ops|findings_on_them|goal|success_criteria|placeholders|"
+    r"texts_in_the_flow|pattern|similar_flows|intent|previous_plan|verdict_of_the_last_test|playbook|"
+    r"requested_changes|node_types|approved_plan|limit|nodes_that_exist_already|chosen_approach|your_last_ops|findings_on_them|goal|success_criteria|placeholders|"
     r"trials?|question|answer)\b)",
     re.IGNORECASE,
 )
@@ -81,6 +81,7 @@ def plan_prompt(request: PlanRequest) -> Prompt:
             _tag("flow", request.flow_summary and clip(request.flow_summary, _FLOW_SHOWN)),
             _tag("texts_in_the_flow", _texts(request.texts)),
             _tag("pattern", request.pattern and _pattern_text(request.pattern)),
+            _tag("similar_flows", _similar(request)),
             _tag("requirement", request.requirement),
             _clarifications(request.clarifications),
             _tag("intent", f"operation: {request.intent.operation}, language: {request.intent.language}"),
@@ -180,6 +181,11 @@ def _texts(texts: Mapping[str, str]) -> str | None:
 
 def _pattern_text(pattern: Pattern) -> str:
     return f"An accepted flow for: {clip(pattern.requirement, 500)}\n{pattern.summary}"
+
+
+def _similar(request: PlanRequest) -> str | None:
+    """Marketplace flows like the one that is wanted; one that exists already shows itself."""
+    return None if request.flow_summary else "\n".join(one.for_prompt() for one in request.templates) or None
 
 
 def _verdict_text(verdict: Verdict) -> str:

@@ -13,6 +13,7 @@ from flowise_dev_agent.agent.interrupts import build_interrupt, option
 from flowise_dev_agent.agent.state import AgentState
 from flowise_dev_agent.errors import WriteFailedError
 from flowise_dev_agent.patch.graph import GraphIR
+from flowise_dev_agent.patch.picture import public_op
 from flowise_dev_agent.publish import Base, Stale, Written, changes, draft_columns
 
 _CANCEL = option("cancel", "Cancel", "End the session; nothing more is written.")
@@ -286,7 +287,7 @@ def _patch_review(state: AgentState, stop: dict[str, Any]) -> dict[str, Any]:
         data={
             "change": state["change"] or {},
             "meanwhile": stop.get("meanwhile"),
-            "ops": state["ops"],
+            "ops": [public_op(op) for op in state["ops"]],
             "findings": state["findings"],
             "budget": state["budget"],
         },

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from flowise_dev_agent.patch.diff import AddedNode, Connected
 from flowise_dev_agent.patch.flow_diff import NodeChange, diff
 from flowise_dev_agent.patch.graph import GraphIR
-from flowise_dev_agent.patch.picture import Picture, picture, public_value
+from flowise_dev_agent.patch.picture import Picture, picture, public_op
 
 #: Entries of each list of a difference, and characters of its text; `summary` counts all.
 _MOST_ENTRIES: Final = 1_000
@@ -114,14 +114,5 @@ def change_of(
         before_label=labels[0],
         after_label=labels[1],
         diff=difference(before or GraphIR.empty(), after or GraphIR.empty()),
-        ops=[_public_op(op) for op in ops or []],
+        ops=[public_op(op) for op in ops or []],
     )
-
-
-def _public_op(op: dict[str, Any]) -> dict[str, Any]:
-    shown = dict(op)
-    if "value" in op:
-        shown["value"] = public_value(str(op.get("param_name", "")).rpartition(".")[2], op["value"])
-    if "params" in op:
-        shown["params"] = public_value("", op["params"])
-    return shown

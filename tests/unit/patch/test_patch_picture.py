@@ -8,7 +8,7 @@ from flowise_dev_agent.patch.compiler import compile_ops
 from flowise_dev_agent.patch.flow_diff import diff
 from flowise_dev_agent.patch.graph import GraphIR
 from flowise_dev_agent.patch.ops import AddNode, Connect, PatchOp, SetParam
-from flowise_dev_agent.patch.picture import HIDDEN, Picture, picture, public_value
+from flowise_dev_agent.patch.picture import HIDDEN, Picture, picture, public_op, public_value
 from flowise_dev_agent.patch.schema import Schemas
 from tests.fixtures.golden_flows import NOWHERE, chat, rag
 
@@ -63,6 +63,20 @@ def test_values_are_public_whatever_they_are_nested_in() -> None:
     }
     assert public_value("password", "x", hidden=True) == HIDDEN
     assert public_value("prompt", "[not json") == "[not json"
+
+
+def test_p70_ops_are_shown_without_what_they_must_not_hold() -> None:
+    key = "sk-" + "a1" * 20
+    assert (
+        public_op({"op_type": "SetParam", "node_id": "a", "param_name": "x.openAIApiKey", "value": "abc"})["value"]
+        == HIDDEN
+    )
+    added = public_op(
+        {"op_type": "AddNode", "node_name": "b", "params": {"text": f"use {key}", "credential": "an-id", "k": 4}}
+    )
+    assert added["params"] == {"text": HIDDEN, "credential": "bound", "k": 4}
+    plain = {"op_type": "Connect", "source": "a", "target": "b"}
+    assert public_op(plain) == plain
 
 
 def test_agentflows_have_branches_labels_and_notes(schemas: Schemas) -> None:

@@ -11,6 +11,7 @@ from flowise_dev_agent.patch.findings import Finding
 from flowise_dev_agent.patch.graph import GraphIR
 from flowise_dev_agent.patch.ops import AddNode, Connect, PatchOp, SetParam
 from flowise_dev_agent.patch.schema import Schemas
+from flowise_dev_agent.patch.secrecy import holds_secret
 from flowise_dev_agent.patch.validator import validate_flow
 from flowise_dev_agent.patch.validator.registry import RULES
 from tests.fixtures.editor_flows import functions
@@ -433,6 +434,11 @@ def test_optional_credential_may_stay_unbound(schemas: Schemas) -> None:
     ]
 
     assert _validate(compile_ops(GraphIR.empty(), ops, schemas).flow_data, schemas) == []
+
+
+def test_a_bearer_token_of_any_issuer_is_a_secret_and_one_from_a_variable_is_none() -> None:
+    assert holds_secret({"headers": '{"Authorization": "Bearer 0123456789abcdefghij"}'})
+    assert not holds_secret('{"Authorization": "Bearer {{$vars.workdayToken}}"}')
 
 
 def test_secrets_are_found_without_being_quoted(schemas: Schemas) -> None:
