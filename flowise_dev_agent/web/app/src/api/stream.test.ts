@@ -25,12 +25,12 @@ afterEach(() => {
 });
 
 /** Answers one request after the other. */
-function serve(...answers: (() => Response)[]): void {
+function serve(...answers: ((signal: AbortSignal | null | undefined) => Response)[]): void {
   vi.stubGlobal("fetch", async (_: string, options: RequestInit) => {
     calls.push(new Headers(options.headers));
     const answer = answers.shift();
     if (!answer) throw new TypeError("no connection");
-    return answer();
+    return answer(options.signal);
   });
 }
 
@@ -73,6 +73,33 @@ it("comes back when the service does", async () => {
   const { types, followed } = await collect();
   await followed;
   expect(types).toEqual(["done"]);
+});
+
+it("goes on when the network is back", async () => {
+  serve(
+    // Nothing ends this one: the network is gone, not the service.
+    (signal) =>
+      new Response(
+        new ReadableStream({
+          start(controller) {
+            controller.enqueue(encoder.encode(frame(1, "node_start")));
+            signal?.addEventListener("abort", () => controller.error(signal.reason));
+          },
+        }),
+      ),
+    () => new Response(body(frame(2, "done"))),
+  );
+  const types: string[] = [];
+  const listener = { onEvent: (one: { type: string }) => types.push(one.type), onConnection: () => {} };
+  const followed = follow("s1", 0, listener, new AbortController().signal);
+  await vi.advanceTimersByTimeAsync(100);
+  window.dispatchEvent(new Event("offline"));
+  await vi.advanceTimersByTimeAsync(100);
+  expect(calls).toHaveLength(1);
+  window.dispatchEvent(new Event("online"));
+  await followed;
+  expect(types).toEqual(["node_start", "done"]);
+  expect(calls[1]?.get("Last-Event-ID")).toBe("1");
 });
 
 it("gives up when the session is gone", async () => {

@@ -54,12 +54,15 @@ async function* read(
   onOpen: () => void,
 ): AsyncGenerator<SessionEvent> {
   const silence = new AbortController();
+  const cut = () => silence.abort();
   let timer = 0;
   const heard = () => {
     window.clearTimeout(timer);
-    timer = window.setTimeout(() => silence.abort(), SILENCE_MS);
+    timer = window.setTimeout(cut, SILENCE_MS);
   };
   heard();
+  // A network that is gone does not close the connection: the other side would never hear of it.
+  window.addEventListener("offline", cut);
   try {
     const response = await request(`/sessions/${sessionId}/stream`, {
       headers: last ? { "Last-Event-ID": String(last) } : {},
@@ -78,6 +81,7 @@ async function* read(
       yield JSON.parse(value.data) as SessionEvent;
     }
   } finally {
+    window.removeEventListener("offline", cut);
     window.clearTimeout(timer);
   }
 }
