@@ -2,6 +2,12 @@
 
 from pathlib import Path
 
+from hypothesis import settings
+
+# How long an example takes says something about the machine's load and nothing about the code.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
+
 # Every module of tests/fixtures is a plugin: whoever adds one there need not edit this file.
 pytest_plugins = [
     f"tests.fixtures.{path.stem}"

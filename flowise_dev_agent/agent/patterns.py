@@ -1,6 +1,6 @@
 """Starting a new flow from an accepted one: found before the plan, cut to the plan, remembered at the end.
 
-Nothing here may stop a session: whatever goes wrong is logged, and the flow is built from nothing.
+A library that cannot be read, or a pattern that no longer compiles, stops no session: the flow is built from nothing.
 """
 
 import logging
@@ -10,6 +10,7 @@ from uuid import UUID
 
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.emit import Emitter
+from flowise_dev_agent.errors import DatabaseUnavailableError, PatchError
 from flowise_dev_agent.knowledge.patterns import Match, trimmed
 from flowise_dev_agent.patch.compiler import compile_ops
 from flowise_dev_agent.patch.graph import GraphIR
@@ -31,7 +32,7 @@ async def find(state: Mapping[str, Any], context: AgentContext, emit: Emitter) -
         return None
     try:
         matches = await context.patterns.find(state["requirement"], await context.knowledge.nodes())
-    except Exception:  # noqa: BLE001 - a library that cannot be searched must not stop a session
+    except DatabaseUnavailableError:
         _log.warning("the pattern library cannot be searched; planning without it", exc_info=True)
         return None
     if not matches:
@@ -64,7 +65,7 @@ async def compiled(match: Match | None, context: AgentContext) -> GraphIR | None
         return None
     try:
         return compile_ops(GraphIR.empty(), match.ops, (await context.knowledge.nodes()).schemas).graph
-    except Exception:  # noqa: BLE001 - as above
+    except PatchError:
         _log.warning("pattern %s no longer compiles; planning without it", match.id, exc_info=True)
         return None
 
@@ -94,7 +95,7 @@ async def settle(
         base = compile_ops(GraphIR.empty(), ops, (await context.knowledge.nodes()).schemas)
         update["artifacts"] = {"flowise": {"seed_flow": await context.blobs.put(base.flow_data)}}
         await context.patterns.touch(match.id)
-    except Exception:  # noqa: BLE001 - as above
+    except (DatabaseUnavailableError, PatchError):
         _log.warning("pattern %s cannot be used", match.id, exc_info=True)
         return _as_new(plan), {**_NOT_USED, "artifacts": {"flowise": {"seed_flow": None}}}
     used = {"pattern_used": True, "pattern_id": match.id, "ops_in_base": len(ops)}
@@ -118,7 +119,7 @@ async def accepted(state: Mapping[str, Any], context: AgentContext, emit: Emitte
             nodes=await context.knowledge.nodes(),
             used=state["pattern_id"],
         )
-    except Exception:  # noqa: BLE001 - the flow is accepted, whether it is remembered or not
+    except DatabaseUnavailableError:
         _log.warning("the accepted flow is not kept as a pattern", exc_info=True)
         return
     if kept is not None:
@@ -131,7 +132,7 @@ async def failed(state: Mapping[str, Any], context: AgentContext) -> None:
         return
     try:
         await context.patterns.failed(UUID(context.session_id), state["pattern_id"])
-    except Exception:  # noqa: BLE001 - as above
+    except DatabaseUnavailableError:
         _log.warning("a failure of pattern %s is not counted", state["pattern_id"], exc_info=True)
 
 

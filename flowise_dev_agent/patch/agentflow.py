@@ -5,7 +5,9 @@ from typing import Any
 
 AGENTFLOW_CATEGORY = "Agent Flows"
 #: Node types of the canvas.
-AGENTFLOW_TYPES = frozenset({"agentFlow", "iteration"})
+#: How the editor draws an iteration: a frame, with its title above.
+CANVAS_ITERATION = "iteration"
+AGENTFLOW_TYPES = frozenset({"agentFlow", CANVAS_ITERATION})
 STICKY_NOTE = "stickyNote"
 NOTE_NAMES = frozenset({STICKY_NOTE, "stickyNoteAgentflow"})
 
@@ -71,7 +73,7 @@ def canvas_type(node_name: str) -> str:
     """The ``type`` of a node on the canvas of an agentflow."""
     if node_name in NOTE_NAMES:
         return STICKY_NOTE
-    return "iteration" if node_name == ITERATION else "agentFlow"
+    return CANVAS_ITERATION if node_name == ITERATION else "agentFlow"
 
 
 def step_edge(

@@ -10,6 +10,8 @@ from flowise_dev_agent.patch.layout import GAP, WIDTH, Box, Link, node_height, p
 #: Free space inside an iteration: its title above, a border elsewhere.
 _TITLE = 80
 _BORDER = 40
+#: The title of an iteration stands above its box.
+_ABOVE_ITERATION = 72
 
 
 def arrange(
@@ -68,15 +70,22 @@ def _place_group(
     if not free:
         return {node_id: sized[node_id] for node_id in members if node_id in sized}
     fixed = {node_id: sized.get(node_id) or _box(nodes[node_id]) for node_id in members if node_id not in floating}
+    above = {node_id: _ABOVE_ITERATION for node_id in members if nodes[node_id].raw.get("type") == v2.CANVAS_ITERATION}
     boxes = place(
-        {node_id: box.height for node_id, box in free.items()},
+        {node_id: box.height + above.get(node_id, 0) for node_id, box in free.items()},
         links,
-        fixed,
+        fixed | {node_id: _taller(fixed[node_id], -above[node_id]) for node_id in above if node_id in fixed},
         {node_id: box.width for node_id, box in free.items()},
     )
+    boxes |= {node_id: _taller(boxes[node_id], above[node_id]) for node_id in above if node_id in boxes}
     if inside:
         boxes = _inside(boxes, list(fixed.values()))
     return boxes | {node_id: sized[node_id] for node_id in fixed if node_id in sized}
+
+
+def _taller(box: Box, top: float) -> Box:
+    """The box with its upper edge moved down by ``top`` (up, where that is negative); the lower edge stays."""
+    return box._replace(y=box.y + top, height=box.height - top)
 
 
 def _inside(boxes: dict[str, Box], fixed: Sequence[Box]) -> dict[str, Box]:
@@ -139,7 +148,7 @@ def _written(nodes: Mapping[str, FlowNode], node_id: str, boxes: Mapping[str, Bo
     raw = node.raw
     size = {"width": _tidy(box.width), "height": _tidy(box.height)}
     # An iteration draws itself by its style.
-    style = {"style": size} if raw["type"] == "iteration" else {}
+    style = {"style": size} if raw["type"] == v2.CANVAS_ITERATION else {}
     if not is_new:
         grown = {**size, **style} if (box.width, box.height) != (raw.get("width"), raw.get("height")) else {}
         return {**raw, "position": position, "positionAbsolute": absolute, **grown}

@@ -58,10 +58,11 @@ def _add(node: FlowNode, schema: NodeSchema | None, schemas: Schemas) -> AddNode
     inputs = _without_credentials(node)
     # In the order of the schema: what a person clicked first says nothing.
     names = [*(name for name in fresh if name in inputs), *(name for name in inputs if name not in fresh)]
+    settable = _settable(node, schema)
     params = {
         name: value
         for name, value in ((name, inputs[name]) for name in names)
-        if _is_settable(node, schema, name) and value is not None and not _same(value, fresh.get(name, ""))
+        if name in settable and value is not None and not _same(value, fresh.get(name, ""))
     }
     label = node.label if node.label and node.label != schema.label else None
     return AddNode(node_name=schema.name, node_id=node.id, label=label, params=params)
@@ -76,17 +77,19 @@ def _is_anchor(node: FlowNode, name: str) -> bool:
     return any(anchor.get("name") == name for anchor in node.anchors)
 
 
-def _is_settable(node: FlowNode, schema: NodeSchema, name: str) -> bool:
-    """A field of today's schema, or a key that the editor writes beside one."""
-    definitions = [entry for entry in schema.input_definitions if entry["type"] in PARAM_TYPES]
-    for entry in definitions:
-        if entry["name"] == name or (entry.get("loadConfig") and f"{entry['name']}Config" == name):
-            return True
-        if any(tab.get("name") == name for tab in entry.get("tabs") or ()):
-            return True
-        if (tab_key := entry.get("tabIdentifier")) and f"{tab_key}_{node.id}" == name:
-            return True
-    return False
+def _settable(node: FlowNode, schema: NodeSchema) -> set[str]:
+    """The fields of today's schema, and the keys that the editor writes beside them."""
+    names: set[str] = set()
+    for entry in schema.input_definitions:
+        if entry["type"] not in PARAM_TYPES:
+            continue
+        names.add(entry["name"])
+        if entry.get("loadConfig"):
+            names.add(f"{entry['name']}Config")
+        names.update(str(tab.get("name")) for tab in entry.get("tabs") or ())
+        if tab_key := entry.get("tabIdentifier"):
+            names.add(f"{tab_key}_{node.id}")
+    return names
 
 
 def _without_credentials(node: FlowNode) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, LiteralString
+from typing import Any, Final, Literal, LiteralString
 from uuid import UUID
 
 from psycopg.rows import class_row
@@ -11,6 +11,7 @@ from psycopg.rows import class_row
 from flowise_dev_agent.persistence.database import Database
 from flowise_dev_agent.persistence.sanitize import clean_text, jsonb
 
+PatternCategory = Literal["rag", "tool_agent", "conversational", "custom"]
 #: Patterns kept per owner and instance; the ones not used for longest go first.
 MAX_PATTERNS: Final = 500
 _COLUMNS: Final = (
@@ -31,7 +32,7 @@ class NewPattern:
     flow_kind: str
     ops: list[dict[str, Any]]
     node_types: list[str]
-    category: str
+    category: PatternCategory
     schema_fingerprint: str
     success_count: int = 0
     failure_count: int = 0

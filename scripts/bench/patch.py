@@ -2,17 +2,15 @@
 
     python scripts/bench/patch.py [--json]
 
-Medians and 95th percentiles over many runs, in milliseconds, on the committed catalogue. Caches are warm, as they are
-in a server that has built its first flow.
+On the committed catalogue, in processor time (see `clock.py`). Caches are warm, as they are in a server that has built
+its first flow.
 """
 
 import argparse
-import gc
 import json
-import statistics
 import sys
-import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -26,9 +24,9 @@ from flowise_dev_agent.patch.ops import AddNode, BindCredential, Connect, PatchO
 from flowise_dev_agent.patch.schema import Schemas
 from flowise_dev_agent.patch.summary import summarize
 from flowise_dev_agent.patch.validator import validate_flow
+from scripts.bench.clock import heading, line, measure
 
 CREDENTIAL = "11111111-1111-4111-8111-111111111111"
-_SECONDS_PER_CASE = 1.0
 
 
 def team(number: int) -> list[PatchOp]:
@@ -65,7 +63,7 @@ def cases(schemas: Schemas) -> dict[str, Callable[[], object]]:
         text = graph.to_flow_data()
         change: list[PatchOp] = [SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.7)]
         other = compile_ops(graph, change, schemas).graph
-        size = f"{len(graph.nodes)} nodes"
+        size = f"{len(graph.nodes)} nodes ({len(graph.edges)} edges, {len(text) // 1000} kB)"
         found[f"read {size}"] = lambda text=text: GraphIR.from_flow_data(text)
         found[f"change a field of {size}"] = lambda graph=graph, change=change: compile_ops(graph, change, schemas)
         found[f"validate {size}"] = lambda text=text: validate_flow(
@@ -77,22 +75,6 @@ def cases(schemas: Schemas) -> dict[str, Callable[[], object]]:
     return found
 
 
-def measure(run: Callable[[], object]) -> dict[str, float]:
-    """Milliseconds."""
-    for _ in range(3):
-        run()
-    times: list[float] = []
-    gc.collect()
-    gc.disable()
-    end = time.perf_counter() + _SECONDS_PER_CASE
-    while time.perf_counter() < end or len(times) < 20:
-        start = time.perf_counter()
-        run()
-        times.append((time.perf_counter() - start) * 1000)
-    gc.enable()
-    return {"min": min(times), "median": statistics.median(times), "p95": statistics.quantiles(times, n=20)[-1]}
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -100,11 +82,11 @@ def main() -> None:
     schemas = NodeStore.from_snapshot().schemas
     results = {name: measure(run) for name, run in cases(schemas).items()}
     if as_json:
-        print(json.dumps(results))
+        print(json.dumps({name: asdict(result) for name, result in results.items()}))
         return
-    print(f"{'':32} {'min':>9} {'median':>9} {'p95':>9}  ms")
+    print(heading())
     for name, result in results.items():
-        print(f"{name:32} {result['min']:9.3f} {result['median']:9.3f} {result['p95']:9.3f}")
+        print(line(name, result))
 
 
 if __name__ == "__main__":

@@ -94,7 +94,7 @@ async def list_patterns(
                 instance=row.instance_id,
                 name=row.name,
                 requirement=row.requirement,
-                category=row.category,  # pyright: ignore[reportArgumentType] - the table checks it
+                category=row.category,
                 flow_kind=row.flow_kind,
                 node_types=row.node_types,
                 ops=len(row.ops),

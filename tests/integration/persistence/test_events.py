@@ -69,10 +69,11 @@ async def test_p42_a_cut_connection_is_unavailable_and_the_next_call_works(datab
     assert await database.fetch_one("SELECT 1 AS one") == {"one": 1}
 
 
-async def test_idle_connections_that_were_cut_are_replaced_unnoticed(database: Database, database_dsn: str) -> None:
+async def test_p42_idle_connections_that_were_cut_are_replaced_unnoticed(database: Database, database_dsn: str) -> None:
     async with Database(database_dsn, min_size=3, max_size=3) as pool:
         await database.fetch_all(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            # Returns once the backends are gone.
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
         results = await asyncio.gather(*(pool.fetch_one("SELECT 1 AS one") for _ in range(9)))

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import AsyncIterator, Callable
+from functools import cache
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -95,11 +96,15 @@ class Script(Reasoner):
         return self._next("judge", request, self.verdicts)
 
 
+#: Parsed once: the store is immutable.
+_snapshot = cache(NodeStore.from_snapshot)
+
+
 class BenchKnowledge:
     """The committed snapshot, credentials as given, and node types that only the server knows."""
 
     def __init__(self, credentials: CredentialStore) -> None:
-        self.store = NodeStore.from_snapshot()
+        self.store = _snapshot()
         self.credential_store = credentials
         self.server_only: dict[str, NodeSchema] = {}
         self.on_refresh: Callable[[], CredentialStore] | None = None

@@ -88,6 +88,21 @@ async def test_pass_k_needs_every_trial_of_a_question() -> None:
     assert "1 of 2 passed in each of 3 trials" in review["message"]
 
 
+async def test_p23_what_was_built_is_shown_with_the_reason_when_no_remedy_is_known() -> None:
+    made = bench()
+    made.reasoner.verdicts = [Verdict(done=False, category="LOGIC", reason="It is rude.", fix="Be kind.")]
+    made.reasoner.plans = [plan(), plan(nodes=[], declined="No rule makes it kinder.")]
+    await made.start()
+    review = await made.answer(action="approve")
+    assert (review["type"], review["reason"]) == ("result_review", "tests_failed")
+    assert "It is rude." in review["message"]
+    assert review["data"]["notes"] == ["No rule makes it kinder."]
+    assert await made.answer(action="accept") == {}
+    values = await made.values()
+    assert values["outcome"] == "accepted"
+    assert len(values["plan"]["nodes"]) == 3
+
+
 async def test_pass_k_counts_what_code_saw_fail_and_all_that_passed() -> None:
     made = bench()
     made.flowise.answers = {"Hello": FlowiseServerError(PREFIX + "Missing credentials.")}

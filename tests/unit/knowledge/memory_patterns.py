@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from uuid import UUID
 
+from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.persistence import NewPattern, StoredPattern
 
 
@@ -50,4 +51,4 @@ class MemoryPatterns:
 
     def _check(self) -> None:
         if self.broken:
-            raise OSError("the table is gone")
+            raise DatabaseUnavailableError("The database does not answer.")

@@ -10,6 +10,7 @@ from flowise_dev_agent.errors import PatchError
 from flowise_dev_agent.patch.compiler import compile_ops
 from flowise_dev_agent.patch.findings import Finding
 from flowise_dev_agent.patch.graph import GraphIR
+from flowise_dev_agent.patch.layout import GAP, Box
 from flowise_dev_agent.patch.ops import (
     AddNode,
     BindCredential,
@@ -178,6 +179,27 @@ def test_an_iteration_holds_its_children_and_grows_around_them(schemas: Schemas)
     assert inner["zIndex"] == 9999
     order = [node.id for node in graph.nodes]
     assert order.index("iterationAgentflow_0") < order.index("llmAgentflow_1")
+
+
+def test_nothing_covers_the_title_above_an_iteration(schemas: Schemas) -> None:
+    flow = compile_ops(GraphIR.empty(), agentflow(NOWHERE), schemas).graph
+    more = compile_ops(
+        flow,
+        [
+            AddNode(node_name="directReplyAgentflow", node_id="late", params={"directReplyMessage": "x"}),
+            Connect(source_node_id="iterationAgentflow_0", target_node_id="late"),
+        ],
+        schemas,
+    ).graph
+    for graph in (flow, more):
+        boxes = {
+            node.id: Box(**node.raw["position"], width=node.raw["width"], height=node.raw["height"])
+            for node in graph.nodes
+            if not node.parent
+        }
+        frame = boxes.pop("iterationAgentflow_0")
+        title = Box(frame.x, frame.y - 72, frame.width, 72 - GAP)
+        assert not any(box.overlaps(title) for box in boxes.values())
 
 
 def test_taking_a_node_out_of_an_iteration_lowers_its_edges(schemas: Schemas) -> None:
