@@ -1,7 +1,7 @@
 """ReplaceNode and UpgradeNode: a fresh node in the place of one, with all of the old that fits."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from flowise_dev_agent.patch import agentflow as v2
 from flowise_dev_agent.patch.batch import Batch
@@ -14,6 +14,8 @@ from flowise_dev_agent.patch.ops import ReplaceNode, UpgradeNode
 from flowise_dev_agent.patch.references import reference, referenced, renamed, sole_reference
 from flowise_dev_agent.patch.schema import NodeSchema, split_types
 from flowise_dev_agent.patch.values import is_empty, normalize
+
+_LISTED_BY_TYPE: Final = frozenset({"asyncOptions", "asyncMultiOptions"})
 
 
 def replace_node(batch: Batch, op: ReplaceNode) -> None:
@@ -119,6 +121,9 @@ def _fitting(node: FlowNode, name: str, value: Any, *, same_type: bool) -> Any:
     if same_type:
         return value
     for definition in definitions:
+        # The server lists the choices for each type: the model of one provider is none of another's.
+        if definition.get("type") in _LISTED_BY_TYPE:
+            return None
         stored, problem = normalize(definition, value)
         if problem is None:
             return stored

@@ -169,6 +169,19 @@ def test_replacing_a_model_keeps_fields_that_fit_and_says_what_is_lost(schemas: 
     assert _errors(schemas, result.graph) == ["CREDENTIAL_UNBOUND"]
 
 
+def test_the_model_of_one_provider_is_none_of_anothers(schemas: Schemas) -> None:
+    base = _edit(
+        schemas,
+        _build(schemas, chat(NOWHERE)),
+        SetParam(node_id="chatOpenAI_0", param_name="modelName", value="gpt-4o"),
+    ).graph
+
+    result = _edit(schemas, base, ReplaceNode(node_id="chatOpenAI_0", node_name="chatAnthropic"))
+
+    assert _node(result.graph, "chatOpenAI_0").inputs["modelName"] == "claude-haiku-4-5"
+    assert "chatOpenAI_0.modelName" in result.summary.lost
+
+
 def test_replacing_a_chain_by_an_agent_moves_model_and_memory_over(schemas: Schemas) -> None:
     base = _build(schemas, chat(NOWHERE))
 

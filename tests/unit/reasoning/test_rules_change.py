@@ -353,3 +353,22 @@ async def test_empty_or_failing_answer_is_not_done(answer: str) -> None:
     assert not verdict.done
     assert verdict.category == "LOGIC"
     assert "q1" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("provider", "node_name"),
+    [
+        ("Claude", "chatAnthropic"),
+        ("Groq", "groqChat"),
+        ("Mistral", "chatMistralAI"),
+        ("Gemini", "chatGoogleGenerativeAI"),
+        ("Ollama", "chatOllama"),
+        ("DeepSeek", "chatDeepseek"),
+    ],
+)
+async def test_another_provider_brings_a_model_of_its_own(provider: str, node_name: str, catalogue: NodeStore) -> None:
+    session = await written(SUPPORT, catalogue)
+    await session.plan(f"Switch the model to {provider}")
+    await session.write()
+    (node,) = (node for node in session.graph.nodes if node.name == node_name)
+    assert node.inputs["modelName"] not in ("", None, "gpt-4o")
