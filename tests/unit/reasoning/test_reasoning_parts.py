@@ -1,5 +1,9 @@
 """The small parts: parsing, prices, cards, skills, text, settings to reasoner, reading of numbers and names."""
 
+import tomllib
+from importlib.resources import files
+from string import Formatter
+
 import pytest
 from pydantic import BaseModel
 
@@ -255,6 +259,10 @@ def test_vectors_in_memory_are_no_memory() -> None:
         ("Je veux un robot pour mon magasin", "fr"),
         ("Quero um bot para a minha loja", "pt"),
         ("チャットボットを作って", "ja"),
+        ("Quita la calculadora", "es"),
+        ("Supprime la mémoire", "fr"),
+        ("Remova a calculadora", "pt"),
+        ("Switch the model to Mistral Le Chat", "en"),
     ],
 )
 def test_language_is_detected(text: str, code: str) -> None:
@@ -263,3 +271,17 @@ def test_language_is_detected(text: str, code: str) -> None:
 
 def test_language_without_phrases_gets_english() -> None:
     assert say("judged", "ja") == say("judged", "en")
+
+
+@pytest.mark.parametrize("language", ["de", "es", "fr", "pt"])
+def test_every_phrase_is_said_in_every_language_about_the_same_things(language: str) -> None:
+    table = tomllib.loads(
+        files("flowise_dev_agent.reasoning.deterministic").joinpath("phrases.toml").read_text("utf-8")
+    )
+
+    def slots(phrase: str) -> set[str | None]:
+        return {name for _, name, _, _ in Formatter().parse(phrase)} - {None}
+
+    # A title needs no translation.
+    wanted = {key: slots(phrase) for key, phrase in table["en"].items() if key != "purpose_other"}
+    assert {key: slots(phrase) for key, phrase in table[language].items()} == wanted
