@@ -34,7 +34,7 @@ import httpx2
 import yaml
 
 from flowise_dev_agent.client import AgentClient
-from flowise_dev_agent.devkit.cassette import Cassette
+from flowise_dev_agent.devkit.cassette import PROVIDERS, Cassette
 from flowise_dev_agent.errors import AgentError
 from flowise_dev_agent.flowise import Chatflow, FlowiseClient
 from flowise_dev_agent.flowise.models import ChatflowCreate
@@ -105,6 +105,17 @@ async def main(cases: list[dict[str, Any]], settings: Settings, url: str, parall
         "slowest_seconds": round(max((result.seconds for result in results), default=0.0), 1),
         "cases": [asdict(result) | {"passed": not result.failed_at} for result in results],
     }
+
+
+def recorder(folder: Path, settings: Settings, *, record: bool) -> Cassette:
+    """A running cassette in front of the providers that the settings name (OpenAI's address ends in /v1)."""
+    chosen = settings.reasoning
+    upstream = dict(PROVIDERS)
+    if chosen.anthropic_base_url:
+        upstream["anthropic"] = chosen.anthropic_base_url.rstrip("/")
+    if chosen.openai_base_url:
+        upstream["openai"] = chosen.openai_base_url.rstrip("/").removesuffix("/v1")
+    return Cassette(folder, record=record, upstream=upstream).start()
 
 
 @contextmanager
@@ -355,7 +366,7 @@ def _run(arguments: argparse.Namespace) -> int:
         url = f"http://localhost:{settings.server.port}"
         tables.append(asyncio.run(main(cases, settings, url, arguments.parallel)))
     for engine in arguments.engine or ():
-        cassette = Cassette(arguments.cassette, record=arguments.record).start() if arguments.cassette else None
+        cassette = recorder(arguments.cassette, settings, record=arguments.record) if arguments.cassette else None
         try:
             with own_service(settings, engine, cassette) as url:
                 tables.append(asyncio.run(main(cases, settings, url, arguments.parallel)))
