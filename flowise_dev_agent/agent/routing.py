@@ -187,7 +187,8 @@ def after_review(state: State) -> Decision:
         ("plan_v2", _action(state, "result_review") == "iterate", "changes were asked for"),
         (END, state.get("outcome") is not None, "what was written stays"),
         ("preflight_validate_patch", state.get("stage") == "promote", "the draft goes live"),
-        otherwise=("apply_patch", f"stage is {state.get('stage')}"),
+        ("apply_patch", state.get("stage") == "rollback", "the person wants it undone"),
+        otherwise=("apply_patch", "the person accepted it"),
     )
 
 

@@ -136,7 +136,7 @@ async def test_two_tabs_answer_one_question_and_the_slower_one_sees_the_answer(
     await screen.press("Roll back now", result)
     await other.status("Rolled back")
     await screen.status("Rolled back")
-    await screen.reads("The question was answered in another place meanwhile: stage is rollback.")
+    await screen.reads("The question was answered in another place meanwhile: the person wants it undone.")
 
 
 async def test_p70_what_people_and_models_write_is_shown_and_never_run(screen: Screen) -> None:
