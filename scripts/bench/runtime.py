@@ -166,12 +166,14 @@ async def _deliver(bench: Bench, sessions: list[UUID], readers: int, events: int
     committed: dict[int, float] = {}
     attached = asyncio.Semaphore(0)
 
-    async def read(session_id: UUID, after_seq: int) -> None:
+    async def read(session_id: UUID, last: int) -> None:
         seen = 0
-        async with aclosing(bench.engine.service.events(session_id, after_seq - 1)) as stream:
+        # From the last event on, to know by it when the reader is there.
+        async with aclosing(bench.engine.service.events(session_id, last - 1)) as stream:
             async for event in stream:
-                attached.release()
-                if event.type == "write":
+                if event.seq == last:
+                    attached.release()
+                else:
                     lags.append(time.perf_counter() - committed[event.data["number"]])
                     seen += 1
                     if seen == events // len(sessions):
