@@ -24,6 +24,7 @@ _HARMLESS: Final[Mapping[str, frozenset[str]]] = {
 }
 _MESSAGE_CHARS: Final = 6_000
 _ANSWER_CHARS: Final = 1_500
+_NAME_CHARS: Final = 120
 
 
 class PersonDeclinedError(AgentError):
@@ -105,4 +106,5 @@ def _can_ask(ctx: ToolContext) -> bool:
 def _form_text(view: SessionView, interrupt: InterruptView, answer: Mapping[str, Any]) -> str:
     given = shortened(json.dumps(answer, ensure_ascii=False), _ANSWER_CHARS)
     asked = shortened(question_text(interrupt), _MESSAGE_CHARS)
-    return f"An agent wants to answer a question of session '{view.session_name}'.\n\n{asked}\n\nIts answer: {given}"
+    name = view.session_name or shortened(view.requirement, _NAME_CHARS)
+    return f"An agent wants to answer a question of the session '{name}'.\n\n{asked}\n\nIts answer: {given}"

@@ -1,29 +1,27 @@
 """Streamable HTTP without sessions: every request stands for itself, so any process of the service may answer it."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from typing import Final
 
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import Receive, Scope, Send
 
 from flowise_dev_agent.mcp.server import AgentMcpServer
 
-_LOCAL: Final = ("127.0.0.1", "localhost", "[::1]")
-
 
 class McpEndpoint:
     """An ASGI app for POST requests. It answers within `running`, which can be entered once.
 
-    `local_only`: take only requests that name this machine as their host, and no origin but it, so that no page of the
-    web can reach a service without a key by a name that it lets point here. With a key such a page lacks the key.
+    `hosts`: take only requests to one of these names, and from no origin but them, so that no page of the web reaches
+    the service by a name that it lets point here. None takes all: a service with a key needs no such care.
     """
 
-    def __init__(self, server: AgentMcpServer, *, local_only: bool, max_body_bytes: int) -> None:
+    def __init__(self, server: AgentMcpServer, *, hosts: Sequence[str] | None, max_body_bytes: int) -> None:
+        names = [f"{host}{port}" for host in hosts or () for port in ("", ":*")]
         security = TransportSecuritySettings(
-            enable_dns_rebinding_protection=local_only,
-            allowed_hosts=[f"{name}{port}" for name in _LOCAL for port in ("", ":*")],
-            allowed_origins=[f"http://{name}{port}" for name in _LOCAL for port in ("", ":*")],
+            enable_dns_rebinding_protection=hosts is not None,
+            allowed_hosts=names,
+            allowed_origins=[f"{scheme}://{name}" for name in names for scheme in ("http", "https")],
         )
         server.streamable_http_app(
             stateless_http=True, transport_security=security, max_request_body_size=max_body_bytes

@@ -63,9 +63,8 @@ def failed(problem: Mapping[str, Any]) -> CallToolResult:
     )
 
 
-def session_lines(told: SessionReport, actions: Iterable[str]) -> Iterator[str]:
-    """A session in words; `actions` are the answers that its open question takes."""
-    view = told.session
+def session_lines(view: SessionView, told: SessionReport, actions: Iterable[str]) -> Iterator[str]:
+    """A session, which `told` is the bounded report of, in words; `actions` are the answers that its question takes."""
     name = f" '{view.session_name}'" if view.session_name else ""
     yield f"Session {view.thread_id}{name} on {view.instance}: {view.status}" + (
         f" ({view.outcome})" if view.outcome else ""

@@ -162,7 +162,7 @@ async def _settled(ctx: ToolContext, view: SessionView, wait_secs: float) -> Cal
     change = None if view.in_progress else await host.backend.change(view.thread_id)
     told = report(view, change, page_of(ctx, view.thread_id))
     actions = offered(view.interrupt, host.approval) if view.interrupt else []
-    return succeeded(session_lines(told, actions), told)
+    return succeeded(session_lines(view, told, actions), told)
 
 
 async def _follow(ctx: ToolContext, view: SessionView) -> None:

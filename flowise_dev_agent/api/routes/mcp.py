@@ -16,6 +16,7 @@ from flowise_dev_agent.mcp.local import LocalBackend
 from flowise_dev_agent.settings import ServerSettings
 
 PATH: Final = "/mcp"
+_LOCAL: Final = ("127.0.0.1", "localhost", "[::1]")
 
 
 class _NamedRoute(Route):
@@ -43,8 +44,16 @@ def mount(app: FastAPI, server: ServerSettings, limiter: Limiter) -> McpEndpoint
 
     host = Host(LocalBackend(engine), server.mcp_approval, base_url, admit)
     endpoint = McpEndpoint(
-        AgentMcpServer(host, secret=server.api_key), local_only=server.api_key is None, max_body_bytes=MAX_BODY_BYTES
+        AgentMcpServer(host, secret=server.api_key), hosts=_hosts(server), max_body_bytes=MAX_BODY_BYTES
     )
     # Only POST: there is no stream to open and no session to delete.
     app.router.routes.append(_NamedRoute(PATH, endpoint, methods=["POST"], include_in_schema=False))
     return endpoint
+
+
+def _hosts(server: ServerSettings) -> list[str] | None:
+    """The names under which a service without a key may be called: those of this machine and the one it was given."""
+    if server.api_key is not None:
+        return None
+    public = server.public_base_url.host if server.public_base_url else None
+    return [*_LOCAL, *(name for name in (server.host, public) if name)]

@@ -1,5 +1,6 @@
 """`/mcp` in the app: the key, hosts and origins, the body limit, the rate limit, clients of both eras."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -10,7 +11,9 @@ from fastapi import FastAPI
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from flowise_dev_agent.api.server import Server, bind, url_of
 from flowise_dev_agent.observability.metrics import value_of
+from flowise_dev_agent.settings import ServerSettings
 from tests.unit.api.conftest import MakeApp
 from tests.unit.api.service_double import EngineDouble
 
@@ -63,6 +66,26 @@ async def test_the_address_of_the_page_is_the_public_one(make_app: MakeApp, engi
 
 
 @pytest.mark.parametrize("mode", ERAS)
+async def test_p50_a_waiting_agent_is_answered_when_the_service_stops(
+    make_app: MakeApp, engine: EngineDouble, mode: str
+) -> None:
+    settings = ServerSettings(host="127.0.0.1", port=0, api_key=None)
+    listener = bind(settings)
+    listener.listen()
+    running_server = Server(make_app())
+    serving = asyncio.create_task(running_server.serve(sockets=[listener]))
+    async with httpx2.AsyncClient(timeout=60) as http:
+        transport = streamable_http_client(f"{url_of(listener)}/mcp", http_client=http)
+        async with Client(transport, mode=mode, read_timeout_seconds=60) as client:
+            waiting = asyncio.create_task(client.call_tool("start_session", {"requirement": "x", "wait_secs": 300}))
+            await engine.service.until("events")
+            running_server.stop()
+            result = await waiting
+    await serving
+    assert result.structured_content["session"]["status"] == "in_progress"
+
+
+@pytest.mark.parametrize("mode", ERAS)
 async def test_p66_an_agent_with_the_key_is_let_in(make_app: MakeApp, mode: str) -> None:
     async with running(make_app(api_key="s3cret"), headers=KEY) as http, mcp_client(http, mode) as client:
         assert not (await client.call_tool("list_sessions", {})).is_error
@@ -82,6 +105,12 @@ async def test_without_a_key_only_this_machine_is_answered(make_app: MakeApp, he
         assert (await http.post("/mcp", json=PING, headers=ACCEPT | headers)).status_code in {403, 421}
     async with running(make_app(api_key="s3cret"), headers=KEY) as http:
         assert (await http.post("/mcp", json=PING, headers=ACCEPT | {"Host": "agent.example"})).status_code == 200
+
+
+async def test_without_a_key_a_proxy_may_have_the_public_name(make_app: MakeApp) -> None:
+    headers = ACCEPT | {"Host": "agent.example", "Origin": "https://agent.example"}
+    async with running(make_app(public_base_url="https://agent.example/here")) as http:
+        assert (await http.post("/mcp", json=PING, headers=headers)).status_code == 200
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])

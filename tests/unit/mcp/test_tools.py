@@ -141,6 +141,7 @@ async def test_p30_an_answer_is_bounded_whatever_the_session_holds(backend: Back
     assert result.structured_content["session"]["interrupt"]["data"]["truncated"] == ["plan"]
     assert len(result.model_dump_json()) < 60_000
     assert len(text_of(result)) <= 12_000
+    assert "pppp" in text_of(result)
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------
