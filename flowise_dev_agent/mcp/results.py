@@ -1,5 +1,6 @@
 """What the tools answer: the views of the REST API as structured content, and a text for the model that reads it."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ _TEXT_CHARS: Final = 12_000
 _PART_CHARS: Final = 4_000
 _LINE_CHARS: Final = 300
 _DATA_BYTES: Final = 40_000
+_PROBLEM_BYTES: Final = 8_000
 _MOST_LINES: Final = 30
 
 
@@ -56,11 +58,10 @@ def succeeded(lines: Iterable[str], content: BaseModel) -> CallToolResult:
 
 
 def failed(problem: Mapping[str, Any]) -> CallToolResult:
-    """A tool's error: `{code, detail, hint?, details?}` as the REST API has it."""
-    text = f"{problem['code']}: {problem['detail']} {problem.get('hint') or ''}".rstrip()
-    return CallToolResult(
-        content=[TextContent(text=shortened(text, _PART_CHARS))], structured_content=dict(problem), is_error=True
-    )
+    """A tool's error: `{code, detail, hint?, details?}` as the REST API has it, in JSON."""
+    # Not as structured content: clients in TypeScript hold that of errors, too, against the tool's output schema.
+    text = json.dumps(bounded(problem, _PROBLEM_BYTES), ensure_ascii=False)
+    return CallToolResult(content=[TextContent(text=text)], is_error=True)
 
 
 def session_lines(view: SessionView, told: SessionReport, actions: Iterable[str]) -> Iterator[str]:

@@ -66,7 +66,7 @@ class Agent:
         """The code of the error of a call that fails."""
         result = await self.call(tool, **arguments)
         assert result.is_error, result
-        return result.structured_content["code"]
+        return json.loads(result.content[0].text)["code"]
 
 
 @asynccontextmanager

@@ -1,6 +1,7 @@
 """`/mcp` in the app: the key, hosts and origins, the body limit, the rate limit, clients of both eras."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -149,8 +150,9 @@ async def test_p65_starts_by_rest_and_mcp_share_one_count(make_app: MakeApp, eng
         assert (await http.post("/sessions", json={"requirement": "x"})).status_code == 202
         assert not (await client.call_tool(*start)).is_error
         refused = await client.call_tool(*start)
-        assert refused.structured_content["code"] == "rate_limited"
-        assert 0 < refused.structured_content["details"]["retry_after_secs"] <= 60
+        problem = json.loads(refused.content[0].text)
+        assert (refused.is_error, problem["code"]) == (True, "rate_limited")
+        assert 0 < problem["details"]["retry_after_secs"] <= 60
         assert (await http.post("/sessions", json={"requirement": "x"})).status_code == 429
         assert not (await client.call_tool("list_sessions", {})).is_error
     assert [name for name, _ in engine.service.calls].count("start") == 2

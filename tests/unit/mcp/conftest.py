@@ -1,5 +1,6 @@
 """The MCP server over sessions in memory, and clients of both eras of the protocol."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID, uuid4
@@ -95,8 +96,8 @@ def text_of(result: CallToolResult) -> str:
 
 
 def problem_of(result: CallToolResult) -> Mapping[str, Any]:
-    assert result.is_error, result
-    return result.structured_content
+    assert (result.is_error, result.structured_content) == (True, None)
+    return json.loads(text_of(result))
 
 
 def names_of(backend: BackendDouble) -> list[str]:

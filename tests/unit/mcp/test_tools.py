@@ -151,7 +151,7 @@ async def test_p61_an_unknown_session_is_said_with_its_code(backend: BackendDoub
     async with client_of(server_of(backend)) as client:
         result = await client.call_tool("get_session", {"session_id": str(uuid4())})
     assert problem_of(result)["code"] == "session_not_found"
-    assert text_of(result).startswith("session_not_found: There is no session")
+    assert problem_of(result)["detail"].startswith("There is no session")
 
 
 @pytest.mark.parametrize(
