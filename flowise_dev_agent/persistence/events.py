@@ -103,11 +103,10 @@ class Events:
 
         Raises LeaseLostError, DatabaseUnavailableError.
         """
-        phase = next((event.phase for event in reversed(events) if event.phase), None)
         async with self._database.connection() as connection:
             params = event_params(session_id, lease.run_id, events) | {
                 "epoch": lease.epoch,
-                "phase": phase,
+                "phase": last_phase(events),
                 "flowise_calls": flowise_calls,
             }
             cursor = await connection.execute(_APPEND_FENCED, params)
@@ -168,6 +167,11 @@ class Events:
 async def insert(connection: Connection, session_id: UUID, run_id: UUID | None, events: Sequence[NewEvent]) -> None:
     """Store events inside the caller's transaction, which has checked its right to. Tell the readers afterwards."""
     await connection.execute(_APPEND, event_params(session_id, run_id, events))
+
+
+def last_phase(events: Sequence[NewEvent]) -> str | None:
+    """Where the session is, as the events tell it."""
+    return next((event.phase for event in reversed(events) if event.phase), None)
 
 
 def event_params(session_id: UUID, run_id: UUID | None, events: Sequence[NewEvent]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from flowise_dev_agent.persistence.events import (
     NewEvent,
     event_params,
     insert,
+    last_phase,
 )
 from flowise_dev_agent.persistence.lease import Lease
 from flowise_dev_agent.persistence.notices import Notices, told_transaction
@@ -178,7 +179,7 @@ class Runs:
             "status": end.status,
             "flowise_calls": flowise_calls,
             "session_name": _text(columns.get("session_name")),
-            "phase": columns.get("phase"),
+            "phase": columns.get("phase") or last_phase([*rest, end.event]),
             "operation_mode": columns.get("operation_mode"),
             "iteration": columns.get("iteration"),
             "chatflow_id": columns.get("chatflow_id"),
