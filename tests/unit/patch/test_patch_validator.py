@@ -333,7 +333,7 @@ def _tool_not_chosen(flow: Flow, schemas: Schemas) -> None:
 
 _WARNINGS = {"VERSION_DRIFT", "UNKNOWN_PARAM", "ISOLATED_NODE", "DEAD_END"}
 #: Codes whose flows have their own tests below.
-_ELSEWHERE = {"UNVERIFIED_NODE", "UNKNOWN_TOOL", "PROMPT_BRACES", "NOT_A_LIST"}
+_ELSEWHERE = {"UNVERIFIED_NODE", "UNKNOWN_TOOL", "PROMPT_BRACES", "NOT_A_LIST", "PROMPT_VALUE_MISSING", "NOT_AN_ID"}
 
 
 @pytest.mark.parametrize("name", GOLDEN)
