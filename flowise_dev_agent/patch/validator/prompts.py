@@ -4,14 +4,12 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from flowise_dev_agent.patch.findings import Finding, error
 from flowise_dev_agent.patch.graph import FlowNode
 from flowise_dev_agent.patch.references import has_variable
 from flowise_dev_agent.patch.validator.context import FlowContext
 from flowise_dev_agent.patch.validator.registry import CHATFLOW, rule
-from flowise_dev_agent.patch.values import is_empty
 
 _QUESTION = "question"
 _MEMORY_KEY = "chat_history"
@@ -34,29 +32,28 @@ class _Template:
 
 
 _SCRATCHPAD = frozenset({"agent_scratchpad"})
-_TEMPLATES: Mapping[tuple[str, str], _Template] = {
-    ("promptTemplate", "template"): _Template(),
-    ("chatPromptTemplate", "systemMessagePrompt"): _Template(),
-    ("chatPromptTemplate", "humanMessagePrompt"): _Template(),
-    ("fewShotPromptTemplate", "prefix"): _Template(json_is_text=False),
-    ("fewShotPromptTemplate", "suffix"): _Template(json_is_text=False),
-    ("promptRetriever", "systemMessage"): _Template(),
-    ("sqlDatabaseChain", "customPrompt"): _Template(),
-    ("HydeRetriever", "customPrompt"): _Template(json_is_text=False),
-    ("multiQueryRetriever", "modelPrompt"): _Template(json_is_text=False),
-    ("conversationChain", "systemMessagePrompt"): _Template(frozenset(), memory=True, replaced_by="chatPromptTemplate"),
-    ("toolAgent", "systemMessage"): _Template(_SCRATCHPAD, memory=True, replaced_by="chatPromptTemplate"),
-    ("conversationalAgent", "systemMessage"): _Template(_SCRATCHPAD, memory=True),
-    ("conversationalRetrievalToolAgent", "systemMessage"): _Template(_SCRATCHPAD | {"context"}, memory=True),
-    ("xmlAgent", "systemMessage"): _Template(
-        frozenset({"input", _MEMORY_KEY, "tools"}) | _SCRATCHPAD, needed=_SCRATCHPAD | {"tools"}, memory=True
-    ),
-    ("conversationalRetrievalQAChain", "responsePrompt"): _Template(
-        frozenset({"context", _QUESTION, _MEMORY_KEY}), json_is_text=False
-    ),
-    ("conversationalRetrievalQAChain", "rephrasePrompt"): _Template(
-        frozenset({_QUESTION, _MEMORY_KEY}), json_is_text=False
-    ),
+_GIVEN_VALUES = _Template()
+_TEMPLATES: Mapping[str, Mapping[str, _Template]] = {
+    "promptTemplate": {"template": _GIVEN_VALUES},
+    "chatPromptTemplate": {"systemMessagePrompt": _GIVEN_VALUES, "humanMessagePrompt": _GIVEN_VALUES},
+    "fewShotPromptTemplate": dict.fromkeys(("prefix", "suffix"), _Template(json_is_text=False)),
+    "promptRetriever": {"systemMessage": _GIVEN_VALUES},
+    "sqlDatabaseChain": {"customPrompt": _GIVEN_VALUES},
+    "HydeRetriever": {"customPrompt": _Template(json_is_text=False)},
+    "multiQueryRetriever": {"modelPrompt": _Template(json_is_text=False)},
+    "conversationChain": {"systemMessagePrompt": _Template(frozenset(), memory=True, replaced_by="chatPromptTemplate")},
+    "toolAgent": {"systemMessage": _Template(_SCRATCHPAD, memory=True, replaced_by="chatPromptTemplate")},
+    "conversationalAgent": {"systemMessage": _Template(_SCRATCHPAD, memory=True)},
+    "conversationalRetrievalToolAgent": {"systemMessage": _Template(_SCRATCHPAD | {"context"}, memory=True)},
+    "xmlAgent": {
+        "systemMessage": _Template(
+            frozenset({"input", _MEMORY_KEY, "tools"}) | _SCRATCHPAD, needed=_SCRATCHPAD | {"tools"}, memory=True
+        )
+    },
+    "conversationalRetrievalQAChain": {
+        "responsePrompt": _Template(frozenset({"context", _QUESTION, _MEMORY_KEY}), json_is_text=False),
+        "rephrasePrompt": _Template(frozenset({_QUESTION, _MEMORY_KEY}), json_is_text=False),
+    },
 }
 #: Nodes that take a prompt from another node: the anchor, and the placeholders that they fill besides its values.
 _PROMPT_TAKERS: Mapping[str, tuple[str, frozenset[str]]] = {
@@ -68,6 +65,8 @@ _CHAIN, _PROMPT = "llmChain", "prompt"
 _PARSER_PLACEHOLDER = "format_instructions"
 
 _JSON_GROUP = re.compile(r"(?<!\{)\{([^{}]*:[^{}]*)\}(?!\})")
+#: A pair stands for a brace that is just text.
+_BRACE = re.compile(r"\{\{|\}\}|[{}]")
 _FLOWISE_VARIABLE = re.compile(r"\{\{[^{}]*\}\}")
 
 
@@ -75,11 +74,8 @@ _FLOWISE_VARIABLE = re.compile(r"\{\{[^{}]*\}\}")
 def braces(flow: FlowContext) -> Iterator[Finding]:
     """A brace without its partner stops the chain at its first question."""
     for node in flow.nodes:
-        for name, value in node.inputs.items():
-            template = _template(flow, node, name)
-            if template is None or not isinstance(value, str):
-                continue
-            if problem := read_template(value, json_is_text=template.json_is_text)[1]:
+        for name, template, text in _templates(flow, node):
+            if problem := read_template(text, json_is_text=template.json_is_text)[1]:
                 yield error(
                     "PROMPT_BRACES",
                     f"`{name}` cannot be read as a template: {problem}",
@@ -93,11 +89,10 @@ def braces(flow: FlowContext) -> Iterator[Finding]:
 def placeholders(flow: FlowContext) -> Iterator[Finding]:
     """A placeholder that nothing fills stops the chain, at its first question or when there is a history."""
     for node in flow.nodes:
-        for name, value in node.inputs.items():
-            template = _template(flow, node, name)
-            if template is None or template.filled is None or is_empty(value) or not isinstance(value, str):
+        for name, template, text in _templates(flow, node):
+            if template.filled is None:
                 continue
-            found = read_template(value, json_is_text=template.json_is_text)[0]
+            found = read_template(text, json_is_text=template.json_is_text)[0]
             filled = template.filled | (_memory_keys(flow, node) if template.memory else frozenset())
             if unfilled := [one for one in found if one not in filled]:
                 yield _unfilled(node.id, name, unfilled, f"It fills {_braced(sorted(filled))}.")
@@ -124,23 +119,26 @@ def _unfilled_prompts(flow: FlowContext, node: FlowNode) -> Iterator[Finding]:
         prompt, given = wire.source, _given(wire.source)
         if wire.input_name != anchor or given is None:
             continue
-        found = [one for name, value in prompt.inputs.items() for one in _placeholders(flow, prompt, name, value)]
+        found = [
+            one
+            for _, template, text in _templates(flow, prompt)
+            for one in read_template(text, json_is_text=template.json_is_text)[0]
+        ]
         unfilled = [one for one in dict.fromkeys(found) if one not in filled | given]
         if len(unfilled) > by_question:
             asked = " One of them may stay open for the question." if by_question else ""
             yield _unfilled(prompt.id, "promptValues", unfilled, f"Give them values in `promptValues`.{asked}")
 
 
-def _placeholders(flow: FlowContext, node: FlowNode, name: str, value: Any) -> tuple[str, ...]:
-    template = _template(flow, node, name)
-    return read_template(value, json_is_text=template.json_is_text)[0] if template and isinstance(value, str) else ()
-
-
-def _template(flow: FlowContext, node: FlowNode, name: str) -> _Template | None:
-    template = _TEMPLATES.get((node.name, name))
-    if template is None or (template.replaced_by and flow.is_connected(node, template.replaced_by)):
-        return None
-    return None if node.inputs.get("templateFormat") == "jinja-2" else template
+def _templates(flow: FlowContext, node: FlowNode) -> Iterator[tuple[str, _Template, str]]:
+    """Name, kind and text of the node's templates that are filled in and that the server reads."""
+    if node.inputs.get("templateFormat") == "jinja-2":
+        return
+    for name, template in _TEMPLATES.get(node.name, {}).items():
+        value = node.inputs.get(name)
+        replaced = template.replaced_by and flow.is_connected(node, template.replaced_by)
+        if isinstance(value, str) and value.strip() and not replaced:
+            yield name, template, value
 
 
 def _memory_keys(flow: FlowContext, node: FlowNode) -> frozenset[str]:
@@ -181,23 +179,17 @@ def read_template(text: str, *, json_is_text: bool = True) -> tuple[tuple[str, .
         text = _JSON_GROUP.sub(r"{{\1}}", text)
     found: dict[str, None] = {}
     position = 0
-    while (position := _next_brace(text, position)) >= 0:
-        if text[position : position + 2] in ("{{", "}}"):
-            position += 2
-        elif text[position] == "}":
-            return tuple(found), f"there is a single '}}' after {_before(text, position)}."
-        else:
+    while brace := _BRACE.search(text, position):
+        position = brace.end()
+        if brace[0] == "}":
+            return tuple(found), f"there is a single '}}' after {_before(text, brace.start())}."
+        if brace[0] == "{":
             end = text.find("}", position)
             if end < 0:
-                return tuple(found), f"the '{{' after {_before(text, position)} is not closed."
-            found[text[position + 1 : end]] = None
+                return tuple(found), f"the '{{' after {_before(text, brace.start())} is not closed."
+            found[text[position:end]] = None
             position = end + 1
     return tuple(found), ""
-
-
-def _next_brace(text: str, start: int) -> int:
-    places = [place for place in (text.find("{", start), text.find("}", start)) if place >= 0]
-    return min(places, default=-1)
 
 
 def _before(text: str, position: int) -> str:

@@ -277,6 +277,12 @@ def test_replacing_under_a_new_id_renames_it_everywhere_and_exactly(schemas: Sch
             "llmAgentflow_0",
         ),
         (SetParam(node_id="llmAgentflow_0", param_name="llmMessages", value="hello"), "NOT_A_LIST", "llmAgentflow_0"),
+        (
+            SetParam(node_id="agentAgentflow_0", param_name="agentTools[7].agentSelectedTool", value="calculator"),
+            "UNKNOWN_PARAM",
+            "agentAgentflow_0",
+        ),
+        (UnsetParam(node_id="agentAgentflow_0", param_name="agentTools[0]"), "UNKNOWN_PARAM", "agentAgentflow_0"),
     ],
 )
 def test_refusals_in_agentflows(schemas: Schemas, op: PatchOp, code: str, where: str) -> None:
@@ -284,6 +290,7 @@ def test_refusals_in_agentflows(schemas: Schemas, op: PatchOp, code: str, where:
 
     assert (finding.code, finding.where) == (code, where)
     assert finding.message
+    assert finding.hint
 
 
 def test_summary_shows_branches_models_and_iterations_but_no_credential(schemas: Schemas) -> None:
