@@ -238,6 +238,14 @@ def _no_such_param(batch: Batch, node: FlowNode, wanted: str, names: list[str]) 
             name="credential",
             hint=f'Use {{"op_type":"BindCredential","node_id":"{node.id}","credential_id":"<uuid>"}}',
         )
+    elif _came_later(batch, node, wanted):
+        batch.fail(
+            "UNKNOWN_PARAM",
+            f"{node.id} was stored before {node.name} had the field {wanted!r}.",
+            where=node.id,
+            name=wanted,
+            hint=f'Upgrade it in the same patch: {{"op_type":"UpgradeNode","node_id":"{node.id}"}}',
+        )
     else:
         near = closest(wanted.rpartition(".")[2], names) or tuple(names[:3])
         batch.fail(
@@ -248,6 +256,11 @@ def _no_such_param(batch: Batch, node: FlowNode, wanted: str, names: list[str]) 
             allowed=near,
             hint=f"Use one of its fields{such_as(near)}." if names else "It has no fields at all.",
         )
+
+
+def _came_later(batch: Batch, node: FlowNode, wanted: str) -> bool:
+    schema = batch.schemas.get(node.name)
+    return schema is not None and any(entry["name"] == wanted for entry in schema.input_definitions)
 
 
 # --- BindCredential ----------------------------------------------------------------------------------------------
