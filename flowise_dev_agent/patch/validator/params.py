@@ -14,6 +14,12 @@ from flowise_dev_agent.patch.visibility import js_truthy
 CUSTOM_TOOL = "customTool"
 #: The schema calls it required, but only the server knows whether the chosen tool takes any.
 TOOL_ARGUMENTS = ("toolAgentflow", "toolInputArgs")
+_JSON_TEXTS: Mapping[str, tuple[str, ...]] = {
+    "fewShotPromptTemplate": ("examples",),
+    "recursiveCharacterTextSplitter": ("separators",),
+    "github": ("ignorePath",),
+    "awsBedrockKBRetriever": ("filter",),
+}
 #: What is chosen by its id, by the method that lists the choices. A document store in a row is ``<id>:<name>``.
 _CHOSEN_BY_ID: Mapping[str, str] = {
     "listChatflows": "flow",
@@ -83,6 +89,15 @@ def value_finding(problem: ValueProblem, where: str, name: str, *, lenient: bool
         allowed=problem.allowed,
         hint=f"For example {problem.example!r}.",
     )
+
+
+@rule("BAD_JSON")
+def json_texts(flow: FlowContext) -> Iterator[Finding]:
+    """Fields that are texts by their type and that the server parses."""
+    for node in flow.nodes:
+        for name in _JSON_TEXTS.get(node.name, ()):
+            if problem := normalize({"type": "json"}, node.inputs.get(name))[1]:
+                yield value_finding(problem, node.id, name)
 
 
 @rule("UNKNOWN_PARAM")
