@@ -20,6 +20,43 @@ _VALUE = "value"
 _STATE_ROWS = ("State",)
 
 
+#: Whether it remembers, and what it is told.
+_MEMORY_AND_MESSAGES: Mapping[str, tuple[str, str]] = {
+    "llmAgentflow": ("llmEnableMemory", "llmMessages"),
+    "agentAgentflow": ("agentEnableMemory", "agentMessages"),
+}
+#: Nodes that put something into the conversation.
+_SPEAKING = frozenset({*_MEMORY_AND_MESSAGES, v2.CONDITION_AGENT, v2.HUMAN_INPUT, "executeFlowAgentflow"})
+
+
+@rule("REQUIRED_PARAM_MISSING", kinds=(AGENTFLOW,))
+def messages(flow: FlowContext) -> Iterator[Finding]:
+    """The first model of a conversation, its memory off, looks for the question among its messages: in a list."""
+    for node in flow.nodes:
+        memory, name = _MEMORY_AND_MESSAGES.get(node.name, ("", ""))
+        if not memory or js_truthy(node.inputs.get(memory)) or node.inputs.get(name) != "":
+            continue
+        if not any(other.name in _SPEAKING for other in _before(flow, node)):
+            yield error(
+                "REQUIRED_PARAM_MISSING",
+                f"With its memory off {node.id} fails on an empty `{name}`.",
+                where=node.id,
+                field=name,
+                hint=f"Use SetParam on `{name}` of {node.id} with a list of messages, or UnsetParam to leave it out.",
+            )
+
+
+def _before(flow: FlowContext, node: FlowNode) -> list[FlowNode]:
+    found: dict[str, FlowNode] = {}
+    queue = [node]
+    while queue:
+        for wire in flow.wires_into.get(queue.pop().id, ()):
+            if wire.source.id not in found:
+                found[wire.source.id] = wire.source
+                queue.append(wire.source)
+    return list(found.values())
+
+
 @rule("REQUIRED_PARAM_MISSING", "BAD_OPTION", kinds=(AGENTFLOW,))
 def rows(flow: FlowContext) -> Iterator[Finding]:
     """The editor completes rows as they are typed; a row from elsewhere may lack what the server takes for granted."""
