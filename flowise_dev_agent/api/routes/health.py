@@ -58,6 +58,7 @@ async def health(request: Request, response: Response) -> dict[str, Any]:
         "version": __version__,
         "reasoning": {"engine": reasoning.engine, "model": reasoning.model_for("plan")},
         "flowise": flowise,
+        "drift_policy": state.settings.flowise.schema_drift_policy,
         "model_stand_in": state.model_stand_in,
     }
 

@@ -42,7 +42,7 @@ async def test_health_tells_what_the_service_runs_on(http: httpx2.AsyncClient) -
     assert response.status_code == 200
     assert body["reasoning"] == {"engine": "deterministic", "model": "rules"}
     assert body["database"] == {"state": "ok"}
-    assert body["model_stand_in"] is False
+    assert (body["model_stand_in"], body["drift_policy"]) == (False, "warn")
     assert body["flowise"]["default"]["state"] == "unavailable"
     assert body["flowise"]["default"]["error"]["code"] == "flowise_unreachable"
 

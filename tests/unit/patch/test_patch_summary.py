@@ -1,5 +1,7 @@
 """What prompts get to see of a flow."""
 
+import json
+
 from flowise_dev_agent.patch.compiler import compile_ops
 from flowise_dev_agent.patch.graph import GraphIR
 from flowise_dev_agent.patch.ops import AddNode, PatchOp, SetParam
@@ -45,3 +47,15 @@ def test_summary_is_bounded(schemas: Schemas) -> None:
         text = summarize(graph, limit)
         assert len(text) <= limit
         assert text.splitlines()[-1].endswith("more lines")
+
+
+def test_one_node_with_a_long_title_or_many_rows_leaves_room_for_the_others(schemas: Schemas) -> None:
+    document = json.loads(compile_ops(GraphIR.empty(), rag(NOWHERE), schemas).flow_data)
+    first = document["nodes"][0]["data"]
+    first["label"] = "L" * 10_000
+    first["inputs"]["rows"] = [{"key": f"row {number}"} for number in range(2_000)]
+
+    text = summarize(GraphIR(document))
+
+    assert len(text) <= 4000
+    assert all(f"- {node['id']} (" in text for node in document["nodes"])
