@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from flowise_dev_agent.persistence.database import Database
-from flowise_dev_agent.persistence.migrate import pending
+from flowise_dev_agent.persistence.schema import pending
 
 _QUEUE: Final = """
     SELECT count(*) AS queued, COALESCE(EXTRACT(EPOCH FROM now() - min(updated_at)), 0)::float8 AS oldest_secs,

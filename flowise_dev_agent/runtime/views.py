@@ -5,13 +5,15 @@ import binascii
 import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from flowise_dev_agent.errors import InvalidInputError
-from flowise_dev_agent.persistence import SessionRow, StoredEvent
+
+if TYPE_CHECKING:
+    from flowise_dev_agent.persistence import SessionRow, StoredEvent
 
 PublicStatus = Literal["in_progress", "pending_interrupt", "completed", "error", "cancelled"]
 
@@ -165,7 +167,7 @@ class SessionEvent(_View):
     data: dict[str, Any]
 
 
-def session_view(row: SessionRow, link: ChatflowLink) -> SessionView:
+def session_view(row: "SessionRow", link: ChatflowLink) -> SessionView:
     """The view of a row."""
     return SessionView(
         thread_id=row.id,
@@ -192,7 +194,7 @@ def session_view(row: SessionRow, link: ChatflowLink) -> SessionView:
     )
 
 
-def event_view(event: StoredEvent) -> SessionEvent:
+def event_view(event: "StoredEvent") -> SessionEvent:
     """The view of an event."""
     return SessionEvent(**vars(event))
 
