@@ -80,7 +80,7 @@ class Totals(_View):
     unpriced_calls: int = Field(default=0, description="Model calls whose price nobody knows.")
     model_calls: int = 0
     flowise_calls: int = 0
-    repairs: int = Field(default=0, description="Node types that the catalogue lacked and the server was asked for, one by one.")
+    repairs: int = Field(default=0, description="Node types that the catalogue lacked: the server was asked for each.")
     knowledge_repairs: int = Field(default=0, description="Those that the server had.")
     phases_timed: int = 0
     phase_durations_ms: dict[str, int] = Field(default_factory=dict)
