@@ -200,7 +200,7 @@ class Engine:
                 summaries=Summaries(sessions=sessions, events=events, flows=flows, link=agent.chatflow_link),
                 knowledge=KnowledgeService(database, refreshes, agent.instances),
                 feed=feed,
-                condition=Condition(database, agent.instances, feed, consumer),
+                condition=Condition(database, agent.instances, feed, consumer, silent=timings.stalled),
             )
 
     def end_streams(self) -> None:

@@ -130,7 +130,7 @@ async def test_ten_replicas_start_at_once_on_an_empty_database(launch: Launch, p
         async with httpx2.AsyncClient(timeout=10) as http:
             for replica in replicas:
                 response = await http.get(f"{replica.url}/ready")
-                assert (response.status_code, response.json()["pending_migrations"]) == (200, [])
+                assert (response.status_code, response.json()["database"]["pending_migrations"]) == (200, [])
             assert response.json()["queue"]["workers"] == 10
     finally:
         for replica in replicas:

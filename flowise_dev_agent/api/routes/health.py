@@ -33,7 +33,7 @@ async def ready(request: Request) -> dict[str, Any]:
     if request.app.state.stopping:
         raise HTTPException(503, "The service is stopping.")
     report = await engine(request).readiness()
-    if missing := report["pending_migrations"]:
+    if missing := report["database"]["pending_migrations"]:
         raise HTTPException(503, f"The database lacks migrations: {', '.join(missing)}.")
     return {"status": "ok", **report}
 
