@@ -29,14 +29,19 @@ MAX_DATA_BYTES: Final = 4_000
 #: Postgres takes notices of less than 8000 bytes.
 MAX_LIVE_BYTES: Final = 7_500
 
-_INSERT: Final = """
+#: The parameter `events` as rows, in order: an item of a FROM clause.
+ITEMS: Final = """
+    ROWS FROM (jsonb_to_recordset(%(events)s) AS (
+        ts timestamptz, type text, node text, phase text, status text, duration_ms integer, summary text, data jsonb
+    )) WITH ORDINALITY AS item (ts, type, node, phase, status, duration_ms, summary, data, number)
+"""
+#: Stores them under the numbers that follow `head.base`, in the session `head.id`.
+INSERT_ITEMS: Final = f"""
     INSERT INTO session_events
         (session_id, seq, ts, run_id, type, node, phase, status, duration_ms, summary, data)
     SELECT head.id, head.base + item.number, item.ts, %(run)s, item.type, item.node, item.phase, item.status,
            item.duration_ms, item.summary, item.data
-    FROM head, ROWS FROM (jsonb_to_recordset(%(events)s) AS (
-        ts timestamptz, type text, node text, phase text, status text, duration_ms integer, summary text, data jsonb
-    )) WITH ORDINALITY AS item (ts, type, node, phase, status, duration_ms, summary, data, number)
+    FROM head, {ITEMS}
 """
 # The owner is checked in RETURNING, that is after the sessions row is locked: the lock order of the schema.
 _APPEND_FENCED: Final = f"""
@@ -45,13 +50,13 @@ _APPEND_FENCED: Final = f"""
             flowise_calls = flowise_calls + %(flowise_calls)s
         WHERE id = %(session)s
         RETURNING id, event_seq - %(count)s AS base, assert_owner(%(run)s, %(epoch)s) AS owned
-    ) {_INSERT}
+    ) {INSERT_ITEMS}
 """
 _APPEND: Final = f"""
     WITH head AS (
         UPDATE sessions SET event_seq = event_seq + %(count)s WHERE id = %(session)s
         RETURNING id, event_seq - %(count)s AS base
-    ) {_INSERT}
+    ) {INSERT_ITEMS}
 """
 _COLUMNS: Final = "session_id, seq, ts, run_id, type, node, phase, status, duration_ms, summary, data"
 
@@ -102,7 +107,7 @@ class Events:
         """
         phase = next((event.phase for event in reversed(events) if event.phase), None)
         async with self._database.connection() as connection:
-            params = _params(session_id, lease.run_id, events) | {
+            params = event_params(session_id, lease.run_id, events) | {
                 "epoch": lease.epoch,
                 "phase": phase,
                 "flowise_calls": flowise_calls,
@@ -164,7 +169,7 @@ class Events:
 
 async def insert(connection: Connection, session_id: UUID, run_id: UUID | None, events: Sequence[NewEvent]) -> None:
     """Store events inside the caller's transaction, which has checked its right to. Tell the readers afterwards."""
-    await connection.execute(_APPEND, _params(session_id, run_id, events))
+    await connection.execute(_APPEND, event_params(session_id, run_id, events))
 
 
 async def tell(
@@ -190,7 +195,8 @@ async def told_transaction(
         await tell(connection, session_id, what)
 
 
-def _params(session_id: UUID, run_id: UUID | None, events: Sequence[NewEvent]) -> dict[str, Any]:
+def event_params(session_id: UUID, run_id: UUID | None, events: Sequence[NewEvent]) -> dict[str, Any]:
+    """The parameters `session`, `run`, `count` and `events` of statements that store events."""
     rows = [
         {
             "ts": event.ts.isoformat(),

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, Final, Protocol
 from uuid import UUID
 
@@ -28,7 +29,7 @@ _BATCH: Final = 50
 _TOKEN_DELAY_SECS: Final = 0.05
 _TOKEN_CHUNK_CHARS: Final = 900  # below 4 KB even at 4 bytes a character
 _RETRY_SECS: Final = 0.5
-#: After a write, so that the end of a step and the start of the next, or a burst, become one.
+#: Before a write, so that the end of a step and the start of the next, or a burst, become one.
 _GATHER_SECS: Final = 0.05
 
 
@@ -64,6 +65,7 @@ class EventWriter:
         self._idle = asyncio.Event()
         self._idle.set()
         self._hurry = asyncio.Event()
+        self._finishing = False
         self._lost: LeaseLostError | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._task = asyncio.create_task(self._run(), name=f"events-{session_id}")
@@ -97,6 +99,16 @@ class EventWriter:
         self._hurry.clear()
         if self._lost is not None:
             raise self._lost
+
+    async def finish(self) -> tuple[list[NewEvent], int]:
+        """Store no more; the events and the number of calls that are not stored yet, for the end of the leg to store.
+
+        Raises LeaseLostError.
+        """
+        self._finishing = True
+        self._wake()
+        await self.flush()
+        return list(self._stored), self._calls.made
 
     async def close(self) -> None:
         """Stop at once; what is not stored yet is dropped."""
@@ -150,17 +162,18 @@ class EventWriter:
         while True:
             await self._work.wait()
             self._work.clear()
-            stored = bool(self._stored)
+            if self._stored:
+                await self._gather()
             try:
-                while self._stored or self._live:
-                    await self._write_some()
+                await self._write_some()
             except LeaseLostError as error:
                 self._lost = error
                 self._stored.clear()
                 self._live.clear()
-            self._idle.set()
-            if stored:
-                await self._gather()
+            if self._live or (self._stored and not self._finishing):
+                self._work.set()
+            else:
+                self._idle.set()
 
     async def _gather(self) -> None:
         with suppress(TimeoutError):
@@ -168,7 +181,7 @@ class EventWriter:
                 await self._hurry.wait()
 
     async def _write_some(self) -> None:
-        batch = [self._stored[index] for index in range(min(_BATCH, len(self._stored)))]
+        batch = [] if self._finishing else list(islice(self._stored, _BATCH))
         try:
             if batch:
                 made = self._calls.made

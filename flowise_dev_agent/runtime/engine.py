@@ -157,7 +157,6 @@ class Engine:
                 await stack.enter_async_context(queue)
                 legs = LegRunner(
                     database=database,
-                    sessions=sessions,
                     runs=runs,
                     events=events,
                     agent=agent,
