@@ -179,7 +179,7 @@ def test_what_is_no_payload_is_said(run: Run, tmp_path: Path, text: str) -> None
 def test_standard_input_that_is_no_payload_is_called_so(monkeypatch: pytest.MonkeyPatch) -> None:
     for text in ("", "{}"):
         monkeypatch.setattr("sys.stdin", io.StringIO(text))
-        with pytest.raises(InvalidInputError, match="^Standard input "):
+        with pytest.raises(InvalidInputError, match=r"^Standard input "):
             from_payload("-")
 
 
