@@ -1,27 +1,24 @@
-"""The event log: a sequence without gaps per session, and the notices that tell readers of it.
+"""The event log: a sequence without gaps per session.
 
 The counter in the sessions row is raised by the same statement that inserts, so rows become visible in the order of
 their numbers and a reader that follows them misses nothing.
 """
 
 import json
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final, Literal
+from typing import Any, Final
 from uuid import UUID
 
-import psycopg
 from psycopg.rows import class_row
 
 from flowise_dev_agent.errors import LeaseLostError
 from flowise_dev_agent.persistence.database import Connection, Database
 from flowise_dev_agent.persistence.lease import Lease
+from flowise_dev_agent.persistence.notices import Notices
 from flowise_dev_agent.persistence.sanitize import bounded, clean_json, json_size, jsonb, shortened
 
-#: Notices "<session id> event" and "<session id> settled"; the second when the status that a client waits for is there.
-EVENTS_CHANNEL: Final = "fda_events"
 #: Whole events without a number, never stored.
 LIVE_CHANNEL: Final = "fda_live"
 MAX_SUMMARY_CHARS: Final = 200
@@ -97,6 +94,7 @@ class Events:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._notices = Notices(database)
 
     async def append(
         self, lease: Lease, session_id: UUID, events: Sequence[NewEvent], *, flowise_calls: int = 0
@@ -105,17 +103,16 @@ class Events:
 
         Raises LeaseLostError, DatabaseUnavailableError.
         """
-        phase = next((event.phase for event in reversed(events) if event.phase), None)
         async with self._database.connection() as connection:
             params = event_params(session_id, lease.run_id, events) | {
                 "epoch": lease.epoch,
-                "phase": phase,
+                "phase": last_phase(events),
                 "flowise_calls": flowise_calls,
             }
             cursor = await connection.execute(_APPEND_FENCED, params)
             if cursor.rowcount == 0:
                 raise LeaseLostError("The session was deleted meanwhile.")
-            await tell(connection, session_id)
+        await self._notices.tell(session_id, "event")
 
     async def send_live(self, event: StoredEvent) -> None:
         """Hand an event to whoever listens now: neither stored nor numbered, and not sent when it is too big."""
@@ -172,27 +169,9 @@ async def insert(connection: Connection, session_id: UUID, run_id: UUID | None, 
     await connection.execute(_APPEND, event_params(session_id, run_id, events))
 
 
-async def tell(
-    connection: Connection, session_id: UUID, what: Literal["event", "settled", "deleted"] = "event"
-) -> None:
-    """Tell all readers to look at the session, after the commit of what there is to see.
-
-    A statement of its own: inside a transaction NOTIFY takes a lock on the whole database. A notice that cannot be sent
-    is no error, since the commit stands; the readers' poll makes up for it.
-    """
-    with suppress(psycopg.OperationalError):
-        await connection.execute("SELECT pg_notify(%s, %s)", (EVENTS_CHANNEL, f"{session_id} {what}"))
-
-
-@asynccontextmanager
-async def told_transaction(
-    database: Database, session_id: UUID, what: Literal["event", "settled", "deleted"]
-) -> AsyncGenerator[Connection]:
-    """A transaction whose commit is followed by a notice."""
-    async with database.connection() as connection:
-        async with connection.transaction():
-            yield connection
-        await tell(connection, session_id, what)
+def last_phase(events: Sequence[NewEvent]) -> str | None:
+    """Where the session is, as the events tell it."""
+    return next((event.phase for event in reversed(events) if event.phase), None)
 
 
 def event_params(session_id: UUID, run_id: UUID | None, events: Sequence[NewEvent]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The runs table as a worker sees it: claims, ends of legs, recovery. Every change is fenced by the lease."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 from uuid import UUID
@@ -17,10 +17,10 @@ from flowise_dev_agent.persistence.events import (
     NewEvent,
     event_params,
     insert,
-    tell,
-    told_transaction,
+    last_phase,
 )
 from flowise_dev_agent.persistence.lease import Lease
+from flowise_dev_agent.persistence.notices import Notices, told_transaction
 from flowise_dev_agent.persistence.queue import Queue
 from flowise_dev_agent.persistence.read_model import SESSION_COLUMNS, SessionRow
 from flowise_dev_agent.persistence.sanitize import clean_text, jsonb
@@ -147,6 +147,7 @@ class Runs:
         self._database = database
         self._queue = queue
         self._on_rest = on_rest
+        self._notices = Notices(database)
 
     async def claim(self, run_id: UUID, job_id: int) -> Claim | None:
         """Become the owner of the run; None when the job is not the run's current one or the run is over."""
@@ -178,7 +179,7 @@ class Runs:
             "status": end.status,
             "flowise_calls": flowise_calls,
             "session_name": _text(columns.get("session_name")),
-            "phase": columns.get("phase"),
+            "phase": columns.get("phase") or last_phase([*rest, end.event]),
             "operation_mode": columns.get("operation_mode"),
             "iteration": columns.get("iteration"),
             "chatflow_id": columns.get("chatflow_id"),
@@ -193,14 +194,15 @@ class Runs:
             "error": _jsonb(end.error),
         }
         on_rest = self._on_rest if claim.told else None
-        async with self._database.connection() as connection:
-            async with connection.transaction() if on_rest else nullcontext():
-                settled = await connection.execute(_SETTLE, params)
-                if settled.rowcount == 0:
-                    raise LeaseLostError("Another worker owns this run now.")
-                if on_rest:
-                    await on_rest(connection, session_id)
-            await tell(connection, session_id, "settled")
+        # One statement needs no transaction around it.
+        scope = self._database.transaction() if on_rest else self._database.connection()
+        async with scope as connection:
+            settled = await connection.execute(_SETTLE, params)
+            if settled.rowcount == 0:
+                raise LeaseLostError("Another worker owns this run now.")
+            if on_rest:
+                await on_rest(connection, session_id)
+        await self._notices.tell(session_id, "settled")
 
     async def requeue(
         self, lease: Lease, session_id: UUID, *, attempt: int, delay: float = 0.0, event: NewEvent | None = None

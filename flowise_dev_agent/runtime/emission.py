@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, Final, Protocol
 from uuid import UUID
 
-from flowise_dev_agent.errors import DatabaseUnavailableError, LeaseLostError
+from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.observability.metrics import FALLBACKS, MODEL_CALLS, MODEL_TOKENS, MODEL_USD
 from flowise_dev_agent.persistence import Events, Lease, NewEvent, StoredEvent
 from flowise_dev_agent.runtime.calls import CallCount
@@ -49,8 +49,9 @@ class _Text:
 class EventWriter:
     """Writes the events of one leg under its lease.
 
-    `flush` waits until everything put so far is stored; it raises LeaseLostError when the lease is gone. While the
-    database is away the writer waits for it. What `calls` has counted is stored with the next event.
+    `flush` waits until everything put so far is stored; it raises what made that impossible, LeaseLostError when the
+    lease is gone. While the database is away the writer waits for it. What `calls` has counted is stored with the next
+    event.
     """
 
     def __init__(self, events: Events, lease: Lease, session_id: UUID, calls: CallCount | None = None) -> None:
@@ -66,7 +67,7 @@ class EventWriter:
         self._idle.set()
         self._hurry = asyncio.Event()
         self._finishing = False
-        self._lost: LeaseLostError | None = None
+        self._error: Exception | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._task = asyncio.create_task(self._run(), name=f"events-{session_id}")
 
@@ -92,13 +93,13 @@ class EventWriter:
             logger.warning("A node wrote an event of unknown type %r.", type_)
 
     async def flush(self) -> None:
-        """Wait until everything is stored or the lease is lost."""
+        """Wait until everything is stored, or cannot be."""
         self._send_text()
         self._hurry.set()
         await self._idle.wait()
         self._hurry.clear()
-        if self._lost is not None:
-            raise self._lost
+        if self._error is not None:
+            raise self._error
 
     async def finish(self) -> tuple[list[NewEvent], int]:
         """Store no more; the events and the number of calls that are not stored yet, for the end of the leg to store.
@@ -166,8 +167,8 @@ class EventWriter:
                 await self._gather()
             try:
                 await self._write_some()
-            except LeaseLostError as error:
-                self._lost = error
+            except Exception as error:  # noqa: BLE001 - whatever it is, the leg has to learn of it
+                self._error = error
                 self._stored.clear()
                 self._live.clear()
             if self._live or (self._stored and not self._finishing):

@@ -139,3 +139,13 @@ async def test_a_lost_lease_is_told_by_flush_and_drops_the_rest() -> None:
         await events.finish()
     assert log.stored == []
     await events.close()
+
+
+async def test_an_event_that_cannot_be_stored_is_told_instead_of_waited_for() -> None:
+    log = Log()
+    log.failures = [ValueError("a mistake of ours")]
+    events = writer(log)
+    events.put(NewEvent("write"))
+    with pytest.raises(ValueError, match="mistake"):
+        await events.flush()
+    await events.close()
