@@ -271,11 +271,13 @@ class Sessions:
             await abandon(connection, session_id)
             if not purge:
                 await connection.execute(_KEEP_FLOWS, {"session": session_id})
-            # One that runs was told to end and goes within a day; its row names nothing but the run.
+            # One that runs was told to end and goes within a day; its row names nothing but the run or delivery.
             await connection.execute(
                 "DELETE FROM procrastinate_jobs WHERE status <> 'doing'"
-                " AND args ->> 'run_id' IN (SELECT id::text FROM runs WHERE session_id = %s)",
-                (session_id,),
+                " AND (args ->> 'run_id' IN (SELECT id::text FROM runs WHERE session_id = %(session)s)"
+                " OR args ->> 'delivery_id' IN"
+                " (SELECT id::text FROM webhook_deliveries WHERE session_id = %(session)s))",
+                {"session": session_id},
             )
             await connection.execute("DELETE FROM sessions WHERE id = %s", (session_id,))
             # Last: a checkpoint that passed the fence before us is committed by now, no other can follow.

@@ -203,7 +203,7 @@ class Engine:
                 knowledge=KnowledgeService(database, refreshes, agent.instances),
                 catalogue=CatalogueService(database, agent.instances),
                 feed=feed,
-                condition=Condition(database, agent.instances, feed, consumer),
+                condition=Condition(database, agent.instances, feed, consumer, silent=timings.stalled),
             )
 
     def end_streams(self) -> None:

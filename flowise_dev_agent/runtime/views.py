@@ -5,13 +5,15 @@ import binascii
 import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from flowise_dev_agent.errors import InvalidInputError
-from flowise_dev_agent.persistence import SessionRow, StoredEvent
+
+if TYPE_CHECKING:
+    from flowise_dev_agent.persistence import SessionRow, StoredEvent
 
 PublicStatus = Literal["in_progress", "pending_interrupt", "completed", "error", "cancelled"]
 
@@ -64,7 +66,12 @@ class InterruptView(_View):
 
 
 class Totals(_View):
-    """What the session has cost so far: calls as they are made, the rest as of its last question or its end."""
+    """What the session has cost so far: calls as they are made, the rest as of its last question or its end.
+
+    There is no `get_node_calls_total`: the whole catalogue of node types is at hand at once, nobody asks for one type
+    after another, and reading a mapping is not worth a number. What it was to show, types that had to be asked of the
+    server one by one, is `repairs`.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -73,7 +80,7 @@ class Totals(_View):
     unpriced_calls: int = Field(default=0, description="Model calls whose price nobody knows.")
     model_calls: int = 0
     flowise_calls: int = 0
-    repairs: int = Field(default=0, description="Node types that the catalogue lacked and the server was asked for.")
+    repairs: int = Field(default=0, description="Node types that the catalogue lacked: the server was asked for each.")
     knowledge_repairs: int = Field(default=0, description="Those that the server had.")
     phases_timed: int = 0
     phase_durations_ms: dict[str, int] = Field(default_factory=dict)
@@ -165,7 +172,7 @@ class SessionEvent(_View):
     data: dict[str, Any]
 
 
-def session_view(row: SessionRow, link: ChatflowLink) -> SessionView:
+def session_view(row: "SessionRow", link: ChatflowLink) -> SessionView:
     """The view of a row."""
     return SessionView(
         thread_id=row.id,
@@ -192,7 +199,7 @@ def session_view(row: SessionRow, link: ChatflowLink) -> SessionView:
     )
 
 
-def event_view(event: StoredEvent) -> SessionEvent:
+def event_view(event: "StoredEvent") -> SessionEvent:
     """The view of an event."""
     return SessionEvent(**vars(event))
 

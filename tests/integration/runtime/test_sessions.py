@@ -306,6 +306,9 @@ async def test_health_names_database_queue_feed_and_worker(engine: Engine, api: 
     assert report["database"]["pending_migrations"] == []
     assert report["queue"]["workers"] >= 1
     assert report["worker"] == {"state": "running", "legs": 0}
+    ready = await engine.readiness()
+    assert (ready["database"]["state"], ready["database"]["pending_migrations"]) == ("ok", [])
+    assert set(ready["queue"]) == {"name", "queued", "oldest_secs", "workers"}
     assert set(report["knowledge"]) == {"snapshot", "instances"}
     assert (await api.health())["worker"] is None
 

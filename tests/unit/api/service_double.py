@@ -296,7 +296,10 @@ class EngineDouble:
 
     async def readiness(self) -> dict[str, Any]:
         async with self.db.connection():
-            return {"pending_migrations": self.missing, "queue": {"queued": 1, "oldest_secs": 0.5, "workers": 2}}
+            return {
+                "database": {"state": "ok", "pending_migrations": self.missing},
+                "queue": {"queued": 1, "oldest_secs": 0.5, "workers": 2},
+            }
 
     async def metrics(self) -> bytes:
         return exposition([])
