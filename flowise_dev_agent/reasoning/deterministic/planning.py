@@ -166,7 +166,8 @@ def _contract(
     ]
     credentials = required_types(added.values(), request.credential_types)
     credentials += nested_types(changed, request.nodes.schemas, request.credential_types) if kept else []
-    steps = [say("step_add", language, nodes=", ".join(schema.label for schema in added.values()))] if added else []
+    to_add = [schema.label for node_id, schema in added.items() if not _in_pattern(request, node_id, schema)]
+    steps = [say("step_add", language, nodes=", ".join(to_add))] if to_add else []
     steps += [_value_step(where, value, language) for where, value in values]
     steps += [say("step_credential", language, type=name) for name in credentials]
     nodes = {**kept, **added}

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.flowise.models import Credential
 from flowise_dev_agent.knowledge.credentials import CredentialStore
 from flowise_dev_agent.knowledge.patterns import PatternLibrary
@@ -110,6 +111,41 @@ async def test_an_update_neither_uses_nor_makes_a_pattern() -> None:
     assert not any("pattern" in event["summary"].casefold() for event in bench.events)
 
 
+async def steps_of(rows: MemoryPatterns, wish: str) -> list[str]:
+    """The plan's steps about nodes, as shown for approval; values and credentials are left out."""
+    bench = by_rules(rows)
+    question = await bench.start(wish)
+    steps = question["data"]["contract"]["steps"]
+    assert all(f"- {step}\n" in question["data"]["plan"] for step in steps)
+    return [step for step in steps if "Set" not in step and "credential" not in step]
+
+
+async def test_the_plan_says_what_is_taken_over_and_adds_only_the_rest() -> None:
+    rows = MemoryPatterns()
+    await build(rows, WISH)
+    assert await steps_of(rows, SIMILAR) == [
+        f'Start from pattern 1 ("{WISH}"), an accepted flow: take over Conversation Chain, OpenAI.',
+        "Add and connect Buffer Window Memory.",
+    ]
+    assert await steps_of(rows, WISH.replace("0.7", "0.3")) == [
+        f'Start from pattern 1 ("{WISH}"), an accepted flow: take over Conversation Chain, OpenAI, Buffer Memory.'
+    ]
+
+
+async def test_a_plan_whose_pattern_falls_away_adds_every_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = MemoryPatterns()
+    await build(rows, WISH)
+
+    async def lost(*_: object) -> None:
+        raise DatabaseUnavailableError("gone")
+
+    monkeypatch.setattr(rows, "touch", lost)
+    assert await steps_of(rows, SIMILAR) == [
+        "Add and connect Conversation Chain, OpenAI.",
+        "Add and connect Buffer Window Memory.",
+    ]
+
+
 def model_ops() -> list[PatchOp]:
     return [
         AddNode(node_name="bufferMemory", node_id="bufferMemory_1"),
@@ -136,6 +172,7 @@ async def test_the_model_is_told_what_is_there_and_what_the_plan_leaves_out_fall
     bench.reasoner.verdicts = [Verdict(done=False, category="LOGIC", reason="rude", fix="be kind"), Verdict(done=True)]
     await bench.start(SIMILAR)
     (request,) = bench.reasoner.seen["plan"]
+    assert (await bench.values())["plan"]["steps"][0].endswith("take over OpenAI, Conversation Chain.")
     assert set(request.pattern.nodes) == {"chatOpenAI_0", "bufferMemory_0", "conversationChain_0"}
     assert request.existing == {}
     review = await bench.answer(action="approve")

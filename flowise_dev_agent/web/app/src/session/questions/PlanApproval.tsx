@@ -8,7 +8,7 @@ import { TestQuestions } from "./TestQuestions";
 
 /** The plan with its ways to go, the questions it will be tested with and what is missing for it. */
 export function PlanApprovalForm({ question, busy, send }: FormProps<PlanApproval>) {
-  const { plan, contract, approaches, missing_credentials: missing, pattern } = question.data;
+  const { plan, contract, approaches, missing_credentials: missing } = question.data;
   const [approach, setApproach] = useState(approaches[0]?.label);
   const [questions, setQuestions] = useState(contract.test_questions);
   const remark = useRemark();
@@ -29,9 +29,6 @@ export function PlanApprovalForm({ question, busy, send }: FormProps<PlanApprova
   return (
     <div className="stack">
       <Markdown text={withoutSections(plan, approvable ? ["Approaches", "Test questions"] : [])} />
-      {pattern?.pattern_used && (
-        <p className="quiet">It starts from a flow that was accepted before (pattern {pattern.pattern_id}).</p>
-      )}
       {approaches.length > 0 && (
         <fieldset className="cards">
           <legend>Approach</legend>
