@@ -5,6 +5,7 @@ import { SessionDiff } from "../flow/SessionDiff";
 import { TryOut } from "../flow/TryOut";
 import { ErrorNote } from "../ui/ErrorNote";
 import { Tabs } from "../ui/Tabs";
+import { ApprovedPlan } from "./ApprovedPlan";
 import { Elsewhere, useElsewhere } from "./Elsewhere";
 import { Facts } from "./Facts";
 import { NowBar } from "./NowBar";
@@ -63,6 +64,7 @@ function SessionById({ id }: { id: string }) {
           },
         ]
       : []),
+    ...(session.plan ? [{ name: "Plan", content: <ApprovedPlan plan={session.plan} /> }] : []),
     { name: "Facts", content: <Facts session={session} /> },
     ...(ended ? [{ name: "Summary", content: <Summary sessionId={id} /> }] : []),
   ];
