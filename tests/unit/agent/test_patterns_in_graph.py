@@ -12,7 +12,7 @@ from flowise_dev_agent.knowledge.patterns import PatternLibrary
 from flowise_dev_agent.patch.ops import AddNode, Connect, PatchOp, SetParam
 from flowise_dev_agent.reasoning import DeterministicReasoner
 from flowise_dev_agent.reasoning.contracts import PlannedNode, Verdict
-from tests.unit.agent.rig import OPENAI, Bench, plan
+from tests.unit.agent.rig import OPENAI, Bench, BenchFlowise, plan
 from tests.unit.knowledge.memory_patterns import MemoryPatterns
 
 WISH = "Customer support bot for our bicycle shop, with memory, at temperature 0.7"
@@ -23,11 +23,12 @@ def credentials() -> CredentialStore:
     return CredentialStore.from_rows([Credential(id=OPENAI, name="key", credential_name="openAIApi")])
 
 
-def by_rules(rows: MemoryPatterns) -> Bench:
-    bench = Bench([], credentials())
-    bench.reasoner = DeterministicReasoner()  # type: ignore[assignment]
-    bench.patterns = PatternLibrary(rows, instance_id="default")
-    return bench
+def by_rules(rows: MemoryPatterns, flowise: BenchFlowise | None = None) -> Bench:
+    return Bench([], credentials(), reasoner=DeterministicReasoner(), patterns=library(rows), flowise=flowise)
+
+
+def library(rows: MemoryPatterns) -> PatternLibrary:
+    return PatternLibrary(rows, instance_id="default")
 
 
 async def build(rows: MemoryPatterns, wish: str, end: str = "accept") -> tuple[Bench, dict[str, Any]]:
@@ -100,8 +101,7 @@ async def test_a_broken_library_stops_nothing() -> None:
 async def test_an_update_neither_uses_nor_makes_a_pattern() -> None:
     rows = MemoryPatterns()
     first, _ = await build(rows, WISH)
-    bench = by_rules(rows)
-    bench.flowise = first.flowise
+    bench = by_rules(rows, first.flowise)
     (id_,) = bench.flowise.flows
     await bench.start("Set the temperature to 0.1", operation="update", target=id_)
     await bench.answer(action="approve")
@@ -157,9 +157,8 @@ def model_ops() -> list[PatchOp]:
 async def test_the_model_is_told_what_is_there_and_what_the_plan_leaves_out_falls_away() -> None:
     rows = MemoryPatterns()
     await build(rows, WISH)
-    bench = Bench(model_ops(), credentials())
+    bench = Bench(model_ops(), credentials(), patterns=library(rows))
     bench.reasoner.patches.append([SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.1)])
-    bench.patterns = PatternLibrary(rows, instance_id="default")
     bench.reasoner.plans = [
         plan(
             nodes=[
@@ -189,8 +188,7 @@ async def test_the_model_is_told_what_is_there_and_what_the_plan_leaves_out_fall
 async def test_a_plan_that_takes_nothing_over_starts_from_nothing() -> None:
     rows = MemoryPatterns()
     await build(rows, WISH)
-    bench = Bench([], credentials())
-    bench.patterns = PatternLibrary(rows, instance_id="default")
+    bench = Bench([], credentials(), patterns=library(rows))
     await bench.start(SIMILAR)
     values = await bench.values()
     assert (values["pattern_used"], values["pattern_id"], values["ops_in_base"]) == (False, None, 0)
