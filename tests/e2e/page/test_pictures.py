@@ -71,7 +71,7 @@ async def test_p71_an_update_is_seen_from_proposal_over_promotion_to_rollback(si
         await page.get_by_role("combobox", name="From").select_option("live")
         await expect(page.get_by_text("There is no difference.").or_(page.get_by_text("no difference"))).to_be_visible()
         await page.get_by_role("button", name="Roll back to v1.0").click()
-        await page.get_by_role("button", name="Leave it as it is").click()
+        await page.get_by_role("button", name="No, go back").click()
         assert temperature(await site.flowise.get_chatflow(row.id)) == "0.2"
         await page.get_by_role("button", name="Roll back to v1.0").click()
         await page.get_by_role("button", name="Write v1.0 to Flowise").click()

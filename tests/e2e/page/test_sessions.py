@@ -180,6 +180,11 @@ async def test_sessions_are_found_filtered_renamed_paged_and_deleted(
     await expect(rows.first).to_contain_text("Giraffe")
     assert await screen.violations() == []
     await screen.press("Delete Giraffe")
+    # The safe answer has the focus, and changes nothing.
+    await expect(page.get_by_role("button", name="No, go back")).to_be_focused()
+    await page.keyboard.press("Enter")
+    await expect(rows).to_have_count(1)
+    await screen.press("Delete Giraffe")
     await screen.press("Delete it")
     await screen.reads("No session fits.")
 

@@ -138,12 +138,14 @@ function SessionRow({ session }: { session: SessionView }) {
         <ConfirmButton
           label="Delete"
           name={`Delete ${title}`}
-          plain
-          question={`Delete "${title}" and its history? The chatflow in Flowise stays.`}
+          look="plain"
+          question={`Delete “${title}”?`}
           yes="Delete it"
           busy={remove.isPending}
           onYes={() => remove.mutate()}
-        />
+        >
+          <p>Its history goes with it. The chatflow in Flowise stays.</p>
+        </ConfirmButton>
       </span>
       <ErrorNote error={remove.error} />
     </li>
