@@ -9,12 +9,12 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch.ops import AddNode, Connect
 from flowise_dev_agent.patch.schema import NodeSchema
 from flowise_dev_agent.reasoning.deterministic import vocabulary as words
-from flowise_dev_agent.reasoning.deterministic.filling import open_params
 from flowise_dev_agent.reasoning.deterministic.parameters import instruction, parameters, without_braces
 from flowise_dev_agent.reasoning.deterministic.phrases import say
 from flowise_dev_agent.reasoning.deterministic.providers import default_provider
 from flowise_dev_agent.reasoning.deterministic.reading import Reading, read
 from flowise_dev_agent.reasoning.deterministic.text import mentioned, squeeze
+from flowise_dev_agent.reasoning.deterministic.toolbox import LackingError, tool_row
 
 _LLM, _AGENT, _ROUTER = "llmAgentflow", "agentAgentflow", "conditionAgentAgentflow"
 _START, _HUMAN, _REPLY, _LOOP = "startAgentflow", "humanInputAgentflow", "directReplyAgentflow", "loopAgentflow"
@@ -69,13 +69,9 @@ def design(reading: Reading, store: NodeStore, available: Mapping[str, int], lan
                 builder.step(step)
             if mentioned(reading.text, words.APPROVAL):
                 builder.approval()
-    except _LackingError as lacking:
+    except LackingError as lacking:
         return Design(declined=str(lacking))
     return Design(tuple(builder.nodes), tuple(builder.links))
-
-
-class _LackingError(Exception):
-    """The sentence that says what is missing."""
 
 
 class _Builder:
@@ -130,7 +126,7 @@ class _Builder:
         if before:
             messages.append({"role": "user", "content": f"{{{{ {before} }}}}"})
         values = {**self._model(name), f"{prefix}Messages": messages, **self._memory(prefix)}
-        tools = [self._tool(names) for names in step.tools]
+        tools = [tool_row(names, self._store, self._available, self._reading, self._language) for names in step.tools]
         if tools:
             values["agentTools"] = tools
         reading = self._reading
@@ -160,19 +156,6 @@ class _Builder:
             return {f"{prefix}EnableMemory": False}
         return {f"{prefix}MemoryType": "windowSize", f"{prefix}MemoryWindowSize": window} if window else {}
 
-    def _tool(self, names: Sequence[str]) -> dict[str, Any]:
-        usable = [self._schema(name) for name in names if name in self._store.schemas]
-        at_hand = [schema for schema in usable if any(self._available.get(kind) for kind in schema.credential_names)]
-        schema = (at_hand or usable or [self._schema(names[0])])[0]
-        config = parameters(schema, self._reading, language=self._language)
-        if lacking := [param.label for param in open_params(schema, config)]:
-            params = ", ".join(lacking)
-            raise _LackingError(say("declined_params", self._language, label=schema.label, params=params))
-        return {
-            "agentSelectedTool": schema.name,
-            "agentSelectedToolConfig": config,
-        }
-
     def _add(self, name: str, params: dict[str, Any], label: str | None = None) -> str:
         schema = self._schema(name)
         number = sum(node.node_name == name for node in self.nodes)
@@ -185,7 +168,7 @@ class _Builder:
     def _schema(self, name: str) -> NodeSchema:
         schema = self._store.get(name)
         if schema is None:
-            raise _LackingError(say("declined_missing", self._language, name=name))
+            raise LackingError(say("declined_missing", self._language, name=name))
         return schema
 
 

@@ -94,7 +94,7 @@ def plan_change(request: PlanRequest, existing: Mapping[str, NodeSchema], langua
         reason = request.verdict.reason if request.verdict else ""
         return _declined(request, say("declined_failed", language, reason=reason))
     if is_agentflow(request):
-        contract = plan_inside(request, wishes or [request.requirement], language)
+        contract = plan_inside(request, [request.requirement, *wishes], language)
         return contract.model_copy(update={"steps": [*contract.steps, *(f"{WISH}{item}" for item in wishes)]})
     names, text = take_names(wish or request.requirement, existing)
     change = change_reading(request, wishes, text)

@@ -50,6 +50,7 @@ QUESTION = re.compile(
 # --- Kinds of flows and parts --------------------------------------------------------------------------------------
 
 AGENT = _words("agent")
+ALL_AGENTS = _words("all_agents")
 #: Only words that name a conversation; "bot" alone may also be a one-way thing.
 CHAT = _words("chat")
 ANY_BOT = _words("any_bot")
