@@ -72,7 +72,7 @@ async def test_p28_p71_a_spent_budget_stops_the_work_until_the_person_raises_it(
     await page.get_by_text("Options", exact=True).click()
     await page.get_by_label("Ceiling in tokens").fill("100")
     session_id = await screen.start(SUPPORT)
-    card = await screen.question("Before the change is written")
+    card = await screen.question("The budget is spent")
     await screen.reads("of 100 tokens are used")
     assert (phases["classify"].calls, phases["plan"].calls) == (1, 0)
     raise_it = card.get_by_role("button", name="Raise the budget and go on")
@@ -85,7 +85,7 @@ async def test_p28_p71_a_spent_budget_stops_the_work_until_the_person_raises_it(
     assert phases["plan"].calls == 0
     await screen.see(session_id)
     await page.reload()
-    card = await screen.question("Before the change is written")
+    card = await screen.question("The budget is spent")
     await card.get_by_label("New ceiling in tokens").fill("1000000")
     await screen.press("Raise the budget and go on", card)
     await screen.press("Approve", await screen.question("The plan"))

@@ -92,10 +92,13 @@ async def test_p07_p71_a_stale_base_is_decided_by_its_picture_and_the_draft_prom
     await site.flowise.update_chatflow(row.id, flow_data=row.flow_data.replace('"mine"', '"theirs"'))
     async with site.page(f"/s/{planned['thread_id']}") as page:
         await page.get_by_role("button", name="Approve").click()
-        theirs = page.get_by_label("What someone else changed").first
+        theirs = page.get_by_label("What someone else changed")
         await expect(theirs.locator(".fnode .mark")).to_have_count(1, timeout=WORK_MS)
         await theirs.get_by_role("tab", name="List").click()
         await expect(theirs.locator(".change-list .new")).to_have_text("theirs")
+        # The question shows the change; it is not drawn a second time.
+        await expect(page.get_by_role("region", name="The flow was changed meanwhile")).to_be_visible()
+        await expect(page.get_by_role("tab", name="Change")).to_have_count(0)
         await page.get_by_role("button", name="Keep both").click()
         accept = page.get_by_role("button", name="Accept")
         await expect(accept).to_be_visible(timeout=WORK_MS)

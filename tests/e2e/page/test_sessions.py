@@ -262,5 +262,7 @@ async def test_a_phone_a_dark_room_and_a_keyboard_are_enough(browser: Browser, p
         await page.goto(f"{screen.url}/#/{path}")
         await expect(page.get_by_role("heading", level=1)).to_be_visible()
         assert await screen.overflow() <= 0, path
+        # The navigation is wider than a phone; the view that is open is in sight.
+        await expect(page.locator(".nav.current")).to_be_in_viewport(ratio=0.9)
     assert screen.heard == []
     await page.context.close()

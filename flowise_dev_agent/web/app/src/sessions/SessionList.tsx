@@ -79,11 +79,13 @@ export function SessionList() {
           {sought || status ? "No session fits." : "There is no session yet. Say above what you would like to have."}
         </p>
       )}
-      <ul className="plain sessions">
-        {sessions.map((session) => (
-          <SessionRow key={session.thread_id} session={session} />
-        ))}
-      </ul>
+      {sessions.length > 0 && (
+        <ul className="plain sessions">
+          {sessions.map((session) => (
+            <SessionRow key={session.thread_id} session={session} />
+          ))}
+        </ul>
+      )}
       {list.hasNextPage && (
         <div>
           <button

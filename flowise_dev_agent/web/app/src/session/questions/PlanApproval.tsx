@@ -28,7 +28,7 @@ export function PlanApprovalForm({ question, busy, send }: FormProps<PlanApprova
 
   return (
     <div className="stack">
-      <Markdown text={withoutSections(plan, approvable ? ["Approaches", "Test questions"] : [])} />
+      {approvable && <Markdown text={withoutSections(plan, ["Approaches", "Test questions"])} />}
       {approaches.length > 0 && (
         <fieldset className="cards">
           <legend>Approach</legend>
@@ -58,7 +58,7 @@ export function PlanApprovalForm({ question, busy, send }: FormProps<PlanApprova
         </div>
       )}
       {approvable && <TestQuestions questions={questions} onChange={setQuestions} />}
-      <RemarkField remark={remark} label="What should be different?" />
+      <RemarkField remark={remark} label={approvable ? "What should be different?" : "What should be built instead?"} />
       <Choices options={question.options} busy={busy} onChoose={choose} />
     </div>
   );
