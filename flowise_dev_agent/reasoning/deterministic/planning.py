@@ -184,12 +184,9 @@ def _contract(
     steps += [_value_step(where, value, language) for where, value in values]
     steps += [say("step_credential", language, type=name) for name in credentials]
     nodes = {**kept, **added}
+    wanted = describing.short(wishes[-1] if wishes and kept else request.requirement)
     return PlanContract(
-        goal=say(
-            "goal_change" if kept else "goal",
-            language,
-            requirement=describing.short(wishes[-1] if wishes and kept else request.requirement),
-        ),
+        goal=say("goal_change", language, requirement=wanted) if kept else wanted,
         operation=request.intent.operation,
         flow_name=request.previous.flow_name if request.previous else request.intent.title,
         nodes=[
