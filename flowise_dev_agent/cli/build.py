@@ -6,10 +6,11 @@ from typing import Any
 
 from rich.markdown import Markdown
 
-from flowise_dev_agent.cli.answers import NeedsPersonError, asked, obvious
+from flowise_dev_agent.cli.answers import asked, obvious
 from flowise_dev_agent.cli.console import fail, out, say
 from flowise_dev_agent.cli.progress import Progress
 from flowise_dev_agent.client import AgentClient, ServiceError
+from flowise_dev_agent.errors import NeedsPersonError
 from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
 from flowise_dev_agent.runtime.views import InterruptView, SessionView
 

@@ -246,6 +246,15 @@ def approve(
     raise typer.Exit(_with_client(url, run))
 
 
+@app.command("mcp")
+def mcp_command(url: Url = None) -> None:
+    """Speak MCP on standard input and output, for desktop clients, in front of a running service."""
+    from flowise_dev_agent.cli.mcp import serve_stdio
+
+    approval = _settings("WARNING").server.mcp_approval
+    _with_client(url, lambda client: serve_stdio(client, approval))
+
+
 @app.command("migrate")
 def migrate_command() -> None:
     """Create or update the tables in POSTGRES_DSN. Safe to run at any time, by several at once."""

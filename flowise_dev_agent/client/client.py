@@ -10,6 +10,8 @@ import httpx2
 from pydantic import SecretStr
 
 from flowise_dev_agent.client.errors import ServiceError, ServiceUnreachableError
+from flowise_dev_agent.runtime.catalogue import CatalogueHits
+from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSummary, SessionChange
 from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
 from flowise_dev_agent.runtime.views import SessionEvent, SessionPage, SessionView
 from flowise_dev_agent.runtime.webhooks.views import DeliveryList, DeliveryView, StartedView
@@ -110,6 +112,24 @@ class AgentClient:
         """Remove a session. Its chatflow in Flowise stays."""
         await self._call("DELETE", f"/sessions/{session_id}")
 
+    async def change(self, session_id: UUID) -> SessionChange | None:
+        """What the session does to its flow; None before there is anything to see."""
+        change = await self._call("GET", f"/sessions/{session_id}/change")
+        return SessionChange.model_validate(change) if change else None
+
+    async def find_flows(self, query: str = "", *, instance: str | None = None, limit: int = 20) -> FlowPage:
+        """Flows of a server by words; without any those changed last."""
+        return FlowPage.model_validate(await self._find("/flows", query, instance, limit))
+
+    async def flow_summary(self, chatflow_id: str, *, instance: str | None = None) -> FlowSummary:
+        """A flow in words. `chatflow_id` is a UUID."""
+        params = {"instance": instance} if instance else {}
+        return FlowSummary.model_validate(await self._call("GET", f"/flows/{chatflow_id}/summary", params=params))
+
+    async def search_catalogue(self, query: str, *, instance: str | None = None, limit: int = 10) -> CatalogueHits:
+        """Node types and templates of a server by words."""
+        return CatalogueHits.model_validate(await self._find("/knowledge/search", query, instance, limit))
+
     async def deliveries(self, session_id: UUID) -> DeliveryList:
         """The session's webhooks, newest first."""
         return DeliveryList.model_validate(await self._call("GET", f"/sessions/{session_id}/deliveries"))
@@ -177,6 +197,10 @@ class AgentClient:
         headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
         timeout = httpx2.Timeout(self._timeout + wait, connect=_CONNECT_SECS)
         return await self._call("POST", path, json=body, params={"wait": wait}, headers=headers, timeout=timeout)
+
+    async def _find(self, path: str, query: str, instance: str | None, limit: int) -> Any:
+        given = {"query": query, "instance": instance, "limit": limit}
+        return await self._call("GET", path, params={name: value for name, value in given.items() if value is not None})
 
     async def _call(self, method: str, path: str, **options: Any) -> Any:
         with self._in_words():

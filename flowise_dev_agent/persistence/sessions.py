@@ -16,7 +16,8 @@ from psycopg.rows import class_row
 from flowise_dev_agent.errors import SessionConflictError, SessionNotFoundError
 from flowise_dev_agent.persistence.database import Connection, Database, OnRest
 from flowise_dev_agent.persistence.drafts import abandon
-from flowise_dev_agent.persistence.events import NewEvent, insert, told_transaction
+from flowise_dev_agent.persistence.events import NewEvent, insert
+from flowise_dev_agent.persistence.notices import told_transaction
 from flowise_dev_agent.persistence.queue import Queue
 from flowise_dev_agent.persistence.read_model import (
     SESSION_COLUMNS,

@@ -307,8 +307,8 @@ def _nothing_open(row: SessionRow, asked: str | None = None) -> SessionConflictE
     status = public_status(row.status)
     if row.status == "waiting":
         text = f"Interrupt {asked} is not the open one." if asked else "Another question is open now."
-        hint = "Answer the interrupt that GET /sessions/{id} shows."
+        hint = "Read the session again: it shows the question that is open."
     else:
         text = f"The session is {status}: nothing waits for an answer."
-        hint = "It may have been answered meanwhile; look at it with GET /sessions/{id}."
+        hint = "It may have been answered meanwhile; read the session again."
     return SessionConflictError(text, hint=hint, details={"status": status, "interrupt_id": row.interrupt_id})

@@ -150,11 +150,11 @@ async def test_a_leg_lost_after_its_question_was_saved_settles_without_running_a
     settle = Runs.settle
     calls: list[str] = []
 
-    async def lost_once(self: Runs, *args: Any) -> None:
+    async def lost_once(self: Runs, *args: Any, **named: Any) -> None:
         calls.append("settle")
         if len(calls) == 1:
             raise RuntimeError("the process would be gone here")
-        await settle(self, *args)
+        await settle(self, *args, **named)
 
     monkeypatch.setattr(Runs, "settle", lost_once)
     async with running_engine(database_dsn) as engine:
