@@ -184,14 +184,19 @@ class Sessions:
         answer: Mapping[str, Any],
         idempotency_key: str | None,
         fingerprint: str | None,
+        plan: Mapping[str, Any] | None = None,
     ) -> bool:
-        """Claim the open interrupt for this answer and queue the run; False when it is no longer open."""
+        """Claim the open interrupt for this answer and queue the run; False when it is no longer open.
+
+        `plan` is what the answer approves; None keeps the one that was approved before.
+        """
         try:
             async with self._database.transaction() as connection:
                 claimed = await connection.execute(
-                    "UPDATE sessions SET status = 'queued', interrupt = NULL, interrupt_id = NULL, updated_at = now()"
+                    "UPDATE sessions SET status = 'queued', interrupt = NULL, interrupt_id = NULL,"
+                    " plan = COALESCE(%s, plan), updated_at = now()"
                     " WHERE id = %s AND status = 'waiting' AND interrupt_id = %s",
-                    (session_id, interrupt_id),
+                    (None if plan is None else jsonb(plan), session_id, interrupt_id),
                 )
                 if claimed.rowcount == 0:
                     return False

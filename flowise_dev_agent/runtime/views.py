@@ -103,6 +103,18 @@ class ResultView(_View):
     placeholders: list[str] = Field(default_factory=list, description="What is still to be filled in.")
 
 
+class PlanView(_View):
+    """The plan that the person approved last, as it was shown, with what the answer changed of it."""
+
+    text: str = Field(default="", description="Markdown.")
+    contract: dict[str, Any] = Field(
+        default_factory=dict,
+        description="The same as data: goal, nodes, removals, steps, credential_requirements, success_criteria,"
+        " test_questions and more.",
+    )
+    approach: str | None = Field(default=None, description="The way that was chosen, where the plan had several.")
+
+
 class SessionView(_View):
     """A session as every response carries it."""
 
@@ -124,6 +136,7 @@ class SessionView(_View):
     degraded: list[dict[str, Any]] = Field(description="Reasoning phases that the other mode had to answer.")
     runtime_mode: Literal["capability_first"] = "capability_first"
     interrupt: InterruptView | None
+    plan: PlanView | None = Field(default=None, description="The plan that was approved. Left out of lists.")
     result: ResultView | None = Field(
         default=None, description="The last review's tests and verdict. Left out of lists."
     )
@@ -190,6 +203,7 @@ def session_view(row: "SessionRow", link: ChatflowLink) -> SessionView:
         totals=Totals.model_validate(row.totals),
         degraded=row.degraded,
         interrupt=InterruptView.model_validate(row.interrupt) if row.interrupt else None,
+        plan=PlanView.model_validate(row.plan) if row.plan else None,
         result=ResultView.model_validate(row.result) if row.result else None,
         error=row.error,
         requirement=row.requirement,
