@@ -40,7 +40,7 @@ from flowise_dev_agent.runtime.webhooks.views import DeliveryList, DeliveryPage,
 
 _MAX_KEY_CHARS = 255
 _MAX_PAGE = 200
-_MAX_PLAN_BYTES = 64_000
+_MAX_PLAN_BYTES = 32_000
 
 
 class SessionService:
