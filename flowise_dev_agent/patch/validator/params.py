@@ -14,7 +14,8 @@ from flowise_dev_agent.patch.visibility import js_truthy
 CUSTOM_TOOL = "customTool"
 #: The schema calls it required, but only the server knows whether the chosen tool takes any.
 TOOL_ARGUMENTS = ("toolAgentflow", "toolInputArgs")
-_JSON_TEXTS: Mapping[str, tuple[str, ...]] = {
+#: Fields that are texts by their type and that the server parses.
+JSON_TEXTS: Mapping[str, tuple[str, ...]] = {
     "fewShotPromptTemplate": ("examples",),
     "recursiveCharacterTextSplitter": ("separators",),
     "github": ("ignorePath",),
@@ -93,9 +94,9 @@ def value_finding(problem: ValueProblem, where: str, name: str, *, lenient: bool
 
 @rule("BAD_JSON")
 def json_texts(flow: FlowContext) -> Iterator[Finding]:
-    """Fields that are texts by their type and that the server parses."""
+    """Examples, separators, filters: what is no JSON stops the node."""
     for node in flow.nodes:
-        for name in _JSON_TEXTS.get(node.name, ()):
+        for name in JSON_TEXTS.get(node.name, ()):
             if problem := normalize({"type": "json"}, node.inputs.get(name))[1]:
                 yield value_finding(problem, node.id, name)
 

@@ -32,6 +32,7 @@ from flowise_dev_agent.patch.ops import (
 )
 from flowise_dev_agent.patch.schema import KIND_OF_CATEGORY, InputParam, NodeSchema
 from flowise_dev_agent.patch.validator import validate_flow
+from flowise_dev_agent.patch.validator.params import JSON_TEXTS
 
 SCHEMAS = NodeStore.from_snapshot().schemas
 CHATFLOW_TYPES = sorted(
@@ -67,6 +68,10 @@ def _value(draw: Callable[..., object], param: InputParam) -> object:
             return None
 
 
+#: Texts that must be JSON, or hold certain placeholders.
+PARTICULAR = {(node, name) for node, names in JSON_TEXTS.items() for name in names} | {("xmlAgent", "systemMessage")}
+
+
 def _harmless(text: str) -> bool:
     return bool(text.strip()) and not set(text) & set("{}")
 
@@ -82,7 +87,8 @@ def batches(draw: Callable[..., object]) -> list[PatchOp]:
     for position, (target_id, target) in enumerate(nodes):
         for param in target.params[:4]:
             same_named = [other for other in target.params if other.name == param.name]
-            value = _value(draw, param) if len(same_named) == 1 and draw(st.booleans()) else None
+            any_value = len(same_named) == 1 and (target.name, param.name) not in PARTICULAR
+            value = _value(draw, param) if any_value and draw(st.booleans()) else None
             if value is not None:
                 ops.append(SetParam(node_id=target_id, param_name=param.name, value=value))
         for source_id, source in nodes[:position]:
