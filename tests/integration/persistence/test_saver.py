@@ -42,7 +42,6 @@ def config(session_id: uuid.UUID) -> Any:
 def checkpoint(value: Any) -> Any:
     return {
         **empty_checkpoint(),
-        "id": str(uuid.uuid4()),
         "channel_values": {"x": value},
         "channel_versions": {"x": 1},
     }
@@ -90,7 +89,7 @@ async def test_the_librarys_saver_reads_what_ours_stores_and_the_other_way_round
     assert await ours.aget_tuple(config(session_id)) == theirs
 
     # A second one shares the blobs of what did not change, and knows its parent.
-    second = {**first, "id": "1" + first["id"][1:], "channel_values": {**first["channel_values"], "x": {"b": 2}}}
+    second = {**first, "id": empty_checkpoint()["id"], "channel_values": {**first["channel_values"], "x": {"b": 2}}}
     second["channel_versions"] = {**first["channel_versions"], "x": "2.a"}
     last = await ours.aput(saved, second, metadata, {"x": "2.a"})
     theirs = await stock(database).aget_tuple(last)

@@ -78,6 +78,8 @@ async def test_p50_a_waiting_agent_is_answered_when_the_service_stops(
     async with httpx2.AsyncClient(timeout=60) as http:
         transport = streamable_http_client(f"{url_of(listener)}/mcp", http_client=http)
         async with Client(transport, mode=mode, read_timeout_seconds=60) as client:
+            # It checks an answer by the tool's schema, which it would ask a service for that is gone by then.
+            await client.list_tools()
             waiting = asyncio.create_task(client.call_tool("start_session", {"requirement": "x", "wait_secs": 300}))
             await engine.service.until("events")
             running_server.stop()
