@@ -40,7 +40,8 @@ _T = TypeVar("_T")
 STRICT_RESUME_KEY: Final = "__pregel_strict_resume"
 _RECURSION_LIMIT: Final = 250
 _DATABASE_RETRY_SECS: Final = (0.2, 2.0)
-_HAND_BACK_SECS: Final = 5.0
+#: After the drain's 8 s; a process ends within 10 s, and what it could not hand back is recovered by the others.
+_HAND_BACK_SECS: Final = 1.5
 #: For a connection; below the bound of a round trip.
 _PATIENCE_SECS: Final = 20.0
 _MAX_RESULT_BYTES: Final = 256_000
