@@ -4,13 +4,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from flowise_dev_agent.patch.batch import Batch, connect_example, next_id
+from flowise_dev_agent.patch.definitions import PARAM_TYPES, split_types
 from flowise_dev_agent.patch.diff import Connected
 from flowise_dev_agent.patch.edges import chatflow_edge
-from flowise_dev_agent.patch.graph import FlowEdge, FlowNode, Output, dump_json
+from flowise_dev_agent.patch.json_text import dump_json
+from flowise_dev_agent.patch.node import FlowNode
 from flowise_dev_agent.patch.node_ops import select_output
 from flowise_dev_agent.patch.ops import Connect
+from flowise_dev_agent.patch.prototype import Output
 from flowise_dev_agent.patch.references import reference, referenced, sole_reference
-from flowise_dev_agent.patch.schema import PARAM_TYPES, split_types
 from flowise_dev_agent.patch.steps import connect_steps
 from flowise_dev_agent.patch.suggest import closest, resolve_case
 from flowise_dev_agent.patch.values import is_empty
@@ -31,13 +33,14 @@ def connect(batch: Batch, op: Connect) -> None:
     output = _source_output(batch, op, source, definition)
     if output is None:
         return
-    if batch.edges.has((source.id, output.handle, target.id, str(definition["id"]))):
+    handle = target.handle(definition)
+    if batch.edges.has(source.id, output.handle, target.id, handle):
         return
     if not _write_reference(batch, source, target, definition):
         return
     if source.multi_output and not output.independent and not _select_output(batch, source, output):
         return
-    batch.edges.add(_edge(source, output, target, definition))
+    batch.edges.add(chatflow_edge(source.id, output.handle, target.id, handle))
     name = output.name if source.multi_output else ""
     batch.summary.connected.append(Connected(source.id, name, target.id, definition["name"]))
 
@@ -151,7 +154,7 @@ def _write_reference(batch: Batch, source: FlowNode, target: FlowNode, definitio
             batch.set_input(target.id, name, items)
         return True
     occupant = sole_reference(value)
-    others = [edge.source for edge in batch.edges.into(target.id) if edge.target_handle == definition["id"]]
+    others = [edge.source for edge in batch.edges.into(target.id) if edge.target_handle == target.handle(definition)]
     if (occupant and occupant != source.id) or others:
         batch.fail(
             "ANCHOR_OCCUPIED",
@@ -197,7 +200,3 @@ def _tool_order(item: str) -> int:
     if "requestsGet" in item or "readFile" in item:
         return 0
     return 1 if "requestsPost" in item or "writeFile" in item else 2
-
-
-def _edge(source: FlowNode, output: Output, target: FlowNode, definition: Mapping[str, Any]) -> FlowEdge:
-    return chatflow_edge(source.id, output.handle, target.id, str(definition["id"]))

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from flowise_dev_agent.patch.graph import FlowEdge, FlowNode, GraphIR
+from flowise_dev_agent.patch.definitions import PARAM_TYPES, split_types
+from flowise_dev_agent.patch.graph import FlowEdge, GraphIR
 from flowise_dev_agent.patch.nested import CREDENTIAL_KEY, nested_components, without_value
-from flowise_dev_agent.patch.node_data import init_node_data
+from flowise_dev_agent.patch.node import FlowNode
 from flowise_dev_agent.patch.ops import (
     AddNode,
     BindCredential,
@@ -16,7 +17,7 @@ from flowise_dev_agent.patch.ops import (
     SetPosition,
     UnsetParam,
 )
-from flowise_dev_agent.patch.schema import PARAM_TYPES, NodeSchema, Schemas, split_types
+from flowise_dev_agent.patch.schema import NodeSchema, Schemas
 from flowise_dev_agent.patch.settle import settled_inputs
 from flowise_dev_agent.patch.suggest import resolve_case
 from flowise_dev_agent.patch.uuids import is_uuid
@@ -54,7 +55,7 @@ def _add(node: FlowNode, schema: NodeSchema | None, schemas: Schemas) -> AddNode
             name: value for name, value in node.inputs.items() if not is_empty(value) and not _is_anchor(node, name)
         }
         return AddNode(node_name=node.name or "unknown", node_id=node.id, label=node.label or None, params=params)
-    fresh = init_node_data(schema, node.id, agentflow=schema.is_agentflow)["inputs"]
+    fresh = schema.prototype.inputs
     inputs = _without_credentials(node)
     # In the order of the schema: what a person clicked first says nothing.
     names = [*(name for name in fresh if name in inputs), *(name for name in inputs if name not in fresh)]
@@ -114,14 +115,14 @@ def _settings(graph: GraphIR, node: FlowNode, schema: NodeSchema | None, schemas
         yield SetOutput(node_id=node.id, output=output)
     if node.parent:
         yield SetParent(node_id=node.id, parent_id=node.parent)
-    position = node.raw.get("position")
+    position = node.frame.get("position")
     if isinstance(position, dict) and all(isinstance(position.get(axis), (int, float)) for axis in "xy"):
         yield SetPosition(node_id=node.id, x=position["x"], y=position["y"])
 
 
 def _unset(node: FlowNode, schema: NodeSchema, schemas: Schemas) -> Iterator[UnsetParam]:
     """Defaults of today that the node does not have, at its fields and inside its models and tools."""
-    fresh = init_node_data(schema, node.id, agentflow=schema.is_agentflow)["inputs"]
+    fresh = schema.prototype.inputs
     names = {entry["name"] for entry in schema.input_definitions if entry["type"] in PARAM_TYPES}
     stored = {name: value for name, value in node.inputs.items() if value is not None}
     for name, default in fresh.items():
@@ -179,14 +180,16 @@ def _output_name(source: FlowNode, target: FlowNode, edge: FlowEdge, schemas: Sc
     if len(schema.outputs) < 2 or stored in {output.name for output in schema.outputs}:
         return stored if len(schema.outputs) > 1 else None
     entries = (entry for same_named in target.connectable.values() for entry in same_named)
-    entry = next((entry for entry in entries if entry.get("id") == edge.target_handle), {})
+    entry = next((entry for entry in entries if target.handle(entry) == edge.target_handle), {})
     wanted = set(split_types(str(entry.get("type") or "")))
     return next((output.name for output in schema.outputs if wanted & set(output.base_classes)), None)
 
 
 def _input_name(target: FlowNode, edge: FlowEdge, schemas: Schemas) -> str:
     entries = (entry for same_named in target.connectable.values() for entry in same_named)
-    stored = next((str(entry["name"]) for entry in entries if entry.get("id") == edge.target_handle), edge.input_name)
+    stored = next(
+        (str(entry["name"]) for entry in entries if target.handle(entry) == edge.target_handle), edge.input_name
+    )
     schema = schemas.get(target.name)
     names = [str(entry["name"]) for entry in schema.input_definitions] if schema else []
     return stored if stored in names else resolve_case(stored, names) or stored

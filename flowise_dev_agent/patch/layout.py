@@ -1,7 +1,7 @@
 """Where new nodes go: left of what they feed, one column per step, stacked without overlap. Nodes that stand stay."""
 
 import math
-from bisect import insort
+from bisect import bisect
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
@@ -70,26 +70,25 @@ def place(
     never moved or covered. A node is `WIDTH` wide unless ``widths`` says otherwise.
     """
     consumers, producers = _sides(heights, links)
-    columns, rank = _ranks(heights, consumers)
+    layers = _layers(heights, consumers)
     placed: dict[str, Box] = dict(standing)
     lanes = _Lanes(standing.values())
-    for node_id in sorted(heights, key=rank.__getitem__):
+    for node_id in chain.from_iterable(layers):
         box = placed[node_id] = _free_box(
             (widths or {}).get(node_id, WIDTH),
             heights[node_id],
             [placed[link.target] for link in consumers[node_id] if link.target in placed],
-            [placed[link.source] for link in producers[node_id] if link.source in standing],
+            [standing[link.source] for link in producers[node_id] if link.source in standing],
             lanes,
         )
         lanes.add(box)
-    return {node_id: placed[node_id] for node_id in sorted(heights, key=lambda key: (-columns[key], rank[key]))}
+    return {node_id: placed[node_id] for node_id in chain.from_iterable(reversed(layers))}
 
 
 def storage_order(node_ids: Iterable[str], links: Sequence[Link]) -> list[str]:
     """The same order as that of `place`, without places."""
     nodes = dict.fromkeys(node_ids)
-    columns, rank = _ranks(nodes, _sides(nodes, links)[0])
-    return sorted(nodes, key=lambda key: (-columns[key], rank[key]))
+    return list(chain.from_iterable(reversed(_layers(nodes, _sides(nodes, links)[0]))))
 
 
 def _sides(nodes: Collection[str], links: Sequence[Link]) -> tuple[dict[str, list[Link]], dict[str, list[Link]]]:
@@ -103,37 +102,41 @@ def _sides(nodes: Collection[str], links: Sequence[Link]) -> tuple[dict[str, lis
     return consumers, producers
 
 
-def _ranks(nodes: Collection[str], consumers: Mapping[str, list[Link]]) -> tuple[dict[str, int], dict[str, int]]:
-    """Column of each node, and its number among all: column by column from the end, in the order of the inputs."""
-    columns = _columns(nodes, consumers)
+def _layers(nodes: Collection[str], consumers: Mapping[str, list[Link]]) -> list[list[str]]:
+    """Columns from the end of the flow, the nodes of each in the order of the inputs that they feed."""
+    by_column: dict[int, list[str]] = {}
+    for node_id, column in _columns(nodes, consumers).items():
+        by_column.setdefault(column, []).append(node_id)
     rank: dict[str, int] = {}
 
-    def priority(node_id: str) -> tuple[tuple[tuple[int, tuple[int, int]], ...], str]:
-        ranks = sorted((rank.get(link.target, -1), link.order) for link in consumers[node_id])
-        return tuple(ranks[:1]), node_id
+    def priority(node_id: str) -> tuple[list[tuple[int, tuple[int, int]]], str]:
+        fed = [(rank.get(link.target, -1), link.order) for link in consumers[node_id]]
+        return [min(fed)] if fed else [], node_id
 
-    by_column: dict[int, list[str]] = {}
-    for node_id, column in columns.items():
-        by_column.setdefault(column, []).append(node_id)
+    layers: list[list[str]] = []
     for column in sorted(by_column):
-        for node_id in sorted(by_column[column], key=priority):
+        layers.append(sorted(by_column[column], key=priority))
+        for node_id in layers[-1]:
             rank[node_id] = len(rank)
-    return columns, rank
+    return layers
 
 
 def _columns(nodes: Collection[str], consumers: Mapping[str, list[Link]]) -> dict[str, int]:
-    """Longest way to the end of the flow. Cycles, which the validator refuses, are cut at the number of nodes."""
-    columns = dict.fromkeys(nodes, 0)
-    for _ in nodes:
-        changed = False
-        for node_id in nodes:
-            steps = [columns[link.target] + 1 for link in consumers[node_id] if link.target in columns]
-            wanted = min(max(steps, default=0), len(nodes))
-            if wanted > columns[node_id]:
-                columns[node_id] = wanted
-                changed = True
-        if not changed:
-            break
+    """Longest way to the end of the flow; the number of nodes for what leads into a circle, which is refused later."""
+    columns = dict.fromkeys(nodes, len(nodes))
+    fed = {node_id: [link.target for link in consumers[node_id] if link.target in columns] for node_id in nodes}
+    feeders: dict[str, list[str]] = {}
+    for node_id, targets in fed.items():
+        for target in targets:
+            feeders.setdefault(target, []).append(node_id)
+    open_ends = {node_id: len(targets) for node_id, targets in fed.items()}
+    known = [node_id for node_id, count in open_ends.items() if not count]
+    for node_id in known:  # grows
+        columns[node_id] = max([columns[target] + 1 for target in fed[node_id]], default=0)
+        for feeder in feeders.get(node_id, ()):
+            open_ends[feeder] -= 1
+            if not open_ends[feeder]:
+                known.append(feeder)
     return columns
 
 
@@ -141,15 +144,26 @@ class _Lanes:
     """What stands where, by columns: boxes of one column share their left and right edges."""
 
     def __init__(self, boxes: Iterable[Box]) -> None:
-        #: (left, right) -> (top, bottom) of each box, top to bottom.
+        #: (left, right) -> (top, bottom) of what stands there, top to bottom.
         self._columns: dict[tuple[float, float], list[tuple[float, float]]] = {}
         self.right = self.bottom = -math.inf
         for box in boxes:
             self.add(box)
 
     def add(self, box: Box) -> None:
-        insort(self._columns.setdefault((box.x, box.x + box.width), []), (box.y, box.y + box.height))
-        self.right, self.bottom = max(self.right, box.x), max(self.bottom, box.y + box.height)
+        spans = self._columns.setdefault((box.x, box.x + box.width), [])
+        top, bottom = box.y, box.y + box.height
+        self.right, self.bottom = max(self.right, box.x), max(self.bottom, bottom)
+        # Where nothing fits between two boxes they are one.
+        first = bisect(spans, (top, bottom))
+        if first and top <= spans[first - 1][1] + 2 * GAP:
+            first -= 1
+            top = spans[first][0]
+        last = first
+        while last < len(spans) and spans[last][0] <= bottom + 2 * GAP:
+            bottom = max(bottom, spans[last][1])
+            last += 1
+        spans[first:last] = [(top, bottom)]
 
     def beside(self, left: float, right: float) -> list[tuple[float, float]]:
         """(top, bottom) of what stands between two vertical lines, top to bottom."""

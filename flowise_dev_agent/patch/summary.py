@@ -3,8 +3,9 @@
 from collections import Counter
 from typing import Any
 
-from flowise_dev_agent.patch.graph import FlowEdge, FlowNode, GraphIR
+from flowise_dev_agent.patch.graph import FlowEdge, GraphIR
 from flowise_dev_agent.patch.nested import CREDENTIAL_KEY, nested_components
+from flowise_dev_agent.patch.node import FlowNode
 from flowise_dev_agent.patch.references import referenced
 from flowise_dev_agent.patch.secrecy import looks_secret
 from flowise_dev_agent.patch.values import is_empty, shown

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from flowise_dev_agent.patch.graph import dump_json
+from flowise_dev_agent.patch.json_text import dump_json
 from flowise_dev_agent.patch.references import has_variable
 from flowise_dev_agent.patch.suggest import closest, fold
 from flowise_dev_agent.patch.visibility import is_visible
@@ -30,11 +30,6 @@ class ValueProblem:
 def is_empty(value: Any) -> bool:
     """What an untouched or cleared field holds."""
     return value is None or (isinstance(value, str) and not value.strip()) or value == []
-
-
-def as_object(value: Any) -> dict[str, Any]:
-    """The value when it is an object, else an empty one."""
-    return value if isinstance(value, dict) else {}
 
 
 def shown(value: Any) -> str:

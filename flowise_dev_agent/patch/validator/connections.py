@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from flowise_dev_agent.patch.definitions import PARAM_TYPES, split_types
 from flowise_dev_agent.patch.findings import Finding, error
-from flowise_dev_agent.patch.graph import FlowNode
+from flowise_dev_agent.patch.node import FlowNode
 from flowise_dev_agent.patch.references import referenced, sole_reference
-from flowise_dev_agent.patch.schema import PARAM_TYPES, split_types
 from flowise_dev_agent.patch.validator.context import FlowContext, Wire
 from flowise_dev_agent.patch.validator.registry import CHATFLOW, rule
 from flowise_dev_agent.patch.values import is_empty

@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from flowise_dev_agent.patch.graph import FlowEdge, FlowNode, GraphIR, Output
+from flowise_dev_agent.patch.definitions import PARAM_TYPES
+from flowise_dev_agent.patch.graph import FlowEdge, GraphIR
 from flowise_dev_agent.patch.nested import Nested, nested_components
+from flowise_dev_agent.patch.node import FlowNode
+from flowise_dev_agent.patch.prototype import Output
 from flowise_dev_agent.patch.references import referenced
-from flowise_dev_agent.patch.schema import PARAM_TYPES, NodeSchema, Schemas
+from flowise_dev_agent.patch.schema import NodeSchema, Schemas
 from flowise_dev_agent.patch.visibility import is_visible, with_defaults
 
 

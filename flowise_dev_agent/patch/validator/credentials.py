@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from flowise_dev_agent.patch.findings import Finding, error
-from flowise_dev_agent.patch.graph import FlowNode
+from flowise_dev_agent.patch.node import FlowNode
 from flowise_dev_agent.patch.schema import NodeSchema
 from flowise_dev_agent.patch.secrecy import looks_secret, named_secret
 from flowise_dev_agent.patch.uuids import is_uuid

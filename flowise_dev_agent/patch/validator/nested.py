@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from flowise_dev_agent.patch.definitions import PARAM_TYPES
 from flowise_dev_agent.patch.findings import Finding, error
-from flowise_dev_agent.patch.graph import FlowNode
 from flowise_dev_agent.patch.nested import CREDENTIAL_KEY, Nested
-from flowise_dev_agent.patch.schema import PARAM_TYPES, NodeSchema
+from flowise_dev_agent.patch.node import FlowNode
+from flowise_dev_agent.patch.schema import NodeSchema
 from flowise_dev_agent.patch.validator.context import FlowContext
 from flowise_dev_agent.patch.validator.credentials import wrong_credential
 from flowise_dev_agent.patch.validator.nodes import unknown_type

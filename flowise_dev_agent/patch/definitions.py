@@ -1,0 +1,99 @@
+"""What a node declares: connection points and fields as Flowise describes them, and the types that they go by."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from flowise_dev_agent.patch.json_text import as_dicts
+from flowise_dev_agent.patch.lazy import lazy
+
+#: Input types that the editor draws as fields; everything else is an anchor. A whitelist, not a matter of letter case:
+#: setVariable has the anchor type ``string | number | boolean | json | array``.
+PARAM_TYPES = frozenset(
+    {
+        "asyncOptions",
+        "asyncMultiOptions",
+        "options",
+        "multiOptions",
+        "array",
+        "datagrid",
+        "string",
+        "number",
+        "boolean",
+        "password",
+        "json",
+        "code",
+        "date",
+        "file",
+        "folder",
+        "tabs",
+        "conditionFunction",
+        "timePicker",
+        "weekDaysPicker",
+        "monthDaysPicker",
+        "datePicker",
+    }
+)
+
+
+@lru_cache(maxsize=4096)
+def split_types(text: str) -> tuple[str, ...]:
+    """``"A | B"`` and ``"A|B"`` as ``("A", "B")``."""
+    return tuple(part for part in (piece.strip() for piece in text.split("|")) if part)
+
+
+class Definitions:
+    """The inputs that a node declares, in order. Fresh nodes of a type share one of these: nothing here is changed.
+
+    An entry says what all nodes of the type say; what belongs to one node is asked of that (`FlowNode.handle`,
+    `FlowNode.shows`).
+    """
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        """Takes anything that holds ``inputAnchors`` and ``inputParams``, read tolerantly."""
+        self._data = data
+
+    @lazy
+    def anchors(self) -> list[dict[str, Any]]:
+        return as_dicts(self._data.get("inputAnchors"))
+
+    @lazy
+    def with_credential(self) -> list[dict[str, Any]]:
+        """Fields, and that of the credential among them."""
+        return as_dicts(self._data.get("inputParams"))
+
+    @lazy
+    def params(self) -> list[dict[str, Any]]:
+        """Fields without the credential's."""
+        return [entry for entry in self.with_credential if entry.get("type") != "credential"]
+
+    @lazy
+    def credential(self) -> dict[str, Any] | None:
+        return next((entry for entry in self.with_credential if entry.get("type") == "credential"), None)
+
+    @lazy
+    def params_by_name(self) -> dict[str, list[dict[str, Any]]]:
+        """A name may occur more than once, told apart by show and hide."""
+        return _grouped(self.params)
+
+    @lazy
+    def connectable(self) -> dict[str, list[dict[str, Any]]]:
+        """Inputs that take a connection by name: anchors, and fields that take variables."""
+        return _grouped([*self.anchors, *(entry for entry in self.params if entry.get("acceptVariable"))])
+
+    @lazy
+    def ranks(self) -> dict[str, int]:
+        """Number of each input, top to bottom: connections first, then fields."""
+        names = dict.fromkeys(str(entry.get("name")) for entry in self.anchors + self.params)
+        return {name: rank for rank, name in enumerate(names)}
+
+    @lazy
+    def anchor_names(self) -> frozenset[str]:
+        return frozenset(str(anchor.get("name")) for anchor in self.anchors)
+
+
+def _grouped(entries: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    grouped: dict[str, list[dict[str, Any]]] = {}
+    for entry in entries:
+        grouped.setdefault(str(entry.get("name")), []).append(entry)
+    return grouped
