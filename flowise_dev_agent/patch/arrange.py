@@ -88,7 +88,11 @@ def _place_group(
     inside: bool,
 ) -> dict[str, Box]:
     """Boxes of the floating members, and of iterations among the others that grew."""
-    free = {node_id: sized.get(node_id) or _box(nodes[node_id]) for node_id in members if node_id in floating}
+    free = {
+        node_id: (box.width, box.height) if (box := sized.get(node_id)) else nodes[node_id].size
+        for node_id in members
+        if node_id in floating
+    }
     if not free:
         return {node_id: sized[node_id] for node_id in members if node_id in sized}
     fixed = {node_id: sized.get(node_id) or _box(nodes[node_id]) for node_id in members if node_id not in floating}
@@ -96,10 +100,10 @@ def _place_group(
         node_id: _ABOVE_ITERATION for node_id in members if nodes[node_id].frame.get("type") == v2.CANVAS_ITERATION
     }
     boxes = place(
-        {node_id: box.height + above.get(node_id, 0) for node_id, box in free.items()},
+        {node_id: height + above.get(node_id, 0) for node_id, (_, height) in free.items()},
         links,
         fixed | {node_id: _taller(fixed[node_id], -above[node_id]) for node_id in above if node_id in fixed},
-        {node_id: box.width for node_id, box in free.items()},
+        {node_id: width for node_id, (width, _) in free.items()},
     )
     boxes |= {node_id: _taller(boxes[node_id], above[node_id]) for node_id in above if node_id in boxes}
     if inside:
@@ -137,8 +141,7 @@ def _around(own: Box, held: Sequence[Box]) -> Box:
 
 def _box(node: FlowNode) -> Box:
     position: Mapping[str, Any] = node.frame.get("position") or {}
-    width, height = node.size
-    return Box(float(position.get("x") or 0), float(position.get("y") or 0), float(width), float(height))
+    return Box(float(position.get("x") or 0), float(position.get("y") or 0), *node.size)
 
 
 def _parents_first(held: Mapping[str, str], order: Sequence[str]) -> list[str]:
@@ -156,7 +159,7 @@ def _written(nodes: Mapping[str, FlowNode], node_id: str, boxes: Mapping[str, Bo
     node, box = nodes[node_id], boxes[node_id]
     position = {"x": _tidy(box.x), "y": _tidy(box.y)}
     absolute = dict(position)
-    parent = nodes.get(node.parent)
+    parent = nodes.get(node.parent) if node.parent else None
     while parent is not None:
         corner = boxes.get(parent.id) or _box(parent)
         absolute = {"x": _tidy(absolute["x"] + corner.x), "y": _tidy(absolute["y"] + corner.y)}

@@ -121,9 +121,10 @@ class Batch:
         self._layer_edges()
         fresh = self.added | self.moved
         near = [edge for edge in self.edges if edge.source in fresh or edge.target in fresh] if fresh else []
-        links = [Link(edge.source, edge.target, self.input_rank(edge)) for edge in near]
+        ranks = {edge: self.input_rank(edge) for edge in near}
+        links = [Link(edge.source, edge.target, rank) for edge, rank in ranks.items()]
         nodes = arrange(self.nodes, self.standing, links, fresh - self.positioned, self.positioned)
-        return self.base.with_parts(nodes, self._ordered_edges(nodes))
+        return self.base.with_parts(nodes, self._ordered_edges(nodes, ranks))
 
     def _layer_edges(self) -> None:
         """Edges of nodes that moved into or out of an iteration lie above or below it."""
@@ -136,13 +137,15 @@ class Batch:
                 if raw != edge.raw:
                     self.edges.replace(edge, FlowEdge(raw))
 
-    def _ordered_edges(self, nodes: Sequence[FlowNode]) -> list[FlowEdge]:
+    def _ordered_edges(self, nodes: Sequence[FlowNode], ranks: Mapping[FlowEdge, tuple[int, int]]) -> list[FlowEdge]:
         kept, added = self.edges.kept_and_added()
         if len(added) > 1:
-            rank = {node.id: index for index, node in enumerate(nodes)}
-            added.sort(
-                key=lambda edge: (rank[edge.target], self.input_rank(edge), rank[edge.source], edge.source_handle)
-            )
+            place = {node.id: index for index, node in enumerate(nodes)}
+            keys = {
+                edge: (place[edge.target], ranks.get(edge) or self.input_rank(edge), place[edge.source])
+                for edge in added
+            }
+            added.sort(key=lambda edge: (*keys[edge], edge.source_handle))
         return kept + added
 
     def input_rank(self, edge: FlowEdge) -> tuple[int, int]:

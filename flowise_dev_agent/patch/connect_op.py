@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from flowise_dev_agent.patch.batch import Batch, connect_example, next_id
-from flowise_dev_agent.patch.definitions import PARAM_TYPES, split_types
+from flowise_dev_agent.patch.definitions import PARAM_TYPES, type_set
 from flowise_dev_agent.patch.diff import Connected
 from flowise_dev_agent.patch.edges import chatflow_edge
 from flowise_dev_agent.patch.json_text import dump_json
@@ -50,12 +50,14 @@ def _target_input(batch: Batch, op: Connect, source: FlowNode, target: FlowNode)
     if op.target_anchor:
         name = op.target_anchor if op.target_anchor in by_name else resolve_case(op.target_anchor, by_name)
         if name is not None:
-            same_named = by_name[name]
-            return next((entry for entry in same_named if is_visible(entry, target.inputs)), same_named[0])
+            first, *others = by_name[name]
+            if not others:
+                return first
+            return next((entry for entry in (first, *others) if is_visible(entry, target.inputs)), first)
         names = list(by_name)
     else:
         given = {kind for output in source.outputs for kind in output.types}
-        fitting = [entry for entry in target.anchors if given & set(split_types(str(entry.get("type") or "")))]
+        fitting = [entry for entry in target.anchors if given & type_set(str(entry.get("type") or ""))]
         free = [entry for entry in fitting if entry.get("list") or is_empty(target.inputs.get(entry["name"]))]
         if len(free) == 1:
             return free[0]
@@ -77,15 +79,15 @@ def _target_input(batch: Batch, op: Connect, source: FlowNode, target: FlowNode)
 
 
 def _source_output(batch: Batch, op: Connect, source: FlowNode, definition: Mapping[str, Any]) -> Output | None:
-    wanted = set(split_types(str(definition.get("type") or "")))
-    fitting = [output for output in source.outputs if wanted & set(output.types)]
+    wanted = type_set(str(definition.get("type") or ""))
+    fitting = [output for output in source.outputs if not wanted.isdisjoint(output.types)]
     if op.source_anchor is not None:
         chosen = _named_output(batch, op, source)
         if chosen is None or chosen in fitting:
             return chosen
     elif fitting:
-        selected = [output for output in fitting if output.name == source.selected_output]
-        return (selected or fitting)[0]
+        selected = source.selected_output if len(fitting) > 1 else ""
+        return next((output for output in fitting if output.name == selected), fitting[0])
     gives = ", ".join(f"{output.name} ({' | '.join(output.types)})" for output in source.outputs) or "nothing"
     batch.fail(
         "TYPE_MISMATCH",

@@ -42,6 +42,12 @@ def split_types(text: str) -> tuple[str, ...]:
     return tuple(part for part in (piece.strip() for piece in text.split("|")) if part)
 
 
+@lru_cache(maxsize=4096)
+def type_set(text: str) -> frozenset[str]:
+    """The same types, to ask what they have in common with others."""
+    return frozenset(split_types(text))
+
+
 class Definitions:
     """The inputs that a node declares, in order. Fresh nodes of a type share one of these: nothing here is changed.
 

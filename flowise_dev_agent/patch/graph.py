@@ -16,8 +16,6 @@ from flowise_dev_agent.patch.node import FlowNode
 class FlowEdge:
     """A stored edge. ``raw`` must not be changed."""
 
-    __slots__ = ("raw", "source", "source_handle", "target", "target_handle")
-
     def __init__(self, raw: dict[str, Any]) -> None:
         self.raw = raw
         self.source = str(raw.get("source") or "")
@@ -30,12 +28,12 @@ class FlowEdge:
         """What tells one edge from another."""
         return self.source, self.source_handle, self.target, self.target_handle
 
-    @property
+    @lazy
     def input_name(self) -> str:
         """The target's input by name, read from the handle ``<node>-input-<name>-<type>``; '' in an agentflow."""
         return _between(self.target_handle, f"{self.target}-input-")
 
-    @property
+    @lazy
     def output_name(self) -> str:
         """The source's output by name, read from the handle ``<node>-output-<name>-<classes>``."""
         return _between(self.source_handle, f"{self.source}-output-")

@@ -133,12 +133,9 @@ class FlowNode:
             if self.is_agentflow or self.is_note:
                 usual: tuple[float, float] = v2.size(self.own, len(self.outputs))
             else:
-                usual = WIDTH, height or self._natural_height()
+                usual = WIDTH, height or node_height(self.own)
             width, height = width or usual[0], height or usual[1]
-        return width, height
-
-    def _natural_height(self) -> int:
-        return node_height(self.own)
+        return float(width), float(height)
 
     @lazy
     def text(self) -> str:
@@ -182,6 +179,7 @@ class FreshNode(FlowNode):
         self.definitions = prototype.definitions
         self.shown: Shown = prototype.shown
         self.is_agentflow = prototype.is_step
+        self.is_note = prototype.is_note
         self.multi_output = prototype.multi_output
         if prototype.branching:
             self.own["outputAnchors"] = self.output_anchors
@@ -217,8 +215,11 @@ class FreshNode(FlowNode):
     def outputs(self) -> tuple[Output, ...]:
         return self.prototype.outputs(self.id)
 
-    def _natural_height(self) -> int:
-        return self.prototype.height(self.shown)
+    @property
+    def size(self) -> tuple[float, float]:
+        if self.is_agentflow or self.is_note or "width" in self.frame or "height" in self.frame:
+            return super().size
+        return WIDTH, self.prototype.height(self.shown)
 
     @lazy
     def text(self) -> str:

@@ -58,6 +58,7 @@ class Prototype:
         #: The ``type`` of a node on the canvas.
         self.canvas_type = v2.canvas_type(self.name, agentflow=agentflow)
         self.is_step = self.canvas_type in v2.AGENTFLOW_TYPES
+        self.is_note = self.canvas_type == v2.STICKY_NOTE
         self.branching = agentflow and self.name in v2.BRANCHES_FROM
         self.inputs: dict[str, Any] = {entry["name"]: _initial_value(entry) for entry in definitions}
         self._nested = any(isinstance(value, (list, dict)) for value in self.inputs.values())
@@ -124,7 +125,12 @@ class Prototype:
         return tuple([is_visible(entry, read[number]) for number, entry in self._conditional])
 
     def outputs(self, node_id: str) -> tuple[Output, ...]:
-        return tuple([output._replace(handle=f"{node_id}{output.handle}") for output in self._outputs])
+        return tuple(
+            [
+                Output(name, label, f"{node_id}{end}", types, independent)
+                for name, label, end, types, independent in self._outputs
+            ]
+        )
 
     def output_anchors(self, node_id: str) -> list[dict[str, Any]]:
         return v2.output_anchors(self.raw, node_id) if self.agentflow else _output_anchors(self.raw, node_id)
