@@ -6,6 +6,7 @@ from typing import Any
 
 from flowise_dev_agent.patch.json_text import as_dicts
 from flowise_dev_agent.patch.lazy import lazy
+from flowise_dev_agent.patch.visibility import is_conditional, is_visible, with_defaults
 
 #: Input types that the editor draws as fields; everything else is an anchor. A whitelist, not a matter of letter case:
 #: setVariable has the anchor type ``string | number | boolean | json | array``.
@@ -94,8 +95,33 @@ class Definitions:
         return {name: rank for rank, name in enumerate(names)}
 
     @lazy
+    def drawn_anchors(self) -> "Drawn":
+        return Drawn(self.anchors, self.anchors)
+
+    @lazy
+    def drawn_params(self) -> "Drawn":
+        """Fields that the editor has a place for, on the node or behind its button."""
+        return Drawn(self.params, [entry for entry in self.params if not entry.get("hidden")])
+
+    @lazy
     def anchor_names(self) -> frozenset[str]:
         return frozenset(str(anchor.get("name")) for anchor in self.anchors)
+
+
+class Drawn:
+    """Inputs of one kind as the editor draws them in a state of the node."""
+
+    def __init__(self, entries: list[dict[str, Any]], drawable: list[dict[str, Any]]) -> None:
+        self._defaults = with_defaults(entries, {})
+        self._entries = drawable
+        self._conditional = any(is_conditional(entry) for entry in drawable)
+
+    def given(self, inputs: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Those that are shown with these inputs; a field that a stored node lacks counts as its default."""
+        if not self._conditional:
+            return self._entries
+        read = {**self._defaults, **inputs}
+        return [entry for entry in self._entries if is_visible(entry, read)]
 
 
 def _grouped(entries: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,8 +101,6 @@ def _options(
     names = [str(option["name"]) for option in options]
     if not names or definition.get("freeSolo"):
         return value, None
-    by_fold = {fold(str(option.get("label") or "")): str(option["name"]) for option in options}
-    by_fold |= {fold(name): name for name in names}
     if several:
         wanted = _listed(value)
     elif isinstance(value, (list, dict)):
@@ -114,13 +112,19 @@ def _options(
         text = str(one).lower() if isinstance(one, bool) else str(one)
         if text in names:
             chosen.append(text)
-        elif fold(text) in by_fold:
-            chosen.append(by_fold[fold(text)])
+        elif name := _folded(options).get(fold(text)):
+            chosen.append(name)
         else:
             near = closest(text, names) or tuple(names[:3])
             example = [near[0]] if several else near[0]
             return value, ValueProblem("BAD_OPTION", f"{shown(one)!r} is not one of its options.", near, example)
     return (dump_json(chosen) if several else chosen[0]), None
+
+
+def _folded(options: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Names of options by what people may write for them: the label or the name, case and separators not minding."""
+    by_label = {fold(str(option.get("label") or "")): str(option["name"]) for option in options}
+    return by_label | {fold(str(option["name"])): str(option["name"]) for option in options}
 
 
 def _listed(value: Any) -> list[Any]:

@@ -1,6 +1,6 @@
 """Rules on credentials: bound where the server reads them, existing, of the right type, and never typed in."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from flowise_dev_agent.patch.findings import Finding, error
@@ -98,10 +98,10 @@ def secrets(flow: FlowContext) -> Iterator[Finding]:
 
 
 def _secrets_in(schema: NodeSchema | None, inputs: dict[str, Any], where: str, around: str) -> Iterator[Finding]:
-    declared = {str(entry["name"]) for entry in schema.input_definitions} if schema else set()
+    declared: Collection[str] = schema.prototype.inputs if schema else ()
     for name, value in inputs.items():
-        if isinstance(value, dict):
-            continue  # a model or tool with fields of its own
+        if not value or isinstance(value, dict):
+            continue  # nothing, or a model or tool with fields of its own
         # A declared field of such a name (a header, a session token) is the node's own design.
         if looks_secret("" if name in declared and named_secret(name) else name, value):
             yield error(

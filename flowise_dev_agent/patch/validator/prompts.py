@@ -1,7 +1,7 @@
 """Rules on prompt texts: templates that LangChain cannot read."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from flowise_dev_agent.patch.findings import Finding, error
 from flowise_dev_agent.patch.references import has_variable
@@ -9,17 +9,13 @@ from flowise_dev_agent.patch.validator.context import FlowContext
 from flowise_dev_agent.patch.validator.registry import CHATFLOW, rule
 
 #: Fields that the server reads as templates with {placeholders}.
-_TEMPLATES = frozenset(
-    {
-        ("promptTemplate", "template"),
-        ("chatPromptTemplate", "systemMessagePrompt"),
-        ("chatPromptTemplate", "humanMessagePrompt"),
-        ("fewShotPromptTemplate", "prefix"),
-        ("fewShotPromptTemplate", "suffix"),
-        ("conversationChain", "systemMessagePrompt"),
-        ("toolAgent", "systemMessage"),
-    }
-)
+_TEMPLATES: Mapping[str, frozenset[str]] = {
+    "promptTemplate": frozenset({"template"}),
+    "chatPromptTemplate": frozenset({"systemMessagePrompt", "humanMessagePrompt"}),
+    "fewShotPromptTemplate": frozenset({"prefix", "suffix"}),
+    "conversationChain": frozenset({"systemMessagePrompt"}),
+    "toolAgent": frozenset({"systemMessage"}),
+}
 #: The server doubles the braces of a group with a colon: JSON in a prompt is text, not a placeholder.
 _JSON_GROUP = re.compile(r"(?<!\{)\{([^{}]*:[^{}]*)\}(?!\})")
 _FLOWISE_VARIABLE = re.compile(r"\{\{[^{}]*\}\}")
@@ -29,8 +25,11 @@ _FLOWISE_VARIABLE = re.compile(r"\{\{[^{}]*\}\}")
 def braces(flow: FlowContext) -> Iterator[Finding]:
     """A brace without its partner stops the chain at its first question."""
     for node in flow.nodes:
+        fields = _TEMPLATES.get(node.name)
+        if fields is None:
+            continue
         for name, value in node.inputs.items():
-            if (node.name, name) not in _TEMPLATES or not isinstance(value, str):
+            if name not in fields or not isinstance(value, str):
                 continue
             if problem := brace_problem(value):
                 yield error(
