@@ -104,6 +104,27 @@ class Definitions:
         return Drawn(self.params, [entry for entry in self.params if not entry.get("hidden")])
 
     @lazy
+    def nesting(self) -> list[dict[str, Any]]:
+        """Fields that models and tools may stand in."""
+        return [entry for entry in self.params if entry.get("loadConfig") or entry.get("type") == "array"]
+
+    @lazy
+    def _beside(self) -> list[dict[str, Any]]:
+        return [entry for entry in self.params if entry.keys() & {"loadConfig", "tabs", "tabIdentifier"}]
+
+    def undeclared(self, node_id: str) -> dict[str, Mapping[str, Any]]:
+        """Keys that the editor writes beside declared ones: configs of models and tools, tabs and what they hold."""
+        found: dict[str, Mapping[str, Any]] = {}
+        for entry in self._beside:
+            if entry.get("loadConfig"):
+                found[f"{entry['name']}Config"] = {"name": f"{entry['name']}Config", "type": "config"}
+            for tab in entry.get("tabs") or ():
+                found[str(tab["name"])] = tab
+            if tab_key := entry.get("tabIdentifier"):
+                found[f"{tab_key}_{node_id}"] = {"name": tab_key, "type": "string"}
+        return found
+
+    @lazy
     def anchor_names(self) -> frozenset[str]:
         return frozenset(str(anchor.get("name")) for anchor in self.anchors)
 

@@ -93,6 +93,14 @@ class FlowNode:
         """The editor's id of an input."""
         return str(entry.get("id") or "")
 
+    def input_at(self, handle: str) -> dict[str, Any] | None:
+        """The input that an edge with this handle arrives at."""
+        for same_named in self.connectable.values():
+            for entry in same_named:
+                if self.handle(entry) == handle:
+                    return entry
+        return None
+
     def shows(self, entry: Mapping[str, Any]) -> bool:
         """Whether the editor draws an input."""
         return bool(entry.get("display", True))
@@ -110,6 +118,13 @@ class FlowNode:
     @lazy
     def outputs(self) -> tuple[Output, ...]:
         return read_outputs(self.id, self.name, self.output_anchors, agentflow=self.is_agentflow)
+
+    def output_at(self, handle: str) -> Output | None:
+        """The output that an edge with this handle leaves from."""
+        for output in self.outputs:
+            if output.handle == handle:
+                return output
+        return None
 
     @lazy
     def multi_output(self) -> bool:

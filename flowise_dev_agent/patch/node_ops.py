@@ -156,23 +156,10 @@ def _definitions(batch: Batch, node: FlowNode, wanted: str) -> tuple[Steps, Sequ
         return _nested_definitions(batch, node, wanted)
     if name := resolve_case(wanted, by_name):
         return (name,), by_name[name]
-    if definition := undeclared_fields(node).get(wanted):
+    if definition := node.definitions.undeclared(node.id).get(wanted):
         return (wanted,), [definition]
     _no_such_param(batch, node, wanted, list(by_name))
     return None
-
-
-def undeclared_fields(node: FlowNode) -> dict[str, Mapping[str, Any]]:
-    """Keys that the editor writes beside the declared ones: configs of models and tools, tabs and what they hold."""
-    found: dict[str, Mapping[str, Any]] = {}
-    for entry in node.params:
-        if entry.get("loadConfig"):
-            found[f"{entry['name']}Config"] = {"name": f"{entry['name']}Config", "type": "config"}
-        for tab in entry.get("tabs") or ():
-            found[str(tab["name"])] = tab
-        if tab_key := entry.get("tabIdentifier"):
-            found[f"{tab_key}_{node.id}"] = {"name": tab_key, "type": "string"}
-    return found
 
 
 def _nested_definitions(batch: Batch, node: FlowNode, path: str) -> tuple[Steps, Sequence[Mapping[str, Any]]] | None:

@@ -8,6 +8,7 @@ from flowise_dev_agent.patch import agentflow as v2
 from flowise_dev_agent.patch.definitions import PARAM_TYPES, Definitions, split_types
 from flowise_dev_agent.patch.json_text import as_dicts, dump_json
 from flowise_dev_agent.patch.layout import node_height
+from flowise_dev_agent.patch.values import is_empty
 from flowise_dev_agent.patch.visibility import condition_keys, is_conditional, is_visible, js_truthy, with_defaults
 
 #: Stands for the node id in prepared text. Private use area: no catalogue has it, and JSON does not escape it.
@@ -67,6 +68,9 @@ class Prototype:
         asked = [credential] if credential and "inputs" in raw else []
         params = [*asked, *(entry for entry in definitions if entry["type"] in PARAM_TYPES)]
         self.definitions = Definitions({"inputAnchors": anchors, "inputParams": params})
+        fields = self.definitions.params_by_name
+        #: Fields in which a fresh node has a value.
+        self.filled = [name for name, value in self.inputs.items() if name in fields and not is_empty(value)]
         self._defaults = [with_defaults(entries, {}) for entries in (anchors, params)]
         #: Inputs with conditions, each with the number of its kind.
         self._conditional = [
@@ -217,11 +221,11 @@ def read_outputs(
     return tuple(
         [
             Output(
-                name=str(entry.get("name") or ""),
-                label=str(entry.get("label") or ""),
-                handle=str(entry.get("id") or ""),
-                types=split_types(str(entry.get("type") or "")),
-                independent=bool(entry.get("isAnchor")),
+                str(entry.get("name") or ""),
+                str(entry.get("label") or ""),
+                str(entry.get("id") or ""),
+                split_types(str(entry.get("type") or "")),
+                bool(entry.get("isAnchor")),
             )
             for anchor in output_anchors
             for entry in (as_dicts(anchor.get("options")) if "options" in anchor else (anchor,))

@@ -10,7 +10,7 @@ from flowise_dev_agent.patch.diff import AddedNode
 from flowise_dev_agent.patch.edges import chatflow_edge, cut
 from flowise_dev_agent.patch.graph import FlowEdge
 from flowise_dev_agent.patch.node import FlowNode
-from flowise_dev_agent.patch.node_ops import select_output, undeclared_fields, usable_id
+from flowise_dev_agent.patch.node_ops import select_output, usable_id
 from flowise_dev_agent.patch.ops import ReplaceNode, UpgradeNode
 from flowise_dev_agent.patch.prototype import MARK, Output
 from flowise_dev_agent.patch.references import reference, referenced, renamed, sole_reference
@@ -117,7 +117,7 @@ def _fitting(node: FlowNode, name: str, value: Any, *, same_type: bool) -> Any:
     """The value as the new node may hold it, None when it has no place for it."""
     definitions = node.params_by_name.get(name)
     if definitions is None:
-        return value if name in undeclared_fields(node) else None
+        return value if name in node.definitions.undeclared(node.id) else None
     if same_type:
         return value
     for definition in definitions:
@@ -209,15 +209,7 @@ def _carry_outgoing(batch: Batch, old: FlowNode, edge: FlowEdge, new_id: str, ca
             handle = node.outputs[number].handle
             batch.edges.replace(edge, _moved(edge, source=new_id, source_handle=handle))
         return
-    entry = next(
-        (
-            entry
-            for entries in target.connectable.values()
-            for entry in entries
-            if target.handle(entry) == edge.target_handle
-        ),
-        None,
-    )
+    entry = target.input_at(edge.target_handle)
     output = _output_for(node, edge.output_name, split_types(str((entry or {}).get("type") or "")))
     chosen = {other.name for other in node.outputs if other.handle in carried}
     if output is None or (not output.independent and chosen - {output.name}):
@@ -239,7 +231,7 @@ def _drop(batch: Batch, edge: FlowEdge, new_id: str) -> None:
 def _output_of(source: FlowNode | None, edge: FlowEdge) -> Output | None:
     if source is None:
         return None
-    return next((output for output in source.outputs if output.handle == edge.source_handle), None)
+    return source.output_at(edge.source_handle)
 
 
 def _output_for(node: FlowNode, name: str, wanted: tuple[str, ...]) -> Output | None:

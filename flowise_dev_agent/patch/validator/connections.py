@@ -150,10 +150,12 @@ def references(flow: FlowContext) -> Iterator[Finding]:
     for node in flow.nodes:
         by_input = flow.wires_at_inputs.get(node.id, {})
         for name, value in node.inputs.items():
-            if ids := referenced(value):
+            if value and (ids := referenced(value)):
                 yield from _unmatched_references(flow, node, name, ids, by_input.get(name, []))
         for name, wires in by_input.items():
-            yield from _unmatched_edges(flow, node, name, wires)
+            ids = referenced(node.inputs.get(name))
+            if any(wire.source.id not in ids for wire in wires):
+                yield from _unmatched_edges(flow, node, name, ids, wires)
 
 
 def _unmatched_references(
@@ -178,9 +180,9 @@ def _unmatched_references(
             )
 
 
-def _unmatched_edges(flow: FlowContext, node: FlowNode, name: str, wires: list[Wire]) -> Iterator[Finding]:
-    value = node.inputs.get(name)
-    ids = referenced(value)
+def _unmatched_edges(
+    flow: FlowContext, node: FlowNode, name: str, ids: list[str], wires: list[Wire]
+) -> Iterator[Finding]:
     if any(flow.graph.node(node_id) is None for node_id in ids):
         return  # reported as the reference that it is
     definition = wires[0].input
@@ -188,7 +190,7 @@ def _unmatched_edges(flow: FlowContext, node: FlowNode, name: str, wires: list[W
     wired = {wire.source.id for wire in wires}
     if not is_list and wired & set(ids):
         return  # a second edge on a single input is ANCHOR_OCCUPIED
-    if not is_list and isinstance(value, list):
+    if not is_list and isinstance(node.inputs.get(name), list):
         return  # SINGLE_ANCHOR_IS_LIST
     for source_id in dict.fromkeys(wire.source.id for wire in wires):
         if source_id not in ids:

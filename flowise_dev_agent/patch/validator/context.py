@@ -57,7 +57,7 @@ class FlowContext:
             source, target = self.graph.node(edge.source), self.graph.node(edge.target)
             if source is None or target is None:
                 continue
-            output = next((one for one in source.outputs if one.handle == edge.source_handle), None)
+            output = source.output_at(edge.source_handle)
             entry = _input_with(target.anchors, edge.target_handle) or _input_with(target.params, edge.target_handle)
             name = str(entry["name"]) if entry is not None else edge.input_name
             found.append(Wire(edge, source, target, output, entry, name))
@@ -152,7 +152,10 @@ class FlowContext:
 
 
 def _input_with(entries: list[dict[str, Any]], handle: str) -> dict[str, Any] | None:
-    return next((entry for entry in entries if entry.get("id") == handle), None)
+    for entry in entries:
+        if entry.get("id") == handle:
+            return entry
+    return None
 
 
 def known_names(graph: GraphIR) -> frozenset[str]:

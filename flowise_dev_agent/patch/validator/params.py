@@ -22,7 +22,8 @@ _EDITOR_KEYS = frozenset({"credential", "FLOWISE_CREDENTIAL_ID"})
 def required_params(flow: FlowContext) -> Iterator[Finding]:
     """Fields without which the node fails or runs on something nobody chose."""
     for node in flow.nodes:
-        missing = [str(param["name"]) for param in flow.visible_params(node) if is_missing(node.inputs, param)]
+        demanded = [param for param in flow.visible_params(node) if not param.get("optional")]
+        missing = [str(param["name"]) for param in demanded if is_missing(node.inputs, param)]
         for name in dict.fromkeys(missing):
             hint = f"Use SetParam on `{name}` of {node.id}."
             if (node.name, name) == TOOL_ARGUMENTS:
@@ -54,7 +55,7 @@ def values(flow: FlowContext) -> Iterator[Finding]:
         for param in flow.visible_params(node):
             name = str(param["name"])
             value = node.inputs.get(name)
-            if not is_empty(value) and problems.get(name, param) is not None:
+            if value != "" and not is_empty(value) and problems.get(name, param) is not None:
                 problems[name] = normalize(param, value, node.inputs)[1]
         for name, problem in problems.items():
             if problem is None:

@@ -18,6 +18,8 @@ _TEMPLATES: Mapping[str, frozenset[str]] = {
 }
 #: The server doubles the braces of a group with a colon: JSON in a prompt is text, not a placeholder.
 _JSON_GROUP = re.compile(r"(?<!\{)\{([^{}]*:[^{}]*)\}(?!\})")
+#: A pair stands for a brace that is just text.
+_BRACE = re.compile(r"\{\{|\}\}|[{}]")
 _FLOWISE_VARIABLE = re.compile(r"\{\{[^{}]*\}\}")
 
 
@@ -47,19 +49,15 @@ def brace_problem(text: str) -> str:
         text = _FLOWISE_VARIABLE.sub("", text)
     text = _JSON_GROUP.sub(r"{{\1}}", text)
     position = 0
-    while position < len(text):
-        pair = text[position : position + 2]
-        if pair in ("{{", "}}"):
-            position += 2
-        elif pair[0] == "}":
-            return f"there is a single '}}' after {_before(text, position)}."
-        elif pair[0] == "{":
+    while brace := _BRACE.search(text, position):
+        position = brace.end()
+        if brace[0] == "}":
+            return f"there is a single '}}' after {_before(text, brace.start())}."
+        if brace[0] == "{":
             end = text.find("}", position)
             if end < 0:
-                return f"the '{{' after {_before(text, position)} is not closed."
+                return f"the '{{' after {_before(text, brace.start())} is not closed."
             position = end + 1
-        else:
-            position += 1
     return ""
 
 

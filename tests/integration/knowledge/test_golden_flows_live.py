@@ -35,7 +35,8 @@ async def test_new_nodes_are_those_that_the_editor_makes(flowise_client: Flowise
     """The digest is that of the editor's own `initNode`, run over the same catalogue (Flowise 3.1.4, all 297 nodes)."""
     live = await NodeKnowledge(60).store("default", flowise_client)
     nodes = {
-        name: FreshNode(Prototype(schema.raw, agentflow=False), f"{name}_0").data for name, schema in live.schemas.items()
+        name: FreshNode(Prototype(schema.raw, agentflow=False), f"{name}_0").data
+        for name, schema in live.schemas.items()
     }
 
     assert hashlib.sha256(json.dumps(nodes, sort_keys=True).encode()).hexdigest() == _EDITOR_DIGEST
