@@ -96,16 +96,16 @@ def _place_group(
     if not free:
         return {node_id: sized[node_id] for node_id in members if node_id in sized}
     fixed = {node_id: sized.get(node_id) or _box(nodes[node_id]) for node_id in members if node_id not in floating}
-    above = {
-        node_id: _ABOVE_ITERATION for node_id in members if nodes[node_id].frame.get("type") == v2.CANVAS_ITERATION
-    }
-    boxes = place(
-        {node_id: height + above.get(node_id, 0) for node_id, (_, height) in free.items()},
-        links,
-        fixed | {node_id: _taller(fixed[node_id], -above[node_id]) for node_id in above if node_id in fixed},
-        {node_id: width for node_id, (width, _) in free.items()},
-    )
-    boxes |= {node_id: _taller(boxes[node_id], above[node_id]) for node_id in above if node_id in boxes}
+    heights = {node_id: height for node_id, (_, height) in free.items()}
+    widths = {node_id: width for node_id, (width, _) in free.items()}
+    titled = [node_id for node_id in members if nodes[node_id].frame.get("type") == v2.CANVAS_ITERATION]
+    if titled:
+        heights |= {node_id: heights[node_id] + _ABOVE_ITERATION for node_id in titled if node_id in free}
+        above = {node_id: _taller(fixed[node_id], -_ABOVE_ITERATION) for node_id in titled if node_id in fixed}
+        boxes = place(heights, links, fixed | above, widths)
+        boxes |= {node_id: _taller(boxes[node_id], _ABOVE_ITERATION) for node_id in titled if node_id in boxes}
+    else:
+        boxes = place(heights, links, fixed, widths)
     if inside:
         boxes = _inside(boxes, list(fixed.values()))
     return boxes | {node_id: sized[node_id] for node_id in fixed if node_id in sized}

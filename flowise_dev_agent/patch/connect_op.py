@@ -34,9 +34,9 @@ def connect(batch: Batch, op: Connect) -> None:
     if output is None:
         return
     handle = target.handle(definition)
-    if batch.edges.has(source.id, output.handle, target.id, handle):
+    if batch.edges.has((source.id, output.handle, target.id, handle)):
         return
-    if not _write_reference(batch, source, target, definition):
+    if not _write_reference(batch, source, target, definition, handle):
         return
     if source.multi_output and not output.independent and not _select_output(batch, source, output):
         return
@@ -142,7 +142,9 @@ def _select_output(batch: Batch, source: FlowNode, output: Output) -> bool:
     return True
 
 
-def _write_reference(batch: Batch, source: FlowNode, target: FlowNode, definition: Mapping[str, Any]) -> bool:
+def _write_reference(
+    batch: Batch, source: FlowNode, target: FlowNode, definition: Mapping[str, Any], handle: str
+) -> bool:
     """Put the source's reference into the target's input, which is what the server wires by."""
     name = definition["name"]
     value = target.inputs.get(name)
@@ -151,12 +153,12 @@ def _write_reference(batch: Batch, source: FlowNode, target: FlowNode, definitio
     ref = reference(source.id)
     if definition.get("list"):
         items = list(value) if isinstance(value, list) else []
-        if ref not in items and source.id not in referenced(items):
+        if not items or (ref not in items and source.id not in referenced(items)):
             items.insert(_place(items, ref) if name == "tools" else len(items), ref)
             batch.set_input(target.id, name, items)
         return True
     occupant = sole_reference(value)
-    others = [edge.source for edge in batch.edges.into(target.id) if edge.target_handle == target.handle(definition)]
+    others = [edge.source for edge in batch.edges.into(target.id) if edge.target_handle == handle]
     if (occupant and occupant != source.id) or others:
         batch.fail(
             "ANCHOR_OCCUPIED",

@@ -135,14 +135,18 @@ class Drawn:
     def __init__(self, entries: list[dict[str, Any]], drawable: list[dict[str, Any]]) -> None:
         self._defaults = with_defaults(entries, {})
         self._entries = drawable
-        self._conditional = any(is_conditional(entry) for entry in drawable)
+        self._conditional = {number for number, entry in enumerate(drawable) if is_conditional(entry)}
 
     def given(self, inputs: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Those that are shown with these inputs; a field that a stored node lacks counts as its default."""
         if not self._conditional:
             return self._entries
         read = {**self._defaults, **inputs}
-        return [entry for entry in self._entries if is_visible(entry, read)]
+        return [
+            entry
+            for number, entry in enumerate(self._entries)
+            if number not in self._conditional or is_visible(entry, read)
+        ]
 
 
 def _grouped(entries: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:

@@ -40,12 +40,13 @@ class EdgeSet:
     def into(self, node_id: str) -> list[FlowEdge]:
         return _in_order(self._by_target.get(node_id))
 
-    def has(self, source: str, source_handle: str, target: str, target_handle: str) -> bool:
+    @lazy
+    def _ends(self) -> set[tuple[str, str, str, str]]:
+        return {edge.ends for edge in self._edges.values()}
+
+    def has(self, ends: tuple[str, str, str, str]) -> bool:
         """Whether there is an edge with just these ends."""
-        return any(
-            edge.source_handle == source_handle and edge.target_handle == target_handle and edge.source == source
-            for edge in self._by_target.get(target, {}).values()
-        )
+        return ends in self._ends
 
     def add(self, edge: FlowEdge) -> None:
         self._put(self._next, edge)
@@ -60,12 +61,14 @@ class EdgeSet:
 
     def _put(self, number: int, edge: FlowEdge) -> None:
         self._edges[number] = edge
+        self._ends.add(edge.ends)
         self._by_source.setdefault(edge.source, {})[number] = edge
         self._by_target.setdefault(edge.target, {})[number] = edge
 
     def _take(self, edge: FlowEdge) -> int:
         leaving, arriving = self._by_source[edge.source], self._by_target[edge.target]
         number = next(number for number, one in leaving.items() if one is edge)
+        self._ends.discard(edge.ends)
         del leaving[number], arriving[number], self._edges[number]
         return number
 

@@ -108,36 +108,36 @@ def _layers(nodes: Collection[str], consumers: Mapping[str, list[Link]]) -> list
     for node_id, column in _columns(nodes, consumers).items():
         by_column.setdefault(column, []).append(node_id)
     rank: dict[str, int] = {}
-
-    def priority(node_id: str) -> tuple[list[tuple[int, tuple[int, int]]], str]:
-        fed = [(rank.get(link.target, -1), link.order) for link in consumers[node_id]]
-        return [min(fed)] if fed else [], node_id
-
     layers: list[list[str]] = []
     for column in sorted(by_column):
-        layers.append(sorted(by_column[column], key=priority))
-        for node_id in layers[-1]:
-            rank[node_id] = len(rank)
+        keyed: list[tuple[list[tuple[int, tuple[int, int]]], str]] = []
+        for node_id in by_column[column]:
+            fed = [(rank.get(link.target, -1), link.order) for link in consumers[node_id]]
+            keyed.append((fed if len(fed) < 2 else [min(fed)], node_id))
+        layer = [node_id for _, node_id in sorted(keyed)]
+        rank.update(zip(layer, range(len(rank), len(nodes)), strict=False))
+        layers.append(layer)
     return layers
 
 
 def _columns(nodes: Collection[str], consumers: Mapping[str, list[Link]]) -> dict[str, int]:
     """Longest way to the end of the flow; the number of nodes for what leads into a circle, which is refused later."""
-    columns = dict.fromkeys(nodes, len(nodes))
-    fed = {node_id: [link.target for link in consumers[node_id] if link.target in columns] for node_id in nodes}
+    columns = dict.fromkeys(nodes, 0)
+    open_ends: dict[str, int] = {}
     feeders: dict[str, list[str]] = {}
-    for node_id, targets in fed.items():
-        for target in targets:
-            feeders.setdefault(target, []).append(node_id)
-    open_ends = {node_id: len(targets) for node_id, targets in fed.items()}
-    known = [node_id for node_id, count in open_ends.items() if not count]
+    for node_id, links in consumers.items():
+        for link in links:
+            if link.target in columns:
+                open_ends[node_id] = open_ends.get(node_id, 0) + 1
+                feeders.setdefault(link.target, []).append(node_id)
+    known = [node_id for node_id in nodes if node_id not in open_ends]
     for node_id in known:  # grows
-        columns[node_id] = max([columns[target] + 1 for target in fed[node_id]], default=0)
         for feeder in feeders.get(node_id, ()):
+            columns[feeder] = max(columns[feeder], columns[node_id] + 1)
             open_ends[feeder] -= 1
             if not open_ends[feeder]:
                 known.append(feeder)
-    return columns
+    return columns | {node_id: len(columns) for node_id, count in open_ends.items() if count}
 
 
 class _Lanes:

@@ -25,7 +25,7 @@ def connect_steps(batch: Batch, op: Connect, source: FlowNode, target: FlowNode)
         batch.fail("UNKNOWN_ANCHOR", "Nothing runs before the start node.", where=target.id, name="target_node_id")
         return
     output = _branch(batch, op, source)
-    if output is None or batch.edges.has(source.id, output.handle, target.id, target.id):
+    if output is None or batch.edges.has((source.id, output.handle, target.id, target.id)):
         return
     inside = bool(source.parent) and source.parent == target.parent
     batch.edges.add(FlowEdge(v2.step_edge(source.own, output.handle, target.own, inside_iteration=inside)))

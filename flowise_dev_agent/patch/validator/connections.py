@@ -149,19 +149,20 @@ def references(flow: FlowContext) -> Iterator[Finding]:
     """Each reference has its edge and each edge its reference."""
     for node in flow.nodes:
         by_input = flow.wires_at_inputs.get(node.id, {})
-        for name, value in node.inputs.items():
-            if value and (ids := referenced(value)):
-                yield from _unmatched_references(flow, node, name, ids, by_input.get(name, []))
+        found = {name: ids for name, value in node.inputs.items() if value and (ids := referenced(value))}
+        for name, ids in found.items():
+            wired = [wire.source.id for wire in by_input.get(name, ())]
+            if ids != wired:
+                yield from _unmatched_references(flow, node, name, ids, wired)
         for name, wires in by_input.items():
-            ids = referenced(node.inputs.get(name))
-            if any(wire.source.id not in ids for wire in wires):
+            ids = found.get(name, [])
+            if ids != [wire.source.id for wire in wires]:
                 yield from _unmatched_edges(flow, node, name, ids, wires)
 
 
 def _unmatched_references(
-    flow: FlowContext, node: FlowNode, name: str, ids: list[str], wires: list[Wire]
+    flow: FlowContext, node: FlowNode, name: str, ids: list[str], wired: list[str]
 ) -> Iterator[Finding]:
-    sources = {wire.source.id for wire in wires}
     for source_id in dict.fromkeys(ids):
         if flow.graph.node(source_id) is None:
             yield error(
@@ -170,7 +171,7 @@ def _unmatched_references(
                 where=node.id,
                 field=name,
             )
-        elif source_id not in sources:
+        elif source_id not in wired:
             yield error(
                 "REF_WITHOUT_EDGE",
                 f"The input refers to {source_id}, but no edge leads from there.",

@@ -6,12 +6,10 @@ from typing import Any
 from flowise_dev_agent.patch.findings import Finding, error
 from flowise_dev_agent.patch.node import FlowNode
 from flowise_dev_agent.patch.schema import NodeSchema
-from flowise_dev_agent.patch.secrecy import looks_secret, named_secret
+from flowise_dev_agent.patch.secrecy import holds_secret, looks_secret
 from flowise_dev_agent.patch.uuids import is_uuid
 from flowise_dev_agent.patch.validator.context import FlowContext
 from flowise_dev_agent.patch.validator.registry import rule
-
-_MISPLACED_KEYS = ("FLOWISE_CREDENTIAL_ID", "credential")
 
 
 @rule(
@@ -29,7 +27,7 @@ def bindings(flow: FlowContext) -> Iterator[Finding]:
 
 
 def _unbound(flow: FlowContext, node: FlowNode) -> Finding | None:
-    if any(node.inputs.get(key) for key in _MISPLACED_KEYS):
+    if node.inputs.get("FLOWISE_CREDENTIAL_ID") or node.inputs.get("credential"):
         return error(
             "CREDENTIAL_MISPLACED",
             "The credential stands in the inputs, where the server does not read it.",
@@ -103,7 +101,7 @@ def _secrets_in(schema: NodeSchema | None, inputs: dict[str, Any], where: str, a
         if not value or isinstance(value, dict):
             continue  # nothing, or a model or tool with fields of its own
         # A declared field of such a name (a header, a session token) is the node's own design.
-        if looks_secret("" if name in declared and named_secret(name) else name, value):
+        if holds_secret(value) if name in declared else looks_secret(name, value):
             yield error(
                 "SECRET_IN_INPUTS",
                 f"`{around}{name}` holds a secret, which Flowise would store and show in clear.",
