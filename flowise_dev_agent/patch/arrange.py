@@ -156,35 +156,42 @@ def _parents_first(held: Mapping[str, str], order: Sequence[str]) -> list[str]:
 
 
 def _written(nodes: Mapping[str, FlowNode], node_id: str, boxes: Mapping[str, Box], *, is_new: bool) -> FlowNode:
-    node, box = nodes[node_id], boxes[node_id]
-    position = {"x": _tidy(box.x), "y": _tidy(box.y)}
-    absolute = dict(position)
-    parent = nodes.get(node.parent) if node.parent else None
-    while parent is not None:
-        corner = boxes.get(parent.id) or _box(parent)
-        absolute = {"x": _tidy(absolute["x"] + corner.x), "y": _tidy(absolute["y"] + corner.y)}
-        parent = nodes.get(parent.parent)
-    frame = node.frame
-    size = {"width": _tidy(box.width), "height": _tidy(box.height)}
+    node, box, frame = nodes[node_id], boxes[node_id], nodes[node_id].frame
+    x, y, width, height = _tidy(box.x), _tidy(box.y), _tidy(box.width), _tidy(box.height)
+    inside = nodes.get(node.parent) if "parentNode" in frame else None
+    absolute = {"x": x, "y": y} if inside is None else _absolute(nodes, inside, boxes, x, y)
     # An iteration draws itself by its style.
-    style = {"style": size} if frame["type"] == v2.CANVAS_ITERATION else {}
+    style = {"style": {"width": width, "height": height}} if frame["type"] == v2.CANVAS_ITERATION else {}
     if not is_new:
-        grown = {**size, **style} if (box.width, box.height) != (frame.get("width"), frame.get("height")) else {}
-        return node.placed({**frame, "position": position, "positionAbsolute": absolute, **grown})
+        same = (box.width, box.height) == (frame.get("width"), frame.get("height"))
+        grown = {} if same else {"width": width, "height": height, **style}
+        return node.placed({**frame, "position": {"x": x, "y": y}, "positionAbsolute": absolute, **grown})
     held = {key: frame[key] for key in ("parentNode", "extent") if key in frame}
     node.frame = {
-        "id": node.id,
-        "position": position,
+        "id": node_id,
+        "position": {"x": x, "y": y},
         "type": frame["type"],
         "data": frame["data"],
         **held,
-        **size,
+        "width": width,
+        "height": height,
         "selected": False,
         "positionAbsolute": absolute,
         "dragging": False,
         **style,
     }
     return node
+
+
+def _absolute(
+    nodes: Mapping[str, FlowNode], parent: FlowNode | None, boxes: Mapping[str, Box], x: float, y: float
+) -> dict[str, float]:
+    """A place inside an iteration as one on the canvas."""
+    while parent is not None:
+        corner = boxes.get(parent.id) or _box(parent)
+        x, y = _tidy(x + corner.x), _tidy(y + corner.y)
+        parent = nodes.get(parent.parent)
+    return {"x": x, "y": y}
 
 
 def _tidy(number: float) -> float:

@@ -74,13 +74,16 @@ def place(
     placed: dict[str, Box] = dict(standing)
     lanes = _Lanes(standing.values())
     for node_id in chain.from_iterable(layers):
-        box = placed[node_id] = _free_box(
-            (widths or {}).get(node_id, WIDTH),
-            heights[node_id],
-            [placed[link.target] for link in consumers[node_id] if link.target in placed],
-            [standing[link.source] for link in producers[node_id] if link.source in standing],
-            lanes,
-        )
+        width = widths.get(node_id, WIDTH) if widths else WIDTH
+        if targets := [placed[link.target] for link in consumers[node_id] if link.target in placed]:
+            x, y = min([box.x for box in targets]) - width - (COLUMN - WIDTH), min([box.y for box in targets])
+        elif sources := [standing[link.source] for link in producers[node_id] if link.source in standing]:
+            x, y = max([box.x + box.width for box in sources]) + (COLUMN - WIDTH), min([box.y for box in sources])
+        elif lanes.bottom > -math.inf:
+            x, y = lanes.right, lanes.bottom + GAP
+        else:
+            x, y = 0, 0
+        box = placed[node_id] = lanes.free_box(x, y, width, heights[node_id])
         lanes.add(box)
     return {node_id: placed[node_id] for node_id in chain.from_iterable(reversed(layers))}
 
@@ -165,27 +168,19 @@ class _Lanes:
             last += 1
         spans[first:last] = [(top, bottom)]
 
-    def beside(self, left: float, right: float) -> list[tuple[float, float]]:
+    def free_box(self, x: float, y: float, width: float, height: float) -> Box:
+        """The first free place in a column from a point downwards."""
+        # Whole pixels, away from what stands: rounding later could eat into the gap.
+        x, y = math.floor(x), math.ceil(y)
+        # Top to bottom: what is passed once cannot be in the way again.
+        for top, bottom in self._beside(x, x + width):
+            if y + height + GAP <= top:
+                break
+            if y < bottom + GAP:
+                y = math.ceil(bottom) + GAP
+        return Box(x, y, width, height)
+
+    def _beside(self, left: float, right: float) -> list[tuple[float, float]]:
         """(top, bottom) of what stands between two vertical lines, top to bottom."""
         found = [spans for edges, spans in self._columns.items() if left < edges[1] and edges[0] < right]
         return found[0] if len(found) == 1 else sorted(chain.from_iterable(found))
-
-
-def _free_box(width: float, height: float, targets: list[Box], sources: list[Box], lanes: _Lanes) -> Box:
-    if targets:
-        x, y = min([box.x for box in targets]) - width - (COLUMN - WIDTH), min([box.y for box in targets])
-    elif sources:
-        x, y = max([box.x + box.width for box in sources]) + (COLUMN - WIDTH), min([box.y for box in sources])
-    elif lanes.bottom > -math.inf:
-        x, y = lanes.right, lanes.bottom + GAP
-    else:
-        x, y = 0.0, 0.0
-    # Whole pixels, away from what stands: rounding later could eat into the gap.
-    x, y = math.floor(x), math.ceil(y)
-    # Top to bottom: what is passed once cannot be in the way again.
-    for top, bottom in lanes.beside(x, x + width):
-        if y + height + GAP <= top:
-            break
-        if y < bottom + GAP:
-            y = math.ceil(bottom) + GAP
-    return Box(x, y, width, height)

@@ -140,7 +140,7 @@ def _set_value(batch: Batch, node_id: str, wanted: str, value: Any) -> None:
         return
     first, *inner = steps
     name = wanted if inner else str(first)
-    batch.summary.set_param(node_id, name, stored, secret=any(entry.get("type") == "password" for entry in definitions))
+    batch.summary.set_param(node_id, name, stored, secret="password" in [entry.get("type") for entry in definitions])
     if inner:
         batch.edit(node_id).set_inputs(with_value(node.inputs, steps, stored))
     else:
