@@ -80,7 +80,8 @@ def set_param(batch: Batch, op: SetParam) -> None:
 
 def set_later(batch: Batch, op: AddNode, name: str, value: Any) -> None:
     """A field of AddNode that lies inside a model or tool, which is there only after all plain fields are set."""
-    _set_value(batch, op.node_id, name, value)
+    if batch.node(op.node_id, "node_id"):  # an op between may have put another in its place
+        _set_value(batch, op.node_id, name, value)
 
 
 def unset_param(batch: Batch, op: UnsetParam) -> None:

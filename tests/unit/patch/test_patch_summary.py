@@ -4,7 +4,7 @@ from flowise_dev_agent.patch.compiler import compile_ops
 from flowise_dev_agent.patch.graph import GraphIR
 from flowise_dev_agent.patch.ops import AddNode, PatchOp, SetParam
 from flowise_dev_agent.patch.schema import Schemas
-from flowise_dev_agent.patch.summary import summarize
+from flowise_dev_agent.patch.summary import outline, summarize
 from tests.fixtures.golden_flows import NOWHERE, rag
 
 
@@ -45,3 +45,10 @@ def test_summary_is_bounded(schemas: Schemas) -> None:
         text = summarize(graph, limit)
         assert len(text) <= limit
         assert text.splitlines()[-1].endswith("more lines")
+
+
+def test_an_edge_that_somebody_drew_to_a_note_is_no_part_of_the_outline(schemas: Schemas) -> None:
+    document = _graph(schemas, AddNode(node_name="stickyNote", node_id="note")).document
+    document["edges"].append({"source": "note", "sourceHandle": "", "target": "chatOpenAI_0", "targetHandle": ""})
+
+    assert not any("note" in line for line in outline(GraphIR(document)))
