@@ -45,7 +45,7 @@ def outline(graph: GraphIR) -> tuple[str, ...]:
             lines.append(f"{names[node.id]} uses {', '.join(used)}")
     for edge in graph.edges:
         source, target = graph.node(edge.source), graph.node(edge.target)
-        if source is None or target is None or source.is_note or target.is_note:
+        if source is None or target is None or not {source.id, target.id} <= names.keys():
             continue
         output = f".{edge.output_name}" if source.names_outputs and edge.output_name else ""
         anchor = f".{edge.input_name}" if edge.input_name else ""

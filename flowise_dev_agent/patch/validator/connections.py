@@ -112,8 +112,10 @@ def anchor_values(flow: FlowContext) -> Iterator[Finding]:
         arriving = flow.wires_at_inputs.get(node.id, {})
         for anchor in _anchors(flow, node):
             name, value = str(anchor["name"]), node.inputs.get(anchor["name"])
-            if not is_empty(value):
-                yield from _anchor_value(node.id, name, value, is_list=bool(anchor.get("list")))
+            if value != "" and not is_empty(value):
+                problem = _anchor_problem(node.id, name, value, is_list=bool(anchor.get("list")))
+                if problem is not None:
+                    yield problem
             wires = arriving.get(name, [])
             if len(wires) > 1 and not anchor.get("list") and len({wire.source.id for wire in wires}) > 1:
                 yield error(
@@ -124,24 +126,26 @@ def anchor_values(flow: FlowContext) -> Iterator[Finding]:
                 )
 
 
-def _anchor_value(node_id: str, name: str, value: Any, *, is_list: bool) -> Iterator[Finding]:
+def _anchor_problem(node_id: str, name: str, value: Any, *, is_list: bool) -> Finding | None:
+    items = value if isinstance(value, list) else [value]
     if is_list and not isinstance(value, list):
-        yield error(
+        return error(
             "LIST_ANCHOR_NOT_LIST",
             "A list of references is needed; with a plain text the server connects nothing and says nothing.",
             where=node_id,
             field=name,
         )
-    elif not is_list and isinstance(value, list):
-        yield error("SINGLE_ANCHOR_IS_LIST", "One reference is needed, not a list.", where=node_id, field=name)
-    elif not all(sole_reference(item) for item in (value if isinstance(value, list) else [value])):
-        yield error(
+    if not is_list and isinstance(value, list):
+        return error("SINGLE_ANCHOR_IS_LIST", "One reference is needed, not a list.", where=node_id, field=name)
+    if not all(map(sole_reference, items)):
+        return error(
             "BAD_REFERENCE",
             "The input holds something that is no reference to a node.",
             where=node_id,
             field=name,
             hint="A reference reads {{chatOpenAI_0.data.instance}}.",
         )
+    return None
 
 
 @rule("REF_TO_MISSING_NODE", "REF_WITHOUT_EDGE", "EDGE_WITHOUT_REF", kinds=(CHATFLOW,))
