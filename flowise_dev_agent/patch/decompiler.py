@@ -53,9 +53,8 @@ def _schema(node: FlowNode, schemas: Schemas) -> NodeSchema | None:
 
 def _add(node: FlowNode, schema: NodeSchema | None, inside: list[Nested]) -> AddNode:
     if schema is None:
-        params = {
-            name: value for name, value in node.inputs.items() if not is_empty(value) and not _is_anchor(node, name)
-        }
+        anchors = node.definitions.anchor_names
+        params = {name: value for name, value in node.inputs.items() if not is_empty(value) and name not in anchors}
         return AddNode(node_name=node.name or "unknown", node_id=node.id, label=node.label or None, params=params)
     fresh = schema.prototype.inputs
     inputs = _without_credentials(node, inside)
@@ -77,10 +76,6 @@ def _add(node: FlowNode, schema: NodeSchema | None, inside: list[Nested]) -> Add
 def _same(value: Any, default: Any) -> bool:
     """Equal as JSON: true is not 1."""
     return value == default and isinstance(value, bool) == isinstance(default, bool)
-
-
-def _is_anchor(node: FlowNode, name: str) -> bool:
-    return any(anchor.get("name") == name for anchor in node.anchors)
 
 
 def _nested(node: FlowNode) -> list[Nested]:

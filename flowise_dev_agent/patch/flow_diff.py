@@ -134,7 +134,9 @@ def _changes(before: FlowNode, after: FlowNode) -> Iterator[FieldChange]:
             yield FieldChange(name, _shown(old), _shown(new))
     if before.credential != after.credential:
         yield _credential_change("credential", before.credential, after.credential)
-    anchors = {str(anchor.get("name")) for node in (before, after) for anchor in node.anchors}
+    if before.inputs == after.inputs:
+        return
+    anchors = before.definitions.anchor_names | after.definitions.anchor_names
     for name in dict.fromkeys([*after.inputs, *before.inputs]):
         if name in anchors:
             continue  # connections say it

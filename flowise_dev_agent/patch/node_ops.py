@@ -89,7 +89,7 @@ def unset_param(batch: Batch, op: UnsetParam) -> None:
     if node is None:
         return
     steps = _steps(node, op.param_name)
-    names = [key for key in node.inputs if key not in {anchor["name"] for anchor in node.anchors}]
+    names = [key for key in node.inputs if key not in node.definitions.anchor_names]
     if steps is None or len(steps) == 1:
         name = resolve_case(op.param_name, names)
         if name is None and op.param_name in node.params_by_name:

@@ -222,7 +222,7 @@ def _outputs(node: FlowNode, used: set[str]) -> Iterator[PicturePort]:
 
 
 def _params(node: FlowNode) -> Iterator[PictureParam]:
-    anchors = {str(anchor.get("name")) for anchor in node.anchors}
+    anchors = node.definitions.anchor_names
     for name, value in node.inputs.items():
         if name in anchors or is_empty(value):
             continue

@@ -91,7 +91,7 @@ def _take_place(batch: Batch, old: FlowNode, schema: NodeSchema, new_id: str) ->
 
 def _carry_fields(batch: Batch, old: FlowNode, node: FlowNode) -> None:
     same_type = old.name == node.name
-    anchors = {str(anchor["name"]) for anchor in old.anchors}
+    anchors = old.definitions.anchor_names
     for name, value in old.inputs.items():
         if name in anchors or is_empty(value):
             continue
@@ -184,7 +184,7 @@ def _input_for(node: FlowNode, name: str, output: Output) -> Mapping[str, Any] |
         if set(split_types(str(entry.get("type") or ""))) & set(output.types)
     ]
     named = [entry for entry in fitting if entry["name"] == name]
-    anchors = {str(anchor["name"]) for anchor in node.anchors}
+    anchors = node.definitions.anchor_names
     free = [
         entry
         for entry in fitting

@@ -55,7 +55,7 @@ def outline(graph: GraphIR) -> tuple[str, ...]:
 
 def _node_line(node: FlowNode) -> str:
     title = f" {node.label!r}" if node.label != node.name else ""
-    anchors = {anchor.get("name") for anchor in node.anchors}
+    anchors = node.definitions.anchor_names
     settings = [
         f"{name}={_value(node, name, value)}"
         for name, value in node.inputs.items()
