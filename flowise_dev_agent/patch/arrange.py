@@ -27,7 +27,7 @@ def arrange(
     """
     known = set(standing)
     fresh = [node_id for node_id in nodes if node_id not in known]
-    held = {node.id: node.parent for node in nodes.values() if node.parent in nodes}
+    held = {node.id: node.parent for node in nodes.values() if "parentNode" in node.frame and node.parent in nodes}
     boxes: dict[str, Box] = {}
     ordered: Sequence[str] = fresh
     if fresh or floating:
@@ -55,6 +55,8 @@ def _placed(
     floating: Collection[str],
 ) -> dict[str, Box]:
     """Boxes of the floating nodes and of iterations that grew around them; ``held`` says what stands in which."""
+    if not held:
+        return _place_group(nodes, nodes, links, floating, {}, inside=False)
     groups: dict[str, list[str]] = {}
     for node_id in nodes:
         groups.setdefault(held.get(node_id, ""), []).append(node_id)
@@ -80,7 +82,7 @@ def _depth(held: Mapping[str, str], node_id: str) -> int:
 
 def _place_group(
     nodes: Mapping[str, FlowNode],
-    members: Sequence[str],
+    members: Collection[str],
     links: Sequence[Link],
     floating: Collection[str],
     sized: Mapping[str, Box],
@@ -88,24 +90,24 @@ def _place_group(
     inside: bool,
 ) -> dict[str, Box]:
     """Boxes of the floating members, and of iterations among the others that grew."""
-    free = {
-        node_id: (box.width, box.height) if (box := sized.get(node_id)) else nodes[node_id].size
-        for node_id in members
-        if node_id in floating
-    }
-    if not free:
-        return {node_id: sized[node_id] for node_id in members if node_id in sized}
-    fixed = {node_id: sized.get(node_id) or _box(nodes[node_id]) for node_id in members if node_id not in floating}
-    heights = {node_id: height for node_id, (_, height) in free.items()}
-    widths = {node_id: width for node_id, (width, _) in free.items()}
-    titled = [node_id for node_id in members if nodes[node_id].frame.get("type") == v2.CANVAS_ITERATION]
-    if titled:
-        heights |= {node_id: heights[node_id] + _ABOVE_ITERATION for node_id in titled if node_id in free}
-        above = {node_id: _taller(fixed[node_id], -_ABOVE_ITERATION) for node_id in titled if node_id in fixed}
-        boxes = place(heights, links, fixed | above, widths)
-        boxes |= {node_id: _taller(boxes[node_id], _ABOVE_ITERATION) for node_id in titled if node_id in boxes}
-    else:
-        boxes = place(heights, links, fixed, widths)
+    heights: dict[str, float] = {}
+    widths: dict[str, float] = {}
+    fixed: dict[str, Box] = {}
+    titled: list[str] = []
+    for node_id in members:
+        node, box = nodes[node_id], sized.get(node_id)
+        if node_id in floating:
+            widths[node_id], heights[node_id] = (box.width, box.height) if box else node.size
+        else:
+            fixed[node_id] = box or _box(node)
+        if node.frame.get("type") == v2.CANVAS_ITERATION:
+            titled.append(node_id)
+    if not heights:
+        return {node_id: sized[node_id] for node_id in fixed if node_id in sized}
+    heights |= {node_id: heights[node_id] + _ABOVE_ITERATION for node_id in titled if node_id in heights}
+    above = {node_id: _taller(fixed[node_id], -_ABOVE_ITERATION) for node_id in titled if node_id in fixed}
+    boxes = place(heights, links, fixed | above, widths)
+    boxes |= {node_id: _taller(boxes[node_id], _ABOVE_ITERATION) for node_id in titled if node_id in boxes}
     if inside:
         boxes = _inside(boxes, list(fixed.values()))
     return boxes | {node_id: sized[node_id] for node_id in fixed if node_id in sized}

@@ -117,7 +117,8 @@ def _layers(nodes: Collection[str], consumers: Mapping[str, list[Link]]) -> list
         for node_id in by_column[column]:
             fed = [(rank.get(link.target, -1), link.order) for link in consumers[node_id]]
             keyed.append((fed if len(fed) < 2 else [min(fed)], node_id))
-        layer = [node_id for _, node_id in sorted(keyed)]
+        keyed.sort()
+        layer = [node_id for _, node_id in keyed]
         rank.update(zip(layer, range(len(rank), len(nodes)), strict=False))
         layers.append(layer)
     return layers
