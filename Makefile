@@ -32,7 +32,7 @@ test: web
 	$(BIN)/pytest $(ARGS)
 
 chaos: $(READY)
-	CHAOS_SESSIONS=$(or $(CHAOS_SESSIONS),60) $(BIN)/pytest tests/chaos tests/chaos/pooler.py -s $(ARGS)
+	CHAOS_SESSIONS=$(or $(CHAOS_SESSIONS),60) $(BIN)/pytest tests/chaos tests/chaos/pgbouncer.py -s $(ARGS)
 
 check: $(READY)
 	$(BIN)/ruff check

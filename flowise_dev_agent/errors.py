@@ -52,6 +52,12 @@ class InvalidAnswerError(InvalidInputError):
     code = "invalid_answer"
 
 
+class NeedsPersonError(InvalidInputError):
+    """A question whose answer is a person's to give; the session goes on waiting."""
+
+    code = "needs_person"
+
+
 class WebhookUrlError(InvalidInputError):
     """A `webhook_url` that nothing may be sent to. ``details.reason`` says by which rule."""
 
@@ -223,6 +229,13 @@ class SessionConflictError(AgentError):
     """The session is not in the state that the request needs (answered meanwhile, completed, running)."""
 
     code = "session_conflict"
+
+
+class RateLimitedError(AgentError):
+    """Too many session starts in a short time. ``details.retry_after_secs`` says when there is room again."""
+
+    code = "rate_limited"
+    transient = True
 
 
 class LeaseLostError(AgentError):

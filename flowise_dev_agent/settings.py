@@ -214,6 +214,7 @@ class ServerSettings(BaseSettings):
     public_base_url: HttpUrl | None = Field(default=None, alias="PUBLIC_BASE_URL")
     webhook_secret: SecretStr | None = Field(default=None, alias="WEBHOOK_SECRET")
     webhook_allow: str = Field(default="", alias="WEBHOOK_ALLOW")
+    mcp_approval: Literal["person", "agent"] = Field(default="person", alias="MCP_APPROVAL")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(default="INFO", alias="LOG_LEVEL")
 
     @field_validator("webhook_secret")

@@ -275,6 +275,11 @@ def make_agent(world: World) -> Agent:
             if interrupt["message"].startswith("review")
             else None
         ),
+        approved_plan=lambda interrupt, answer: (
+            {"text": interrupt["message"] + "." * answer.get("dots", 0), "contract": {"goal": "g"}}
+            if interrupt["message"].startswith("plan")
+            else None
+        ),
         node_phases={name: "speech" if name in {"talk", "tell"} else "labour" for name in NODES},
     )
 

@@ -5,7 +5,7 @@ from flowise_dev_agent.agent.domain import DomainCapability, DomainDiscovery, Te
 from flowise_dev_agent.agent.domains.flowise import FlowiseCapability
 from flowise_dev_agent.agent.graph import AgentGraph, build_graph
 from flowise_dev_agent.agent.phases import NODE_PHASES
-from flowise_dev_agent.agent.result import result_of
+from flowise_dev_agent.agent.result import approved_plan, result_of
 from flowise_dev_agent.agent.state import AgentState, initial_state, project
 from flowise_dev_agent.agent.tools import DomainTools, ToolResult, execute_tool, result_to_str
 
@@ -20,6 +20,7 @@ __all__ = [
     "FlowiseCapability",
     "TestSuite",
     "ToolResult",
+    "approved_plan",
     "build_graph",
     "chatflow_url",
     "execute_tool",

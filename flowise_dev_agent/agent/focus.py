@@ -9,6 +9,7 @@ from flowise_dev_agent.patch.nested import nested_components
 from flowise_dev_agent.patch.references import referenced
 from flowise_dev_agent.patch.secrecy import looks_secret
 from flowise_dev_agent.patch.summary import summarize
+from flowise_dev_agent.reasoning.contracts import AgentTools
 
 #: Characters; a flow of 15 nodes takes about 1 500.
 SUMMARY_LIMIT = 6_000
@@ -76,6 +77,18 @@ def components_of(graph: GraphIR) -> dict[str, str]:
         if node.is_agentflow
         for nested in nested_components(node.params, node.inputs)
     }
+
+
+def agents_of(graph: GraphIR) -> tuple[AgentTools, ...]:
+    """The agentflow nodes that may use tools, with those that they have."""
+    return tuple(
+        AgentTools(node.id, node.label, entry["name"], tuple(row for row in rows if isinstance(row, dict)))
+        for node in graph.nodes
+        if node.is_agentflow
+        for entry in node.params
+        if any(part.get("name") == "agentSelectedTool" for part in entry.get("array") or ())
+        and isinstance(rows := node.inputs.get(entry["name"]) or [], list)
+    )
 
 
 def _texts(inputs: Mapping[str, Any], around: str = "") -> Iterator[tuple[str, str]]:

@@ -4,7 +4,7 @@ A library that cannot be read, or a pattern that no longer compiles, stops no se
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 from uuid import UUID
 
@@ -17,8 +17,11 @@ from flowise_dev_agent.patch.graph import GraphIR
 from flowise_dev_agent.patch.ops import AddNode
 from flowise_dev_agent.patch.summary import summarize
 from flowise_dev_agent.reasoning.contracts import Pattern, PlanContract
+from flowise_dev_agent.reasoning.deterministic.phrases import say
+from flowise_dev_agent.reasoning.text import clip
 
 _log = logging.getLogger(__name__)
+_MAX_WISH_CHARS = 120
 _NOT_USED: dict[str, Any] = {"pattern_used": False, "pattern_id": None, "ops_in_base": 0, "seed_ops": []}
 
 
@@ -81,15 +84,18 @@ async def settle(
 ) -> tuple[PlanContract, dict[str, Any]]:
     """(the plan, the state's update): the base is what the plan takes over from the pattern, and nothing else.
 
-    Rules set every value that they know, so that they take over nodes and connections only.
+    Rules set every value that they know, so that they take over nodes and connections only. The plan's first step says
+    where the nodes that it calls existing come from; its other steps leave them out.
     """
     if not _is_fresh(state):
         return plan, {}
+    language = str((state["intent"] or {}).get("language"))
+    labels = {name: schema.label for name, schema in (await context.knowledge.nodes()).schemas.items()}
     ids = {op.node_id for op in match.ops if isinstance(op, AddNode)} if match else set[str]()
     taken = {node.node_id for node in plan.nodes if node.existing} & ids
     update: dict[str, Any] = {**_NOT_USED, "artifacts": {"flowise": {"seed_flow": None}}}
     if match is None or not taken or context.patterns is None or plan.flow_kind != match.flow_kind:
-        return _as_new(plan), update
+        return _as_new(plan, labels, language), update
     try:
         ops = trimmed(match.ops, taken, with_params=not by_rules)
         base = compile_ops(GraphIR.empty(), ops, (await context.knowledge.nodes()).schemas)
@@ -97,10 +103,17 @@ async def settle(
         await context.patterns.touch(match.id)
     except (DatabaseUnavailableError, PatchError):
         _log.warning("pattern %s cannot be used", match.id, exc_info=True)
-        return _as_new(plan), {**_NOT_USED, "artifacts": {"flowise": {"seed_flow": None}}}
+        return _as_new(plan, labels, language), {**_NOT_USED, "artifacts": {"flowise": {"seed_flow": None}}}
     used = {"pattern_used": True, "pattern_id": match.id, "ops_in_base": len(ops)}
     emit.event("artifact", f"{len(ops)} ops taken over from pattern {match.id}", **used)
-    return plan, {**update, **used, "seed_ops": [op.model_dump(mode="json") for op in ops]}
+    start = say(
+        "step_pattern",
+        language,
+        id=match.id,
+        wish=clip(" ".join(match.requirement.split()), _MAX_WISH_CHARS),
+        nodes=_labels(plan, taken, labels),
+    )
+    return _with_first_step(plan, start), {**update, **used, "seed_ops": [op.model_dump(mode="json") for op in ops]}
 
 
 async def accepted(state: Mapping[str, Any], context: AgentContext, emit: Emitter) -> None:
@@ -140,6 +153,18 @@ def _is_fresh(state: Mapping[str, Any]) -> bool:
     return state["operation_mode"] == "create" and state["iteration"] == 0 and state["chatflow_id"] is None
 
 
-def _as_new(plan: PlanContract) -> PlanContract:
+def _as_new(plan: PlanContract, labels: Mapping[str, str], language: str) -> PlanContract:
     """Without a pattern, a new flow has no nodes yet."""
-    return plan.model_copy(update={"nodes": [node.model_copy(update={"existing": False}) for node in plan.nodes]})
+    if not (existing := {node.node_id for node in plan.nodes if node.existing}):
+        return plan
+    added = _with_first_step(plan, say("step_add", language, nodes=_labels(plan, existing, labels)))
+    return added.model_copy(update={"nodes": [node.model_copy(update={"existing": False}) for node in plan.nodes]})
+
+
+def _with_first_step(plan: PlanContract, step: str) -> PlanContract:
+    return plan.model_copy(update={"steps": [step, *plan.steps]})
+
+
+def _labels(plan: PlanContract, ids: Set[str], labels: Mapping[str, str]) -> str:
+    names = [node.node_name for node in plan.nodes if node.node_id in ids]
+    return ", ".join(labels.get(name, name) for name in names)

@@ -22,6 +22,7 @@ from flowise_dev_agent.api.routes import (
     health,
     instances,
     knowledge,
+    mcp,
     page,
     patterns,
     public_settings,
@@ -49,6 +50,7 @@ def create_app(settings: Settings, engine: Engine | None = None, *, model_stand_
             stack.push_async_callback(app.state.instances.aclose)
             if engine is None:
                 app.state.engine = await stack.enter_async_context(Engine.open(settings, worker=True))
+            await stack.enter_async_context(mcp_endpoint.running())
             yield
 
     app = FastAPI(
@@ -86,6 +88,7 @@ def create_app(settings: Settings, engine: Engine | None = None, *, model_stand_
     app.include_router(health.worker_router)
     app.include_router(health.router)
     app.include_router(page.router)
+    mcp_endpoint = mcp.mount(app, settings.server, limiter)
     page.mount_files(app)
     _complete_openapi(app)
     return app

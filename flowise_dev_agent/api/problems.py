@@ -37,6 +37,7 @@ _STATUS: dict[type[errors.AgentError], int] = {
     errors.PatternNotFoundError: 404,
     errors.SessionExistsError: 409,
     errors.SessionConflictError: 409,
+    errors.RateLimitedError: 429,
     errors.DatabaseUnavailableError: 503,
     errors.FlowiseError: 502,
     errors.FlowiseNotFoundError: 404,

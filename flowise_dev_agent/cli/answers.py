@@ -4,16 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from flowise_dev_agent.cli.console import out, say
-from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.errors import NeedsPersonError
 from flowise_dev_agent.runtime.views import InterruptView
 
 Answer = dict[str, Any]
-
-
-class NeedsPersonError(InvalidInputError):
-    """The question has no answer that may be given without a person; the session goes on waiting."""
-
-    code = "needs_person"
 
 
 def obvious(interrupt: InterruptView) -> Answer:

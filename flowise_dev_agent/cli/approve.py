@@ -79,18 +79,19 @@ def from_payload(source: str) -> Question:
 
     Raises InvalidInputError.
     """
+    name = "Standard input" if source == "-" else source
     try:
         text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
         payload: Any = json.loads(text)
     except (OSError, ValueError) as error:
-        raise InvalidInputError(f"{source} cannot be read as a webhook's payload ({type(error).__name__}).") from None
+        raise InvalidInputError(f"{name} cannot be read as a webhook's payload ({type(error).__name__}).") from None
     # repository_dispatch puts what it was sent under `client_payload`.
     found: Any = payload.get("client_payload", payload) if isinstance(payload, dict) else payload
     try:
         data = _Payload.model_validate(found).data
     except ValidationError:
         raise InvalidInputError(
-            f"{source} is not a webhook of this service.", hint="It needs `data.session_id` and `data.interrupt`."
+            f"{name} is not a webhook of this service.", hint="It needs `data.session_id` and `data.interrupt`."
         ) from None
     return Question(data.session_id, data.interrupt.id if data.interrupt else None, over=data.interrupt is None)
 

@@ -4,12 +4,11 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from rich.markdown import Markdown
-
-from flowise_dev_agent.cli.answers import NeedsPersonError, asked, obvious
+from flowise_dev_agent.cli.answers import asked, obvious
 from flowise_dev_agent.cli.console import fail, out, say
 from flowise_dev_agent.cli.progress import Progress
 from flowise_dev_agent.client import AgentClient, ServiceError
+from flowise_dev_agent.errors import NeedsPersonError
 from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
 from flowise_dev_agent.runtime.views import InterruptView, SessionView
 
@@ -59,6 +58,9 @@ def present(interrupt: InterruptView) -> None:
     data = interrupt.data
     out.rule(interrupt.type.replace("_", " "))
     if interrupt.type == "plan_approval" and data.get("plan"):
+        # Few questions bring a plan, and its parser is a third of what a command loads.
+        from rich.markdown import Markdown
+
         # Wrapped at the width of the terminal, unlike lines that a person may want to copy.
         out.print(Markdown(data["plan"]), soft_wrap=False)
     if interrupt.type == "clarification":

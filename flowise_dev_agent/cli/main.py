@@ -1,31 +1,28 @@
 """The commands and their options; what they do stands in the modules beside this one.
 
-What runs the service is imported by the commands that do: the others start in half the time.
+Each command imports what it runs: the service's parts take seconds to load, and asking it something needs none of them.
 """
 
 import asyncio
+import gc
 import sys
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import ExitStack, contextmanager
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 from uuid import UUID
 
 import typer
 
 from flowise_dev_agent import __version__
-from flowise_dev_agent.cli import approve as approve_command
-from flowise_dev_agent.cli import build as build_command
-from flowise_dev_agent.cli import files as files_command
-from flowise_dev_agent.cli import sessions as sessions_command
 from flowise_dev_agent.cli.console import fail, say
-from flowise_dev_agent.cli.database import require_database, with_database
-from flowise_dev_agent.client import AgentClient
 from flowise_dev_agent.errors import AgentError, ConfigurationError
-from flowise_dev_agent.flowise.instances import Instances
-from flowise_dev_agent.observability import configure_logging
-from flowise_dev_agent.persistence import migrate
-from flowise_dev_agent.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from flowise_dev_agent.client import AgentClient
+    from flowise_dev_agent.flowise.instances import Instances
+    from flowise_dev_agent.settings import Settings
 
 _T = TypeVar("_T")
 
@@ -77,6 +74,8 @@ def serve_command(
     concurrency: Concurrency = None,
 ) -> None:
     """Run the service: API, page and (unless --no-worker) a worker."""
+    _load("flowise_dev_agent.cli.serve", "flowise_dev_agent.runtime.dependencies")
+    from flowise_dev_agent.cli.database import require_database, with_database
     from flowise_dev_agent.cli.serve import open_listener, serve
 
     settings = _with_concurrency(_settings(), concurrency)
@@ -100,12 +99,16 @@ def worker_command(
     ] = None,
 ) -> None:
     """Run sessions only, beside any number of API processes on the same Postgres."""
-    from flowise_dev_agent.cli.serve import open_listener, work
+    _load("flowise_dev_agent.cli.work", "flowise_dev_agent.runtime.dependencies")
+    from flowise_dev_agent.cli.database import require_database
+    from flowise_dev_agent.cli.work import work
 
     settings = require_database(_with_concurrency(_settings(), concurrency))
     if metrics_port is None:
         asyncio.run(work(settings))
         return
+    from flowise_dev_agent.cli.serve import open_listener
+
     settings, listener = open_listener(settings, None, metrics_port)
     with listener:
         asyncio.run(work(settings, listener))
@@ -118,8 +121,9 @@ def build(
     url: Url = None,
 ) -> None:
     """Build a chatflow by a running service, visibly. Exit code 0 when it was accepted."""
+    from flowise_dev_agent.cli import build as build_command
 
-    async def run(client: AgentClient) -> bool:
+    async def run(client: "AgentClient") -> bool:
         return await build_command.build(client, requirement, assume_yes=yes)
 
     if not _with_client(url, run):
@@ -134,8 +138,9 @@ def sessions(
     url: Url = None,
 ) -> None:
     """List the sessions of a running service, or show one."""
+    from flowise_dev_agent.cli import sessions as sessions_command
 
-    async def run(client: AgentClient) -> None:
+    async def run(client: "AgentClient") -> None:
         await sessions_command.show(client, session_id, status=status, limit=limit)
 
     _with_client(url, run)
@@ -154,6 +159,8 @@ def export_command(
     instance: Instance = None,
 ) -> None:
     """Write a flow to a file, for git."""
+    from flowise_dev_agent.cli import files as files_command
+
     _with_flowise(lambda instances: files_command.export_flow(instances.client(instance), flow, file, ops=ops))
 
 
@@ -165,6 +172,8 @@ def import_command(
     instance: Instance = None,
 ) -> None:
     """Create a flow from a file, or replace one: checked before, read back after."""
+    from flowise_dev_agent.cli import files as files_command
+
     _with_flowise(lambda instances: files_command.import_flow(instances.client(instance), file, name=name, onto=onto))
 
 
@@ -175,6 +184,8 @@ def diff_command(
     instance: Instance = None,
 ) -> None:
     """Say what differs between two flows. Exit code 1 when something does."""
+    from flowise_dev_agent.cli import files as files_command
+
     if _with_flowise(lambda instances: files_command.show_diff(instances.client(instance), before, after)):
         raise typer.Exit(1)
 
@@ -187,6 +198,8 @@ def apply_command(
     instance: Instance = None,
 ) -> None:
     """Apply ops to a flow: compiled, checked, written, read back. For CI."""
+    from flowise_dev_agent.cli import files as files_command
+
     _with_flowise(lambda instances: files_command.apply_ops(instances.client(instance), file, flow, dry_run=dry_run))
 
 
@@ -199,6 +212,8 @@ def promote_command(
     onto: Annotated[str | None, typer.Option(help="Id of a flow there to write over.")] = None,
 ) -> None:
     """Bring a flow to another Flowise instance, its credentials mapped by name and type."""
+    from flowise_dev_agent.cli import files as files_command
+
     _with_flowise(
         lambda instances: files_command.promote_flow(instances, flow, source=source, target=to, name=name, onto=onto)
     )
@@ -229,6 +244,8 @@ def approve(
 
     Exit codes: 0 answered (or shown), 1 failed, 3 nothing of the kind is open, 4 an answer is needed.
     """
+    from flowise_dev_agent.cli import approve as approve_command
+
     if (session_id is None) == (payload is None):
         raise typer.BadParameter("Name a session or a --payload, one of them.")
     if session_id is not None:
@@ -237,7 +254,7 @@ def approve(
         told = approve_command.from_payload(payload or "")
         question = approve_command.Question(told.session_id, interrupt or told.interrupt_id, over=told.over)
 
-    async def run(client: AgentClient) -> approve_command.Exit:
+    async def run(client: "AgentClient") -> approve_command.Exit:
         if show:
             return await approve_command.show(client, question, wait=wait, as_json=as_json)
         given = approve_command.Given(answer, feedback, approach)
@@ -246,9 +263,21 @@ def approve(
     raise typer.Exit(_with_client(url, run))
 
 
+@app.command("mcp")
+def mcp_command(url: Url = None) -> None:
+    """Speak MCP on standard input and output, for desktop clients, in front of a running service."""
+    from flowise_dev_agent.cli.mcp import serve_stdio
+
+    approval = _settings("WARNING").server.mcp_approval
+    _with_client(url, lambda client: serve_stdio(client, approval))
+
+
 @app.command("migrate")
 def migrate_command() -> None:
     """Create or update the tables in POSTGRES_DSN. Safe to run at any time, by several at once."""
+    from flowise_dev_agent.cli.database import require_database
+    from flowise_dev_agent.persistence import migrate
+
     settings = require_database(_settings())
     dsn = settings.database.direct_dsn or settings.database.dsn
     assert dsn is not None  # noqa: S101 - require_database saw to it
@@ -279,6 +308,16 @@ def demo(
         raise typer.Exit(1)
 
 
+def _load(*modules: str) -> None:
+    """Import what a service consists of: two thousand modules, a sixth of whose time went into looking for garbage."""
+    gc.disable()
+    try:
+        for module in modules:
+            import_module(module)
+    finally:
+        gc.enable()
+
+
 @contextmanager
 def _needs_devkit(what: str) -> Generator[None]:
     """Around imports of the devkit, which a production install may leave out."""
@@ -291,21 +330,26 @@ def _needs_devkit(what: str) -> Generator[None]:
         ) from None
 
 
-def _settings(default_level: str = "INFO") -> Settings:
+def _settings(default_level: str = "INFO") -> "Settings":
+    from flowise_dev_agent.observability import configure_logging
+    from flowise_dev_agent.settings import load_settings
+
     settings = load_settings()
     chosen = "log_level" in settings.server.model_fields_set
     configure_logging(settings.server.log_level if chosen else default_level)
     return settings
 
 
-def _with_concurrency(settings: Settings, concurrency: int | None) -> Settings:
+def _with_concurrency(settings: "Settings", concurrency: int | None) -> "Settings":
     if concurrency is None:
         return settings
     server = settings.server.model_copy(update={"worker_concurrency": concurrency})
     return settings.model_copy(update={"server": server})
 
 
-def _with_flowise(run: Callable[[Instances], Awaitable[_T]]) -> _T:
+def _with_flowise(run: "Callable[[Instances], Awaitable[_T]]") -> _T:
+    from flowise_dev_agent.flowise.instances import Instances
+
     settings = _settings("WARNING")
 
     async def go() -> _T:
@@ -318,10 +362,12 @@ def _with_flowise(run: Callable[[Instances], Awaitable[_T]]) -> _T:
     return asyncio.run(go())
 
 
-def _with_client(url: str | None, run: Any) -> Any:
+def _with_client(url: str | None, run: "Callable[[AgentClient], Awaitable[_T]]") -> _T:
+    from flowise_dev_agent.client import AgentClient
+
     settings = _settings("WARNING")
 
-    async def go() -> Any:
+    async def go() -> _T:
         address = url or f"http://localhost:{settings.server.port}"
         async with AgentClient(address, settings.server.api_key) as client:
             return await run(client)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
 import httpx2
@@ -13,6 +13,11 @@ from flowise_dev_agent.client.errors import ServiceError, ServiceUnreachableErro
 from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
 from flowise_dev_agent.runtime.views import SessionEvent, SessionPage, SessionView
 from flowise_dev_agent.runtime.webhooks.views import DeliveryList, DeliveryView, StartedView
+
+if TYPE_CHECKING:
+    # Loaded by the methods that read them: they bring along all that is known of flows and nodes.
+    from flowise_dev_agent.runtime.catalogue import CatalogueHits
+    from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSummary, SessionChange
 
 _CONNECT_SECS = 5.0
 #: Events come at least as keep-alive comments; so much silence is a dead connection.
@@ -110,6 +115,32 @@ class AgentClient:
         """Remove a session. Its chatflow in Flowise stays."""
         await self._call("DELETE", f"/sessions/{session_id}")
 
+    async def change(self, session_id: UUID) -> "SessionChange | None":
+        """What the session does to its flow; None before there is anything to see."""
+        from flowise_dev_agent.runtime.flows.views import SessionChange
+
+        change = await self._call("GET", f"/sessions/{session_id}/change")
+        return SessionChange.model_validate(change) if change else None
+
+    async def find_flows(self, query: str = "", *, instance: str | None = None, limit: int = 20) -> "FlowPage":
+        """Flows of a server by words; without any those changed last."""
+        from flowise_dev_agent.runtime.flows.views import FlowPage
+
+        return FlowPage.model_validate(await self._find("/flows", query, instance, limit))
+
+    async def flow_summary(self, chatflow_id: str, *, instance: str | None = None) -> "FlowSummary":
+        """A flow in words. `chatflow_id` is a UUID."""
+        from flowise_dev_agent.runtime.flows.views import FlowSummary
+
+        params = {"instance": instance} if instance else {}
+        return FlowSummary.model_validate(await self._call("GET", f"/flows/{chatflow_id}/summary", params=params))
+
+    async def search_catalogue(self, query: str, *, instance: str | None = None, limit: int = 10) -> "CatalogueHits":
+        """Node types and templates of a server by words."""
+        from flowise_dev_agent.runtime.catalogue import CatalogueHits
+
+        return CatalogueHits.model_validate(await self._find("/knowledge/search", query, instance, limit))
+
     async def deliveries(self, session_id: UUID) -> DeliveryList:
         """The session's webhooks, newest first."""
         return DeliveryList.model_validate(await self._call("GET", f"/sessions/{session_id}/deliveries"))
@@ -177,6 +208,10 @@ class AgentClient:
         headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
         timeout = httpx2.Timeout(self._timeout + wait, connect=_CONNECT_SECS)
         return await self._call("POST", path, json=body, params={"wait": wait}, headers=headers, timeout=timeout)
+
+    async def _find(self, path: str, query: str, instance: str | None, limit: int) -> Any:
+        given = {"query": query, "instance": instance, "limit": limit}
+        return await self._call("GET", path, params={name: value for name, value in given.items() if value is not None})
 
     async def _call(self, method: str, path: str, **options: Any) -> Any:
         with self._in_words():

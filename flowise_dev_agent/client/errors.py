@@ -19,6 +19,10 @@ class ServiceError(AgentError):
         self.status = status
         self.problem_code = str(problem.get("code", "http_error"))
 
+    def as_problem(self) -> dict[str, Any]:
+        """As the service said it."""
+        return super().as_problem() | {"code": self.problem_code}
+
 
 class ServiceUnreachableError(AgentError):
     """No service answers at this address."""

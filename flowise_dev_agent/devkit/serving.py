@@ -38,7 +38,7 @@ class BackgroundServer(ABC):
         """Listen; returns when requests are answered. ConfigurationError when the port is taken."""
         listener = self._listen()
         config = uvicorn.Config(
-            self.app(), log_config=None, lifespan="off", access_log=False, timeout_graceful_shutdown=1, ws="none"
+            self.app(), log_config=None, lifespan="on", access_log=False, timeout_graceful_shutdown=1, ws="none"
         )
         server = self._server = uvicorn.Server(config)
         thread = self._thread = threading.Thread(

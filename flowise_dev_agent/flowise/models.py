@@ -110,12 +110,14 @@ class Prediction(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _null_lists_are_empty(cls, body: Any) -> Any:
+    def _plain(cls, body: Any) -> Any:
+        """Null lists are empty, and what a function returned is text, be it a number."""
         if not isinstance(body, dict):
             return body
-        lists = ("usedTools", "sourceDocuments")
+        lists, text = ("usedTools", "sourceDocuments"), body.get("text")
         return {
             **body,
+            "text": text if text is None or isinstance(text, str) else json.dumps(text, ensure_ascii=False),
             **{name: [item for item in body.get(name) or [] if isinstance(item, dict)] for name in lists},
             "raw": body,
         }

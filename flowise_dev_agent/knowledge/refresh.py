@@ -1,7 +1,8 @@
 """Make the snapshots in `schemas/` anew: `python -m flowise_dev_agent.knowledge.refresh --nodes`.
 
 Without `--from-server` the node snapshot is rebuilt from FLOWISE_NODE_REFERENCE.md, which needs no server; with it both
-are read from a live one. Templates and credentials always come from a server.
+are read from a live one, and the Workday blueprints are tried on it. Templates and credentials always come from a
+server.
 """
 
 import argparse
@@ -37,7 +38,7 @@ from flowise_dev_agent.knowledge.templates import (
     snapshot_text,
     write_templates,
 )
-from flowise_dev_agent.knowledge.workday import API_FILE, MCP_FILE, WorkdayMcpStore, write_meta
+from flowise_dev_agent.knowledge.workday import API_FILE, MCP_FILE, WorkdayMcpStore, check_tools, write_meta
 from flowise_dev_agent.patch.schema import Schemas
 from flowise_dev_agent.settings import load_settings
 
@@ -111,14 +112,24 @@ class Refresh:
         return f"{len(store)} credentials of {endpoint}: ids, names and types, no secrets."
 
     async def workday_mcp(self) -> str:
-        """Check the blueprints and date them."""
+        """Check the blueprints and date them; from a server, that each one's tools are there for its flows."""
         problems = checks.check_workday_mcp(self.schemas, meta=False)
         if problems:
             raise ConfigurationError(f"{MCP_FILE}: {'; '.join(problems)}.")
-        ids = WorkdayMcpStore.from_snapshot(self.schemas).ids
+        store = WorkdayMcpStore.from_snapshot(self.schemas)
+        told = "It is data; no server was asked."
+        if self.from_server:
+
+            async def check(client: FlowiseClient) -> str:
+                offered = [await check_tools(store.get(one), client) for one in store.ids]
+                return (
+                    f"Flowise at {client.endpoint} is offered {', '.join(name for names in offered for name in names)}."
+                )
+
+            told = await self._with_client(check)
         if not self.dry_run:
-            write_meta(self.schemas, MCP_FILE, "ok", len(ids), self.now)
-        return f"{len(ids)} Workday blueprint: {', '.join(ids)}. It is data; no Workday was asked."
+            write_meta(self.schemas, MCP_FILE, "ok", len(store.ids), self.now)
+        return f"{len(store.ids)} Workday blueprint: {', '.join(store.ids)}. {told}"
 
     async def workday_api(self) -> str:
         """There is nothing to refresh yet."""
@@ -228,7 +239,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--credentials", action="store_true", help="ids, names and types; the file stays out of git")
     parser.add_argument("--workday-mcp", action="store_true", help="the Workday blueprints")
     parser.add_argument("--workday-api", action="store_true", help="a stub")
-    parser.add_argument("--from-server", action="store_true", help="read the node types from a live server")
+    parser.add_argument(
+        "--from-server",
+        action="store_true",
+        help="read the node types from a live server, and ask it for the tools of the Workday blueprints",
+    )
     parser.add_argument("--instance", help="instance of the settings to read from; the default one if not given")
     parser.add_argument("--dry-run", action="store_true", help="say what would change and write nothing")
     parser.add_argument("--validate", action="store_true", help="check what is there and write nothing")

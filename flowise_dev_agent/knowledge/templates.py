@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.knowledge.memory import MemoryTemplates
-from flowise_dev_agent.knowledge.search import TextIndex
+from flowise_dev_agent.knowledge.search import Query, TextIndex
 from flowise_dev_agent.knowledge.snapshot import lines_text, schemas_dir, sha256_of, text_of, write_text
 from flowise_dev_agent.knowledge.sources import TemplateCache, TemplateSource
 from flowise_dev_agent.patch.graph import GraphIR, parse_document
@@ -111,7 +111,7 @@ class TemplateStore:
 
     def find(self, text: str, limit: int = 3, *, type_: str | None = None) -> list[Template]:
         """Those that fit a description, best first, for a prompt; ``type_`` is Chatflow, AgentflowV2 or Tool."""
-        scores = self._index.scores(text)
+        scores = self._index.scores(Query.of(text))
         fitting = [number for number in scores if type_ is None or self._templates[number].type == type_]
         fitting.sort(key=lambda number: (-scores[number], number))
         return [self._templates[number] for number in fitting[:limit]]

@@ -1,18 +1,25 @@
-"""Workday by way of Flowise's custom MCP node: blueprints in a data file, nothing that asks Workday."""
+"""Workday by way of Flowise's custom MCP node: blueprints in a data file, and the ops and the check that they are for.
+
+The node of Flowise 3.1.4 takes no credential: the token comes from a variable of Flowise, named in the server config.
+"""
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.errors import ConfigurationError, InvalidInputError
 from flowise_dev_agent.knowledge.snapshot import schemas_dir, sha256_of, write_text
+from flowise_dev_agent.patch.ops import AddNode, Connect, PatchOp
+from flowise_dev_agent.patch.references import variables
 
 MCP_FILE: Final = "workday_mcp.snapshot.json"
 API_FILE: Final = "workday_api.snapshot.json"
 DEFAULT_BLUEPRINT: Final = "workday_default"
+_VARIABLE: Final = "$vars."
 
 
 class McpConfig(BaseModel):
@@ -36,11 +43,17 @@ class McpConfig(BaseModel):
         """Where the MCP server is; may hold a Flowise variable."""
         return str(json.loads(self.mcpServerConfig)["url"])
 
+    @property
+    def variables(self) -> list[str]:
+        """Names of the Flowise variables that the config is filled in from."""
+        return [name.removeprefix(_VARIABLE) for name in variables(self.mcpServerConfig) if name.startswith(_VARIABLE)]
+
 
 class WorkdayBlueprint(BaseModel):
     """One way to reach Workday from a chatflow.
 
     ``selectedTool`` is the node type that talks MCP; ``auth_var`` is the variable of Flowise that holds the token.
+    ``credential_type`` is what a Workday node of Flowise would ask for; 3.1.4 has neither, and nothing is bound.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -52,6 +65,16 @@ class WorkdayBlueprint(BaseModel):
     auth_var: str
     credential_type: str
     chatflow_only: bool
+
+    def ops(self, agent_id: str) -> list[PatchOp]:
+        """The MCP node with its server and the tools to use, connected to the ``tools`` of an agent of the flow."""
+        node = AddNode(
+            node_name=self.selectedTool,
+            node_id=f"{self.blueprint_id}_mcp",
+            label=self.label,
+            params=self.selectedToolConfig.model_dump(mode="json"),
+        )
+        return [node, Connect(source_node_id=node.node_id, target_node_id=agent_id, target_anchor="tools")]
 
 
 class WorkdayMcpStore:
@@ -79,6 +102,41 @@ class WorkdayMcpStore:
                 f"There is no Workday blueprint called {blueprint_id[:64]!r}.", hint=f"Known: {', '.join(self.ids)}."
             )
         return self._blueprints[blueprint_id]
+
+
+class ToolSource(Protocol):
+    """Lists the choices of a field of a node; raises `FlowiseError`. See `FlowiseClient`."""
+
+    @property
+    def endpoint(self) -> str: ...
+    async def node_options(
+        self, name: str, method: str, *, inputs: Mapping[str, Any] | None = None
+    ) -> list[dict[str, Any]]: ...
+
+
+async def check_tools(blueprint: WorkdayBlueprint, client: ToolSource) -> list[str]:
+    """Names of all tools that the blueprint's MCP server offers, as Flowise itself lists them for the node.
+
+    Raises ConfigurationError when Flowise cannot reach the server, or the server lacks one of ``mcpActions``: a flow
+    would run without that tool and say nothing. Raises FlowiseError when Flowise cannot be asked.
+    """
+    config = blueprint.selectedToolConfig
+    rows = await client.node_options(
+        blueprint.selectedTool, "listActions", inputs={"mcpServerConfig": config.mcpServerConfig}
+    )
+    offered = [str(row.get("name")) for row in rows]
+    if offered in ([], ["error"]):
+        raise ConfigurationError(
+            f"{blueprint.blueprint_id}: Flowise at {client.endpoint} gets no tools from {config.server_url}.",
+            hint=f"Set the variables {', '.join(config.variables)} in Flowise and see that the server answers. Flowise "
+            "refuses private addresses unless it runs with HTTP_SECURITY_CHECK=false.",
+        )
+    if lacking := [name for name in config.mcpActions if name not in offered]:
+        raise ConfigurationError(
+            f"{blueprint.blueprint_id}: the MCP server has no tool {', '.join(lacking)}.",
+            hint=f"It offers {', '.join(offered)}: correct mcpActions in {MCP_FILE}.",
+        )
+    return offered
 
 
 class WorkdayMeta(BaseModel):

@@ -20,6 +20,7 @@ _CHATTY: Final = (
     "httpcore",
     "anthropic",
     "openai",
+    "mcp",
 )
 
 

@@ -13,7 +13,7 @@ from flowise_dev_agent.patch.graph import FlowEdge, GraphIR
 from flowise_dev_agent.patch.json_text import dump_json
 from flowise_dev_agent.patch.layout import Link
 from flowise_dev_agent.patch.node import FlowNode, FreshNode
-from flowise_dev_agent.patch.ops import AddNode, PatchOp
+from flowise_dev_agent.patch.ops import AddNode, PatchOp, corrected_op, example_op
 from flowise_dev_agent.patch.schema import NodeSchema, Schemas
 from flowise_dev_agent.patch.suggest import closest, resolve_case
 
@@ -50,6 +50,12 @@ class Batch:
     def fail(
         self, code: str, message: str, *, where: str = "", name: str = "", allowed: Sequence[str] = (), hint: str = ""
     ) -> None:
+        """Report what is wrong with the op at hand; where a hint shows no op, the corrected one follows it."""
+        if self.op and '"op_type"' not in hint:
+            if allowed:
+                hint = f"{hint} For example {corrected_op(self.op, name, allowed[0])}".strip()
+            elif not hint:
+                hint = f"For example {example_op(self.op.op_type)}"
         self.findings.append(
             Finding(
                 code=code,

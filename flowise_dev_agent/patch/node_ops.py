@@ -169,7 +169,13 @@ def _nested_definitions(batch: Batch, node: FlowNode, path: str) -> tuple[Steps,
     container: Any = node.inputs
     for index, step in enumerate(steps or ()):
         if isinstance(step, int):
-            container = container[step] if isinstance(container, list) and step < len(container) else None
+            if isinstance(container, list) and step >= len(container):
+                count = f"{len(container)} row{'' if len(container) == 1 else 's'}"
+                _no_such_row(
+                    batch, node, path, f"`{path}` of {node.id}: there is no [{step}], but {count} from [0] on."
+                )
+                return None
+            container = container[step] if isinstance(container, list) else None
         else:
             if not isinstance(container, Mapping):
                 break
@@ -189,9 +195,23 @@ def _nested_definitions(batch: Batch, node: FlowNode, path: str) -> tuple[Steps,
     return None
 
 
+def _no_such_row(batch: Batch, node: FlowNode, path: str, why: str) -> None:
+    name = path.partition("[")[0]
+    example = {"op_type": "SetParam", "node_id": node.id, "param_name": name, "value": [{"<field>": "<value>"}]}
+    batch.fail(
+        "UNKNOWN_PARAM",
+        why,
+        where=node.id,
+        name=path,
+        hint=f"Name a field inside of a row that is there, or set all rows at once: {dump_json(example)}",
+    )
+
+
 def _no_such_param(batch: Batch, node: FlowNode, wanted: str, names: list[str]) -> None:
     anchors = [entry["name"] for entry in node.anchors]
-    if anchor := resolve_case(wanted, anchors):
+    if wanted.endswith("]"):
+        _no_such_row(batch, node, wanted, f"`{wanted}` of {node.id} is no field, but a whole row.")
+    elif anchor := resolve_case(wanted, anchors):
         batch.fail(
             "PARAM_IS_ANCHOR",
             f"`{anchor}` of {node.id} takes a connection, not a value.",
@@ -207,8 +227,16 @@ def _no_such_param(batch: Batch, node: FlowNode, wanted: str, names: list[str]) 
             name="credential",
             hint=f'Use {{"op_type":"BindCredential","node_id":"{node.id}","credential_id":"<uuid>"}}',
         )
+    elif _came_later(batch, node, wanted):
+        batch.fail(
+            "UNKNOWN_PARAM",
+            f"{node.id} was stored before {node.name} had the field {wanted!r}.",
+            where=node.id,
+            name=wanted,
+            hint=f'Upgrade it in the same patch: {{"op_type":"UpgradeNode","node_id":"{node.id}"}}',
+        )
     else:
-        near = closest(wanted.rpartition(".")[2], names)
+        near = closest(wanted.rpartition(".")[2], names) or tuple(names[:3])
         batch.fail(
             "UNKNOWN_PARAM",
             f"{node.name} has no field {wanted!r}.",
@@ -217,6 +245,11 @@ def _no_such_param(batch: Batch, node: FlowNode, wanted: str, names: list[str]) 
             allowed=near,
             hint=f"Use one of its fields{such_as(near)}." if names else "It has no fields at all.",
         )
+
+
+def _came_later(batch: Batch, node: FlowNode, wanted: str) -> bool:
+    schema = batch.schemas.get(node.name)
+    return schema is not None and any(entry["name"] == wanted for entry in schema.input_definitions)
 
 
 # --- BindCredential ----------------------------------------------------------------------------------------------

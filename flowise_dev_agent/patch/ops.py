@@ -9,7 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, Valid
 
 from flowise_dev_agent.errors import PatchError
 from flowise_dev_agent.patch.findings import Finding
+from flowise_dev_agent.patch.secrecy import looks_secret
 from flowise_dev_agent.patch.suggest import closest, resolve_case
+from flowise_dev_agent.patch.uuids import is_uuid
 
 
 class _Op(BaseModel):
@@ -184,6 +186,8 @@ class _Ops(BaseModel):
 
 
 _ADAPTER: TypeAdapter[PatchOp] = TypeAdapter(PatchOp)
+#: Characters of a value that an example repeats.
+_SHOWN_VALUE = 60
 # Where a batch can begin: an array of objects (or an empty one), or an object with keys (or an empty one).
 _START = re.compile(r"\[\s*[\{\]]|\{\s*[\"\}]")
 
@@ -201,6 +205,36 @@ def example_op(op_type: str) -> str:
     # What is left at its default is left out, except for what makes the example one.
     shown = {"op_type", "credential_id"} | example.model_fields_set
     return example.model_dump_json(include=shown)
+
+
+def corrected_op(op: PatchOp, field: str, right: str) -> str:
+    """The op as JSON text with ``right`` in the place of what does not fit: a field of the op, or the field of the node
+    or the input that it names ``field``. Long values and those that may be secrets are left out.
+    """
+    said: dict[str, Any] = op.model_dump(mode="json", exclude_defaults=True) | {"op_type": op.op_type}
+    path = field.rpartition(".")[0]
+    whole = f"{path}.{right}" if path else right
+    match op:
+        case AddNode() if field in op.params:
+            said["params"] = {whole: _shown_value(field, op.params[field])}
+        case SetParam() | UnsetParam() if field == op.param_name:
+            said["param_name"] = whole
+        case Connect() if field not in type(op).model_fields:
+            said["target_anchor"] = right
+        case _:
+            said[field] = right
+    if isinstance(op, SetParam):
+        said["value"] = _shown_value(op.param_name, op.value)
+    elif isinstance(op, BindCredential) and not is_uuid(op.credential_id):
+        said.pop("credential_id", None)
+    elif isinstance(op, AddNode) and field not in op.params:
+        said.pop("params", None)
+    return json.dumps({"op_type": said.pop("op_type"), **said}, ensure_ascii=False, separators=(",", ":"))
+
+
+def _shown_value(name: str, value: JsonValue) -> JsonValue:
+    short = len(json.dumps(value)) <= _SHOWN_VALUE
+    return value if short and not looks_secret(name, value) else "<value>"
 
 
 def ops_from_json(text: str) -> list[PatchOp]:
@@ -257,6 +291,8 @@ def _find_batch(text: str) -> list[Any]:
         if (batch := _as_batch(value)) is not None:
             batches.append(batch)
         position = end
+    # An empty list beside another one is prose: a box to tick, an example.
+    batches = [batch for batch in batches if batch] or batches
     if len(batches) > 1:
         # The same list twice (a draft repeated as the answer) says one thing.
         if all(batch == batches[0] for batch in batches):

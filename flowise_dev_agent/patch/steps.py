@@ -22,7 +22,13 @@ def connect_steps(batch: Batch, op: Connect, source: FlowNode, target: FlowNode)
             )
             return
     if target.name == v2.START:
-        batch.fail("UNKNOWN_ANCHOR", "Nothing runs before the start node.", where=target.id, name="target_node_id")
+        batch.fail(
+            "UNKNOWN_ANCHOR",
+            "Nothing runs before the start node.",
+            where=target.id,
+            name="target_node_id",
+            hint=f"Connect {target.id} to {source.id} instead, or leave this op out.",
+        )
         return
     output = _branch(batch, op, source)
     if output is None or batch.edges.has((source.id, output.handle, target.id, target.id)):

@@ -12,6 +12,8 @@ from flowise_dev_agent.patch.values import is_empty, shown
 from flowise_dev_agent.patch.visibility import js_truthy
 
 _LONGEST_TEXT = 120
+#: No line takes more than such a part of a summary.
+_SHARE = 4
 
 
 def summarize(graph: GraphIR, limit: int = 4000) -> str:
@@ -54,7 +56,7 @@ def outline(graph: GraphIR) -> tuple[str, ...]:
 
 
 def _node_line(node: FlowNode) -> str:
-    title = f" {node.label!r}" if node.label != node.name else ""
+    title = f" {shown(node.label)!r}" if node.label != node.name else ""
     anchors = node.definitions.anchor_names
     settings = [
         f"{name}={_value(node, name, value)}"
@@ -123,6 +125,8 @@ def _bounded(lines: list[str], limit: int) -> str:
     kept: list[str] = []
     size = 0
     for index, line in enumerate(lines):
+        if len(line) > limit // _SHARE:  # one node must not push out all others
+            line = f"{line[: limit // _SHARE - 1]}…"
         rest = f"... {len(lines) - index} more lines"
         if size + len(line) + 1 + (len(rest) if index < len(lines) - 1 else 0) > limit:
             return "\n".join([*kept, rest])[:limit]

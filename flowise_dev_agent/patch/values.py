@@ -144,7 +144,7 @@ def _json(value: Any) -> tuple[Any, ValueProblem | None]:
 def _array(value: Any) -> tuple[Any, ValueProblem | None]:
     """Rows of an agentflow node. The server reads a list; text of one is what models like to write."""
     rows = _parsed(value)
-    if isinstance(rows, list):
+    if isinstance(rows, list) and all(isinstance(row, dict) for row in rows):
         return rows, None
     return value, ValueProblem("NOT_A_LIST", "A list of objects is needed.", example=[{"key": "value"}])
 

@@ -1,28 +1,69 @@
 """Postgres: pool, migrations, the fenced saver, the queue and the repositories with all SQL.
 
-To this package interrupts, answers and payloads are opaque JSON.
+To this package interrupts, answers and payloads are opaque JSON. Names are loaded when they are used: whoever only
+cleans a text needs no driver.
 """
 
-from flowise_dev_agent.persistence.blobs import Blobs
-from flowise_dev_agent.persistence.database import Database
-from flowise_dev_agent.persistence.deliveries import Deliveries, Outbox
-from flowise_dev_agent.persistence.drafts import AbandonedDraft, AbandonedDrafts
-from flowise_dev_agent.persistence.events import Events, NewEvent, StoredEvent
-from flowise_dev_agent.persistence.instance_nodes import CatalogueHead, InstanceNodes
-from flowise_dev_agent.persistence.intents import WriteIntent, WriteIntents
-from flowise_dev_agent.persistence.lease import Lease
-from flowise_dev_agent.persistence.ledger import Ledger, Passage
-from flowise_dev_agent.persistence.migrate import migrate
-from flowise_dev_agent.persistence.patterns import NewPattern, Patterns, StoredPattern
-from flowise_dev_agent.persistence.queue import Queue
-from flowise_dev_agent.persistence.read_model import SessionFilter, SessionRow
-from flowise_dev_agent.persistence.refreshes import Refreshes, RefreshRow
-from flowise_dev_agent.persistence.retention import Retention
-from flowise_dev_agent.persistence.runs import Claim, Runs
-from flowise_dev_agent.persistence.saver import FencedSaver
-from flowise_dev_agent.persistence.sessions import Sessions
-from flowise_dev_agent.persistence.templates import InstanceTemplates
-from flowise_dev_agent.persistence.versions import FlowVersion, Versions
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from flowise_dev_agent.persistence.blobs import Blobs
+    from flowise_dev_agent.persistence.database import Database
+    from flowise_dev_agent.persistence.deliveries import Deliveries, Outbox
+    from flowise_dev_agent.persistence.drafts import AbandonedDraft, AbandonedDrafts
+    from flowise_dev_agent.persistence.events import Events, NewEvent, StoredEvent
+    from flowise_dev_agent.persistence.instance_nodes import CatalogueHead, InstanceNodes
+    from flowise_dev_agent.persistence.intents import WriteIntent, WriteIntents
+    from flowise_dev_agent.persistence.lease import Lease
+    from flowise_dev_agent.persistence.ledger import Ledger, Passage
+    from flowise_dev_agent.persistence.patterns import NewPattern, Patterns, StoredPattern
+    from flowise_dev_agent.persistence.queue import Queue
+    from flowise_dev_agent.persistence.read_model import SessionFilter, SessionRow
+    from flowise_dev_agent.persistence.refreshes import Refreshes, RefreshRow
+    from flowise_dev_agent.persistence.retention import Retention
+    from flowise_dev_agent.persistence.runs import Claim, Runs
+    from flowise_dev_agent.persistence.saver import FencedSaver
+    from flowise_dev_agent.persistence.schema import migrate
+    from flowise_dev_agent.persistence.sessions import Sessions
+    from flowise_dev_agent.persistence.templates import InstanceTemplates
+    from flowise_dev_agent.persistence.versions import FlowVersion, Versions
+
+_HOMES = {
+    "AbandonedDraft": "drafts",
+    "AbandonedDrafts": "drafts",
+    "Blobs": "blobs",
+    "CatalogueHead": "instance_nodes",
+    "Claim": "runs",
+    "Database": "database",
+    "Deliveries": "deliveries",
+    "Events": "events",
+    "FencedSaver": "saver",
+    "FlowVersion": "versions",
+    "InstanceNodes": "instance_nodes",
+    "InstanceTemplates": "templates",
+    "Lease": "lease",
+    "Ledger": "ledger",
+    "NewEvent": "events",
+    "NewPattern": "patterns",
+    "Outbox": "deliveries",
+    "Passage": "ledger",
+    "Patterns": "patterns",
+    "Queue": "queue",
+    "RefreshRow": "refreshes",
+    "Refreshes": "refreshes",
+    "Retention": "retention",
+    "Runs": "runs",
+    "SessionFilter": "read_model",
+    "SessionRow": "read_model",
+    "Sessions": "sessions",
+    "StoredEvent": "events",
+    "StoredPattern": "patterns",
+    "Versions": "versions",
+    "WriteIntent": "intents",
+    "WriteIntents": "intents",
+    "migrate": "schema",
+}
 
 __all__ = [
     "AbandonedDraft",
@@ -59,3 +100,9 @@ __all__ = [
     "WriteIntents",
     "migrate",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -96,7 +96,8 @@ def _unavailable() -> DatabaseUnavailableError:
     )
 
 
-async def _check_connection(connection: Connection) -> None:
+async def check_connection(connection: AsyncConnection[Any]) -> None:
+    """For pools: raises psycopg's errors when the idle connection is of no use any more."""
     # A server that ends a connection says so, so an idle one on which nothing has come in is well: no round trip then.
     # Unprepared: an empty statement would be prepared anew each time.
     if _has_input(connection.fileno()):
@@ -143,7 +144,7 @@ class Database:
             timeout=connect_timeout,
             # Attempts back off exponentially; giving up early lets the next caller start a fresh, quick one.
             reconnect_timeout=3.0,
-            check=_check_connection,
+            check=check_connection,
             name="flowise-dev-agent",
         )
 

@@ -1,27 +1,24 @@
-"""The event log: a sequence without gaps per session, and the notices that tell readers of it.
+"""The event log: a sequence without gaps per session.
 
 The counter in the sessions row is raised by the same statement that inserts, so rows become visible in the order of
 their numbers and a reader that follows them misses nothing.
 """
 
 import json
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final, Literal
+from typing import Any, Final
 from uuid import UUID
 
-import psycopg
 from psycopg.rows import class_row
 
 from flowise_dev_agent.errors import LeaseLostError
 from flowise_dev_agent.persistence.database import Connection, Database
 from flowise_dev_agent.persistence.lease import Lease
+from flowise_dev_agent.persistence.notices import Notices
 from flowise_dev_agent.persistence.sanitize import bounded, clean_json, json_size, jsonb, shortened
 
-#: Notices "<session id> event" and "<session id> settled"; the second when the status that a client waits for is there.
-EVENTS_CHANNEL: Final = "fda_events"
 #: Whole events without a number, never stored.
 LIVE_CHANNEL: Final = "fda_live"
 MAX_SUMMARY_CHARS: Final = 200
@@ -29,14 +26,19 @@ MAX_DATA_BYTES: Final = 4_000
 #: Postgres takes notices of less than 8000 bytes.
 MAX_LIVE_BYTES: Final = 7_500
 
-_INSERT: Final = """
+#: The parameter `events` as rows, in order: an item of a FROM clause.
+ITEMS: Final = """
+    ROWS FROM (jsonb_to_recordset(%(events)s) AS (
+        ts timestamptz, type text, node text, phase text, status text, duration_ms integer, summary text, data jsonb
+    )) WITH ORDINALITY AS item (ts, type, node, phase, status, duration_ms, summary, data, number)
+"""
+#: Stores them under the numbers that follow `head.base`, in the session `head.id`.
+INSERT_ITEMS: Final = f"""
     INSERT INTO session_events
         (session_id, seq, ts, run_id, type, node, phase, status, duration_ms, summary, data)
     SELECT head.id, head.base + item.number, item.ts, %(run)s, item.type, item.node, item.phase, item.status,
            item.duration_ms, item.summary, item.data
-    FROM head, ROWS FROM (jsonb_to_recordset(%(events)s) AS (
-        ts timestamptz, type text, node text, phase text, status text, duration_ms integer, summary text, data jsonb
-    )) WITH ORDINALITY AS item (ts, type, node, phase, status, duration_ms, summary, data, number)
+    FROM head, {ITEMS}
 """
 # The owner is checked in RETURNING, that is after the sessions row is locked: the lock order of the schema.
 _APPEND_FENCED: Final = f"""
@@ -45,13 +47,13 @@ _APPEND_FENCED: Final = f"""
             flowise_calls = flowise_calls + %(flowise_calls)s
         WHERE id = %(session)s
         RETURNING id, event_seq - %(count)s AS base, assert_owner(%(run)s, %(epoch)s) AS owned
-    ) {_INSERT}
+    ) {INSERT_ITEMS}
 """
 _APPEND: Final = f"""
     WITH head AS (
         UPDATE sessions SET event_seq = event_seq + %(count)s WHERE id = %(session)s
         RETURNING id, event_seq - %(count)s AS base
-    ) {_INSERT}
+    ) {INSERT_ITEMS}
 """
 _COLUMNS: Final = "session_id, seq, ts, run_id, type, node, phase, status, duration_ms, summary, data"
 
@@ -92,6 +94,7 @@ class Events:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._notices = Notices(database)
 
     async def append(
         self, lease: Lease, session_id: UUID, events: Sequence[NewEvent], *, flowise_calls: int = 0
@@ -100,17 +103,16 @@ class Events:
 
         Raises LeaseLostError, DatabaseUnavailableError.
         """
-        phase = next((event.phase for event in reversed(events) if event.phase), None)
         async with self._database.connection() as connection:
-            params = _params(session_id, lease.run_id, events) | {
+            params = event_params(session_id, lease.run_id, events) | {
                 "epoch": lease.epoch,
-                "phase": phase,
+                "phase": last_phase(events),
                 "flowise_calls": flowise_calls,
             }
             cursor = await connection.execute(_APPEND_FENCED, params)
             if cursor.rowcount == 0:
                 raise LeaseLostError("The session was deleted meanwhile.")
-            await tell(connection, session_id)
+        await self._notices.tell(session_id, "event")
 
     async def send_live(self, event: StoredEvent) -> None:
         """Hand an event to whoever listens now: neither stored nor numbered, and not sent when it is too big."""
@@ -164,33 +166,16 @@ class Events:
 
 async def insert(connection: Connection, session_id: UUID, run_id: UUID | None, events: Sequence[NewEvent]) -> None:
     """Store events inside the caller's transaction, which has checked its right to. Tell the readers afterwards."""
-    await connection.execute(_APPEND, _params(session_id, run_id, events))
+    await connection.execute(_APPEND, event_params(session_id, run_id, events))
 
 
-async def tell(
-    connection: Connection, session_id: UUID, what: Literal["event", "settled", "deleted"] = "event"
-) -> None:
-    """Tell all readers to look at the session, after the commit of what there is to see.
-
-    A statement of its own: inside a transaction NOTIFY takes a lock on the whole database. A notice that cannot be sent
-    is no error, since the commit stands; the readers' poll makes up for it.
-    """
-    with suppress(psycopg.OperationalError):
-        await connection.execute("SELECT pg_notify(%s, %s)", (EVENTS_CHANNEL, f"{session_id} {what}"))
+def last_phase(events: Sequence[NewEvent]) -> str | None:
+    """Where the session is, as the events tell it."""
+    return next((event.phase for event in reversed(events) if event.phase), None)
 
 
-@asynccontextmanager
-async def told_transaction(
-    database: Database, session_id: UUID, what: Literal["event", "settled", "deleted"]
-) -> AsyncGenerator[Connection]:
-    """A transaction whose commit is followed by a notice."""
-    async with database.connection() as connection:
-        async with connection.transaction():
-            yield connection
-        await tell(connection, session_id, what)
-
-
-def _params(session_id: UUID, run_id: UUID | None, events: Sequence[NewEvent]) -> dict[str, Any]:
+def event_params(session_id: UUID, run_id: UUID | None, events: Sequence[NewEvent]) -> dict[str, Any]:
+    """The parameters `session`, `run`, `count` and `events` of statements that store events."""
     rows = [
         {
             "ts": event.ts.isoformat(),

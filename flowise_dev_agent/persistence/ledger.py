@@ -5,7 +5,8 @@ from typing import Any
 from uuid import UUID
 
 from flowise_dev_agent.persistence.database import Database
-from flowise_dev_agent.persistence.events import NewEvent, insert, told_transaction
+from flowise_dev_agent.persistence.events import NewEvent, insert
+from flowise_dev_agent.persistence.notices import told_transaction
 from flowise_dev_agent.persistence.sanitize import clean_text, jsonb
 
 

@@ -10,9 +10,11 @@ from uuid import UUID
 from procrastinate import App, PsycopgConnector
 from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Job, Status
+from psycopg import AsyncConnection
+from psycopg_pool import AsyncConnectionPool
 
 from flowise_dev_agent.errors import DatabaseUnavailableError
-from flowise_dev_agent.persistence.database import KEEPALIVE, Connection, server_options
+from flowise_dev_agent.persistence.database import KEEPALIVE, Connection, check_connection, server_options
 
 LEG_TASK: Final = "leg"
 LEG_QUEUE: Final = "legs"
@@ -34,13 +36,15 @@ class Queue:
     """
 
     def __init__(self, dsn: str) -> None:
-        # A pool of its own: with `autocommit` among the pool's kwargs procrastinate's listener dies silently.
+        # A pool of its own. With `autocommit` among its kwargs procrastinate's listener would die silently.
         connector = PsycopgConnector(
             conninfo=dsn,
             min_size=1,
             max_size=4,
             timeout=5.0,
             reconnect_timeout=3.0,
+            pool_factory=_pool,
+            configure=_autocommit,
             kwargs={"connect_timeout": 5, **KEEPALIVE, "options": server_options(dsn)},
             name="flowise-dev-agent-queue",
         )
@@ -121,3 +125,14 @@ class Queue:
     async def finish_as_failed(self, job: Job) -> None:
         """Close a stalled job, so that nobody takes it up again."""
         await self.app.job_manager.finish_job(job, Status.FAILED, delete_job=False)
+
+
+def _pool(**settings: Any) -> AsyncConnectionPool[Any]:
+    """procrastinate's pool, with a check that costs no round trip."""
+    settings["check"] = check_connection
+    return AsyncConnectionPool(**settings)
+
+
+async def _autocommit(connection: AsyncConnection[Any]) -> None:
+    # procrastinate runs one statement per connection that it takes.
+    await connection.set_autocommit(True)

@@ -10,13 +10,13 @@ from uuid import UUID
 SESSION_COLUMNS: Final = (
     "id, name, requirement, request, instance_id, status, outcome, phase, operation_mode, iteration, chatflow_id,"
     " answer, interrupt, interrupt_id, error, totals || jsonb_build_object('flowise_calls', flowise_calls) AS totals,"
-    " degraded, result, event_seq, fingerprint, created_at, updated_at"
+    " degraded, result, plan, event_seq, fingerprint, created_at, updated_at"
 )
 #: The list shows beginnings: a page of 200 sessions stays small.
 _LISTED: Final = (
     SESSION_COLUMNS.replace("requirement,", "left(requirement, 300) AS requirement,")
     .replace("interrupt, interrupt_id", "interrupt - '{data,response_schema}'::text[] AS interrupt, interrupt_id")
-    .replace("result,", "NULL AS result,")
+    .replace("result, plan,", "NULL AS result, NULL AS plan,")
 )
 
 #: As in the index `sessions_words`; a query that spells it otherwise does not use it.
@@ -92,6 +92,7 @@ class SessionRow:
     updated_at: datetime
     answer: str | None = None
     result: dict[str, Any] | None = None
+    plan: dict[str, Any] | None = None
 
 
 def page_query(

@@ -1,6 +1,6 @@
 """The runs table as a worker sees it: claims, ends of legs, recovery. Every change is fenced by the lease."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -11,9 +11,18 @@ from psycopg.types.json import Jsonb
 
 from flowise_dev_agent.errors import LeaseLostError
 from flowise_dev_agent.persistence.database import Connection, Database, OnRest
-from flowise_dev_agent.persistence.events import NewEvent, insert, told_transaction
+from flowise_dev_agent.persistence.events import (
+    INSERT_ITEMS,
+    ITEMS,
+    NewEvent,
+    event_params,
+    insert,
+    last_phase,
+)
 from flowise_dev_agent.persistence.lease import Lease
+from flowise_dev_agent.persistence.notices import Notices, told_transaction
 from flowise_dev_agent.persistence.queue import Queue
+from flowise_dev_agent.persistence.read_model import SESSION_COLUMNS, SessionRow
 from flowise_dev_agent.persistence.sanitize import clean_text, jsonb
 
 _RECOVERY_LOCK_KEY: Final = 2_862_933_555_777_941_757
@@ -25,12 +34,19 @@ class Claim:
     """A run that this worker may now execute."""
 
     lease: Lease
-    session_id: UUID
+    session: SessionRow
     kind: str
     #: How many attempts at this leg failed before.
     attempt: int
     interrupt_id: str | None
     answer: dict[str, Any] | None
+    #: Somebody shall be told how the leg ends. That is decided when the session starts.
+    told: bool
+
+    @property
+    def is_first(self) -> bool:
+        """True when nobody can have run anything of the session yet."""
+        return self.kind == "start" and self.lease.epoch == 1
 
 
 @dataclass(frozen=True)
@@ -57,38 +73,70 @@ class Settlement:
     error: Mapping[str, Any] | None = None
 
 
-_SETTLE_SESSION: Final = """
-    UPDATE sessions SET
-        status = %(status)s,
-        name = COALESCE(name, %(session_name)s),
-        phase = COALESCE(%(phase)s, phase),
-        operation_mode = COALESCE(%(operation_mode)s, operation_mode),
-        iteration = COALESCE(%(iteration)s, iteration),
-        chatflow_id = COALESCE(%(chatflow_id)s, chatflow_id),
-        outcome = COALESCE(%(outcome)s, outcome),
-        answer = COALESCE(%(answer)s, answer),
-        result = COALESCE(%(result)s, result),
-        change = COALESCE(%(change)s, change),
-        degraded = COALESCE(%(degraded)s, degraded),
-        totals = totals || COALESCE(%(totals)s, '{}'::jsonb) || (
-            SELECT jsonb_build_object(
-                'phases_timed', count(DISTINCT phase),
-                'phase_durations_ms', COALESCE(jsonb_object_agg(phase, of_phase) FILTER (WHERE phase <> ''), '{}'),
-                'node_durations_ms', COALESCE(jsonb_object_agg(node, of_node) FILTER (WHERE node <> ''), '{}'))
-            FROM (SELECT node, phase, sum(duration_ms) AS of_node, sum(sum(duration_ms)) OVER of_phase AS of_phase
-                  FROM session_events WHERE session_id = %(session)s AND type = 'node_end'
-                  GROUP BY node, phase WINDOW of_phase AS (PARTITION BY phase)) AS timed
-        ) || (
-            SELECT jsonb_build_object(
-                'repairs', COALESCE(sum((data ->> 'asked')::int), 0),
-                'knowledge_repairs', COALESCE(sum((data ->> 'found')::int), 0))
-            FROM session_events WHERE session_id = %(session)s AND type = 'drift'
-        ),
-        interrupt = %(interrupt)s,
-        interrupt_id = %(interrupt_id)s,
-        error = %(error)s,
-        updated_at = now()
-    WHERE id = %(session)s
+_CLAIM: Final = f"""
+    WITH claimed AS (
+        UPDATE runs SET epoch = epoch + 1, status = 'running', updated_at = now()
+        WHERE id = %(run)s AND job_id = %(job)s AND status IN ('queued', 'running')
+        RETURNING session_id, kind, epoch, attempt, interrupt_id, answer
+    )
+    SELECT claimed.kind AS run_kind, claimed.epoch AS run_epoch, claimed.attempt AS run_attempt,
+           claimed.interrupt_id AS run_interrupt_id, claimed.answer AS run_answer,
+           EXISTS (SELECT 1 FROM webhook_endpoints AS endpoint WHERE endpoint.session_id = claimed.session_id)
+               AS run_told, session.*
+    FROM claimed JOIN (SELECT {SESSION_COLUMNS} FROM sessions) AS session ON session.id = claimed.session_id
+"""
+# One statement: the session is locked first (the lock order of the schema), the run ends only under its lease, and
+# nothing else happens without that. The sums cover what is stored and what this statement stores.
+_SETTLE: Final = f"""
+    WITH locked AS (
+        SELECT id FROM sessions WHERE id = %(session)s FOR NO KEY UPDATE
+    ), ended AS (
+        UPDATE runs SET status = %(run_status)s, error = %(error)s, updated_at = now() FROM locked
+        WHERE runs.session_id = locked.id AND runs.id = %(run)s AND epoch = %(epoch)s AND status = 'running'
+        RETURNING runs.session_id
+    ), log AS (
+        SELECT type, node, phase, duration_ms, data FROM session_events
+        WHERE session_id = %(session)s AND type IN ('node_end', 'drift')
+        UNION ALL SELECT item.type, item.node, item.phase, item.duration_ms, item.data FROM {ITEMS}
+    ), head AS (
+        UPDATE sessions SET
+            status = %(status)s,
+            name = COALESCE(name, %(session_name)s),
+            phase = COALESCE(%(phase)s, phase),
+            operation_mode = COALESCE(%(operation_mode)s, operation_mode),
+            iteration = COALESCE(%(iteration)s, iteration),
+            chatflow_id = COALESCE(%(chatflow_id)s, chatflow_id),
+            outcome = COALESCE(%(outcome)s, outcome),
+            answer = COALESCE(%(answer)s, answer),
+            result = COALESCE(%(result)s, result),
+            change = COALESCE(%(change)s, change),
+            degraded = COALESCE(%(degraded)s, degraded),
+            totals = totals || COALESCE(%(totals)s, '{{}}'::jsonb) || (
+                SELECT jsonb_build_object(
+                    'phases_timed', count(DISTINCT phase),
+                    'phase_durations_ms',
+                        COALESCE(jsonb_object_agg(phase, of_phase) FILTER (WHERE phase <> ''), '{{}}'),
+                    'node_durations_ms',
+                        COALESCE(jsonb_object_agg(node, of_node) FILTER (WHERE node <> ''), '{{}}'))
+                FROM (SELECT node, phase, sum(duration_ms) AS of_node, sum(sum(duration_ms)) OVER of_phase AS of_phase
+                      FROM log WHERE type = 'node_end'
+                      GROUP BY node, phase WINDOW of_phase AS (PARTITION BY phase)) AS timed
+            ) || (
+                SELECT jsonb_build_object(
+                    'repairs', COALESCE(sum((data ->> 'asked')::int), 0),
+                    'knowledge_repairs', COALESCE(sum((data ->> 'found')::int), 0))
+                FROM log WHERE type = 'drift'
+            ),
+            interrupt = %(interrupt)s,
+            interrupt_id = %(interrupt_id)s,
+            error = %(error)s,
+            event_seq = event_seq + %(count)s,
+            flowise_calls = flowise_calls + %(flowise_calls)s,
+            updated_at = now()
+        FROM ended WHERE sessions.id = ended.session_id
+        RETURNING sessions.id, event_seq - %(count)s AS base
+    )
+    {INSERT_ITEMS}
 """
 
 
@@ -99,56 +147,62 @@ class Runs:
         self._database = database
         self._queue = queue
         self._on_rest = on_rest
+        self._notices = Notices(database)
 
     async def claim(self, run_id: UUID, job_id: int) -> Claim | None:
         """Become the owner of the run; None when the job is not the run's current one or the run is over."""
-        row = await self._database.fetch_one(
-            "UPDATE runs SET epoch = epoch + 1, status = 'running', updated_at = now()"
-            " WHERE id = %s AND job_id = %s AND status IN ('queued', 'running')"
-            " RETURNING id, session_id, kind, epoch, attempt, interrupt_id, answer",
-            (run_id, job_id),
-        )
+        row = await self._database.fetch_one(_CLAIM, {"run": run_id, "job": job_id})
         if row is None:
             return None
+        run = {name: row.pop(f"run_{name}") for name in ("kind", "epoch", "attempt", "interrupt_id", "answer", "told")}
         return Claim(
-            lease=Lease(row["id"], row["epoch"]),
-            session_id=row["session_id"],
-            kind=row["kind"],
-            attempt=row["attempt"],
-            interrupt_id=row["interrupt_id"],
-            answer=row["answer"],
+            lease=Lease(run_id, run["epoch"]),
+            session=SessionRow(**row),
+            kind=run["kind"],
+            attempt=run["attempt"],
+            interrupt_id=run["interrupt_id"],
+            answer=run["answer"],
+            told=run["told"],
         )
 
-    async def settle(self, lease: Lease, session_id: UUID, end: Settlement) -> None:
-        """End the leg: run, session, interrupt and event in one transaction, then the notice."""
-        columns: dict[str, Any] = dict(end.columns)
-        async with told_transaction(self._database, session_id, "settled") as connection:
-            await connection.execute(
-                _SETTLE_SESSION,
-                {
-                    "session": session_id,
-                    "status": end.status,
-                    "session_name": _text(columns.get("session_name")),
-                    "phase": columns.get("phase"),
-                    "operation_mode": columns.get("operation_mode"),
-                    "iteration": columns.get("iteration"),
-                    "chatflow_id": columns.get("chatflow_id"),
-                    "outcome": columns.get("outcome"),
-                    "answer": _text(columns.get("answer")),
-                    "result": _jsonb(end.result),
-                    "change": _jsonb(columns.get("change")),
-                    "degraded": _jsonb(columns.get("degraded")),
-                    "totals": _jsonb(columns.get("totals")),
-                    "interrupt": _jsonb(end.interrupt),
-                    "interrupt_id": end.interrupt["id"] if end.interrupt else None,
-                    "error": _jsonb(end.error),
-                },
-            )
-            status = "failed" if end.status == "failed" else "done"
-            await self._end_run(connection, lease, status, end.error)
-            await insert(connection, session_id, lease.run_id, [end.event])
-            if self._on_rest:
-                await self._on_rest(connection, session_id)
+    async def settle(
+        self, claim: Claim, end: Settlement, rest: Sequence[NewEvent] = (), *, flowise_calls: int = 0
+    ) -> None:
+        """End the leg: run, session, interrupt and events in one transaction, then the notice.
+
+        `rest` and `flowise_calls` are what the leg has not stored before.
+        """
+        session_id, columns = claim.session.id, end.columns
+        params = event_params(session_id, claim.lease.run_id, [*rest, end.event]) | {
+            "epoch": claim.lease.epoch,
+            "run_status": "failed" if end.status == "failed" else "done",
+            "status": end.status,
+            "flowise_calls": flowise_calls,
+            "session_name": _text(columns.get("session_name")),
+            "phase": columns.get("phase") or last_phase([*rest, end.event]),
+            "operation_mode": columns.get("operation_mode"),
+            "iteration": columns.get("iteration"),
+            "chatflow_id": columns.get("chatflow_id"),
+            "outcome": columns.get("outcome"),
+            "answer": _text(columns.get("answer")),
+            "result": _jsonb(end.result),
+            "change": _jsonb(columns.get("change")),
+            "degraded": _jsonb(columns.get("degraded")),
+            "totals": _jsonb(columns.get("totals")),
+            "interrupt": _jsonb(end.interrupt),
+            "interrupt_id": end.interrupt["id"] if end.interrupt else None,
+            "error": _jsonb(end.error),
+        }
+        on_rest = self._on_rest if claim.told else None
+        # One statement needs no transaction around it.
+        scope = self._database.transaction() if on_rest else self._database.connection()
+        async with scope as connection:
+            settled = await connection.execute(_SETTLE, params)
+            if settled.rowcount == 0:
+                raise LeaseLostError("Another worker owns this run now.")
+            if on_rest:
+                await on_rest(connection, session_id)
+        await self._notices.tell(session_id, "settled")
 
     async def requeue(
         self, lease: Lease, session_id: UUID, *, attempt: int, delay: float = 0.0, event: NewEvent | None = None
@@ -244,17 +298,6 @@ class Runs:
             )
         ).fetchone()
         return row is not None
-
-    async def _end_run(
-        self, connection: Connection, lease: Lease, status: str, error: Mapping[str, Any] | None
-    ) -> None:
-        changed = await connection.execute(
-            "UPDATE runs SET status = %s, error = %s, updated_at = now()"
-            " WHERE id = %s AND epoch = %s AND status = 'running'",
-            (status, _jsonb(error), lease.run_id, lease.epoch),
-        )
-        if changed.rowcount == 0:
-            raise LeaseLostError("Another worker owns this run now.")
 
 
 def _jsonb(value: Any) -> Jsonb | None:

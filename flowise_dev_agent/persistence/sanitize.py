@@ -3,9 +3,10 @@
 import json
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from psycopg.types.json import Jsonb
+if TYPE_CHECKING:
+    from psycopg.types.json import Jsonb
 
 _REPLACEMENT = "\ufffd"
 
@@ -39,8 +40,11 @@ def clean_json(value: Any) -> Any:
             return clean_text(str(value))
 
 
-def jsonb(value: Any) -> Jsonb:
+def jsonb(value: Any) -> "Jsonb":
     """`value`, cleaned, as a jsonb parameter."""
+    # Clients clean texts as well, and have no use for a driver.
+    from psycopg.types.json import Jsonb
+
     return Jsonb(clean_json(value))
 
 

@@ -1,17 +1,51 @@
-"""LangGraph's Postgres saver under a lease."""
+"""LangGraph's Postgres saver under a lease: one statement per step.
+
+The base class sends two pipelines a step, the writes of its tasks and then the checkpoint that contains them. Here the
+writes are held until it is known that they are needed: mostly the checkpoint comes next and says it all. What is stored
+is what the base class would store, and it reads it.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final
 
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    WRITES_IDX_MAP,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    copy_checkpoint,
+    get_serializable_checkpoint_metadata,
+)
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from psycopg import AsyncCursor
 from psycopg.rows import DictRow
-from psycopg_pool import AsyncConnectionPool
+from psycopg.types.json import Jsonb
 
-from flowise_dev_agent.persistence.database import ROUND_TRIP_SECS, Connection, translated_errors
+from flowise_dev_agent.persistence.database import ROUND_TRIP_SECS, Database, translated_errors
 from flowise_dev_agent.persistence.lease import ASSERT_OWNER_SQL, Lease
+
+# Both inserts read `owner`, so neither happens without it.
+_PUT: Final = """
+    WITH owner AS MATERIALIZED (SELECT assert_owner(%(run)s, %(epoch)s)),
+    blobs AS (
+        INSERT INTO checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob)
+        SELECT %(thread)s, %(ns)s, item.*
+        FROM owner, unnest(%(channels)s::text[], %(versions)s::text[], %(types)s::text[], %(blobs)b::bytea[]) AS item
+        ON CONFLICT (thread_id, checkpoint_ns, channel, version) DO NOTHING
+    )
+    INSERT INTO checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata)
+    SELECT %(thread)s, %(ns)s, %(id)s, %(parent)s, %(checkpoint)s, %(metadata)s FROM owner
+    ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id)
+    DO UPDATE SET checkpoint = EXCLUDED.checkpoint, metadata = EXCLUDED.metadata
+"""
+#: Channels whose values stand in the checkpoint itself, as in the base class.
+_INLINE: Final = (str, int, float, bool, type(None))
 
 
 def plain_serializer() -> JsonPlusSerializer:
@@ -19,20 +53,99 @@ def plain_serializer() -> JsonPlusSerializer:
     return JsonPlusSerializer(allowed_msgpack_modules=None)
 
 
+@dataclass(frozen=True)
+class _Writes:
+    """What one task has written."""
+
+    config: RunnableConfig
+    writes: Sequence[tuple[str, Any]]
+    task_id: str
+    task_path: str
+
+
 class FencedSaver(AsyncPostgresSaver):
     """Writes checkpoints only while `lease` owns its run; afterwards every write raises LeaseLostError.
 
-    One object per leg, over the shared pool: the base class serialises everything that goes through one object.
+    One object per leg, over the shared pool: the base class serialises everything that goes through one object. As the
+    leg is the only writer of its thread, what it has read or put last is the latest checkpoint, and is not read again;
+    `fresh` says that there is none yet.
+
+    Writes of a task become rows when they matter for a resume: with an interrupt or an error in the same step, or when
+    the state is read before the next checkpoint. A kill between a node's end and the next checkpoint, a moment later,
+    runs that node again. DeltaChannels are not supported.
     """
 
-    def __init__(self, pool: AsyncConnectionPool[Connection], lease: Lease) -> None:
-        super().__init__(pool, serde=plain_serializer())
+    def __init__(self, database: Database, lease: Lease, *, fresh: bool = False) -> None:
+        super().__init__(database.pool, serde=plain_serializer())
+        self._database = database
         self._lease = lease
+        self._held: list[_Writes] = []
+        self._known = fresh
+        self._latest: CheckpointTuple | None = None
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """As the base class; the latest checkpoint is read once."""
+        for held in self._take_held():
+            await self._write(held)
+        place = config.get("configurable", {})
+        if "checkpoint_id" in place or place.get("checkpoint_ns"):
+            return await super().aget_tuple(config)
+        if not self._known:
+            self._latest, self._known = await super().aget_tuple(config), True
+        # LangGraph changes the one that it gets.
+        return self._latest and self._latest._replace(checkpoint=copy_checkpoint(self._latest.checkpoint))
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """As the base class, in one statement. The held writes of the step before are in this checkpoint."""
+        self._held.clear()
+        place = config.get("configurable", {})
+        thread_id, ns, parent = place["thread_id"], place["checkpoint_ns"], place.get("checkpoint_id")
+        values = checkpoint["channel_values"]
+        inline = {name: value for name, value in values.items() if isinstance(value, _INLINE)}
+        blobs = {name: value for name, value in values.items() if name not in inline}
+        rows = self._dump_blobs(thread_id, ns, blobs, {k: v for k, v in new_versions.items() if k in blobs})
+        params = {
+            "run": self._lease.run_id,
+            "epoch": self._lease.epoch,
+            "thread": thread_id,
+            "ns": ns,
+            "channels": [row[2] for row in rows],
+            "versions": [row[3] for row in rows],
+            "types": [row[4] for row in rows],
+            "blobs": [row[5] for row in rows],
+            "id": checkpoint["id"],
+            "parent": parent,
+            "checkpoint": Jsonb({**checkpoint, "channel_values": inline}),
+            "metadata": Jsonb(get_serializable_checkpoint_metadata(config, metadata)),
+        }
+        async with self._database.connection() as connection:
+            await connection.execute(_PUT, params)
+        saved = _config(thread_id, ns, checkpoint["id"])
+        if not ns:
+            before = None if parent is None else _config(thread_id, ns, parent)
+            self._latest = CheckpointTuple(saved, copy_checkpoint(checkpoint), metadata, before, [])
+            self._known = True
+        return saved
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """Hold what a task wrote; write it, and what is held, when it tells of an interrupt, an answer or an error."""
+        self._held.append(_Writes(config, writes, task_id, task_path))
+        if any(channel in WRITES_IDX_MAP for channel, _ in writes):
+            for held in self._take_held():
+                await self._write(held)
 
     @asynccontextmanager
     async def _cursor(self, *, pipeline: bool = False) -> AsyncGenerator[AsyncCursor[DictRow]]:
-        # Writes are pipelined, reads are not. The pipeline is one implicit transaction: the owner check and the rows
-        # stand or fall together, and its error surfaces when the base class closes the pipeline.
+        # The base class pipelines its writes and nothing else. The pipeline is one implicit transaction: the owner
+        # check and the rows stand or fall together, and its error surfaces when the base class closes the pipeline.
         with translated_errors():
             async with asyncio.timeout(ROUND_TRIP_SECS), super()._cursor(pipeline=pipeline) as cursor:
                 if pipeline:
@@ -44,3 +157,15 @@ class FencedSaver(AsyncPostgresSaver):
         async with self._cursor() as cursor:
             await cursor.execute(ASSERT_OWNER_SQL, (self._lease.run_id, self._lease.epoch))
         await super().aprune(thread_ids, strategy=strategy)
+
+    def _take_held(self) -> list[_Writes]:
+        held, self._held = self._held, []
+        return held
+
+    async def _write(self, held: _Writes) -> None:
+        self._known = False
+        await super().aput_writes(held.config, held.writes, held.task_id, held.task_path)
+
+
+def _config(thread_id: str, ns: str, checkpoint_id: str) -> RunnableConfig:
+    return {"configurable": {"thread_id": thread_id, "checkpoint_ns": ns, "checkpoint_id": checkpoint_id}}

@@ -16,7 +16,8 @@ from psycopg.rows import class_row
 from flowise_dev_agent.errors import SessionConflictError, SessionNotFoundError
 from flowise_dev_agent.persistence.database import Connection, Database, OnRest
 from flowise_dev_agent.persistence.drafts import abandon
-from flowise_dev_agent.persistence.events import NewEvent, insert, told_transaction
+from flowise_dev_agent.persistence.events import NewEvent, insert
+from flowise_dev_agent.persistence.notices import told_transaction
 from flowise_dev_agent.persistence.queue import Queue
 from flowise_dev_agent.persistence.read_model import (
     SESSION_COLUMNS,
@@ -183,14 +184,19 @@ class Sessions:
         answer: Mapping[str, Any],
         idempotency_key: str | None,
         fingerprint: str | None,
+        plan: Mapping[str, Any] | None = None,
     ) -> bool:
-        """Claim the open interrupt for this answer and queue the run; False when it is no longer open."""
+        """Claim the open interrupt for this answer and queue the run; False when it is no longer open.
+
+        `plan` is what the answer approves; None keeps the one that was approved before.
+        """
         try:
             async with self._database.transaction() as connection:
                 claimed = await connection.execute(
-                    "UPDATE sessions SET status = 'queued', interrupt = NULL, interrupt_id = NULL, updated_at = now()"
+                    "UPDATE sessions SET status = 'queued', interrupt = NULL, interrupt_id = NULL,"
+                    " plan = COALESCE(%s, plan), updated_at = now()"
                     " WHERE id = %s AND status = 'waiting' AND interrupt_id = %s",
-                    (session_id, interrupt_id),
+                    (None if plan is None else jsonb(plan), session_id, interrupt_id),
                 )
                 if claimed.rowcount == 0:
                     return False
@@ -270,11 +276,13 @@ class Sessions:
             await abandon(connection, session_id)
             if not purge:
                 await connection.execute(_KEEP_FLOWS, {"session": session_id})
-            # One that runs was told to end and goes within a day; its row names nothing but the run.
+            # One that runs was told to end and goes within a day; its row names nothing but the run or delivery.
             await connection.execute(
                 "DELETE FROM procrastinate_jobs WHERE status <> 'doing'"
-                " AND args ->> 'run_id' IN (SELECT id::text FROM runs WHERE session_id = %s)",
-                (session_id,),
+                " AND (args ->> 'run_id' IN (SELECT id::text FROM runs WHERE session_id = %(session)s)"
+                " OR args ->> 'delivery_id' IN"
+                " (SELECT id::text FROM webhook_deliveries WHERE session_id = %(session)s))",
+                {"session": session_id},
             )
             await connection.execute("DELETE FROM sessions WHERE id = %s", (session_id,))
             # Last: a checkpoint that passed the fence before us is committed by now, no other can follow.

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from flowise_dev_agent.persistence.database import Database
-from flowise_dev_agent.persistence.migrate import pending
+from flowise_dev_agent.persistence.schema import pending
 
 _QUEUE: Final = """
     SELECT count(*) AS queued, COALESCE(EXTRACT(EPOCH FROM now() - min(updated_at)), 0)::float8 AS oldest_secs,
-           (SELECT count(*) FROM procrastinate_workers) AS consumers
+           (SELECT count(*) FROM procrastinate_workers
+            WHERE last_heartbeat > now() - make_interval(secs => %(silent)s)) AS consumers
     FROM runs WHERE status = 'queued'
 """
 _SESSIONS: Final = "SELECT status, count(*) AS n FROM sessions GROUP BY status"
@@ -31,7 +32,7 @@ class Backlog:
 
 @dataclass(frozen=True)
 class Vitals:
-    """`consumers` are those registered with the queue, `latency_ms` the time that all this took."""
+    """`consumers` are those of the queue that have been heard of lately, `latency_ms` the time that all this took."""
 
     latency_ms: float
     pending_migrations: list[str]
@@ -49,11 +50,14 @@ class Census:
     consumers: int
 
 
-async def read_vitals(database: Database) -> Vitals:
-    """What health checks need. Raises DatabaseUnavailableError."""
+async def read_vitals(database: Database, *, silent: float) -> Vitals:
+    """What health checks need; a worker that says nothing for `silent` seconds does not count.
+
+    A killed one leaves its row behind, until another one takes it away. Raises DatabaseUnavailableError.
+    """
     started = time.monotonic()
     async with database.connection() as connection:
-        row = await (await connection.execute(_QUEUE)).fetchone() or {}
+        row = await (await connection.execute(_QUEUE, {"silent": silent})).fetchone() or {}
         missing = await pending(connection)
     return Vitals(
         latency_ms=round((time.monotonic() - started) * 1000, 1),
@@ -63,11 +67,11 @@ async def read_vitals(database: Database) -> Vitals:
     )
 
 
-async def take_census(database: Database) -> Census:
-    """What metrics need: three queries over indexes. Raises DatabaseUnavailableError."""
+async def take_census(database: Database, *, silent: float) -> Census:
+    """What metrics need: three queries over indexes; `silent` as above. Raises DatabaseUnavailableError."""
     async with database.connection() as connection:
         sessions = await (await connection.execute(_SESSIONS)).fetchall()
-        legs = await (await connection.execute(_QUEUE)).fetchone() or {}
+        legs = await (await connection.execute(_QUEUE, {"silent": silent})).fetchone() or {}
         deliveries = await (await connection.execute(_DELIVERIES)).fetchone() or {}
     return Census(
         sessions={row["status"]: row["n"] for row in sessions},

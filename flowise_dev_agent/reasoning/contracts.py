@@ -247,6 +247,17 @@ class Pattern:
     nodes: Mapping[str, str]
 
 
+@dataclass(frozen=True)
+class AgentTools:
+    """An agent inside an agentflow. `rows` is the list of its tools in `field` as it is stored, with all values: for
+    rules, never for a prompt."""
+
+    node_id: str
+    label: str
+    field: str
+    rows: tuple[Mapping[str, Any], ...] = ()
+
+
 @dataclass(frozen=True, kw_only=True)
 class PlanRequest(_Request):
     """`candidates` are the retrieved node types; `feedback` what the person or the last verdict asked to change."""
@@ -263,6 +274,8 @@ class PlanRequest(_Request):
     occupied: frozenset[str] = frozenset()
     #: `node id.path` -> the model or tool that stands there inside an agentflow node.
     inside: Mapping[str, str] = field(default_factory=dict)
+    #: The agents inside agentflow nodes with their tools.
+    agents: tuple[AgentTools, ...] = ()
     #: `node id.field` -> what stands in the longer text fields in scope, each shortened.
     texts: Mapping[str, str] = field(default_factory=dict)
     previous: PlanContract | None = None
@@ -289,6 +302,8 @@ class PatchRequest(_Request):
     occupied: frozenset[str] = frozenset()
     #: `node id.path` -> the model or tool that stands there inside an agentflow node.
     inside: Mapping[str, str] = field(default_factory=dict)
+    #: The agents inside agentflow nodes with their tools.
+    agents: tuple[AgentTools, ...] = ()
     #: `node id.field` -> what stands in the longer text fields in scope, each shortened.
     texts: Mapping[str, str] = field(default_factory=dict)
     feedback: str | None = None

@@ -33,7 +33,8 @@ class Agent:
     `project` reads the session's columns from the state: session_name, phase, operation_mode, iteration, chatflow_id,
     outcome, answer, change, degraded, totals; what is missing or None keeps what is stored. `chatflow_url` takes an
     instance's endpoint and a chatflow's id. `result_of` takes an interrupt's value and gives what `ResultView` shows
-    after the question is answered, None for one that shows no result.
+    after the question is answered, None for one that shows no result. `approved_plan` takes an interrupt's value and
+    its checked answer and gives what `PlanView` shows, None when no plan is approved by it.
     """
 
     graph: Graph
@@ -45,6 +46,9 @@ class Agent:
     chatflow_url: Callable[[str, str], str]
     node_phases: Mapping[str, str] = field(default_factory=dict)
     result_of: Callable[[Mapping[str, Any]], Mapping[str, Any] | None] = lambda interrupt: None
+    approved_plan: Callable[[Mapping[str, Any], Mapping[str, Any]], Mapping[str, Any] | None] = (
+        lambda interrupt, answer: None
+    )
 
     def resolve_instance(self, name: str | None) -> str:
         """The id of the Flowise instance that a request names; None is the default one. Raises InvalidInputError."""

@@ -19,9 +19,12 @@ _POOL: Final = {"pool_size": "open", "pool_available": "idle", "requests_waiting
 
 
 class Condition:
-    """Reports of one process; `worker` is None where others do that work."""
+    """Reports of one process; `worker` is None where others do that work, `silent` as in `read_vitals`."""
 
-    def __init__(self, database: Database, instances: Instances, feed: Feed, worker: Worker | None) -> None:
+    def __init__(
+        self, database: Database, instances: Instances, feed: Feed, worker: Worker | None, *, silent: float
+    ) -> None:
+        self._silent = silent
         self._database = database
         self._instances = instances
         self._feed = feed
@@ -46,16 +49,17 @@ class Condition:
         return report
 
     async def readiness(self) -> dict[str, Any]:
-        """What stands between a new session and its first step: `pending_migrations`, and the `queue` with the number
-        of legs that wait, the age of the oldest in seconds and the number of workers. Raises DatabaseUnavailableError.
+        """What stands between a new session and its first step: the `database` with its latency in ms and the
+        `pending_migrations`, and the `queue` with the number of legs that wait, the age of the oldest in seconds and
+        the number of workers. Raises DatabaseUnavailableError.
         """
         report = await self._database_report()
-        return {"pending_migrations": report["database"]["pending_migrations"], "queue": report["queue"]}
+        return {"database": report["database"], "queue": report["queue"]}
 
     async def metrics(self) -> bytes:
         """Everything that this process counts, and how the service stands, as Prometheus reads it. Never raises."""
         try:
-            census = await take_census(self._database)
+            census = await take_census(self._database, silent=self._silent)
         except DatabaseUnavailableError:
             census = None
         return exposition([*self._of_process(), *_of_service(census)])
@@ -69,7 +73,7 @@ class Condition:
         yield gauge("fda_feed_listening", "1 while LISTEN works, 0 while streams poll.", self._feed.listening)
 
     async def _database_report(self) -> dict[str, Any]:
-        vitals = await read_vitals(self._database)
+        vitals = await read_vitals(self._database, silent=self._silent)
         servers = [(id_, self._instances.client(id_).endpoint) for id_ in self._instances.ids]
         missing = vitals.pending_migrations
         knowledge = {} if missing else await knowledge_health(InstanceNodes(self._database), servers)
@@ -94,7 +98,7 @@ def _of_service(census: Census | None) -> Iterator[GaugeMetricFamily]:
     yield gauge("fda_sessions", "Sessions by status.", sessions, ["status"])
     yield gauge("fda_queue_depth", "What waits for a worker.", depth, ["queue"])
     yield gauge("fda_queue_oldest_seconds", "Since when the oldest of it waits.", age, ["queue"])
-    yield gauge("fda_workers", "Workers that are registered.", _workers(census.consumers))
+    yield gauge("fda_workers", "Workers that have been heard of lately.", _workers(census.consumers))
 
 
 def _workers(consumers: int) -> int:

@@ -10,6 +10,7 @@ from flowise_dev_agent.agent import (
     NODE_PHASES,
     AgentContext,
     FlowiseCapability,
+    approved_plan,
     build_graph,
     chatflow_url,
     initial_state,
@@ -78,6 +79,7 @@ async def open_agent(settings: Settings, database: Database) -> AsyncGenerator[A
             chatflow_url=chatflow_url,
             node_phases=NODE_PHASES,
             result_of=result_of,
+            approved_plan=approved_plan,
         )
 
 

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, Final, Protocol
 from uuid import UUID
 
-from flowise_dev_agent.errors import DatabaseUnavailableError, LeaseLostError
+from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.observability.metrics import FALLBACKS, MODEL_CALLS, MODEL_TOKENS, MODEL_USD
 from flowise_dev_agent.persistence import Events, Lease, NewEvent, StoredEvent
 from flowise_dev_agent.runtime.calls import CallCount
@@ -28,7 +29,7 @@ _BATCH: Final = 50
 _TOKEN_DELAY_SECS: Final = 0.05
 _TOKEN_CHUNK_CHARS: Final = 900  # below 4 KB even at 4 bytes a character
 _RETRY_SECS: Final = 0.5
-#: After a write, so that the end of a step and the start of the next, or a burst, become one.
+#: Before a write, so that the end of a step and the start of the next, or a burst, become one.
 _GATHER_SECS: Final = 0.05
 
 
@@ -48,8 +49,9 @@ class _Text:
 class EventWriter:
     """Writes the events of one leg under its lease.
 
-    `flush` waits until everything put so far is stored; it raises LeaseLostError when the lease is gone. While the
-    database is away the writer waits for it. What `calls` has counted is stored with the next event.
+    `flush` waits until everything put so far is stored; it raises what made that impossible, LeaseLostError when the
+    lease is gone. While the database is away the writer waits for it. What `calls` has counted is stored with the next
+    event.
     """
 
     def __init__(self, events: Events, lease: Lease, session_id: UUID, calls: CallCount | None = None) -> None:
@@ -64,7 +66,8 @@ class EventWriter:
         self._idle = asyncio.Event()
         self._idle.set()
         self._hurry = asyncio.Event()
-        self._lost: LeaseLostError | None = None
+        self._finishing = False
+        self._error: Exception | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._task = asyncio.create_task(self._run(), name=f"events-{session_id}")
 
@@ -90,13 +93,23 @@ class EventWriter:
             logger.warning("A node wrote an event of unknown type %r.", type_)
 
     async def flush(self) -> None:
-        """Wait until everything is stored or the lease is lost."""
+        """Wait until everything is stored, or cannot be."""
         self._send_text()
         self._hurry.set()
         await self._idle.wait()
         self._hurry.clear()
-        if self._lost is not None:
-            raise self._lost
+        if self._error is not None:
+            raise self._error
+
+    async def finish(self) -> tuple[list[NewEvent], int]:
+        """Store no more; the events and the number of calls that are not stored yet, for the end of the leg to store.
+
+        Raises LeaseLostError.
+        """
+        self._finishing = True
+        self._wake()
+        await self.flush()
+        return list(self._stored), self._calls.made
 
     async def close(self) -> None:
         """Stop at once; what is not stored yet is dropped."""
@@ -150,17 +163,18 @@ class EventWriter:
         while True:
             await self._work.wait()
             self._work.clear()
-            stored = bool(self._stored)
+            if self._stored:
+                await self._gather()
             try:
-                while self._stored or self._live:
-                    await self._write_some()
-            except LeaseLostError as error:
-                self._lost = error
+                await self._write_some()
+            except Exception as error:  # noqa: BLE001 - whatever it is, the leg has to learn of it
+                self._error = error
                 self._stored.clear()
                 self._live.clear()
-            self._idle.set()
-            if stored:
-                await self._gather()
+            if self._live or (self._stored and not self._finishing):
+                self._work.set()
+            else:
+                self._idle.set()
 
     async def _gather(self) -> None:
         with suppress(TimeoutError):
@@ -168,7 +182,7 @@ class EventWriter:
                 await self._hurry.wait()
 
     async def _write_some(self) -> None:
-        batch = [self._stored[index] for index in range(min(_BATCH, len(self._stored)))]
+        batch = [] if self._finishing else list(islice(self._stored, _BATCH))
         try:
             if batch:
                 made = self._calls.made

@@ -25,6 +25,7 @@ from flowise_dev_agent.persistence import (
     migrate,
 )
 from flowise_dev_agent.runtime.agent import Agent
+from flowise_dev_agent.runtime.catalogue import CatalogueService
 from flowise_dev_agent.runtime.condition import Condition
 from flowise_dev_agent.runtime.drafts import DraftSweep
 from flowise_dev_agent.runtime.feed import Feed
@@ -63,6 +64,7 @@ class Engine:
         flows: FlowService,
         summaries: Summaries,
         knowledge: KnowledgeService,
+        catalogue: CatalogueService,
         feed: Feed,
         condition: Condition,
     ) -> None:
@@ -74,6 +76,7 @@ class Engine:
         self.flows = flows
         self.summaries = summaries
         self.knowledge = knowledge
+        self.catalogue = catalogue
         self._feed = feed
         self._condition = condition
 
@@ -157,7 +160,6 @@ class Engine:
                 await stack.enter_async_context(queue)
                 legs = LegRunner(
                     database=database,
-                    sessions=sessions,
                     runs=runs,
                     events=events,
                     agent=agent,
@@ -199,8 +201,9 @@ class Engine:
                 flows=flows,
                 summaries=Summaries(sessions=sessions, events=events, flows=flows, link=agent.chatflow_link),
                 knowledge=KnowledgeService(database, refreshes, agent.instances),
+                catalogue=CatalogueService(database, agent.instances),
                 feed=feed,
-                condition=Condition(database, agent.instances, feed, consumer),
+                condition=Condition(database, agent.instances, feed, consumer, silent=timings.stalled),
             )
 
     def end_streams(self) -> None:

@@ -22,7 +22,8 @@ import psycopg
 from flowise_dev_agent.errors import DatabaseUnavailableError, SessionNotFoundError
 from flowise_dev_agent.persistence import Events, StoredEvent
 from flowise_dev_agent.persistence.database import listening_connection
-from flowise_dev_agent.persistence.events import EVENTS_CHANNEL, LIVE_CHANNEL
+from flowise_dev_agent.persistence.events import LIVE_CHANNEL
+from flowise_dev_agent.persistence.notices import EVENTS_CHANNEL
 from flowise_dev_agent.runtime.tasks import end_tasks
 
 logger = logging.getLogger(__name__)

@@ -1,16 +1,18 @@
 """How the Flowise servers of the settings are: reachable, of which version, with which nodes."""
 
 import asyncio
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, Field
 
-from flowise_dev_agent.errors import FlowiseError
+from flowise_dev_agent.errors import FlowiseError, FlowiseTimeoutError
+from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.snapshot import fingerprint
 
-_SECS = 10.0
+_SECS: Final = 10.0
+_HEALTH_SECS: Final = 3.0
 
 
 class Drift(BaseModel):
@@ -80,3 +82,22 @@ def _drift(snapshot: NodeStore, live: NodeStore) -> Drift:
         changed=sorted(changed)[:20],
         differs=bool(added or removed or changed),
     )
+
+
+async def flowise_health(instances: Instances) -> dict[str, dict[str, Any]]:
+    """By instance id: its endpoint, `state` (ok or unavailable) and, where it fails, the error. Takes 3 s at most."""
+    states = await asyncio.gather(*(_instance_health(instances.client(id_)) for id_ in instances.ids))
+    return dict(zip(instances.ids, states, strict=True))
+
+
+async def _instance_health(client: FlowiseClient) -> dict[str, Any]:
+    try:
+        async with asyncio.timeout(_HEALTH_SECS):
+            # A call that needs the key, so that a wrong one shows here and not in the first session.
+            await client.list_chatflows(limit=1)
+    except FlowiseError as error:
+        return {"endpoint": client.endpoint, "state": "unavailable", "error": error.as_problem()}
+    except TimeoutError:
+        late = FlowiseTimeoutError(f"Flowise at {client.endpoint} did not answer within {_HEALTH_SECS:.0f} s.")
+        return {"endpoint": client.endpoint, "state": "unavailable", "error": late.as_problem()}
+    return {"endpoint": client.endpoint, "state": "ok"}

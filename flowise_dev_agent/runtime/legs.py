@@ -8,7 +8,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 from uuid import UUID
@@ -22,7 +22,7 @@ from langgraph.types import Command, Interrupt, StateSnapshot
 from flowise_dev_agent.errors import AgentError, DatabaseUnavailableError, LeaseLostError
 from flowise_dev_agent.observability import log_context
 from flowise_dev_agent.observability.metrics import LEG_SECONDS, LEGS_ACTIVE, NODE_SECONDS
-from flowise_dev_agent.persistence import Claim, Database, Events, FencedSaver, NewEvent, Runs, Sessions
+from flowise_dev_agent.persistence import Claim, Database, Events, FencedSaver, NewEvent, Runs
 from flowise_dev_agent.persistence.database import patient, translated_errors
 from flowise_dev_agent.persistence.runs import Settlement
 from flowise_dev_agent.persistence.sanitize import bounded
@@ -53,7 +53,6 @@ class LegRunner:
         self,
         *,
         database: Database,
-        sessions: Sessions,
         runs: Runs,
         events: Events,
         agent: Agent,
@@ -61,7 +60,6 @@ class LegRunner:
         attempts: int,
     ) -> None:
         self._database = database
-        self._sessions = sessions
         self._runs = runs
         self._events = events
         self._agent = agent
@@ -86,7 +84,7 @@ class LegRunner:
             if claim is None:
                 logger.info("The run is over or has another job; nothing to do.")
                 return
-            with log_context(session=claim.session_id):
+            with log_context(session=claim.session.id):
                 control, began, end = RunControl(), time.monotonic(), "cut_off"
                 self._controls.add(control)
                 try:
@@ -99,13 +97,13 @@ class LegRunner:
     async def _attempt(self, claim: Claim, control: RunControl) -> str:
         """Returns how the attempt ended: the session's status, or what became of the run."""
         calls = CallCount()
-        writer = EventWriter(self._events, claim.lease, claim.session_id, calls)
-        leg = _Leg(self._database, self._sessions, self._agent, claim, writer)
+        writer = EventWriter(self._events, claim.lease, claim.session.id, calls)
+        leg = _Leg(self._database, self._agent, claim, writer)
         try:
             try:
                 with counting(calls):
                     end = await leg.drive(control)
-                await writer.flush()
+                rest, made = await writer.finish()
             except GraphDrained:
                 await writer.flush()
                 await self._hand_back(claim)
@@ -113,7 +111,7 @@ class LegRunner:
             except Exception as error:  # noqa: BLE001 - whatever a node raises ends here, as a retry or a failed session
                 return await self._end_badly(claim, leg, writer, error)
             else:
-                await _until_database_is_back(lambda: self._runs.settle(claim.lease, claim.session_id, end))
+                await self._settle(claim, end, rest, made)
                 return end.status
         except LeaseLostError:
             logger.info("Another worker owns this run now; this leg ends without a trace.")
@@ -140,7 +138,6 @@ class LegRunner:
             problem["detail"],
             exc_info=foreign,
         )
-        await writer.flush()
         if _is_transient(error) and claim.attempt + 1 < self._attempts:
             attempt = claim.attempt + 1
             pause = min(self._timings.backoff * 2**claim.attempt, self._timings.backoff_max)
@@ -152,17 +149,21 @@ class LegRunner:
                 summary=f"Attempt {attempt + 1} of {self._attempts} in {pause:.0f} s: {problem['detail']}",
                 data={"attempt": attempt + 1, "of": self._attempts, "code": problem["code"]},
             )
+            await writer.flush()
             await _until_database_is_back(
-                lambda: self._runs.requeue(claim.lease, claim.session_id, attempt=attempt, delay=pause, event=event)
+                lambda: self._runs.requeue(claim.lease, claim.session.id, attempt=attempt, delay=pause, event=event)
             )
             return "retried"
         end = failure(problem, node=node, phase=self._agent.node_phases.get(node or ""), columns=await leg.columns())
-        await _until_database_is_back(lambda: self._runs.settle(claim.lease, claim.session_id, end))
+        await self._settle(claim, end, *await writer.finish())
         return "failed"
+
+    async def _settle(self, claim: Claim, end: Settlement, rest: Sequence[NewEvent], flowise_calls: int) -> None:
+        await _until_database_is_back(lambda: self._runs.settle(claim, end, rest, flowise_calls=flowise_calls))
 
     async def _hand_back(self, claim: Claim) -> None:
         logger.info("Handing the run back from its last checkpoint.")
-        await self._runs.requeue(claim.lease, claim.session_id, attempt=claim.attempt)
+        await self._runs.requeue(claim.lease, claim.session.id, attempt=claim.attempt)
 
     async def _hand_back_quickly(self, claim: Claim) -> None:
         # When this fails too, the recovery of another worker finds the run without a living job.
@@ -174,16 +175,15 @@ class LegRunner:
 class _Leg:
     """One attempt, from its claim to what shall be settled."""
 
-    def __init__(self, database: Database, sessions: Sessions, agent: Agent, claim: Claim, writer: EventWriter) -> None:
-        self._sessions = sessions
+    def __init__(self, database: Database, agent: Agent, claim: Claim, writer: EventWriter) -> None:
         self._agent = agent
         self._claim = claim
         self._writer = writer
-        self._saver = FencedSaver(database.pool, claim.lease)
+        self._saver = FencedSaver(database, claim.lease, fresh=claim.is_first)
         self._graph: Graph = agent.graph.copy(update={"checkpointer": self._saver})
         self._config: RunnableConfig = {
             # Nothing else belongs here: what is configurable is written into every checkpoint.
-            "configurable": {"thread_id": str(claim.session_id), STRICT_RESUME_KEY: True},
+            "configurable": {"thread_id": str(claim.session.id), STRICT_RESUME_KEY: True},
             "recursion_limit": _RECURSION_LIMIT,
         }
         self._started: dict[str, float] = {}
@@ -191,7 +191,7 @@ class _Leg:
 
     async def drive(self, control: RunControl) -> Settlement:
         """Run the graph until it needs a person or has ended."""
-        session = await self._sessions.get(self._claim.session_id)
+        session = self._claim.session
         state = await self._graph.aget_state(self._config)
         if state.created_at is None:
             await self._stream(dict(self._agent.initial_state(session.request)), session, control)
@@ -280,7 +280,7 @@ class _Leg:
         """Drop all but the last checkpoint while the thread is still ours alone."""
         try:
             with translated_errors():
-                await self._saver.aprune([str(self._claim.session_id)])
+                await self._saver.aprune([str(self._claim.session.id)])
         except DatabaseUnavailableError:
             logger.warning("The finished thread was not pruned; retention will do it.")
 

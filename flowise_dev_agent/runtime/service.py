@@ -17,7 +17,7 @@ from flowise_dev_agent.errors import (
 )
 from flowise_dev_agent.persistence import Database, Events, SessionFilter, SessionRow, Sessions
 from flowise_dev_agent.persistence.database import translated_errors
-from flowise_dev_agent.persistence.sanitize import clean_text
+from flowise_dev_agent.persistence.sanitize import bounded, clean_text
 from flowise_dev_agent.persistence.sessions import NewSession
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.feed import Feed
@@ -40,6 +40,7 @@ from flowise_dev_agent.runtime.webhooks.views import DeliveryList, DeliveryPage,
 
 _MAX_KEY_CHARS = 255
 _MAX_PAGE = 200
+_MAX_PLAN_BYTES = 64_000
 
 
 class SessionService:
@@ -124,12 +125,14 @@ class SessionService:
         if body.interrupt_id is not None and body.interrupt_id != row.interrupt_id:
             raise _nothing_open(row, asked=body.interrupt_id)
         answer = self._agent.check_answer(row.interrupt, body)
+        plan = self._agent.approved_plan(row.interrupt, answer)
         won = await self._sessions.resume(
             session_id,
             interrupt_id=row.interrupt_id,
             answer=answer,
             idempotency_key=idempotency_key,
             fingerprint=fingerprint,
+            plan=None if plan is None else bounded(plan, _MAX_PLAN_BYTES),
         )
         row = await self._sessions.get(session_id)
         if not won and not await self._answered_before(session_id, idempotency_key, fingerprint):
@@ -304,8 +307,8 @@ def _nothing_open(row: SessionRow, asked: str | None = None) -> SessionConflictE
     status = public_status(row.status)
     if row.status == "waiting":
         text = f"Interrupt {asked} is not the open one." if asked else "Another question is open now."
-        hint = "Answer the interrupt that GET /sessions/{id} shows."
+        hint = "Read the session again: it shows the question that is open."
     else:
         text = f"The session is {status}: nothing waits for an answer."
-        hint = "It may have been answered meanwhile; look at it with GET /sessions/{id}."
+        hint = "It may have been answered meanwhile; read the session again."
     return SessionConflictError(text, hint=hint, details={"status": status, "interrupt_id": row.interrupt_id})

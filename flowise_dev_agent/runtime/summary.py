@@ -10,7 +10,7 @@ from flowise_dev_agent.persistence import Events, SessionRow, Sessions, StoredEv
 from flowise_dev_agent.persistence.sanitize import shortened
 from flowise_dev_agent.runtime.flows.service import FlowService
 from flowise_dev_agent.runtime.flows.views import SessionChange
-from flowise_dev_agent.runtime.views import ChatflowLink, SessionView, session_view
+from flowise_dev_agent.runtime.views import ChatflowLink, PlanView, SessionView, session_view
 
 _TOLD = ("interrupt", "write", "test", "fallback", "drift", "error")
 _MOST_EVENTS = 200
@@ -52,6 +52,8 @@ def _sections(
     yield [f"# {view.session_name or 'Session'}"]
     yield list(_facts(view))
     yield ["## Requirement", "", *(f"> {line}" for line in view.requirement.splitlines())]
+    if view.plan:
+        yield ["## Approved plan", "", *_plan(view.plan)]
     if view.answer:
         yield ["## Answer", "", view.answer]
     if view.interrupt:
@@ -84,6 +86,14 @@ def _facts(view: SessionView) -> Iterator[str]:
     )
     if view.degraded:
         yield f"- Answered in another mode than set: {', '.join(str(item.get('phase')) for item in view.degraded)}"
+
+
+def _plan(plan: PlanView) -> Iterator[str]:
+    if plan.approach:
+        yield f"Approach: **{plan.approach}**"
+        yield ""
+    for line in plan.text.strip().splitlines():
+        yield f"##{line}" if line.startswith("#") else line
 
 
 def _told(event: StoredEvent) -> str:

@@ -5,13 +5,15 @@ import binascii
 import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from flowise_dev_agent.errors import InvalidInputError
-from flowise_dev_agent.persistence import SessionRow, StoredEvent
+
+if TYPE_CHECKING:
+    from flowise_dev_agent.persistence import SessionRow, StoredEvent
 
 PublicStatus = Literal["in_progress", "pending_interrupt", "completed", "error", "cancelled"]
 
@@ -64,7 +66,12 @@ class InterruptView(_View):
 
 
 class Totals(_View):
-    """What the session has cost so far: calls as they are made, the rest as of its last question or its end."""
+    """What the session has cost so far: calls as they are made, the rest as of its last question or its end.
+
+    There is no `get_node_calls_total`: the whole catalogue of node types is at hand at once, nobody asks for one type
+    after another, and reading a mapping is not worth a number. What it was to show, types that had to be asked of the
+    server one by one, is `repairs`.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -73,7 +80,7 @@ class Totals(_View):
     unpriced_calls: int = Field(default=0, description="Model calls whose price nobody knows.")
     model_calls: int = 0
     flowise_calls: int = 0
-    repairs: int = Field(default=0, description="Node types that the catalogue lacked and the server was asked for.")
+    repairs: int = Field(default=0, description="Node types that the catalogue lacked: the server was asked for each.")
     knowledge_repairs: int = Field(default=0, description="Those that the server had.")
     phases_timed: int = 0
     phase_durations_ms: dict[str, int] = Field(default_factory=dict)
@@ -94,6 +101,18 @@ class ResultView(_View):
     change: str = Field(default="", description="What the session changed in the flow, in words.")
     warnings: list[dict[str, Any]] = Field(default_factory=list)
     placeholders: list[str] = Field(default_factory=list, description="What is still to be filled in.")
+
+
+class PlanView(_View):
+    """The plan that the person approved last, as it was shown, with what the answer changed of it."""
+
+    text: str = Field(default="", description="Markdown.")
+    contract: dict[str, Any] = Field(
+        default_factory=dict,
+        description="The same as data: goal, nodes, removals, steps, credential_requirements, success_criteria,"
+        " test_questions and more.",
+    )
+    approach: str | None = Field(default=None, description="The way that was chosen, where the plan had several.")
 
 
 class SessionView(_View):
@@ -117,6 +136,7 @@ class SessionView(_View):
     degraded: list[dict[str, Any]] = Field(description="Reasoning phases that the other mode had to answer.")
     runtime_mode: Literal["capability_first"] = "capability_first"
     interrupt: InterruptView | None
+    plan: PlanView | None = Field(default=None, description="The plan that was approved. Left out of lists.")
     result: ResultView | None = Field(
         default=None, description="The last review's tests and verdict. Left out of lists."
     )
@@ -165,7 +185,7 @@ class SessionEvent(_View):
     data: dict[str, Any]
 
 
-def session_view(row: SessionRow, link: ChatflowLink) -> SessionView:
+def session_view(row: "SessionRow", link: ChatflowLink) -> SessionView:
     """The view of a row."""
     return SessionView(
         thread_id=row.id,
@@ -183,6 +203,7 @@ def session_view(row: SessionRow, link: ChatflowLink) -> SessionView:
         totals=Totals.model_validate(row.totals),
         degraded=row.degraded,
         interrupt=InterruptView.model_validate(row.interrupt) if row.interrupt else None,
+        plan=PlanView.model_validate(row.plan) if row.plan else None,
         result=ResultView.model_validate(row.result) if row.result else None,
         error=row.error,
         requirement=row.requirement,
@@ -192,7 +213,7 @@ def session_view(row: SessionRow, link: ChatflowLink) -> SessionView:
     )
 
 
-def event_view(event: StoredEvent) -> SessionEvent:
+def event_view(event: "StoredEvent") -> SessionEvent:
     """The view of an event."""
     return SessionEvent(**vars(event))
 

@@ -15,6 +15,7 @@ from langgraph.types import interrupt
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.persistence import Database
 from flowise_dev_agent.runtime import Agent, Engine
+from flowise_dev_agent.runtime.agent import Graph
 from flowise_dev_agent.settings import FlowiseSettings
 
 STEPS = 7
@@ -41,25 +42,33 @@ async def _ask(state: State) -> State:
     return State(step=state.get("step", 0) + 1)
 
 
-def build_agent() -> Agent:
-    """Seven steps and a question."""
+def build_graph(steps: int) -> Graph:
+    """So many steps and a question."""
     builder = StateGraph(State)
-    names = [f"step_{number}" for number in range(STEPS)]
-    for name in names:
+    path = [START, *_names(steps), END]
+    for name in path[1:-2]:
         builder.add_node(name, _step)
     builder.add_node("ask", _ask)
-    path = [START, *names, "ask", END]
     for source, target in pairwise(path):
         builder.add_edge(source, target)
+    return builder.compile()
+
+
+def _names(steps: int) -> list[str]:
+    return [*(f"step_{number}" for number in range(steps)), "ask"]
+
+
+def build_agent() -> Agent:
+    """Seven steps and a question."""
     return Agent(
-        graph=builder.compile(),
+        graph=build_graph(STEPS),
         context=lambda session, lease, emit: None,
         initial_state=lambda request: {"step": 0, "pause": PAUSES.get(request["requirement"], 0.0)},
         project=lambda values: {"iteration": values.get("step", 0)},
         check_answer=lambda interrupt, body: body.answer or {},
         instances=Instances(FlowiseSettings()),
         chatflow_url=lambda endpoint, chatflow_id: f"{endpoint}/canvas/{chatflow_id}",
-        node_phases=dict.fromkeys(path, "bench"),
+        node_phases=dict.fromkeys(_names(STEPS), "bench"),
     )
 
 

@@ -1,21 +1,53 @@
-"""What a process pays at its start."""
+"""What a process loads at its start: every second of it is paid by each replica, and by each command of a CI job."""
 
 import subprocess
 import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PROVIDERS = {"anthropic", "openai"}
+#: What only those need that run sessions, serve requests or hold a database.
+SERVICE = {"fastapi", "uvicorn", "langgraph", "langchain_core", "langsmith", "psycopg", "procrastinate"}
 
 
-def modules_after(code: str) -> set[str]:
-    code = f"import sys; {code}; print(*sys.modules, sep='\\n')"
-    return set(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split())
+def loaded(code: str) -> set[str]:
+    """The modules that Python holds after `code`, which may end the process."""
+    code = f"import atexit, sys; atexit.register(lambda: print('\\n', *sys.modules, sep='\\n')); {code}"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT, timeout=60)
+    return set(done.stdout.splitlines())
 
 
-def test_without_a_model_no_provider_sdk_is_imported() -> None:
-    modules = modules_after("import flowise_dev_agent.cli.serve, flowise_dev_agent.runtime.dependencies")
-    assert not {"anthropic", "openai"} & modules
+def test_help_loads_no_part_of_the_service() -> None:
+    modules = loaded("sys.argv[1:] = ['--help']; from flowise_dev_agent.cli.main import app; app()")
+    assert "flowise_dev_agent.cli.main" in modules
+    assert not (SERVICE | PROVIDERS | {"pydantic", "httpx2", "flowise_dev_agent.settings"}) & modules
+
+
+def test_commands_that_ask_a_service_load_its_client_only() -> None:
+    cli = "flowise_dev_agent.cli"
+    modules = loaded(
+        f"import {cli}.main, {cli}.approve, {cli}.build, {cli}.sessions, flowise_dev_agent.client,"
+        " flowise_dev_agent.settings, flowise_dev_agent.observability"
+    )
+    assert "httpx2" in modules
+    assert not (SERVICE | PROVIDERS | {"markdown_it", "flowise_dev_agent.patch", "flowise_dev_agent.agent"}) & modules
+
+
+def test_commands_that_ask_flowise_load_neither_the_graph_nor_the_api() -> None:
+    modules = loaded("import flowise_dev_agent.cli.files, flowise_dev_agent.flowise.instances")
+    assert "flowise_dev_agent.patch.compiler" in modules
+    assert not ((SERVICE | PROVIDERS) - {"psycopg"}) & modules
+
+
+def test_a_worker_loads_no_web_framework_and_leaves_the_garbage_collector_on() -> None:
+    load = "_load('flowise_dev_agent.cli.work', 'flowise_dev_agent.runtime.dependencies')"
+    modules = loaded(f"import gc; from flowise_dev_agent.cli.main import _load; {load}; assert gc.isenabled()")
     assert "langgraph.graph" in modules
+    assert not {"fastapi", "uvicorn", "slowapi", "sse_starlette", "flowise_dev_agent.api"} & modules
 
 
-def test_a_command_that_only_asks_a_service_imports_neither_the_graph_nor_the_api() -> None:
-    modules = modules_after("import flowise_dev_agent.cli.main")
-    assert "flowise_dev_agent.client" in modules
-    assert not {"langgraph.graph", "fastapi", "flowise_dev_agent.agent"} & modules
+def test_without_a_model_no_provider_sdk_is_loaded() -> None:
+    modules = loaded("import flowise_dev_agent.cli.serve, flowise_dev_agent.runtime.dependencies")
+    assert "fastapi" in modules
+    assert not PROVIDERS & modules

@@ -1,6 +1,7 @@
 """A model that knows what it does: answers of the stand-in for each phase, told apart by the schema asked for."""
 
 from collections.abc import Mapping
+from threading import Event
 from typing import Any
 
 from flowise_dev_agent.devkit.standin import ModelStandIn
@@ -23,10 +24,13 @@ def model_environment(standin: ModelStandIn, engine: str = "openai") -> dict[str
     }
 
 
-def script(standin: ModelStandIn, answers: Mapping[str, Any], *, when: str = "") -> dict[str, Script]:
+def script(
+    standin: ModelStandIn, answers: Mapping[str, Any], *, when: str = "", gates: Mapping[str, Event] | None = None
+) -> dict[str, Script]:
     """Answer the phases of a session with `answers` (phase -> JSON), for prompts that hold `when`.
 
-    A list is answered one after the other, its last entry again and again.
+    A list is answered one after the other, its last entry again and again. The text of a phase in `gates` stops half
+    way until its event is set.
     """
 
     def rule(phase: str, answers: Any) -> Script:
@@ -38,7 +42,10 @@ def script(standin: ModelStandIn, answers: Mapping[str, Any], *, when: str = "")
         def reply(request: RecordedRequest) -> Reply:
             content = left.pop(0) if len(left) > 1 else left[0]
             forced = request.forced_tool
-            return Reply(tool_calls=(ToolCall(forced, content),)) if forced else Reply(json=content)
+            gate = (gates or {}).get(phase)
+            if forced:
+                return Reply(tool_calls=(ToolCall(forced, content),), gate=gate)
+            return Reply(json=content, gate=gate)
 
         return standin.script(asks, reply)
 

@@ -3,6 +3,7 @@
 import asyncio
 import re
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from uuid import UUID
@@ -16,11 +17,11 @@ from flowise_dev_agent.devkit.postgres import PostgresServer
 from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.devkit.standin.protocol import Failure
 from flowise_dev_agent.runtime.requests import StartSession
-from tests.chaos.fake_flowise import FakeFlowise
-from tests.e2e.service import ServiceProcess, until_settled
+from tests.e2e.service import ServiceProcess
+from tests.e2e.topology import serves
+from tests.fixtures.pooler import TransactionPooler
 
 REQUIREMENT = "A customer support chatbot with GPT-4o and memory"
-KEY = "flowise-key"
 
 Launch = Callable[..., ServiceProcess]
 
@@ -130,7 +131,7 @@ async def test_ten_replicas_start_at_once_on_an_empty_database(launch: Launch, p
         async with httpx2.AsyncClient(timeout=10) as http:
             for replica in replicas:
                 response = await http.get(f"{replica.url}/ready")
-                assert (response.status_code, response.json()["pending_migrations"]) == (200, [])
+                assert (response.status_code, response.json()["database"]["pending_migrations"]) == (200, [])
             assert response.json()["queue"]["workers"] == 10
     finally:
         for replica in replicas:
@@ -138,27 +139,13 @@ async def test_ten_replicas_start_at_once_on_an_empty_database(launch: Launch, p
         postgres_server.drop_database("replicas")
 
 
-async def test_api_processes_and_workers_apart_serve_one_session(launch: Launch, database_dsn: str) -> None:
-    with FakeFlowise(api_key=KEY) as flowise:
-        environment = {
-            "POSTGRES_DSN": database_dsn,
-            "FLOWISE_API_ENDPOINT": f"http://127.0.0.1:{flowise.port}",
-            "FLOWISE_API_KEY": KEY,
-        }
-        first, second = (launch(environment, "serve", "--no-worker") for _ in range(2))
-        await asyncio.gather(first.start(), second.start())
-        async with AgentClient(first.url) as one, AgentClient(second.url) as other:
-            started = await one.start(StartSession(requirement=REQUIREMENT))
-            assert (await other.health())["worker"] is None
-            worker = launch(environment, "worker", "--concurrency", "2", "--metrics-port", "0")
-            await worker.launch()
-            view = await until_settled(other, started.thread_id)
-            assert view.interrupt is not None
-            assert view.interrupt.type == "plan_approval"
-            assert view.totals.flowise_calls > 0
-            assert (await other.health())["queue"]["workers"] == 1
-        found = re.search(r"http://\S+/metrics", worker.log())
-        assert found
-        async with httpx2.AsyncClient(timeout=10) as http:
-            text = (await http.get(found[0])).text
-        assert 'fda_leg_duration_seconds_count{end="waiting",kind="start"} 1.0' in text
+async def test_two_apis_and_two_workers_of_the_compose_file_serve_behind_a_transaction_pooler(
+    database_dsn: str, transaction_pooler: TransactionPooler, tmp_path: Path
+) -> None:
+    metrics = await serves(transaction_pooler.dsn, database_dsn, tmp_path, sessions=4)
+    legs = [re.findall(r'fda_leg_duration_seconds_count{end="(\w+)",kind="(\w+)"} (\S+)', text) for text in metrics]
+    counted = Counter({(kind, end): float(n) for end, kind, n in legs[0]})
+    counted.update({(kind, end): float(n) for end, kind, n in legs[1]})
+    assert counted == {("start", "waiting"): 4, ("resume", "waiting"): 4, ("resume", "completed"): 4}
+    assert transaction_pooler.refused == []
+    assert transaction_pooler.transactions > 100

@@ -20,13 +20,6 @@ def temperature(row: Chatflow) -> str:
     return str(model["data"]["inputs"]["temperature"])
 
 
-async def edit_as_a_person(client: FlowiseClient, row: Chatflow) -> None:
-    document = json.loads(row.flow_data)
-    model = next(node for node in document["nodes"] if node["data"]["name"] == "chatOpenAI")
-    model["data"]["inputs"]["modelName"] = "gpt-4-turbo"
-    await client.update_chatflow(row.id, flow_data=json.dumps(document))
-
-
 async def test_p11_a_change_is_drafted_tested_promoted_and_rolled_back_after_a_restart(
     make_service: MakeService, flowise_client: FlowiseClient
 ) -> None:
@@ -207,33 +200,6 @@ async def test_an_agentflow_is_drafted_tested_promoted_and_rolled_back_and_writt
     assert (await flowise_client.get_chatflow(row.id)).flow_data == row.flow_data
     # The tests of the direct way ran on the flow itself, and left nothing in its chat history.
     assert await history_of(flowise, row.id) == []
-
-
-async def test_p07_a_person_who_edits_meanwhile_is_seen_at_the_write_and_at_the_promotion(
-    make_service: MakeService, flowise_client: FlowiseClient
-) -> None:
-    row = await make_flow(flowise_client)
-    service = make_service()
-    await service.start()
-    async with http_of(service) as http:
-        view = await start(http, COLDER, target=row.id)
-        await flowise_client.update_chatflow(row.id, flow_data=row.flow_data.replace('"mine"', '"theirs"'))
-        view = await answer(http, view, action="approve")
-        assert view["interrupt"]["reason"] == "stale_base"
-        view = await answer(http, view, action="rebase")
-        assert view["interrupt"]["type"] == "result_review"
-        await edit_as_a_person(flowise_client, await flowise_client.get_chatflow(row.id))
-        view = await answer(http, view, action="accept")
-        assert (view["interrupt"]["type"], view["interrupt"]["reason"]) == ("patch_review", "stale_base")
-        assert "gpt-4-turbo" in view["interrupt"]["data"]["meanwhile"]["text"]
-        view = await answer(http, view, action="rebase")
-        assert view["interrupt"]["type"] == "result_review"
-        view = await answer(http, view, action="accept")
-    assert view["outcome"] == "accepted"
-    live = await flowise_client.get_chatflow(row.id)
-    assert temperature(live) == "0.2"
-    assert "gpt-4-turbo" in live.flow_data
-    assert '"theirs"' in live.flow_data
 
 
 async def test_a_copy_leaves_the_original_alone_and_a_question_writes_nothing(

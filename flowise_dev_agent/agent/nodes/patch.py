@@ -15,7 +15,7 @@ from flowise_dev_agent.agent.credentials import available_credentials, match_cre
 from flowise_dev_agent.agent.domains import Domains
 from flowise_dev_agent.agent.drift import check_drift
 from flowise_dev_agent.agent.emit import Emitter
-from flowise_dev_agent.agent.focus import components_of, connected_inputs, focused_summary, texts_in_scope
+from flowise_dev_agent.agent.focus import agents_of, components_of, connected_inputs, focused_summary, texts_in_scope
 from flowise_dev_agent.agent.interrupts import build_interrupt, option
 from flowise_dev_agent.agent.state import AgentState, degraded_marker
 from flowise_dev_agent.errors import ModelOutputError, PatchError
@@ -93,6 +93,7 @@ async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *,
         occupied=connected_inputs(graph),
         texts=texts_in_scope(graph, [*scope["nodes"], *plan.removals]),
         inside=components_of(graph),
+        agents=agents_of(graph),
         feedback=state["feedback"],
         verdict=Verdict(**verdict) if verdict else None,
         findings=findings,

@@ -12,7 +12,7 @@ from flowise_dev_agent.agent.credentials import available_credentials, match_cre
 from flowise_dev_agent.agent.domain import DiscoverRequest
 from flowise_dev_agent.agent.domains import Domains
 from flowise_dev_agent.agent.emit import Emitter
-from flowise_dev_agent.agent.focus import components_of, connected_inputs, focused_summary, texts_in_scope
+from flowise_dev_agent.agent.focus import agents_of, components_of, connected_inputs, focused_summary, texts_in_scope
 from flowise_dev_agent.agent.interrupts import build_interrupt, option
 from flowise_dev_agent.agent.nodes.patch import base_graph
 from flowise_dev_agent.agent.state import AgentState, degraded_marker
@@ -57,6 +57,7 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
             existing={node.id: node.name for node in graph.nodes},
             occupied=connected_inputs(graph),
             inside=components_of(graph),
+            agents=agents_of(graph),
             texts=texts_in_scope(graph),
             previous=PlanContract(**previous) if previous else None,
             feedback=feedback,

@@ -10,7 +10,7 @@ from flowise_dev_agent.api.problems import declared
 from flowise_dev_agent.patch.picture import Picture
 from flowise_dev_agent.runtime.flows.chat import CHAT_ID_PATTERN, ChatAnswer
 from flowise_dev_agent.runtime.flows.service import FlowService
-from flowise_dev_agent.runtime.flows.views import FlowChange, FlowPage, FlowView, SessionChange
+from flowise_dev_agent.runtime.flows.views import FlowChange, FlowPage, FlowSummary, FlowView, SessionChange
 from flowise_dev_agent.runtime.requests import Question
 
 router = APIRouter(tags=["flows"])
@@ -63,6 +63,12 @@ async def flow_graph(
 ) -> FlowView:
     """A flow on the server to be drawn, a draft as well. Credentials and secrets are left out."""
     return await flows.live(str(chatflow_id), instance, params=params)
+
+
+@router.get("/flows/{chatflow_id}/summary", responses=declared(404, 502, 504))
+async def flow_summary(chatflow_id: FlowId, flows: Flows, instance: Instance = None) -> FlowSummary:
+    """A flow on the server in words, a draft as well. Credentials and secrets are left out."""
+    return await flows.summary(str(chatflow_id), instance)
 
 
 @router.get("/flows/{chatflow_id}/compare", responses=declared(404, 502, 504))

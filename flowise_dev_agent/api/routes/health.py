@@ -8,13 +8,10 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from flowise_dev_agent import __version__
 from flowise_dev_agent.api.deps import engine
 from flowise_dev_agent.api.problems import declared
-from flowise_dev_agent.errors import FlowiseError, FlowiseTimeoutError
-from flowise_dev_agent.flowise.client import FlowiseClient
-from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.observability.metrics import CONTENT_TYPE
+from flowise_dev_agent.runtime.instances import flowise_health
 from flowise_dev_agent.settings import ReasoningSettings
 
-_FLOWISE_SECS: Final = 3.0
 _TEXT: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
 
 router = APIRouter(tags=["health"])
@@ -36,7 +33,7 @@ async def ready(request: Request) -> dict[str, Any]:
     if request.app.state.stopping:
         raise HTTPException(503, "The service is stopping.")
     report = await engine(request).readiness()
-    if missing := report["pending_migrations"]:
+    if missing := report["database"]["pending_migrations"]:
         raise HTTPException(503, f"The database lacks migrations: {', '.join(missing)}.")
     return {"status": "ok", **report}
 
@@ -58,24 +55,6 @@ async def health(request: Request, response: Response) -> dict[str, Any]:
         "version": __version__,
         "reasoning": {"engine": reasoning.engine, "model": reasoning.model_for("plan")},
         "flowise": flowise,
+        "drift_policy": state.settings.flowise.schema_drift_policy,
         "model_stand_in": state.model_stand_in,
     }
-
-
-async def flowise_health(instances: Instances) -> dict[str, dict[str, Any]]:
-    """By instance id: its endpoint, `state` (ok or unavailable) and, where it fails, the error. Takes 3 s at most."""
-    states = await asyncio.gather(*(_instance_health(instances.client(id_)) for id_ in instances.ids))
-    return dict(zip(instances.ids, states, strict=True))
-
-
-async def _instance_health(client: FlowiseClient) -> dict[str, Any]:
-    try:
-        async with asyncio.timeout(_FLOWISE_SECS):
-            # A call that needs the key, so that a wrong one shows here and not in the first session.
-            await client.list_chatflows(limit=1)
-    except FlowiseError as error:
-        return {"endpoint": client.endpoint, "state": "unavailable", "error": error.as_problem()}
-    except TimeoutError:
-        late = FlowiseTimeoutError(f"Flowise at {client.endpoint} did not answer within {_FLOWISE_SECS:.0f} s.")
-        return {"endpoint": client.endpoint, "state": "unavailable", "error": late.as_problem()}
-    return {"endpoint": client.endpoint, "state": "ok"}

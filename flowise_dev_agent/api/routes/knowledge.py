@@ -2,10 +2,11 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Path, Query, Request
 
 from flowise_dev_agent.api.deps import engine
 from flowise_dev_agent.api.problems import declared
+from flowise_dev_agent.runtime.catalogue import MOST_HITS, CatalogueHits
 from flowise_dev_agent.runtime.knowledge import KnowledgeList, RefreshView
 
 router = APIRouter(prefix="/knowledge", tags=["instances"])
@@ -15,6 +16,17 @@ router = APIRouter(prefix="/knowledge", tags=["instances"])
 async def known(request: Request) -> KnowledgeList:
     """By instance: node types and templates, how old they are, and the last refresh with its progress."""
     return await engine(request).knowledge.list()
+
+
+@router.get("/search", responses=declared())
+async def search(
+    request: Request,
+    query: Annotated[str, Query(min_length=1, max_length=200, description="What is looked for, in words.")],
+    instance: Annotated[str | None, Query(max_length=200, description="Flowise instance; the default one.")] = None,
+    limit: Annotated[int, Query(ge=1, le=MOST_HITS)] = 10,
+) -> CatalogueHits:
+    """Node types and marketplace templates of an instance that fit, best first."""
+    return await engine(request).catalogue.search(query, instance=instance, limit=limit)
 
 
 @router.post("/{instance_id}/refresh", status_code=202, responses=declared())

@@ -1,5 +1,6 @@
 """Requests and replies without the dialect of a provider."""
 
+import threading
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
@@ -72,8 +73,8 @@ class RecordedRequest:
 class Reply:
     """What the model says: a text, tool calls, or `json` (any JSON value, sent as text).
 
-    `delay` seconds pass before the first byte, `chunk_delay` between the pieces of a streamed answer. `tokens` replaces
-    the estimated usage: (input, output).
+    `delay` seconds pass before the first byte, `chunk_delay` between the pieces of a streamed answer, which stops half
+    way until `gate` is set. `tokens` replaces the estimated usage: (input, output).
     """
 
     text: str = ""
@@ -81,6 +82,7 @@ class Reply:
     json: Any = None
     delay: float = 0.0
     chunk_delay: float = 0.0
+    gate: threading.Event | None = None
     tokens: tuple[int, int] | None = None
     #: Replaces the stop reason that follows from the content, in the provider's own words ("length", ...).
     stop_reason: str | None = None

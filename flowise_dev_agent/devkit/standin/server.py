@@ -4,7 +4,7 @@ import asyncio
 import json
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 
 from starlette.applications import Starlette
@@ -22,6 +22,8 @@ LABEL = "model stand-in"
 _HEADERS = {"x-model-stand-in": "1"}
 _MODELS = ("gpt-4o", "gpt-4o-mini", "claude-sonnet-4-6", "text-embedding-3-small")
 _MAX_REQUESTS = 1000
+#: A test that has gone leaves no answer open for ever.
+_GATE_SECS = 60
 
 Match = Callable[[RecordedRequest], bool] | str
 Answer = Reply | Failure | str | Callable[[RecordedRequest], Reply | Failure | str]
@@ -141,7 +143,7 @@ class ModelStandIn(BackgroundServer):
         await asyncio.sleep(answer.delay)
         dialect = anthropic if request.provider == "anthropic" else openai
         if request.stream:
-            events = _paced(dialect.stream_chat(request, answer), answer.chunk_delay)
+            events = _paced(list(dialect.stream_chat(request, answer)), answer)
             return StreamingResponse(events, media_type="text/event-stream")
         return JSONResponse(dialect.render_chat(request, answer))
 
@@ -157,11 +159,13 @@ class ModelStandIn(BackgroundServer):
         return Reply(answer) if isinstance(answer, str) else answer
 
 
-async def _paced(events: Iterator[str], delay: float) -> AsyncIterator[str]:
-    for event in events:
+async def _paced(events: Sequence[str], answer: Reply) -> AsyncIterator[str]:
+    for number, event in enumerate(events):
+        if answer.gate and number == len(events) // 2:
+            await asyncio.to_thread(answer.gate.wait, _GATE_SECS)
         yield event
-        if delay:
-            await asyncio.sleep(delay)
+        if answer.chunk_delay:
+            await asyncio.sleep(answer.chunk_delay)
 
 
 def _unknown(path: str) -> Response:

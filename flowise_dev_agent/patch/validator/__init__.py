@@ -19,6 +19,7 @@ from flowise_dev_agent.patch.validator import (
     nodes,
     params,
     prompts,
+    rows,
     topology,
 )
 from flowise_dev_agent.patch.validator.context import FlowContext, known_names
@@ -27,7 +28,7 @@ from flowise_dev_agent.patch.validator.registry import RULES
 
 __all__ = ["CUSTOM_TOOL", "RULE_MODULES", "validate_flow"]
 
-RULE_MODULES = (nodes, connections, topology, agentflow, params, nested, prompts, credentials)
+RULE_MODULES = (nodes, connections, topology, agentflow, params, rows, nested, prompts, credentials)
 
 #: Of the other types only the shape is checked: they are carried through, not built.
 _KINDS = frozenset({"CHATFLOW", "AGENTFLOW", "MULTIAGENT", "ASSISTANT"})

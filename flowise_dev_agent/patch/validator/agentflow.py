@@ -1,15 +1,21 @@
 """Rules on flows of type AGENTFLOW (V2) as a whole: where they start, how they branch, loop and iterate."""
 
+import re
 from collections.abc import Iterator
 
 from flowise_dev_agent.patch import agentflow as v2
 from flowise_dev_agent.patch.findings import Finding, error, warning
-from flowise_dev_agent.patch.references import variable_head, variables
+from flowise_dev_agent.patch.references import has_variable, variable_head, variables
 from flowise_dev_agent.patch.suggest import closest
 from flowise_dev_agent.patch.validator.context import FlowContext
 from flowise_dev_agent.patch.validator.registry import AGENTFLOW, rule
 
+_ITERATED = "iterationInput"
+#: What the editor writes around a text.
+_MARKUP = re.compile(r"<[^>]*>")
 _STATE = "$flow.state."
+#: How fields with rows of the state end: startState, llmUpdateState.
+_STATE_ROWS = "State"
 
 
 @rule("NO_START_NODE", "MULTIPLE_START_NODES", "UNREACHED_NODE", kinds=(AGENTFLOW,))
@@ -102,6 +108,42 @@ def borders(flow: FlowContext) -> Iterator[Finding]:
             )
 
 
+@rule("EMPTY_FLOW", "EMPTY_ITERATION", kinds=(AGENTFLOW,))
+def something_to_do(flow: FlowContext) -> Iterator[Finding]:
+    """A start with nothing behind it answers with a blank; so does an iteration that holds nothing."""
+    if flow.nodes and all(node.name == v2.START for node in flow.nodes):
+        yield error(
+            "EMPTY_FLOW", "Nothing follows the start.", where=flow.nodes[0].id, hint="Add a node and Connect it to it."
+        )
+    holders = {node.parent for node in flow.nodes}
+    for node in flow.nodes:
+        if node.name == v2.ITERATION and node.id not in holders:
+            yield warning(
+                "EMPTY_ITERATION",
+                "The iteration holds no node, so it does nothing.",
+                where=node.id,
+                hint="Put nodes into it with SetParent.",
+            )
+
+
+@rule("BAD_JSON", kinds=(AGENTFLOW,))
+def iterated(flow: FlowContext) -> Iterator[Finding]:
+    """What an iteration goes through is a list, as text or from another node. The server reads JSON5 and more."""
+    for node in flow.nodes:
+        value = node.inputs.get(_ITERATED)
+        if node.name != v2.ITERATION or not isinstance(value, str) or has_variable(value):
+            continue
+        text = _MARKUP.sub("", value).strip()
+        if text and not text.startswith("["):
+            yield error(
+                "BAD_JSON",
+                f"`{_ITERATED}` is no list; the server fails on it.",
+                where=node.id,
+                field=_ITERATED,
+                hint='For example ["one", "two"], or the output of a node that gives a list.',
+            )
+
+
 @rule("LOOP_TARGET_UNKNOWN", kinds=(AGENTFLOW,))
 def loops(flow: FlowContext) -> Iterator[Finding]:
     """A loop to a node that is not there answers with its own description."""
@@ -145,7 +187,7 @@ def node_variables(flow: FlowContext) -> Iterator[Finding]:
                 if key != variable and key not in state:
                     yield warning(
                         "UNDECLARED_STATE",
-                        f"`{name}` reads the state {key!r}, which the start node does not declare.",
+                        f"`{name}` reads the state {key!r}, which no node declares or sets.",
                         where=node.id,
                         field=name,
                         hint="Add it to `startState` of the start node.",
@@ -153,5 +195,7 @@ def node_variables(flow: FlowContext) -> Iterator[Finding]:
 
 
 def _declared_state(flow: FlowContext) -> set[str]:
-    rows = [row for node in flow.nodes if node.name == v2.START for row in node.inputs.get("startState") or ()]
+    """Keys that the start node declares, and those that another node sets as it runs."""
+    lists = [value for node in flow.nodes for name, value in node.inputs.items() if name.endswith(_STATE_ROWS)]
+    rows = [row for rows in lists if isinstance(rows, list) for row in rows]
     return {str(row.get("key")) for row in rows if isinstance(row, dict)}

@@ -1,10 +1,12 @@
 """Rules on credentials: bound where the server reads them, existing, of the right type, and never typed in."""
 
+import json
 from collections.abc import Collection, Iterator
 from typing import Any
 
 from flowise_dev_agent.patch.findings import Finding, error
 from flowise_dev_agent.patch.node import FlowNode
+from flowise_dev_agent.patch.references import has_variable
 from flowise_dev_agent.patch.schema import NodeSchema
 from flowise_dev_agent.patch.secrecy import holds_secret, looks_secret
 from flowise_dev_agent.patch.uuids import is_uuid
@@ -101,7 +103,8 @@ def _secrets_in(schema: NodeSchema | None, inputs: dict[str, Any], where: str, a
         if not value or isinstance(value, dict):
             continue  # nothing, or a model or tool with fields of its own
         # A declared field of such a name (a header, a session token) is the node's own design.
-        if holds_secret(value) if name in declared else looks_secret(name, value):
+        secret = holds_secret(value) if name in declared else looks_secret(name, value)
+        if secret or _holds_named_secret(value):
             yield error(
                 "SECRET_IN_INPUTS",
                 f"`{around}{name}` holds a secret, which Flowise would store and show in clear.",
@@ -109,3 +112,29 @@ def _secrets_in(schema: NodeSchema | None, inputs: dict[str, Any], where: str, a
                 field=f"{around}{name}",
                 hint="Put it into a credential of the Flowise server and bind that.",
             )
+
+
+def _holds_named_secret(value: Any) -> bool:
+    """A header or the like with a secret in clear: in a row of key and value, or anywhere in JSON."""
+    if isinstance(value, str):
+        return value.lstrip().startswith("{") and _holds_named_secret(_parsed(value))
+    if isinstance(value, list):
+        return any(_holds_named_secret(item) for item in value)
+    if not isinstance(value, dict):
+        return False
+    pairs = [(value["key"], value["value"])] if {"key", "value"} <= value.keys() else value.items()
+    return any(_is_secret(str(name), item) or _holds_named_secret(item) for name, item in pairs)
+
+
+def _is_secret(name: str, value: Any) -> bool:
+    plain = name.lower().replace("-", "_")
+    if plain == "authorization":
+        return isinstance(value, str) and bool(value.strip()) and not has_variable(value)
+    return looks_secret(plain, value)
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

@@ -14,6 +14,20 @@ from flowise_dev_agent.patch.visibility import js_truthy
 CUSTOM_TOOL = "customTool"
 #: The schema calls it required, but only the server knows whether the chosen tool takes any.
 TOOL_ARGUMENTS = ("toolAgentflow", "toolInputArgs")
+_JSON_TEXTS: Mapping[str, tuple[str, ...]] = {
+    "fewShotPromptTemplate": ("examples",),
+    "recursiveCharacterTextSplitter": ("separators",),
+    "github": ("ignorePath",),
+    "awsBedrockKBRetriever": ("filter",),
+}
+#: What is chosen by its id, by the method that lists the choices. A document store in a row is ``<id>:<name>``.
+_CHOSEN_BY_ID: Mapping[str, str] = {
+    "listChatflows": "flow",
+    "listAgentflows": "flow",
+    "listFlows": "flow",
+    "listStores": "document store",
+    "listAssistants": "assistant",
+}
 #: Keys that the editor writes next to the declared ones.
 _EDITOR_KEYS = frozenset({"credential", "FLOWISE_CREDENTIAL_ID"})
 
@@ -78,6 +92,15 @@ def value_finding(problem: ValueProblem, where: str, name: str, *, lenient: bool
     )
 
 
+@rule("BAD_JSON")
+def json_texts(flow: FlowContext) -> Iterator[Finding]:
+    """Fields that are texts by their type and that the server parses."""
+    for node in flow.nodes:
+        for name in _JSON_TEXTS.get(node.name, ()):
+            if problem := normalize({"type": "json"}, node.inputs.get(name))[1]:
+                yield value_finding(problem, node.id, name)
+
+
 @rule("UNKNOWN_PARAM")
 def unknown_params(flow: FlowContext) -> Iterator[Finding]:
     """Fields that the schema does not have; the server ignores them."""
@@ -98,6 +121,25 @@ def unknown_params(flow: FlowContext) -> Iterator[Finding]:
                 where=node.id,
                 field=name,
             )
+
+
+@rule("NOT_AN_ID")
+def ids(flow: FlowContext) -> Iterator[Finding]:
+    """Flows, document stores and assistants are chosen by id; with a name every question fails in the database."""
+    for node in flow.nodes:
+        for param in flow.visible_params(node):
+            if problem := id_problem(param, node.inputs.get(param["name"]), node.id, str(param["name"])):
+                yield problem
+
+
+def id_problem(param: Mapping[str, Any], value: Any, where: str, name: str) -> Finding | None:
+    """What is wrong with the value of a field that takes the id of something."""
+    what = _CHOSEN_BY_ID.get(str(param.get("loadMethod")))
+    if what is None or is_empty(value) or has_variable(value):
+        return None
+    if isinstance(value, str) and is_uuid(value.partition(":")[0]):
+        return None
+    return error("NOT_AN_ID", f"The {what} must be given by its id (a uuid), not by name.", where=where, field=name)
 
 
 @rule("BAD_TOOL_ID", "UNKNOWN_TOOL")

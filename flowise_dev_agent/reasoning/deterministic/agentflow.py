@@ -9,14 +9,16 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch.ops import AddNode, Connect
 from flowise_dev_agent.patch.schema import NodeSchema
 from flowise_dev_agent.reasoning.deterministic import vocabulary as words
-from flowise_dev_agent.reasoning.deterministic.filling import open_params
+from flowise_dev_agent.reasoning.deterministic.conditions import Conditions, compares_numbers, read_conditions
 from flowise_dev_agent.reasoning.deterministic.parameters import instruction, parameters, without_braces
 from flowise_dev_agent.reasoning.deterministic.phrases import say
 from flowise_dev_agent.reasoning.deterministic.providers import default_provider
 from flowise_dev_agent.reasoning.deterministic.reading import Reading, read
-from flowise_dev_agent.reasoning.deterministic.text import mentioned, squeeze
+from flowise_dev_agent.reasoning.deterministic.text import mentioned, quoted, squeeze
+from flowise_dev_agent.reasoning.deterministic.toolbox import LackingError, tool_row
 
 _LLM, _AGENT, _ROUTER = "llmAgentflow", "agentAgentflow", "conditionAgentAgentflow"
+_CONDITION = "conditionAgentflow"
 _START, _HUMAN, _REPLY, _LOOP = "startAgentflow", "humanInputAgentflow", "directReplyAgentflow", "loopAgentflow"
 #: Fields of the nodes that talk to a model begin with these.
 PREFIXES: Mapping[str, str] = {_LLM: "llm", _AGENT: "agent", _ROUTER: "conditionAgent"}
@@ -30,6 +32,12 @@ _NAMED_AGENT = re.compile(
     r"\b(?P<name>(?!(?:one|another|other|an?|the|ai|multi|each|right|single|tool)\b)[\w-]+)\s+agents?\b", re.IGNORECASE
 )
 _MODEL_NODE = re.compile(r"\bllms?\b", re.IGNORECASE)
+#: A fixed answer, when the words to say stand in quotes.
+_SAYS = re.compile(
+    r"(?<!\w)(?:repl(?:y|ies)|responds?|answers?|says?|antwort\w*|sag\w*|respond\w*|responde\w*|contesta\w*|di(?:ga|z|ce)"
+    r"|répon\w*|dit|dis)(?!\w)",
+    re.IGNORECASE,
+)
 _LONGEST_LABEL = 40
 
 
@@ -57,9 +65,17 @@ def design(reading: Reading, store: NodeStore, available: Mapping[str, int], lan
     if reading.knowledge:
         return Design(declined=say("declined_agentflow_documents", language))
     builder = _Builder(reading, store, available, language)
+    if mentioned(reading.text, words.LOOPS) and not mentioned(reading.text, words.APPROVAL):
+        return Design(declined=say("declined_agentflow_loop", language))
+    conditions = read_conditions(reading.text)
+    clauses = [*(case.then for case in conditions.cases), conditions.otherwise or ""]
+    if compares_numbers(reading.text) or (conditions.cases and any(mentioned(one, words.HUMAN) for one in clauses)):
+        return Design(declined=say("declined_agentflow_condition", language))
     branches = _branches(reading, language)
     try:
-        if branches:
+        if conditions.cases:
+            builder.choose(conditions)
+        elif branches:
             builder.route(branches)
         else:
             steps = _roles(reading, language) or _stages(reading, language) or (_single(reading, language),)
@@ -69,13 +85,9 @@ def design(reading: Reading, store: NodeStore, available: Mapping[str, int], lan
                 builder.step(step)
             if mentioned(reading.text, words.APPROVAL):
                 builder.approval()
-    except _LackingError as lacking:
+    except LackingError as lacking:
         return Design(declined=str(lacking))
     return Design(tuple(builder.nodes), tuple(builder.links))
-
-
-class _LackingError(Exception):
-    """The sentence that says what is missing."""
 
 
 class _Builder:
@@ -110,6 +122,31 @@ class _Builder:
             node = self._model_node(branch, None)
             self.links.append(Connect(source_node_id=router, source_anchor=str(number), target_node_id=node))
 
+    def choose(self, conditions: Conditions) -> None:
+        """A node that holds the message against the conditions, a branch for each, and one for all other messages."""
+        rows = [
+            {"type": "string", "value1": "{{ question }}", "operation": case.operation, "value2": case.value}
+            for case in conditions.cases
+        ]
+        chooser = self._add(_CONDITION, {"conditions": rows})
+        self.links.append(Connect(source_node_id=self._last, target_node_id=chooser))
+        for number, clause in enumerate([*(case.then for case in conditions.cases), conditions.otherwise]):
+            anchor = str(number)
+            self.links.append(
+                Connect(source_node_id=chooser, source_anchor=anchor, target_node_id=self._branch(clause))
+            )
+
+    def _branch(self, clause: str | None) -> str:
+        """The node that does what a clause says; without one it answers as well as it can."""
+        if clause is None:
+            return self._model_node(_Step(_label(""), say("plain", self._language)), None)
+        if (words_of := quoted(clause)) and _SAYS.search(clause):
+            return self._add(_REPLY, {"directReplyMessage": without_braces(words_of[0])})
+        own = read(clause)
+        agent = own.agent and not _MODEL_NODE.search(clause)
+        task = say("task_of_role", self._language, task=without_braces(clause))
+        return self._model_node(_Step(_label(clause), task, own.tools, agent), None)
+
     def approval(self) -> None:
         """A person says yes, or the last step is done again with what they say."""
         draft = next(node for node in self.nodes if node.node_id == self._last)
@@ -130,7 +167,7 @@ class _Builder:
         if before:
             messages.append({"role": "user", "content": f"{{{{ {before} }}}}"})
         values = {**self._model(name), f"{prefix}Messages": messages, **self._memory(prefix)}
-        tools = [self._tool(names) for names in step.tools]
+        tools = [tool_row(names, self._store, self._available, self._reading, self._language) for names in step.tools]
         if tools:
             values["agentTools"] = tools
         reading = self._reading
@@ -160,19 +197,6 @@ class _Builder:
             return {f"{prefix}EnableMemory": False}
         return {f"{prefix}MemoryType": "windowSize", f"{prefix}MemoryWindowSize": window} if window else {}
 
-    def _tool(self, names: Sequence[str]) -> dict[str, Any]:
-        usable = [self._schema(name) for name in names if name in self._store.schemas]
-        at_hand = [schema for schema in usable if any(self._available.get(kind) for kind in schema.credential_names)]
-        schema = (at_hand or usable or [self._schema(names[0])])[0]
-        config = parameters(schema, self._reading, language=self._language)
-        if lacking := [param.label for param in open_params(schema, config)]:
-            params = ", ".join(lacking)
-            raise _LackingError(say("declined_params", self._language, label=schema.label, params=params))
-        return {
-            "agentSelectedTool": schema.name,
-            "agentSelectedToolConfig": config,
-        }
-
     def _add(self, name: str, params: dict[str, Any], label: str | None = None) -> str:
         schema = self._schema(name)
         number = sum(node.node_name == name for node in self.nodes)
@@ -185,7 +209,7 @@ class _Builder:
     def _schema(self, name: str) -> NodeSchema:
         schema = self._store.get(name)
         if schema is None:
-            raise _LackingError(say("declined_missing", self._language, name=name))
+            raise LackingError(say("declined_missing", self._language, name=name))
         return schema
 
 
@@ -232,5 +256,8 @@ def _branches(reading: Reading, language: str) -> tuple[_Step, ...]:
 
 
 def _label(text: str) -> str:
-    label = " ".join(text.split()[:5])[:_LONGEST_LABEL].strip(" ,.;:")
+    chosen = text.split()[:5]
+    while len(chosen) > 1 and chosen[-1].lower() in words.LOOSE_ENDS:
+        chosen.pop()
+    label = " ".join(chosen)[:_LONGEST_LABEL].strip(" ,.;:")
     return f"{label[:1].upper()}{label[1:]}" or "Answer"

@@ -1,7 +1,7 @@
-"""Changes of agentflows by rules: what stands inside their nodes, models with their values and instructions."""
+"""Changes of agentflows by rules: what stands inside their nodes, models with their values, instructions and tools."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 from flowise_dev_agent.patch.agentflow import AGENTFLOW_CATEGORY
 from flowise_dev_agent.patch.ops import BindCredential, PatchOp, SetLabel, SetParam
@@ -14,6 +14,7 @@ from flowise_dev_agent.reasoning.deterministic.parameters import parameters, sys
 from flowise_dev_agent.reasoning.deterministic.phrases import say
 from flowise_dev_agent.reasoning.deterministic.reading import Reading, read
 from flowise_dev_agent.reasoning.deterministic.text import mentioned
+from flowise_dev_agent.reasoning.deterministic.toolbox import LackingError, Toolbox, is_tool
 
 _MODELS = "Chat Models"
 _SYSTEM_TEXT = ("Messages[0].content",)
@@ -21,10 +22,13 @@ _SYSTEM_TEXT = ("Messages[0].content",)
 
 @dataclass(frozen=True)
 class Inside:
-    """The ops for a wish, and the credential types that they need; no ops when the rules cannot do what is asked."""
+    """The ops for a wish with the nodes that they change, in words, and the credential types that they need; or the
+    sentence that says why the rules cannot do what is asked."""
 
     ops: Sequence[PatchOp] = ()
+    steps: Sequence[str] = ()
     credentials: Sequence[str] = ()
+    declined: str | None = None
 
 
 def is_agentflow(request: PlanRequest | PatchRequest) -> bool:
@@ -36,36 +40,44 @@ def is_agentflow(request: PlanRequest | PatchRequest) -> bool:
 
 
 def change_inside(request: PlanRequest | PatchRequest, texts: Sequence[str], language: str) -> Inside:
-    """What `texts`, the wishes in the order in which they were said, ask for."""
+    """What `texts`, the wishes in the order in which they were said, ask for; the flow may hold all but the last."""
     ops: list[PatchOp] = []
-    credentials: list[str] = []
+    toolbox = Toolbox(request.agents, request.nodes, dict.fromkeys(_at_hand(request), 1), language)
     schemas = {id_: schema for id_, name in request.existing.items() if (schema := request.nodes.get(name))}
-    for said in texts:
+    texts = [text for text in texts if text.strip()]
+    for number, said in enumerate(texts, start=1):
         names, text = take_names(said, schemas)
         change = read(text, request.nodes)
-        models = _models(request, change, credentials, language)
-        more = _instructions(request, change, language)
-        if _beyond(text, change) or not (models or more or names):
-            return Inside()
-        ops += [*models, *more, *(SetLabel(node_id=node_id, label=name) for node_id, name in names.items())]
-    return Inside(ops, tuple(dict.fromkeys(credentials)))
+        try:
+            tooled = toolbox.change(text, change, done_before=number < len(texts))
+        except LackingError as lacking:
+            return Inside(declined=str(lacking))
+        if tooled:
+            # Who gets a tool is no role to play.
+            change = replace(change, persona=replace(change.persona, role=None))
+        values = [*_models(request, change, language), *_instructions(request, change, language)]
+        if _beyond(request, text, change, tooled=tooled) or not (values or names or tooled):
+            return Inside(declined=say("declined_inside", language))
+        ops += [*values, *(SetLabel(node_id=node_id, label=name) for node_id, name in names.items())]
+    steps = [*toolbox.steps(), *(_step(op, language) for op in ops if isinstance(op, SetParam | SetLabel))]
+    ops += toolbox.ops()
+    if not ops:
+        return Inside(declined=say("declined_as_it_is", language))
+    needed = [op.credential_type for op in ops if isinstance(op, BindCredential) and op.credential_type]
+    return Inside(ops, steps, tuple(dict.fromkeys(needed)))
 
 
 def plan_inside(request: PlanRequest, texts: Sequence[str], language: str) -> PlanContract:
     """The plan for these changes, or one that declines."""
     found = change_inside(request, texts, language)
-    if not found.ops:
+    if found.declined:
         return PlanContract(
             goal=describing.short(request.requirement),
             operation=request.intent.operation,
             flow_name=request.intent.title,
-            declined=say("declined_no_change", language),
+            declined=found.declined,
         )
-    sets = [
-        (op.node_id, op.param_name, op.value) if isinstance(op, SetParam) else (op.node_id, "label", op.label)
-        for op in found.ops
-        if isinstance(op, SetParam | SetLabel)
-    ]
+    changed = [op.node_id for op in found.ops if isinstance(op, SetParam | SetLabel)]
     # What an earlier plan of this flow listed stays in it.
     planned = request.previous.nodes if request.previous else []
     earlier = [node.node_id for node in planned if node.node_id in request.existing]
@@ -81,22 +93,25 @@ def plan_inside(request: PlanRequest, texts: Sequence[str], language: str) -> Pl
                 purpose=describing.purpose(request.nodes.schemas[request.existing[node_id]], language),
                 existing=True,
             )
-            for node_id in dict.fromkeys([*earlier, *(node_id for node_id, _, _ in sets)])
+            for node_id in dict.fromkeys([*earlier, *changed])
         ],
-        steps=[
-            say("step_set", language, where=f"{node_id}.{name}", value=describing.short(str(value)))
-            for node_id, name, value in sets
-        ]
-        + [say("step_credential", language, type=name) for name in found.credentials],
+        steps=[*found.steps, *(say("step_credential", language, type=name) for name in found.credentials)],
         credential_requirements=list(found.credentials),
     )
 
 
-def _models(
-    request: PlanRequest | PatchRequest, change: Reading, credentials: list[str], language: str
-) -> list[PatchOp]:
+def _step(op: SetParam | SetLabel, language: str) -> str:
+    name, value = (op.param_name, op.value) if isinstance(op, SetParam) else ("label", op.label)
+    return say("step_set", language, where=f"{op.node_id}.{name}", value=describing.short(str(value)))
+
+
+def _at_hand(request: PlanRequest | PatchRequest) -> Collection[str]:
+    """The credential types that may be used: those of the instance, then those that the plan was approved with."""
+    return request.credential_types if isinstance(request, PlanRequest) else request.plan.credential_requirements
+
+
+def _models(request: PlanRequest | PatchRequest, change: Reading, language: str) -> list[PatchOp]:
     """The values that are asked for, of each model inside; another model where one of another provider is named."""
-    at_hand = request.credential_types if isinstance(request, PlanRequest) else request.plan.credential_requirements
     wanted = request.nodes.get(change.provider.chat) if change.provider else None
     ops: list[PatchOp] = []
     for place, component in request.inside.items():
@@ -107,9 +122,8 @@ def _models(
         other = wanted is not None and wanted.name != schema.name
         if wanted is not None and other:
             ops.append(SetParam(node_id=node_id, param_name=path.removesuffix("Config"), value=wanted.name))
-            needed = credential_type(wanted, at_hand)
+            needed = credential_type(wanted, _at_hand(request))
             if needed:
-                credentials.append(needed)
                 ops.append(BindCredential(node_id=node_id, credential_type=needed, path=path))
             schema = wanted
         values = parameters(schema, change, language=language, asked_only=not other)
@@ -125,13 +139,16 @@ def _instructions(request: PlanRequest | PatchRequest, change: Reading, language
         return []
     (place,) = places
     text = request.texts[place]
+    if prompt in text:
+        return []
     node_id, _, path = place.partition(".")
     # The editor of agentflows keeps texts as HTML.
     added = f"{text}<p>{prompt}</p>" if text.lstrip().startswith("<p") else f"{text}\n{prompt}"
     return [SetParam(node_id=node_id, param_name=path, value=added)]
 
 
-def _beyond(text: str, change: Reading) -> bool:
+def _beyond(request: PlanRequest | PatchRequest, text: str, change: Reading, *, tooled: bool) -> bool:
     """Whether more is asked for than the rules can do inside a node: half of a wish is not carried out."""
-    parts = change.tools or change.memory or change.no_memory or change.knowledge or change.requested or change.unknown
-    return bool(parts) or (mentioned(text, words.REMOVE) and change.provider is None)
+    others = [name for name in change.requested if not is_tool(request.nodes.get(name))]
+    parts = change.memory or change.no_memory or change.knowledge or others or change.unknown
+    return bool(parts) or (mentioned(text, words.REMOVE) and change.provider is None and not tooled)

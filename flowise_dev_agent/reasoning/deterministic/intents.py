@@ -44,7 +44,12 @@ def title(text: str, language: str) -> str:
     """The first words that say something, at most six."""
     rest = without_lead(text[:_TITLE_READ])
     stretch = _TITLE_END.split(_SCHEME.sub("", rest), maxsplit=1)[0].strip() or squeeze(rest)
-    chosen = re.sub(r"[\"“”„«»]", "", stretch).split()[:_TITLE_WORDS]
+    said = re.sub(r"[\"“”„«»]", "", stretch).split()
+    chosen = said[:_TITLE_WORDS]
+    if len(said) > len(chosen):
+        # Rather a whole thought than the beginning of the next.
+        ends = [number for number, word in enumerate(chosen, start=1) if word.endswith(",")]
+        chosen = chosen[: ends[-1]] if ends and ends[-1] > 1 else chosen
     while len(chosen) > 1 and chosen[-1].lower() in words.LOOSE_ENDS:
         chosen.pop()
     found = " ".join(chosen).strip(" ,'’\"“”-")[:120]

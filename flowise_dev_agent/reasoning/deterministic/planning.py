@@ -17,6 +17,7 @@ from flowise_dev_agent.reasoning.contracts import (
 from flowise_dev_agent.reasoning.credentials import nested_types, required_types
 from flowise_dev_agent.reasoning.deterministic import describing
 from flowise_dev_agent.reasoning.deterministic.agentflow import design
+from flowise_dev_agent.reasoning.deterministic.conditions import read_conditions
 from flowise_dev_agent.reasoning.deterministic.edits import find_edits, missed
 from flowise_dev_agent.reasoning.deterministic.inside import is_agentflow, plan_inside
 from flowise_dev_agent.reasoning.deterministic.naming import take_names
@@ -37,6 +38,7 @@ from flowise_dev_agent.reasoning.deterministic.wishes import (
 from flowise_dev_agent.reasoning.playbook import is_advice
 
 _LONGEST_SHOWN_VALUE = 300
+_MOST_QUESTIONS = 6
 
 
 def plan_new(request: PlanRequest, language: str) -> PlanContract:
@@ -69,11 +71,18 @@ def _agentflow(
     credentials = nested_types(made.nodes, request.nodes.schemas, request.credential_types)
     steps = [say("step_agentflow", language, names=", ".join(foreign))] if foreign and not reading.multi_agent else []
     steps.append(say("step_add", language, nodes=", ".join(labels.get(id_, s.label) for id_, s in added.items())))
+    steps += [
+        say("step_set", language, where=f"{op.node_id}.conditions", value=_cases(op.params["conditions"]))
+        for op in made.nodes
+        if "conditions" in op.params
+    ]
     steps += [step for step in contract.steps if step.startswith(WISH)]
+    examples = [example for case in read_conditions(reading.text).cases if (example := case.example)]
     return contract.model_copy(
         update={
             "flow_kind": "AGENTFLOW",
             "placeholders": [],
+            "test_questions": [*examples, *contract.test_questions][:_MOST_QUESTIONS],
             "credential_requirements": credentials,
             "nodes": [
                 node.model_copy(update={"purpose": f"{labels[node.node_id]}: {node.purpose}"})
@@ -86,6 +95,10 @@ def _agentflow(
     )
 
 
+def _cases(rows: Any) -> str:
+    return "; ".join(f"{number}: {row['operation']} {row['value2']!r}" for number, row in enumerate(rows))
+
+
 def plan_change(request: PlanRequest, existing: Mapping[str, NodeSchema], language: str) -> PlanContract:
     """A plan for a flow that is there already: values to set and nodes to add."""
     wish = request.feedback or _fix(request.verdict)
@@ -94,7 +107,7 @@ def plan_change(request: PlanRequest, existing: Mapping[str, NodeSchema], langua
         reason = request.verdict.reason if request.verdict else ""
         return _declined(request, say("declined_failed", language, reason=reason))
     if is_agentflow(request):
-        contract = plan_inside(request, wishes or [request.requirement], language)
+        contract = plan_inside(request, [request.requirement, *wishes], language)
         return contract.model_copy(update={"steps": [*contract.steps, *(f"{WISH}{item}" for item in wishes)]})
     names, text = take_names(wish or request.requirement, existing)
     change = change_reading(request, wishes, text)
@@ -166,16 +179,14 @@ def _contract(
     ]
     credentials = required_types(added.values(), request.credential_types)
     credentials += nested_types(changed, request.nodes.schemas, request.credential_types) if kept else []
-    steps = [say("step_add", language, nodes=", ".join(schema.label for schema in added.values()))] if added else []
+    to_add = [schema.label for node_id, schema in added.items() if not _in_pattern(request, node_id, schema)]
+    steps = [say("step_add", language, nodes=", ".join(to_add))] if to_add else []
     steps += [_value_step(where, value, language) for where, value in values]
     steps += [say("step_credential", language, type=name) for name in credentials]
     nodes = {**kept, **added}
+    wanted = describing.short(wishes[-1] if wishes and kept else request.requirement)
     return PlanContract(
-        goal=say(
-            "goal_change" if kept else "goal",
-            language,
-            requirement=describing.short(wishes[-1] if wishes and kept else request.requirement),
-        ),
+        goal=say("goal_change", language, requirement=wanted) if kept else wanted,
         operation=request.intent.operation,
         flow_name=request.previous.flow_name if request.previous else request.intent.title,
         nodes=[

@@ -70,7 +70,7 @@ class DeterministicReasoner(Reasoner):
             raise ModelOutputError(f"The plan names nodes that this Flowise does not have: {', '.join(missing)}.")
         reading = full_reading(request, wishes, request.nodes)
         if is_agentflow(request):
-            changed = change_inside(request, wishes or [request.requirement], language)
+            changed = change_inside(request, [request.requirement, *wishes], language)
             ops, wiring = list(changed.ops), Wiring((), (), ())
         elif request.plan.flow_kind == "AGENTFLOW" and not request.existing:
             ops, wiring = agentflow_ops(request, reading, language), Wiring((), (), ())

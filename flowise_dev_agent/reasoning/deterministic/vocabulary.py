@@ -50,6 +50,7 @@ QUESTION = re.compile(
 # --- Kinds of flows and parts --------------------------------------------------------------------------------------
 
 AGENT = _words("agent")
+ALL_AGENTS = _words("all_agents")
 #: Only words that name a conversation; "bot" alone may also be a one-way thing.
 CHAT = _words("chat")
 ANY_BOT = _words("any_bot")
@@ -59,6 +60,8 @@ MULTI_AGENT = _words("multi_agent")
 APPROVAL = _words("approval")
 ROUTES = _words("routes")
 TEAM = _words("team")
+LOOPS = _words("loops")
+HUMAN = _words("human")
 MEMORY = _words("memory")
 SUMMARY_MEMORY = _words("summary_memory")
 BUFFER_MEMORY = _words("buffer_memory")

@@ -8,14 +8,23 @@ from flowise_dev_agent.errors import InvalidInputError, PatchError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.patch.graph import GraphIR
 from flowise_dev_agent.patch.picture import Picture, picture
+from flowise_dev_agent.patch.summary import summarize
 from flowise_dev_agent.persistence import Blobs, FlowVersion, Sessions, Versions
 from flowise_dev_agent.runtime.flows.chat import ChatAnswer, TryOut
 from flowise_dev_agent.runtime.flows.search import FlowSearch, searchable
-from flowise_dev_agent.runtime.flows.views import FlowChange, FlowPage, FlowView, SessionChange, change_of
+from flowise_dev_agent.runtime.flows.views import (
+    FlowChange,
+    FlowPage,
+    FlowSummary,
+    FlowView,
+    SessionChange,
+    change_of,
+)
 from flowise_dev_agent.runtime.views import ChatflowLink
 
 #: What a comparison of versions names the flow on the server.
 LIVE: Final = "live"
+_SUMMARY_CHARS: Final = 12_000
 _LABELS: Final = {
     "create": ("nothing", "the new flow"),
     "copy": ("the original", "the copy"),
@@ -50,6 +59,14 @@ class FlowService:
         row = await self._instances.client(known).get_chatflow(chatflow_id)
         graph = _read(row.flow_data)
         return FlowView(flow=searchable(row, known, self._link).facts, graph=picture(graph, params=params))
+
+    async def summary(self, chatflow_id: str, instance_id: str | None) -> FlowSummary:
+        """The same in at most 12 000 characters."""
+        known = instance_id or self._instances.default_id
+        row = await self._instances.client(known).get_chatflow(chatflow_id)
+        return FlowSummary(
+            flow=searchable(row, known, self._link).facts, summary=summarize(_read(row.flow_data), _SUMMARY_CHARS)
+        )
 
     async def version(self, session_id: UUID, label: str) -> Picture:
         """A kept version."""

@@ -50,6 +50,16 @@ class FlowView(_View):
     graph: Picture
 
 
+class FlowSummary(_View):
+    """A flow on the server in words."""
+
+    flow: FlowFacts
+    summary: str = Field(
+        description="Nodes with what is set on them, then who feeds whom. Long texts by their length, credentials and "
+        "secrets only as set or not set."
+    )
+
+
 class Difference(_View):
     """What differs between two flows: in words, and by names. `moved` are nodes that only stand elsewhere."""
 

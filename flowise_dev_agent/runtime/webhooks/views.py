@@ -1,14 +1,16 @@
 """What clients see of webhooks: never the secret after the start, never more of the URL than its origin."""
 
 from datetime import datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from flowise_dev_agent.persistence.deliveries import DeliveryRow, Endpoint, ListedDelivery
 from flowise_dev_agent.runtime.views import SessionView
 from flowise_dev_agent.runtime.webhooks.policy import UrlPolicy
+
+if TYPE_CHECKING:
+    from flowise_dev_agent.persistence.deliveries import DeliveryRow, Endpoint, ListedDelivery
 
 DeliveryStatus = Literal["pending", "delivered", "failed", "disabled"]
 
@@ -81,19 +83,19 @@ def started_view(view: SessionView, secret: str | None) -> StartedView:
     return StartedView.model_validate(vars(view) | {"webhook_secret": secret})
 
 
-def delivery_view(row: DeliveryRow) -> DeliveryView:
+def delivery_view(row: "DeliveryRow") -> DeliveryView:
     """The view of a row."""
     return DeliveryView.model_validate(vars(row))
 
 
-def listed_view(row: ListedDelivery) -> ListedDeliveryView:
+def listed_view(row: "ListedDelivery") -> ListedDeliveryView:
     """The view of a row with its session."""
     return ListedDeliveryView.model_validate(
         vars(row.delivery) | {"session_name": row.session_name, "origin": UrlPolicy().parse(row.url).origin}
     )
 
 
-def endpoint_view(endpoint: Endpoint) -> EndpointView:
+def endpoint_view(endpoint: "Endpoint") -> EndpointView:
     """The view of an endpoint."""
     return EndpointView(
         origin=UrlPolicy().parse(endpoint.url).origin,

@@ -1,13 +1,12 @@
 """A person in front of the page: what they type, press and read."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from playwright.async_api import Browser, BrowserContext, Locator, Page, expect
 
-from flowise_dev_agent.web import STATIC_DIR
 from tests.fixtures.browser import complaints
+from tests.fixtures.page import violations
 
 #: Patience for what the real service and the real Flowise do meanwhile.
 WORK_MS = 90_000
@@ -15,8 +14,6 @@ WORK_MS = 90_000
 KEY = "page-key"
 AUTHORIZATION = {"Authorization": f"Bearer {KEY}"}
 GIVE_KEY = f"sessionStorage.setItem('flowise-dev-agent-key', '{KEY}')"
-_AXE = STATIC_DIR.with_name("app") / "node_modules" / "axe-core" / "axe.min.js"
-_RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
 expect.set_options(timeout=15_000)
 
@@ -73,11 +70,7 @@ class Screen:
     async def violations(self) -> list[str]:
         """What axe finds wrong for people who use a keyboard or a screen reader."""
         await expect(self.page.locator("h1, dialog[open]").first).to_be_visible()
-        await self.page.evaluate(_AXE.read_text())
-        found = await self.page.evaluate(
-            "rules => axe.run(document, {runOnly: rules}).then(result => JSON.stringify(result.violations))", _RULES
-        )
-        return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in json.loads(found)]
+        return await violations(self.page)
 
     async def overflow(self) -> int:
         """Pixels that the page is wider than the window."""

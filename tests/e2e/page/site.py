@@ -12,13 +12,9 @@ from playwright.async_api import Browser, Page, expect
 
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
-from flowise_dev_agent.web import STATIC_DIR
 from tests.e2e.page.screen import GIVE_KEY
 from tests.fixtures.browser import complaints
-
-_AXE = STATIC_DIR.with_name("app") / "node_modules" / "axe-core" / "axe.min.js"
-_RUN_AXE = """async () => (await axe.run(document, {resultTypes: ["violations"]})).violations.map(
-    (one) => `${one.id}: ${one.help}: ${one.nodes.map((node) => node.target.join(" ")).join(", ")}`)"""
+from tests.fixtures.page import violations
 
 
 @dataclass(frozen=True)
@@ -39,10 +35,8 @@ class Site:
             heard = complaints(page)
             await page.goto(f"{self.url}/#{view}")
             yield page
-            await page.evaluate(_AXE.read_text())
-            violations: list[str] = await page.evaluate(_RUN_AXE)
-            assert not violations, violations
-            assert not heard, heard
+            assert await violations(page) == []
+            assert heard == []
 
     async def start(self, requirement: str, **request: Any) -> dict[str, Any]:
         """A session at its first question."""

@@ -71,7 +71,7 @@ async def test_p71_an_update_is_seen_from_proposal_over_promotion_to_rollback(si
         await page.get_by_role("combobox", name="From").select_option("live")
         await expect(page.get_by_text("There is no difference.").or_(page.get_by_text("no difference"))).to_be_visible()
         await page.get_by_role("button", name="Roll back to v1.0").click()
-        await page.get_by_role("button", name="Leave it as it is").click()
+        await page.get_by_role("button", name="No, go back").click()
         assert temperature(await site.flowise.get_chatflow(row.id)) == "0.2"
         await page.get_by_role("button", name="Roll back to v1.0").click()
         await page.get_by_role("button", name="Write v1.0 to Flowise").click()
@@ -92,10 +92,13 @@ async def test_p07_p71_a_stale_base_is_decided_by_its_picture_and_the_draft_prom
     await site.flowise.update_chatflow(row.id, flow_data=row.flow_data.replace('"mine"', '"theirs"'))
     async with site.page(f"/s/{planned['thread_id']}") as page:
         await page.get_by_role("button", name="Approve").click()
-        theirs = page.get_by_label("What someone else changed").first
+        theirs = page.get_by_label("What someone else changed")
         await expect(theirs.locator(".fnode .mark")).to_have_count(1, timeout=WORK_MS)
         await theirs.get_by_role("tab", name="List").click()
         await expect(theirs.locator(".change-list .new")).to_have_text("theirs")
+        # The question shows the change; it is not drawn a second time.
+        await expect(page.get_by_role("region", name="The flow was changed meanwhile")).to_be_visible()
+        await expect(page.get_by_role("tab", name="Change")).to_have_count(0)
         await page.get_by_role("button", name="Keep both").click()
         accept = page.get_by_role("button", name="Accept")
         await expect(accept).to_be_visible(timeout=WORK_MS)

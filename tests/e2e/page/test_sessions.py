@@ -54,6 +54,10 @@ async def test_p71_a_sentence_becomes_an_accepted_chatflow_and_every_state_survi
     await screen.status("Accepted")
     await page.get_by_role("tab", name="Tests").click()
     await expect(page.get_by_role("tabpanel").get_by_text("Where is my parcel?").first).to_be_visible()
+    await page.get_by_role("tab", name="Plan").click()
+    agreed = page.get_by_role("tabpanel")
+    await expect(agreed.get_by_role("heading", name="Success criteria")).to_be_visible()
+    await expect(agreed.get_by_text("Where is my parcel?")).to_be_visible()
     await page.get_by_role("tab", name="Summary").click()
     await expect(page.get_by_role("tabpanel").get_by_role("heading", name="Writes")).to_be_visible()
     story = page.get_by_role("region", name="What happened")
@@ -176,6 +180,11 @@ async def test_sessions_are_found_filtered_renamed_paged_and_deleted(
     await expect(rows.first).to_contain_text("Giraffe")
     assert await screen.violations() == []
     await screen.press("Delete Giraffe")
+    # The safe answer has the focus, and changes nothing.
+    await expect(page.get_by_role("button", name="No, go back")).to_be_focused()
+    await page.keyboard.press("Enter")
+    await expect(rows).to_have_count(1)
+    await screen.press("Delete Giraffe")
     await screen.press("Delete it")
     await screen.reads("No session fits.")
 
@@ -253,5 +262,7 @@ async def test_a_phone_a_dark_room_and_a_keyboard_are_enough(browser: Browser, p
         await page.goto(f"{screen.url}/#/{path}")
         await expect(page.get_by_role("heading", level=1)).to_be_visible()
         assert await screen.overflow() <= 0, path
+        # The navigation is wider than a phone; the view that is open is in sight.
+        await expect(page.locator(".nav.current")).to_be_in_viewport(ratio=0.9)
     assert screen.heard == []
     await page.context.close()

@@ -1,6 +1,7 @@
 """The HTTP floor over the real session service on a real Postgres; only the agent is a script."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from uuid import uuid4
 
@@ -145,6 +146,8 @@ async def test_the_post_streams_end_at_the_question_and_at_the_end(http: httpx2.
     assert kinds[-1] == "interrupt"
     assert kinds.count("interrupt") == 1
     path = start.headers["location"]
+    first = next(json.loads(line[6:]) for line in start.text.split("\n") if line.startswith("data: "))
+    assert path == f"/sessions/{first['session_id']}"
     view = (await http.get(path)).json()
     body = {"interrupt_id": view["interrupt"]["id"], "answer": {"ok": True}}
     rest = await http.post(f"{path}/stream", json=body)

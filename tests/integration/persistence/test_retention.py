@@ -95,6 +95,22 @@ async def test_p47_delete_leaves_no_row_in_any_table_but_the_flows_of_a_live_cha
         await sessions.delete(session_id, purge=True)
 
 
+async def test_p47_a_delete_that_fails_at_its_last_step_has_removed_nothing(
+    database: Database, sessions: Sessions
+) -> None:
+    session_id, _ = await session_with_everything(database)
+    before = await traces(database, session_id)
+    async with database.connection() as connection:
+        await connection.execute(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
+            " $$ BEGIN RAISE EXCEPTION USING ERRCODE = '57P01'; END $$"
+        )
+        await connection.execute("CREATE TRIGGER refuse BEFORE DELETE ON checkpoints EXECUTE FUNCTION refuse()")
+    with pytest.raises(DatabaseUnavailableError):
+        await sessions.delete(session_id)
+    assert await traces(database, session_id) == before
+
+
 async def test_p47_a_purge_leaves_nothing_at_all(database: Database, sessions: Sessions) -> None:
     session_id, _ = await session_with_everything(database)
     await sessions.delete(session_id, purge=True)
@@ -133,6 +149,27 @@ async def test_retention_removes_by_age_only_what_has_ended(database: Database, 
     assert await traces(database, young) == untouched[young] | {"checkpoints": 1}
     again = await retention(database, sessions, **ages).pass_once()
     assert set(again.values()) == {0}
+
+
+@pytest.mark.parametrize(
+    ("setting", "tables"),
+    [
+        ("RETENTION_THREADS_DAYS", {"checkpoints"}),
+        ("RETENTION_EVENTS_DAYS", {"session_events"}),
+        ("RETENTION_ARTIFACTS_DAYS", {"blobs"}),
+        ("RETENTION_SESSIONS_DAYS", {"sessions", "runs", "checkpoints", "session_events", "blobs", "write_intents"}),
+    ],
+)
+async def test_each_age_removes_what_it_is_named_for_and_nothing_else(
+    database: Database, sessions: Sessions, setting: str, tables: set[str]
+) -> None:
+    session_id, _ = await session_with_everything(database, age_days=10, checkpoints=1)
+    before = await traces(database, session_id)
+    await retention(database, sessions, **{setting: 10.1}).pass_once()
+    assert await traces(database, session_id) == before
+    await retention(database, sessions, **{setting: 9.9}).pass_once()
+    after = await traces(database, session_id)
+    assert {name for name, rows in before.items() if after.get(name, 0) < rows} == tables
 
 
 async def test_retention_removes_whole_sessions_only_when_told_to(database: Database, sessions: Sessions) -> None:

@@ -5,9 +5,12 @@ from typing import Any
 
 import pytest
 from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from langgraph.checkpoint.serde.types import INTERRUPT
 
 from flowise_dev_agent.errors import LeaseLostError
 from flowise_dev_agent.persistence import Database, Events, FencedSaver, Lease, NewEvent, WriteIntents
+from flowise_dev_agent.persistence.saver import plain_serializer
 
 
 async def add_run(database: Database, *, epoch: int = 1) -> tuple[uuid.UUID, Lease]:
@@ -56,7 +59,7 @@ async def rows(database: Database) -> list[int]:
 
 async def test_the_owner_writes_and_reads_checkpoints(database: Database) -> None:
     session_id, lease = await add_run(database)
-    saver = FencedSaver(database.pool, lease)
+    saver = FencedSaver(database, lease)
     saved = await saver.aput(config(session_id), checkpoint({"a": 1}), {}, {"x": 1})
     await saver.aput_writes(saved, [("x", {"b": 2})], "task")
     found = await saver.aget_tuple(config(session_id))
@@ -65,9 +68,81 @@ async def test_the_owner_writes_and_reads_checkpoints(database: Database) -> Non
     assert [write[2] for write in found.pending_writes or []] == [{"b": 2}]
 
 
+def stock(database: Database) -> AsyncPostgresSaver:
+    """The library's saver, which must understand what ours stores."""
+    return AsyncPostgresSaver(database.pool, serde=plain_serializer())
+
+
+async def test_the_librarys_saver_reads_what_ours_stores_and_the_other_way_round(database: Database) -> None:
+    session_id, lease = await add_run(database)
+    first = checkpoint({"a": 1}) | {
+        "channel_values": {"x": {"a": [1, None]}, "text": "t", "none": None, "number": 1.5, "list": []},
+        "channel_versions": {"x": "1.a", "text": "1.b", "none": "1.c", "number": "1.d", "list": "1.e"},
+    }
+    metadata: Any = {"source": "loop", "step": 3}
+    ours = FencedSaver(database, lease)
+    saved = await ours.aput(config(session_id), first, metadata, first["channel_versions"])
+    theirs = await stock(database).aget_tuple(config(session_id))
+    assert theirs is not None
+    assert theirs.checkpoint == first
+    assert theirs.metadata == metadata
+    assert (theirs.config, theirs.parent_config, theirs.pending_writes) == (saved, None, [])
+    assert await ours.aget_tuple(config(session_id)) == theirs
+
+    # A second one shares the blobs of what did not change, and knows its parent.
+    second = {**first, "id": "1" + first["id"][1:], "channel_values": {**first["channel_values"], "x": {"b": 2}}}
+    second["channel_versions"] = {**first["channel_versions"], "x": "2.a"}
+    last = await ours.aput(saved, second, metadata, {"x": "2.a"})
+    theirs = await stock(database).aget_tuple(last)
+    assert theirs is not None
+    assert theirs.checkpoint == second
+    assert theirs.parent_config == saved
+    assert await FencedSaver(database, lease).aget_tuple(last) == theirs
+
+
+async def test_what_a_task_wrote_becomes_rows_only_where_the_next_checkpoint_does_not_say_it(
+    database: Database,
+) -> None:
+    session_id, lease = await add_run(database)
+    saver = FencedSaver(database, lease)
+    saved = await saver.aput(config(session_id), checkpoint({"a": 1}), {}, {"x": 1})
+
+    async def stored() -> list[tuple[str, str]]:
+        found = await database.fetch_all("SELECT task_id, channel FROM checkpoint_writes ORDER BY task_id, idx")
+        return [(row["task_id"], row["channel"]) for row in found]
+
+    await saver.aput_writes(saved, [("x", 1)], "quick")
+    assert await stored() == []
+    saved = await saver.aput(saved, checkpoint({"a": 2}), {}, {"x": 2})
+    assert await stored() == []
+    # Beside a task that asks, one that is done must not run again.
+    await saver.aput_writes(saved, [("x", 1)], "done")
+    await saver.aput_writes(saved, [(INTERRUPT, "?")], "asks")
+    assert await stored() == [("asks", INTERRUPT), ("done", "x")]
+    # Nor one that is done after the other has asked.
+    await saver.aput_writes(saved, [("x", 1)], "late")
+    found = await saver.aget_tuple(config(session_id))
+    assert await stored() == [("asks", INTERRUPT), ("done", "x"), ("late", "x")]
+    assert found is not None
+    assert {(task, channel) for task, channel, _ in found.pending_writes or []} == set(await stored())
+
+
+async def test_the_latest_checkpoint_is_read_once_and_each_reader_gets_its_own(database: Database) -> None:
+    session_id, lease = await add_run(database)
+    saver = FencedSaver(database, lease, fresh=True)
+    assert await saver.aget_tuple(config(session_id)) is None
+    await saver.aput(config(session_id), checkpoint({"a": 1}), {}, {"x": 1})
+    first = await saver.aget_tuple(config(session_id))
+    assert first is not None
+    first.checkpoint["channel_versions"]["x"] = 99
+    again = await saver.aget_tuple(config(session_id))
+    assert again is not None
+    assert again.checkpoint["channel_versions"]["x"] == 1
+
+
 async def test_after_a_takeover_nothing_can_be_written_under_the_old_lease(database: Database) -> None:
     session_id, old = await add_run(database)
-    saver = FencedSaver(database.pool, old)
+    saver = FencedSaver(database, old)
     saved = await saver.aput(config(session_id), checkpoint({"a": 1}), {}, {"x": 1})
     new = await take_over(database, old)
     before = await rows(database)
@@ -75,7 +150,7 @@ async def test_after_a_takeover_nothing_can_be_written_under_the_old_lease(datab
     with pytest.raises(LeaseLostError):
         await saver.aput(config(session_id), checkpoint({"a": 2}), {}, {"x": 2})
     with pytest.raises(LeaseLostError):
-        await saver.aput_writes(saved, [("x", 1)], "task")
+        await saver.aput_writes(saved, [(INTERRUPT, 1)], "task")
     with pytest.raises(LeaseLostError):
         await saver.aprune([str(session_id)])
     with pytest.raises(LeaseLostError):

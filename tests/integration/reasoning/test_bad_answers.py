@@ -80,20 +80,20 @@ def script(standin: ModelStandIn, name: str, times: int | None) -> None:
 async def run(standin: ModelStandIn, name: str, times: int | None) -> str:
     """Play a session; "recovered" for the right flow, "asked" for a question with nothing written."""
     script(standin, name, times)
-    bench = Bench([], CredentialStore([Credential(id=OPENAI, name="key", type="openAIApi")]))
     settings: dict[str, Any] = {
         "REASONING_ENGINE": "openai",
         "OPENAI_API_KEY": "sk-bench",
         "OPENAI_BASE_URL": standin.base_url_openai,
     }
-    bench.reasoner = make_reasoner(ReasoningSettings(**settings))  # type: ignore[assignment]
+    reasoner = make_reasoner(ReasoningSettings(**settings))
+    bench = Bench([], CredentialStore([Credential(id=OPENAI, name="key", type="openAIApi")]), reasoner=reasoner)
     try:
         question = await bench.start(WISH)
         while question and question["type"] in ("clarification", "plan_approval"):
             action = "go_on" if question["type"] == "clarification" else "approve"
             question = await bench.answer(action=action)
     finally:
-        await bench.reasoner.aclose()
+        await reasoner.aclose()
     written = list(bench.flowise.flows.values())
     if question and question["type"] == "result_review":
         (flow,) = written

@@ -26,6 +26,11 @@ from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PatchRequest,
         ("Return JSON with the sender and the product of a complaint", ["sender"]),
         ("A chatbot that refuses messages with the words 'bet' or 'casino'", ["", "violates"]),
         ("A cooking chatbot with conversation summary memory", [""]),
+        (
+            "Build an agentflow: if the message contains 'refund' reply \"Call 555\"; if the message starts with "
+            "'/sum', an agent computes it with a calculator; otherwise a general assistant answers",
+            ["Call 555", "/sum", "stand-in"],
+        ),
     ],
 )
 async def test_flow_of_the_rules_answers_its_own_test_questions(
@@ -48,7 +53,9 @@ async def test_flow_of_the_rules_answers_its_own_test_questions(
         for op in ops
     ]
     flow_data = compile_ops(GraphIR.empty(), bound, catalogue.schemas).flow_data
-    flow = await flowise_client.create_chatflow(ChatflowCreate(name=plan.flow_name, flow_data=flow_data))
+    flow = await flowise_client.create_chatflow(
+        ChatflowCreate(name=plan.flow_name, flow_data=flow_data, type=plan.flow_kind)
+    )
     found = [
         (await flowise_client.predict(flow.id, question, session_id=str(uuid.uuid4()))).answer
         for question in plan.test_questions

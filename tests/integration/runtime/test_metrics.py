@@ -4,7 +4,8 @@ import re
 
 from flowise_dev_agent.observability.metrics import value_of
 from flowise_dev_agent.runtime import Engine, ResumeSession
-from tests.runtime_world import World, running_engine, script
+from tests.integration.runtime.conftest import StartWorker
+from tests.runtime_world import World, running_engine, script, until
 
 WAIT = 20.0
 
@@ -54,6 +55,19 @@ async def test_what_waits_for_a_worker_shows_in_depth_and_age(api: Engine) -> No
     assert measured(text, "fda_queue_oldest_seconds")['queue="legs"'] > 0
     assert measured(text, "fda_workers") == {"": 0}
     assert measured(text, "fda_sessions")['status="in_progress"'] == 3
+
+
+async def test_a_killed_worker_is_not_counted_as_one_that_works(api: Engine, start_worker: StartWorker) -> None:
+    worker = await start_worker()
+
+    async def workers(count: int) -> bool:
+        ready = await api.readiness()
+        counted = measured((await api.metrics()).decode(), "fda_workers")
+        return ready["queue"]["workers"] == count and counted == {"": count}
+
+    await until(lambda: workers(1), "the worker is counted")
+    worker.kill()
+    await until(lambda: workers(0), "it is so no longer")
 
 
 async def test_p42_without_the_database_the_process_still_tells_of_itself(database_dsn: str, world: World) -> None:

@@ -63,6 +63,30 @@ async def test_what_the_last_review_showed_is_there_after_its_answer(engine: Eng
     assert listed.sessions[0].result is None
 
 
+async def test_an_approved_plan_is_there_from_its_approval_on_until_another_one_is_approved(engine: Engine) -> None:
+    view = await begin(engine, "ask:plan-1", "ask:other", "ask:plan-2", "end:accepted")
+    assert view.plan is None
+    for text in ("plan-1", "plan-1", "plan-2"):
+        at_once = await engine.service.resume(view.thread_id, answer(view))
+        view = await engine.service.wait(view.thread_id, WAIT)
+        for shown in (at_once, view):
+            assert shown.plan is not None
+            assert (shown.plan.text, shown.plan.contract) == (text, {"goal": "g"})
+    listed = await engine.service.list()
+    assert listed.sessions[0].plan is None
+    told = await engine.summaries.of(view.thread_id)
+    assert "## Approved plan\n\nplan-2\n" in told.summary
+
+
+async def test_an_approved_plan_that_is_too_long_is_cut_and_the_answer_counts(engine: Engine) -> None:
+    view = await begin(engine, "ask:plan", "end:accepted")
+    await engine.service.resume(view.thread_id, answer(view, dots=100_000))
+    view = await engine.service.wait(view.thread_id, WAIT)
+    assert view.status == "completed"
+    assert view.plan is not None
+    assert (view.plan.text, view.plan.contract) == ("", {"goal": "g"})
+
+
 async def test_an_outcome_of_cancelled_ends_the_session_as_cancelled(engine: Engine) -> None:
     assert (await begin(engine, "end:cancelled")).status == "cancelled"
 
@@ -306,6 +330,9 @@ async def test_health_names_database_queue_feed_and_worker(engine: Engine, api: 
     assert report["database"]["pending_migrations"] == []
     assert report["queue"]["workers"] >= 1
     assert report["worker"] == {"state": "running", "legs": 0}
+    ready = await engine.readiness()
+    assert (ready["database"]["state"], ready["database"]["pending_migrations"]) == ("ok", [])
+    assert set(ready["queue"]) == {"name", "queued", "oldest_secs", "workers"}
     assert set(report["knowledge"]) == {"snapshot", "instances"}
     assert (await api.health())["worker"] is None
 

@@ -300,6 +300,23 @@ async def test_a_secret_of_its_own_is_shown_once_and_nowhere_else(
     assert await world.fetch("SELECT 1 FROM webhook_deliveries") == []
 
 
+async def test_p47_deleting_a_session_takes_the_webhooks_that_still_wait_for_an_attempt(
+    database_dsn: str, receiver: Receiver, world: World
+) -> None:
+    receiver.answer = lambda *_: 503
+    async with running_engine(database_dsn, webhooks=replace(CONFIG, retry_secs=(3600.0,) * 7)) as engine:
+        view = await engine.service.start(start(receiver.url(), "ask:q"))
+
+        async def postponed() -> bool:
+            return any(one.attempts == 1 and one.error for one in await deliveries(engine, view.thread_id))
+
+        await until(postponed, "the first attempt has failed")
+        waiting = "SELECT 1 FROM procrastinate_jobs WHERE task_name = 'webhook' AND status = 'todo'"
+        assert len(await world.fetch(waiting)) == 1
+        await engine.service.delete(view.thread_id)
+        assert await world.fetch(waiting) == []
+
+
 async def _events(engine: Engine, view: SessionView) -> list[Any]:
     found: list[Any] = []
     async for event in engine.service.events(view.thread_id):

@@ -31,7 +31,7 @@ from flowise_dev_agent.reasoning.contracts import (
     Verdict,
 )
 from flowise_dev_agent.reasoning.reasoner import Reasoner
-from flowise_dev_agent.settings import LimitSettings
+from flowise_dev_agent.settings import DriftPolicy, LimitSettings
 from tests.unit.publish.fakes import FakeFlowise, FakeIntents, FakeVersions
 
 OPENAI = "0d3cf4b6-6a27-4c8e-9a0e-3f6d8ad0c001"
@@ -39,12 +39,17 @@ OTHER_OPENAI = "0d3cf4b6-6a27-4c8e-9a0e-3f6d8ad0c002"
 
 
 class BenchFlowise(FakeFlowise):
-    """Adds what the graph reads; `answers` maps a question to a text or an error."""
+    """Adds what the graph reads; `answers` maps a question to a text or an error, `in_turn` come first, whatever is
+    asked."""
 
     def __init__(self) -> None:
         super().__init__()
         self.endpoint = "http://flowise.test"
         self.answers: dict[str, str | AgentError] = {}
+        self.in_turn: list[str | AgentError] = []
+        #: Custom tools of the instance, or why they may not be listed.
+        self.tools: list[dict[str, Any]] | AgentError = []
+        self.tool_lists = 0
         self.asked: list[tuple[str, str]] = []
         self.asked_of: list[str] = []
         self.forgotten: list[tuple[str, str]] = []
@@ -59,10 +64,16 @@ class BenchFlowise(FakeFlowise):
     async def predict(self, chatflow_id: str, question: str, *, session_id: str) -> Prediction:
         self.asked.append((question, session_id))
         self.asked_of.append(chatflow_id)
-        answer = self.answers.get(question, f"Answer to: {question}")
+        answer = self.in_turn.pop(0) if self.in_turn else self.answers.get(question, f"Answer to: {question}")
         if isinstance(answer, AgentError):
             raise answer
         return Prediction(text=answer)
+
+    async def list_tools(self) -> list[dict[str, Any]]:
+        self.tool_lists += 1
+        if isinstance(self.tools, AgentError):
+            raise self.tools
+        return self.tools
 
 
 class Script(Reasoner):
@@ -170,14 +181,24 @@ def plan(**values: Any) -> PlanContract:
 
 
 class Bench:
-    """One session, driven leg by leg like the runtime does it."""
+    """One session, driven leg by leg like the runtime does it. `reasoner` is the script unless another one is given,
+    which then thinks in its place."""
 
     def __init__(
-        self, ops: list[PatchOp], credentials: CredentialStore, *, drift_policy: Any = "warn", **limits: Any
+        self,
+        ops: list[PatchOp],
+        credentials: CredentialStore,
+        *,
+        reasoner: Reasoner | None = None,
+        patterns: PatternLibrary | None = None,
+        flowise: BenchFlowise | None = None,
+        drift_policy: DriftPolicy = "warn",
+        **limits: Any,
     ) -> None:
-        self.flowise = BenchFlowise()
+        self.flowise = flowise or BenchFlowise()
         self.reasoner = Script()
         self.reasoner.patches = [ops]
+        self.thinks = reasoner or self.reasoner
         self.knowledge = BenchKnowledge(credentials)
         self.blobs = BenchBlobs()
         self.intents = FakeIntents()
@@ -188,7 +209,7 @@ class Bench:
         self.capability = FlowiseCapability()
         self.graph = build_graph([self.capability], InMemorySaver())
         self.config: Any = {"configurable": {"thread_id": str(self.session_id)}}
-        self.patterns: PatternLibrary | None = None
+        self.patterns = patterns
         self.events: list[dict[str, Any]] = []
         self.nodes_run: list[str] = []
 
@@ -200,7 +221,7 @@ class Bench:
             endpoint="http://flowise.test",
             flowise=fakes[0],
             knowledge=fakes[1],
-            reasoner=self.reasoner,
+            reasoner=self.thinks,
             blobs=fakes[2],
             publisher=Publisher(
                 session_id=UUID(str(self.session_id)),

@@ -108,20 +108,6 @@ CUSTOM_TOOL: list[PatchOp] = [
 ]
 
 
-class Tools:
-    """What `GET /tools` says."""
-
-    def __init__(self, answer: list[dict[str, Any]] | Exception) -> None:
-        self.answer = answer
-        self.calls = 0
-
-    async def list_tools(self) -> list[dict[str, Any]]:
-        self.calls += 1
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        return self.answer
-
-
 @pytest.mark.parametrize(
     ("answer", "found"),
     [
@@ -134,8 +120,7 @@ class Tools:
 async def test_p27_ids_of_custom_tools_are_held_against_the_instance(answer: Any, found: bool) -> None:
     bench = Bench(ops(), credentials(OPENAI))
     store = bench.knowledge.store
-    tools: Any = Tools(answer)
-    bench.flowise.list_tools = tools.list_tools  # type: ignore[attr-defined]
+    bench.flowise.tools = answer
     capability = bench.capability
     with_tool = compile_ops(GraphIR.empty(), CUSTOM_TOOL, store.schemas).flow_data
     without = compile_ops(GraphIR.empty(), CUSTOM_TOOL[:-1], store.schemas).flow_data
@@ -144,7 +129,7 @@ async def test_p27_ids_of_custom_tools_are_held_against_the_instance(answer: Any
     await capability.validate(bench.context(), without, "CHATFLOW")
 
     assert ("UNKNOWN_TOOL" in {finding.code for finding in findings}) is found
-    assert tools.calls == 1
+    assert bench.flowise.tool_lists == 1
 
 
 async def test_a_type_that_only_the_base_knows_is_a_warning() -> None:

@@ -58,9 +58,9 @@ class Metered(ReasoningEngine):
 
 
 def bench(engine: Metered) -> Bench:
-    made = Bench([], CredentialStore.from_rows([Credential(id=OPENAI, name="key", credential_name="openAIApi")]))
-    made.reasoner = PhasedReasoner(LlmReasoner(engine, SETTINGS), DeterministicReasoner(), SETTINGS)  # type: ignore[assignment]
-    return made
+    credentials = CredentialStore.from_rows([Credential(id=OPENAI, name="key", credential_name="openAIApi")])
+    phased = PhasedReasoner(LlmReasoner(engine, SETTINGS), DeterministicReasoner(), SETTINGS)
+    return Bench([], credentials, reasoner=phased)
 
 
 async def to_the_end(made: Bench, interrupt: dict[str, Any]) -> dict[str, Any]:

@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
+from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.flowise.models import Credential
 from flowise_dev_agent.knowledge.credentials import CredentialStore
 from flowise_dev_agent.knowledge.patterns import PatternLibrary
 from flowise_dev_agent.patch.ops import AddNode, Connect, PatchOp, SetParam
 from flowise_dev_agent.reasoning import DeterministicReasoner
 from flowise_dev_agent.reasoning.contracts import PlannedNode, Verdict
-from tests.unit.agent.rig import OPENAI, Bench, plan
+from tests.unit.agent.rig import OPENAI, Bench, BenchFlowise, plan
 from tests.unit.knowledge.memory_patterns import MemoryPatterns
 
 WISH = "Customer support bot for our bicycle shop, with memory, at temperature 0.7"
@@ -22,11 +23,12 @@ def credentials() -> CredentialStore:
     return CredentialStore.from_rows([Credential(id=OPENAI, name="key", credential_name="openAIApi")])
 
 
-def by_rules(rows: MemoryPatterns) -> Bench:
-    bench = Bench([], credentials())
-    bench.reasoner = DeterministicReasoner()  # type: ignore[assignment]
-    bench.patterns = PatternLibrary(rows, instance_id="default")
-    return bench
+def by_rules(rows: MemoryPatterns, flowise: BenchFlowise | None = None) -> Bench:
+    return Bench([], credentials(), reasoner=DeterministicReasoner(), patterns=library(rows), flowise=flowise)
+
+
+def library(rows: MemoryPatterns) -> PatternLibrary:
+    return PatternLibrary(rows, instance_id="default")
 
 
 async def build(rows: MemoryPatterns, wish: str, end: str = "accept") -> tuple[Bench, dict[str, Any]]:
@@ -99,8 +101,7 @@ async def test_a_broken_library_stops_nothing() -> None:
 async def test_an_update_neither_uses_nor_makes_a_pattern() -> None:
     rows = MemoryPatterns()
     first, _ = await build(rows, WISH)
-    bench = by_rules(rows)
-    bench.flowise = first.flowise
+    bench = by_rules(rows, first.flowise)
     (id_,) = bench.flowise.flows
     await bench.start("Set the temperature to 0.1", operation="update", target=id_)
     await bench.answer(action="approve")
@@ -108,6 +109,41 @@ async def test_an_update_neither_uses_nor_makes_a_pattern() -> None:
     assert (await bench.values())["pattern_used"] is False
     assert len(rows.rows) == 1
     assert not any("pattern" in event["summary"].casefold() for event in bench.events)
+
+
+async def steps_of(rows: MemoryPatterns, wish: str) -> list[str]:
+    """The plan's steps about nodes, as shown for approval; values and credentials are left out."""
+    bench = by_rules(rows)
+    question = await bench.start(wish)
+    steps = question["data"]["contract"]["steps"]
+    assert all(f"- {step}\n" in question["data"]["plan"] for step in steps)
+    return [step for step in steps if "Set" not in step and "credential" not in step]
+
+
+async def test_the_plan_says_what_is_taken_over_and_adds_only_the_rest() -> None:
+    rows = MemoryPatterns()
+    await build(rows, WISH)
+    assert await steps_of(rows, SIMILAR) == [
+        f'Start from pattern 1 ("{WISH}"), an accepted flow: take over Conversation Chain, OpenAI.',
+        "Add and connect Buffer Window Memory.",
+    ]
+    assert await steps_of(rows, WISH.replace("0.7", "0.3")) == [
+        f'Start from pattern 1 ("{WISH}"), an accepted flow: take over Conversation Chain, OpenAI, Buffer Memory.'
+    ]
+
+
+async def test_a_plan_whose_pattern_falls_away_adds_every_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = MemoryPatterns()
+    await build(rows, WISH)
+
+    async def lost(*_: object) -> None:
+        raise DatabaseUnavailableError("gone")
+
+    monkeypatch.setattr(rows, "touch", lost)
+    assert await steps_of(rows, SIMILAR) == [
+        "Add and connect Conversation Chain, OpenAI.",
+        "Add and connect Buffer Window Memory.",
+    ]
 
 
 def model_ops() -> list[PatchOp]:
@@ -121,9 +157,8 @@ def model_ops() -> list[PatchOp]:
 async def test_the_model_is_told_what_is_there_and_what_the_plan_leaves_out_falls_away() -> None:
     rows = MemoryPatterns()
     await build(rows, WISH)
-    bench = Bench(model_ops(), credentials())
+    bench = Bench(model_ops(), credentials(), patterns=library(rows))
     bench.reasoner.patches.append([SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.1)])
-    bench.patterns = PatternLibrary(rows, instance_id="default")
     bench.reasoner.plans = [
         plan(
             nodes=[
@@ -136,6 +171,7 @@ async def test_the_model_is_told_what_is_there_and_what_the_plan_leaves_out_fall
     bench.reasoner.verdicts = [Verdict(done=False, category="LOGIC", reason="rude", fix="be kind"), Verdict(done=True)]
     await bench.start(SIMILAR)
     (request,) = bench.reasoner.seen["plan"]
+    assert (await bench.values())["plan"]["steps"][0].endswith("take over OpenAI, Conversation Chain.")
     assert set(request.pattern.nodes) == {"chatOpenAI_0", "bufferMemory_0", "conversationChain_0"}
     assert request.existing == {}
     review = await bench.answer(action="approve")
@@ -152,8 +188,7 @@ async def test_the_model_is_told_what_is_there_and_what_the_plan_leaves_out_fall
 async def test_a_plan_that_takes_nothing_over_starts_from_nothing() -> None:
     rows = MemoryPatterns()
     await build(rows, WISH)
-    bench = Bench([], credentials())
-    bench.patterns = PatternLibrary(rows, instance_id="default")
+    bench = Bench([], credentials(), patterns=library(rows))
     await bench.start(SIMILAR)
     values = await bench.values()
     assert (values["pattern_used"], values["pattern_id"], values["ops_in_base"]) == (False, None, 0)

@@ -1,9 +1,11 @@
-"""What of a review stays with its session."""
+"""What of a plan and of a review stays with its session."""
 
 from typing import Any
 
-from flowise_dev_agent.agent import result_of
-from flowise_dev_agent.runtime.views import ResultView
+from flowise_dev_agent.agent import approved_plan, result_of
+from flowise_dev_agent.agent.interrupts import check_answer
+from flowise_dev_agent.runtime.views import PlanView, ResultView
+from tests.unit.agent.rig import plan
 
 REVIEW: dict[str, Any] = {
     "type": "result_review",
@@ -39,3 +41,41 @@ def test_a_review_without_a_change_is_kept_too() -> None:
 
 def test_other_questions_leave_nothing() -> None:
     assert result_of({"type": "plan_approval", "message": "m", "data": {}}) is None
+
+
+KEY = "sk-" + "a1B2" * 8
+
+
+def question(**contract: Any) -> dict[str, Any]:
+    offered = [{"value": action, "label": action} for action in ("approve", "request_changes", "cancel")]
+    approaches = [{"label": "Short", "description": ""}, {"label": "Long", "description": ""}]
+    data = {"plan": "...", "contract": plan(**contract).model_dump(), "approaches": approaches}
+    return {"type": "plan_approval", "message": "m", "options": offered, "data": data}
+
+
+def approved(asked: dict[str, Any], **answer: Any) -> dict[str, Any] | None:
+    return approved_plan(asked, check_answer(asked, answer=answer, response=None))
+
+
+def test_an_approved_plan_stays_with_what_the_answer_made_of_it() -> None:
+    kept = approved(question(), action="approve", approach="long", test_questions=["Why?"])
+    assert kept is not None
+    view = PlanView.model_validate(kept)
+    assert view.approach == "Long"
+    assert view.contract["test_questions"] == ["Why?"]
+    assert "## Test questions\n- Why?\n" in view.text
+    assert "Who are you?" not in view.text
+    assert view.contract["credential_requirements"] == ["openAIApi"]
+
+
+def test_a_key_that_was_typed_into_a_wish_does_not_stay_with_the_plan() -> None:
+    kept = approved(question(goal=f"Use {KEY}", steps=[f"Do as said: {KEY}"]), action="approve")
+    assert KEY not in str(kept)
+    assert kept is not None
+    assert kept["contract"]["steps"] == ["Do as said: [secret]"]
+
+
+def test_a_plan_that_is_not_approved_is_not_kept() -> None:
+    assert approved(question(), action="cancel") is None
+    assert approved(question(), action="request_changes", feedback="other") is None
+    assert approved_plan({"type": "result_review"}, {"action": "accept"}) is None

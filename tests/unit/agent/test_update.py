@@ -189,14 +189,7 @@ async def test_p13_what_the_ops_do_not_touch_stays() -> None:
 async def test_the_same_questions_are_asked_before_the_change_and_differences_are_shown() -> None:
     bench = made_for("update")
     row = await add_flow(bench)
-    answers = iter(["fine", FlowiseServerError("Error: Expected a Runnable")])
-    ask = bench.flowise.predict
-
-    async def predict(chatflow_id: str, question: str, *, session_id: str) -> Any:
-        bench.flowise.answers[question] = next(answers)
-        return await ask(chatflow_id, question, session_id=session_id)
-
-    bench.flowise.predict = predict  # type: ignore[method-assign]
+    bench.flowise.in_turn = ["fine", FlowiseServerError("Error: Expected a Runnable")]
     bench.limits = bench.limits.model_copy(update={"max_iterations": 1})
     await bench.start("colder", target=row.id)
     review = await bench.answer(action="approve")

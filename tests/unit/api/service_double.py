@@ -266,11 +266,17 @@ class PromotionsDouble:
         )
 
 
+class FlowsDouble:
+    """No session has changed a flow; other requests that are refused never come to it."""
+
+    async def session_change(self, session_id: UUID) -> None:
+        return None
+
+
 class EngineDouble:
     def __init__(self) -> None:
         self.service = ServiceDouble()
-        #: Requests that are refused never come to it.
-        self.flows = None
+        self.flows = FlowsDouble()
         self.versions = VersionsDouble()
         self.promotions = PromotionsDouble()
         # Ports where nothing listens: reachability fails at once.
@@ -290,7 +296,10 @@ class EngineDouble:
 
     async def readiness(self) -> dict[str, Any]:
         async with self.db.connection():
-            return {"pending_migrations": self.missing, "queue": {"queued": 1, "oldest_secs": 0.5, "workers": 2}}
+            return {
+                "database": {"state": "ok", "pending_migrations": self.missing},
+                "queue": {"queued": 1, "oldest_secs": 0.5, "workers": 2},
+            }
 
     async def metrics(self) -> bytes:
         return exposition([])

@@ -36,6 +36,9 @@ async def test_deliveries_of_all_sessions_by_status(http: httpx2.AsyncClient, en
     ("method", "path", "body"),
     [
         ("GET", "/flows/not-an-id/graph", None),
+        ("GET", "/flows/not-an-id/summary", None),
+        ("GET", "/knowledge/search", None),
+        ("GET", "/knowledge/search?query=x&limit=51", None),
         ("GET", f"/flows/{FLOW}/compare?before=../x", None),
         ("GET", f"/flows/{FLOW}/compare", None),
         ("GET", f"/sessions/{FLOW}/versions/latest/graph", None),

@@ -15,7 +15,11 @@ async def test_live_needs_nothing(http: httpx2.AsyncClient, engine: EngineDouble
 async def test_p42_ready_follows_the_database(http: httpx2.AsyncClient, engine: EngineDouble) -> None:
     response = await http.get("/ready")
     assert response.status_code == 200
-    assert response.json()["queue"] == {"queued": 1, "oldest_secs": 0.5, "workers": 2}
+    assert response.json() == {
+        "status": "ok",
+        "database": {"state": "ok", "pending_migrations": []},
+        "queue": {"queued": 1, "oldest_secs": 0.5, "workers": 2},
+    }
     engine.db.failure = DatabaseUnavailableError("gone")
     response = await http.get("/ready")
     assert (response.status_code, response.json()["code"]) == (503, "database_unavailable")
@@ -42,7 +46,7 @@ async def test_health_tells_what_the_service_runs_on(http: httpx2.AsyncClient) -
     assert response.status_code == 200
     assert body["reasoning"] == {"engine": "deterministic", "model": "rules"}
     assert body["database"] == {"state": "ok"}
-    assert body["model_stand_in"] is False
+    assert (body["model_stand_in"], body["drift_policy"]) == (False, "warn")
     assert body["flowise"]["default"]["state"] == "unavailable"
     assert body["flowise"]["default"]["error"]["code"] == "flowise_unreachable"
 

@@ -132,6 +132,16 @@ async def test_cancel_and_delete(http: httpx2.AsyncClient, engine: EngineDouble)
     assert (await http.get(f"/sessions/{session_id}")).status_code == 404
 
 
+@pytest.mark.parametrize(("query", "purge"), [("", False), ("?purge=false", False), ("?purge=true", True)])
+async def test_p47_a_delete_purges_when_it_says_so(
+    http: httpx2.AsyncClient, engine: EngineDouble, query: str, purge: bool
+) -> None:
+    session_id = uuid4()
+    engine.service.settle(session_id)
+    assert (await http.delete(f"/sessions/{session_id}{query}")).status_code == 204
+    assert ("delete", (session_id, purge)) in engine.service.calls
+
+
 async def test_list_passes_filters_and_cursor(http: httpx2.AsyncClient, engine: EngineDouble) -> None:
     engine.service.views = {id_: view(id_) for id_ in (UUID(int=n) for n in range(3))}
     response = await http.get(

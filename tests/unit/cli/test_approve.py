@@ -176,6 +176,13 @@ def test_what_is_no_payload_is_said(run: Run, tmp_path: Path, text: str) -> None
     assert "Traceback" not in err
 
 
+def test_standard_input_that_is_no_payload_is_called_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    for text in ("", "{}"):
+        monkeypatch.setattr("sys.stdin", io.StringIO(text))
+        with pytest.raises(InvalidInputError, match=r"^Standard input "):
+            from_payload("-")
+
+
 def test_a_session_or_a_payload_must_be_named(run: Run) -> None:
     for arguments in ([], [str(ID), "--payload", "x"]):
         code, _, err = run("approve", *arguments)

@@ -9,9 +9,10 @@ import pytest
 from rich.console import Console
 
 from flowise_dev_agent.cli import build as build_module
-from flowise_dev_agent.cli.answers import NeedsPersonError, obvious
+from flowise_dev_agent.cli.answers import obvious
 from flowise_dev_agent.cli.build import build
 from flowise_dev_agent.cli.progress import Progress
+from flowise_dev_agent.errors import NeedsPersonError
 from flowise_dev_agent.runtime.views import InterruptView, SessionEvent, SessionView
 from tests.unit.api.service_double import event, view
 

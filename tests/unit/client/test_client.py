@@ -75,6 +75,26 @@ async def test_a_list_sends_its_filters_and_nothing_else() -> None:
     assert dict(seen[1].url.params) == {"limit": "20"}
 
 
+async def test_look_ups_send_what_was_given_and_read_what_comes() -> None:
+    seen: list[httpx2.Request] = []
+    answers: dict[str, object] = {
+        "/flows": {"flows": [], "total": 0, "searched": 3},
+        "/knowledge/search": {"instance": "dev", "flowise_version": "3", "nodes": [], "templates": []},
+        f"/sessions/{SESSION}/change": None,
+    }
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request)
+        return httpx2.Response(200, json=answers[request.url.path])
+
+    async with client(handler) as agent:
+        assert (await agent.find_flows("order", instance="dev")).searched == 3
+        assert (await agent.search_catalogue("memory")).instance == "dev"
+        assert await agent.change(SESSION) is None
+    assert dict(seen[0].url.params) == {"query": "order", "instance": "dev", "limit": "20"}
+    assert dict(seen[1].url.params) == {"query": "memory", "limit": "10"}
+
+
 async def test_a_problem_keeps_the_words_of_the_service() -> None:
     problem = {"code": "session_conflict", "detail": "Answered.", "hint": "Look.", "details": {"status": "completed"}}
     async with client(lambda _: httpx2.Response(409, json=problem)) as agent:

@@ -230,14 +230,15 @@ async def test_prediction_carries_the_session_and_reads_text_json_and_tools() ->
     server = Server(
         as_json({"text": "hi", "chatId": "s", "sessionId": "s", "usedTools": [{"tool": "calc", "error": "x"}, None]}),
         as_json({"json": {"b": "ü"}, "usedTools": None}),
+        as_json({"text": 168}),
     )
     async with client_of(server) as client:
-        first = await client.predict(ID, "q", session_id="s")
-        second = await client.predict(ID, "q", session_id="s")
+        first, second, third = [await client.predict(ID, "q", session_id="s") for _ in range(3)]
     sent = json.loads(server.requests[0].content)
     assert sent == {"question": "q", "chatId": "s", "overrideConfig": {"sessionId": "s"}, "streaming": False}
     assert (first.answer, first.session_id, first.used_tools) == ("hi", "s", [{"tool": "calc", "error": "x"}])
     assert second.answer == '{"b": "ü"}'
+    assert third.answer == "168"  # what a function returned
     assert first.raw["chatId"] == "s"
 
 

@@ -99,6 +99,7 @@ def test_search_puts_what_is_meant_first(catalogue: NodeStore, text: str, name: 
         ("search the web", {"serpAPI", "braveSearchAPI", "tavilyAPI"}),
         ("refuse messages with bad words", {"inputModerationSimple"}),
         ("translate English into French", {"llmChain", "promptTemplate"}),
+        ("answer from our PDFs", {"pdfFile"}),
     ],
 )
 def test_search_has_what_is_needed_among_the_first_twelve(catalogue: NodeStore, text: str, names: set[str]) -> None:
@@ -137,6 +138,19 @@ def test_search_takes_any_text(catalogue: NodeStore) -> None:
     assert catalogue.search("\"(NEAR) OR * ^ - : '; DROP") == catalogue.search("near drop")
     assert catalogue.search("Größe ∅ 会話") == []
     assert catalogue.search("memory " * 20_000, 1) == catalogue.search("memory", 1)
+
+
+@pytest.mark.parametrize("place", [0, 10_000, 19_800])
+def test_search_finds_what_a_text_of_20_000_characters_asks_for_wherever_it_stands(
+    catalogue: NodeStore, place: int
+) -> None:
+    story = "Our family has baked bread in the valley since grandfather bought the mill and the oven beside the river. "
+    before, after = (story * 200)[:place], (story * 200)[: 19_900 - place]
+    text = f"{before} A bot with Window Memory over our PDFs, stored in pinecone, braveSearchAPI too. {after}"
+
+    names = [schema.name for schema in catalogue.search(text, 12, kind="CHATFLOW")]
+
+    assert {"bufferWindowMemory", "pdfFile", "pinecone", "braveSearchAPI"} <= set(names)
 
 
 def test_descriptions_of_a_server_help_the_search(schemas: Schemas) -> None:

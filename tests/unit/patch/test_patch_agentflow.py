@@ -29,6 +29,7 @@ from flowise_dev_agent.patch.summary import summarize
 from flowise_dev_agent.patch.validator import validate_flow
 from flowise_dev_agent.patch.validator.registry import RULES
 from tests.fixtures.golden_flows import NOWHERE, agentflow
+from tests.fixtures.trial_flows import TRIAL_FLOWS
 
 Flow = dict[str, Any]
 
@@ -319,6 +320,12 @@ def test_a_field_inside_a_model_of_a_node_that_was_replaced_at_once_is_refused_b
             "llmAgentflow_0",
         ),
         (SetParam(node_id="llmAgentflow_0", param_name="llmMessages", value="hello"), "NOT_A_LIST", "llmAgentflow_0"),
+        (
+            SetParam(node_id="agentAgentflow_0", param_name="agentTools[7].agentSelectedTool", value="calculator"),
+            "UNKNOWN_PARAM",
+            "agentAgentflow_0",
+        ),
+        (UnsetParam(node_id="agentAgentflow_0", param_name="agentTools[0]"), "UNKNOWN_PARAM", "agentAgentflow_0"),
     ],
 )
 def test_refusals_in_agentflows(schemas: Schemas, op: PatchOp, code: str, where: str) -> None:
@@ -326,6 +333,7 @@ def test_refusals_in_agentflows(schemas: Schemas, op: PatchOp, code: str, where:
 
     assert (finding.code, finding.where) == (code, where)
     assert finding.message
+    assert finding.hint
 
 
 def test_summary_shows_branches_models_and_iterations_but_no_credential(schemas: Schemas) -> None:
@@ -444,7 +452,7 @@ MUTATIONS: list[tuple[str, str, Callable[[Flow], object]]] = [
     (
         "BRANCHES_OUTDATED",
         "conditionAgentflow_0",
-        lambda f: _inputs(f, "conditionAgentflow_0")["conditions"].append({"type": "string"}),
+        lambda f: _inputs(f, "conditionAgentflow_0")["conditions"].append({"type": "string", "operation": "isEmpty"}),
     ),
     ("BAD_PARENT", "llmAgentflow_1", lambda f: _node(f, "llmAgentflow_1").pop("extent")),
     (
@@ -505,8 +513,9 @@ def test_a_good_agentflow_has_no_findings(schemas: Schemas) -> None:
 
 def test_every_code_of_agentflows_alone_has_a_mutation() -> None:
     registered = {code for rule in RULES if rule.kinds == ("AGENTFLOW",) for code in rule.codes}
+    tried = {flow.code for flow in TRIAL_FLOWS if flow.kind == "AGENTFLOW"} | {"EMPTY_ITERATION"}
 
-    assert registered <= {case[0] for case in MUTATIONS}
+    assert registered <= {case[0] for case in MUTATIONS} | tried
 
 
 def test_a_model_of_a_community_is_unverified_when_it_was_there_before(schemas: Schemas) -> None:

@@ -10,7 +10,18 @@ from flowise_dev_agent.patch.compiler import compile_ops
 from flowise_dev_agent.patch.findings import Finding
 from flowise_dev_agent.patch.graph import GraphIR
 from flowise_dev_agent.patch.hashing import payload_sha256
-from flowise_dev_agent.patch.ops import AddNode, BindCredential, Connect, PatchOp, SetParam
+from flowise_dev_agent.patch.ops import (
+    AddNode,
+    BindCredential,
+    Connect,
+    PatchOp,
+    RemoveNode,
+    ReplaceNode,
+    SetOutput,
+    SetParam,
+    UnsetParam,
+    ops_from_json,
+)
 from flowise_dev_agent.patch.schema import Schemas
 from tests.fixtures.golden_flows import NOWHERE, llm_chain, rag, tool_agent
 
@@ -151,6 +162,51 @@ def test_refusals_name_op_field_and_what_is_allowed(schemas: Schemas, op: PatchO
     assert (finding.code, finding.field, finding.op_index) == (code, field, 1)
     assert finding.op_type == op.op_type
     assert finding.hint
+
+
+@pytest.mark.parametrize(
+    ("op", "right"),
+    [
+        (_add("chatOpenIA", "m"), {"node_name": "chatOpenAI", "node_id": "m"}),
+        (_add("chatOpenAI", "m", temprature=0.5), {"params": {"temperature": 0.5}}),
+        (SetParam(node_id="chatOpenAI_0", param_name="temprature", value=1), {"param_name": "temperature", "value": 1}),
+        (SetParam(node_id="chatOpenIA_0", param_name="temperature", value=1), {"node_id": "chatOpenAI_0", "value": 1}),
+        (_connect("chatOpenAI_0", "llmChain_0", "modell"), {"target_anchor": "model"}),
+        (
+            BindCredential(node_id="chatOpenAI_0", credential_id=UUID, credential_type="openAIapi"),
+            {"credential_type": "openAIApi", "credential_id": UUID},
+        ),
+        (SetOutput(node_id="llmChain_0", output="outputPredicton"), {"output": "outputPrediction"}),
+        (ReplaceNode(node_id="llmChain_0", node_name="conversationChian"), {"node_name": "conversationChain"}),
+        (UnsetParam(node_id="chatOpenAI_0", param_name="maxTokns"), {"param_name": "maxTokens"}),
+        (RemoveNode(node_id="llmChian_0"), {"node_id": "llmChain_0"}),
+    ],
+)
+def test_a_refusal_shows_the_op_as_it_would_be_right(schemas: Schemas, op: PatchOp, right: dict[str, Any]) -> None:
+    base = compile_ops(GraphIR.empty(), llm_chain(NOWHERE), schemas).graph
+
+    (finding,) = _findings([op], schemas, base)
+
+    example = finding.hint[finding.hint.index('{"op_type"') :]
+    (corrected,) = ops_from_json(f"[{example}]")
+    assert json.loads(example).items() >= {"op_type": op.op_type, **right}.items()
+    compile_ops(base, [corrected], schemas)
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        BindCredential(node_id="chatOpenIA_0", credential_id="hunter2-hunter2"),
+        SetParam(node_id="chatOpenAI_0", param_name="apiKey", value="hunter2-hunter2"),
+        _add("calculator", "c", api_key="hunter2-hunter2"),
+    ],
+)
+def test_p10_the_corrected_op_repeats_nothing_that_may_be_secret(schemas: Schemas, op: PatchOp) -> None:
+    base = compile_ops(GraphIR.empty(), llm_chain(NOWHERE), schemas).graph
+
+    (finding,) = _findings([op], schemas, base)
+
+    assert "hunter2" not in finding.text
 
 
 @pytest.mark.parametrize("value", ["my openai key", "openAIApi", "sk-abcdefghijklmnopqrstuvwxyz", UUID[:-1]])

@@ -446,3 +446,18 @@ def test_summary_of_ops_says_everything_in_one_line(schemas: Schemas) -> None:
         "clears 1 field; cuts 1 connection"
     )
     assert json.dumps(result.summary.as_json())
+
+
+def test_p20_a_field_that_came_later_is_refused_with_the_way_to_have_it(schemas: Schemas) -> None:
+    document = json.loads(compile_ops(GraphIR.empty(), llm_chain(NOWHERE), schemas).flow_data)
+    model = next(node["data"] for node in document["nodes"] if node["id"] == "chatOpenAI_0")
+    model["inputParams"] = [entry for entry in model["inputParams"] if entry["name"] != "reasoningEffort"]
+    effort = SetParam(node_id="chatOpenAI_0", param_name="reasoningEffort", value="low")
+
+    with pytest.raises(PatchError, match="UpgradeNode"):
+        compile_ops(GraphIR(document), [effort], schemas)
+    graph = compile_ops(GraphIR(document), [effort, UpgradeNode(node_id="chatOpenAI_0")], schemas).graph
+
+    node = graph.node("chatOpenAI_0")
+    assert node is not None
+    assert node.inputs["reasoningEffort"] == "low"

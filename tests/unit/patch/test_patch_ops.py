@@ -43,6 +43,7 @@ def _codes(text: str) -> list[str]:
         f"Sure! [As asked] here {{are}} the ops:\n\n```\n{TEXT}\n```\nLet me know.",
         f"<answer>{json.dumps({'ops': BATCH}, indent=2)}</answer>",
         f"{TEXT}\n\nOnce more:\n{TEXT}",
+        f"- [ ] one node\n- [ ] one connection, other tools: []\n{TEXT}",
     ],
 )
 def test_finds_the_batch_with_fences_and_prose_around(text: str) -> None:

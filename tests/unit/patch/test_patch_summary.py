@@ -1,5 +1,7 @@
 """What prompts get to see of a flow."""
 
+import json
+
 from flowise_dev_agent.patch.compiler import compile_ops
 from flowise_dev_agent.patch.graph import GraphIR
 from flowise_dev_agent.patch.ops import AddNode, PatchOp, SetParam
@@ -52,3 +54,15 @@ def test_an_edge_that_somebody_drew_to_a_note_is_no_part_of_the_outline(schemas:
     document["edges"].append({"source": "note", "sourceHandle": "", "target": "chatOpenAI_0", "targetHandle": ""})
 
     assert not any("note" in line for line in outline(GraphIR(document)))
+
+
+def test_one_node_with_a_long_title_or_many_rows_leaves_room_for_the_others(schemas: Schemas) -> None:
+    document = json.loads(compile_ops(GraphIR.empty(), rag(NOWHERE), schemas).flow_data)
+    first = document["nodes"][0]["data"]
+    first["label"] = "L" * 10_000
+    first["inputs"]["rows"] = [{"key": f"row {number}"} for number in range(2_000)]
+
+    text = summarize(GraphIR(document))
+
+    assert len(text) <= 4000
+    assert all(f"- {node['id']} (" in text for node in document["nodes"])

@@ -333,7 +333,7 @@ def _tool_not_chosen(flow: Flow, schemas: Schemas) -> None:
 
 _WARNINGS = {"VERSION_DRIFT", "UNKNOWN_PARAM", "ISOLATED_NODE", "DEAD_END"}
 #: Codes whose flows have their own tests below.
-_ELSEWHERE = {"UNVERIFIED_NODE", "UNKNOWN_TOOL", "PROMPT_BRACES", "NOT_A_LIST"}
+_ELSEWHERE = {"UNVERIFIED_NODE", "UNKNOWN_TOOL", "PROMPT_BRACES", "NOT_A_LIST", "PROMPT_VALUE_MISSING", "NOT_AN_ID"}
 
 
 @pytest.mark.parametrize("name", GOLDEN)
@@ -449,6 +449,41 @@ def test_secrets_are_found_without_being_quoted(schemas: Schemas) -> None:
 
     assert [(f.code, f.field) for f in findings] == [("SECRET_IN_INPUTS", "openAIApiKey")]
     assert "not-even" not in findings[0].model_dump_json()
+
+
+@pytest.mark.parametrize(
+    ("headers", "secret"),
+    [
+        ({"X-API-Key": "hunter2"}, True),
+        ({"Authorization": "Basic aHVudGVyMg=="}, True),
+        ({"deep": {"client-secret": "hunter2"}}, True),
+        ({"X-API-Key": "{{$vars.key}}", "Authorization": "Bearer {{ $vars.key }}"}, False),
+        ({"Accept": "text/plain", "api_key": ""}, False),
+    ],
+)
+def test_headers_with_a_secret_in_clear_are_found_in_json_and_in_rows(
+    schemas: Schemas, headers: dict[str, Any], secret: bool
+) -> None:
+    flow = _build(schemas, "chat")
+    _data(flow, "chatOpenAI_0")["inputs"]["baseOptions"] = json.dumps({"headers": headers})
+    rows = [{"key": key, "value": value} for key, value in headers.items()]
+    http = AddNode(node_name="httpAgentflow", node_id="http", params={"url": "https://example.com", "headers": rows})
+    steps = [
+        AddNode(node_name="startAgentflow", node_id="start"),
+        http,
+        Connect(source_node_id="start", target_node_id="http"),
+    ]
+    other = json.loads(compile_ops(GraphIR.empty(), steps, schemas).flow_data)
+
+    found = [
+        f for f in [*_validate(flow, schemas), *_validate(other, schemas, kind="AGENTFLOW")] if f.severity == "error"
+    ]
+
+    assert [(f.code, f.where) for f in found] == [
+        ("SECRET_IN_INPUTS", "chatOpenAI_0"),
+        ("SECRET_IN_INPUTS", "http"),
+    ] * secret
+    assert "hunter2" not in str(found)
 
 
 def test_a_flowise_variable_is_no_secret(schemas: Schemas) -> None:

@@ -33,10 +33,15 @@ class FakeFlowise:
     async def create_chatflow(self, chatflow: ChatflowCreate) -> Chatflow:
         self.calls.append("create")
         self._run("create", self.before)
+        row = self.add(chatflow)
+        self._run("create", self.after)
+        return row
+
+    def add(self, chatflow: ChatflowCreate) -> Chatflow:
+        """A new row, made by whomever."""
         now = self._tick()
         row = Chatflow(id=str(uuid4()), created_date=now, updated_date=now, **chatflow.model_dump())
         self.flows[row.id] = row
-        self._run("create", self.after)
         return row
 
     async def update_chatflow(self, chatflow_id: str, **fields: Any) -> Chatflow:

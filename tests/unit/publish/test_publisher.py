@@ -15,6 +15,7 @@ from flowise_dev_agent.errors import (
     ValidationRequiredError,
     WriteFailedError,
 )
+from flowise_dev_agent.flowise.models import ChatflowCreate
 from flowise_dev_agent.patch.hashing import payload_sha256
 from flowise_dev_agent.publish import Base, Publisher, Stale, Written, flow_tag, without_tag
 from flowise_dev_agent.publish.publisher import _KEYS
@@ -94,20 +95,10 @@ async def test_p02_a_call_of_the_lost_worker_that_lands_late_is_removed(desk: De
     with pytest.raises(FlowiseTimeoutError):
         await desk.create()
 
-    async def late() -> None:
-        from flowise_dev_agent.flowise.models import ChatflowCreate
+    def the_late_one_lands() -> None:
+        desk.flowise.add(ChatflowCreate(name="Bot", flow_data=FLOW, category=flow_tag(str(SESSION))))
 
-        await desk.flowise.create_chatflow(ChatflowCreate(name="Bot", flow_data=FLOW, category=flow_tag(str(SESSION))))
-
-    original = desk.flowise.create_chatflow
-
-    async def post_while_the_late_one_lands(chatflow: Any) -> Any:
-        desk.flowise.create_chatflow = original  # type: ignore[method-assign]
-        row = await original(chatflow)
-        await late()
-        return row
-
-    desk.flowise.create_chatflow = post_while_the_late_one_lands  # type: ignore[method-assign]
+    desk.flowise.after["create"] = the_late_one_lands
     written = await desk.create()
     assert list(desk.flowise.flows) == [written.chatflow_id]
 
@@ -216,10 +207,11 @@ async def test_p09_a_failed_update_is_a_failed_write(desk: Desk) -> None:
 
 
 async def test_p15_a_read_back_that_differs_is_a_failed_write(desk: Desk) -> None:
-    async def other(chatflow_id: str) -> Any:
-        return desk.flowise.flows[chatflow_id].model_copy(update={"flow_data": OTHER})
+    def stored_otherwise() -> None:
+        for id_, row in desk.flowise.flows.items():
+            desk.flowise.flows[id_] = row.model_copy(update={"flow_data": OTHER})
 
-    desk.flowise.get_chatflow = other  # type: ignore[method-assign]
+    desk.flowise.after["create"] = stored_otherwise
     with pytest.raises(WriteFailedError):
         await desk.create()
 
@@ -228,8 +220,6 @@ async def test_acceptance_takes_only_our_tag_off_deploys_and_removes_late_twins(
     first = await desk.create()
     tag = flow_tag(str(SESSION))
     await desk.flowise.update_chatflow(first.chatflow_id, category=f"support;{tag};beta")
-    from flowise_dev_agent.flowise.models import ChatflowCreate
-
     await desk.flowise.create_chatflow(ChatflowCreate(name="Twin", flow_data=FLOW, category=tag))
     await desk.again().accept(chatflow_id=first.chatflow_id, deploy=True, iteration=0)
     (row,) = desk.flowise.flows.values()

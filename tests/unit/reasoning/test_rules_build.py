@@ -383,6 +383,7 @@ async def test_forced_operation_wins() -> None:
 @pytest.mark.parametrize(
     ("text", "title"),
     [
+        ("Set the temperature to 0.2, change nothing else", "Set the temperature to 0.2"),
         ("Please build me a customer support chatbot with GPT-4o and memory", "Customer support chatbot with GPT-4o"),
         ("Crea un asistente de atención al cliente con memoria", "Asistente de atención al cliente"),
         ("RAG over https://example.com/docs", "RAG over example.com/docs"),

@@ -50,18 +50,40 @@ async def test_events_are_stored_in_order_and_several_at_a_time() -> None:
     await events.close()
 
 
-async def test_the_first_event_is_stored_at_once_and_those_right_after_it_together() -> None:
+async def test_events_right_after_one_another_are_stored_together() -> None:
+    log = Log()
+    events = writer(log)
+    for type_ in ("node_end", "node_start"):
+        events.put(NewEvent(type_))
+        await asyncio.sleep(0)
+    await log.appended.wait()
+    assert [event.type for event in log.stored] == ["node_end", "node_start"]
+    assert log.batches == 1
+    await events.close()
+
+
+async def test_what_is_not_stored_at_the_end_is_left_to_the_end_of_the_leg() -> None:
     log = Log()
     events = writer(log)
     events.put(NewEvent("node_start"))
     await log.appended.wait()
-    for type_ in ("node_end", "node_start", "node_end"):
-        events.put(NewEvent(type_))
-        await asyncio.sleep(0)
-    assert log.batches == 1
-    await events.flush()
-    assert [event.type for event in log.stored] == ["node_start", "node_end", "node_start", "node_end"]
-    assert log.batches == 2
+    events.put(NewEvent("node_end"))
+    events.emit({"type": "token", "node": "plan", "phase": "plan", "data": {"text": "Hello"}})
+    rest, calls = await events.finish()
+    assert [event.type for event in log.stored] == ["node_start"]
+    assert [event.type for event in rest] == ["node_end"]
+    assert calls == 0
+    assert [event.data["text"] for event in log.live] == ["Hello"]
+    await events.close()
+
+
+async def test_an_end_waits_for_the_events_that_are_just_being_stored() -> None:
+    log = Log()
+    log.failures = [DatabaseUnavailableError("away")]
+    events = writer(log)
+    events.put(NewEvent("node_start"))
+    rest, _ = await events.finish()
+    assert [event.type for event in log.stored + rest] == ["node_start"]
     await events.close()
 
 
@@ -113,5 +135,17 @@ async def test_a_lost_lease_is_told_by_flush_and_drops_the_rest() -> None:
     events.put(NewEvent("write"))
     with pytest.raises(LeaseLostError):
         await events.flush()
+    with pytest.raises(LeaseLostError):
+        await events.finish()
     assert log.stored == []
+    await events.close()
+
+
+async def test_an_event_that_cannot_be_stored_is_told_instead_of_waited_for() -> None:
+    log = Log()
+    log.failures = [ValueError("a mistake of ours")]
+    events = writer(log)
+    events.put(NewEvent("write"))
+    with pytest.raises(ValueError, match="mistake"):
+        await events.flush()
     await events.close()

@@ -1,5 +1,5 @@
-import { Suspense } from "react";
-import { Link, Route, Router, Switch } from "wouter";
+import { Suspense, useEffect, useRef } from "react";
+import { Link, Route, Router, Switch, useLocation } from "wouter";
 import { useHashLocation } from "wouter/use-hash-location";
 import { VIEWS } from "./routes";
 import { KeyDialog } from "./ui/KeyDialog";
@@ -19,13 +19,7 @@ export function App() {
         <Link href="/" className="brand">
           Flowise Dev Agent
         </Link>
-        <nav aria-label="Main">
-          {VIEWS.filter((one) => one.title).map((one) => (
-            <Link key={one.path} href={one.path} className={(active) => (active ? "nav current" : "nav")}>
-              {one.title}
-            </Link>
-          ))}
-        </nav>
+        <Navigation />
         <ThemeToggle />
       </header>
       <main id="main" tabIndex={-1}>
@@ -47,5 +41,24 @@ export function App() {
       </main>
       <KeyDialog />
     </Router>
+  );
+}
+
+function Navigation() {
+  const nav = useRef<HTMLElement>(null);
+  const [location] = useLocation();
+  // On a phone it is wider than the window: the view that is open stays in sight.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the class follows from the location
+  useEffect(() => {
+    nav.current?.querySelector(".current")?.scrollIntoView({ inline: "center", block: "nearest" });
+  }, [location]);
+  return (
+    <nav ref={nav} aria-label="Main">
+      {VIEWS.filter((one) => one.title).map((one) => (
+        <Link key={one.path} href={one.path} className={(active) => (active ? "nav current" : "nav")}>
+          {one.title}
+        </Link>
+      ))}
+    </nav>
   );
 }

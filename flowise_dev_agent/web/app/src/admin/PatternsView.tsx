@@ -1,9 +1,9 @@
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ChangeEvent, useState } from "react";
 import { call } from "../api/client";
+import { ConfirmButton } from "../ui/ConfirmButton";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, plural } from "../ui/format";
-import { Confirm } from "./Confirm";
 import { save } from "./save";
 import type { PatternView } from "./types";
 import "./admin.css";
@@ -21,7 +21,6 @@ export function PatternsView() {
   const queries = useQueryClient();
   const [words, setWords] = useState("");
   const [category, setCategory] = useState("");
-  const [asked, setAsked] = useState<PatternView | null>(null);
   const { data, error, isPending } = useQuery({
     queryKey: [...KEY, words, category],
     queryFn: ({ signal }) =>
@@ -111,14 +110,16 @@ export function PatternsView() {
           <li key={pattern.id} className="card stack tight">
             <div className="row apart">
               <h2 className="small-title">{pattern.name || "Without a name"}</h2>
-              <button
-                type="button"
-                className="button danger"
-                onClick={() => setAsked(pattern)}
-                aria-label={`Delete the pattern ${pattern.name}`}
+              <ConfirmButton
+                label="Delete…"
+                name={`Delete the pattern ${pattern.name}`}
+                look="danger"
+                question={`Delete the pattern “${pattern.name}”?`}
+                yes="Delete the pattern"
+                onYes={() => remove.mutate(pattern)}
               >
-                Delete…
-              </button>
+                <p>It will not be offered to new sessions any more. Flows that were made from it stay.</p>
+              </ConfirmButton>
             </div>
             <p>{pattern.requirement.slice(0, 400)}</p>
             <p className="row">
@@ -134,16 +135,6 @@ export function PatternsView() {
           </li>
         ))}
       </ul>
-      {asked && (
-        <Confirm
-          title="Delete this pattern?"
-          action="Delete the pattern"
-          onConfirm={() => remove.mutate(asked)}
-          onClose={() => setAsked(null)}
-        >
-          <p>“{asked.name}” will not be offered to new sessions any more. Flows that were made from it stay.</p>
-        </Confirm>
-      )}
     </div>
   );
 }

@@ -4,9 +4,9 @@ import { Link } from "wouter";
 import { call } from "../api/client";
 import { FlowDiff } from "../flow/FlowDiff";
 import { comparison } from "../flow/queries";
+import { ConfirmButton } from "../ui/ConfirmButton";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, moment } from "../ui/format";
-import { Confirm } from "./Confirm";
 import type { VersionView } from "./types";
 
 const LIVE = "live";
@@ -58,7 +58,6 @@ function Versions({ title, path, newestFirst = false }: { title: string; path: s
 
 function VersionTable({ versions, path }: { versions: VersionView[]; path: string }) {
   const queries = useQueryClient();
-  const [asked, setAsked] = useState<VersionView | null>(null);
   const rollback = useMutation({
     mutationFn: (version: VersionView) =>
       call<{ label: string; already_there: boolean }>(`/sessions/${version.session_id}/rollback`, {
@@ -114,34 +113,25 @@ function VersionTable({ versions, path }: { versions: VersionView[]; path: strin
                   </Link>
                 </td>
                 <td>
-                  <button
-                    type="button"
-                    className="button"
-                    disabled={rollback.isPending}
-                    onClick={() => setAsked(version)}
-                    aria-label={`Roll back to ${version.label} of session ${version.session_id.slice(0, 8)}`}
+                  <ConfirmButton
+                    label="Roll back…"
+                    name={`Roll back to ${version.label} of session ${version.session_id.slice(0, 8)}`}
+                    question={`Roll back to ${version.label}?`}
+                    yes={`Write ${version.label} to Flowise`}
+                    busy={rollback.isPending}
+                    onYes={() => rollback.mutate(version)}
                   >
-                    Roll back…
-                  </button>
+                    <p>
+                      “{version.name}” gets the text that it had {ago(version.created_at)}. What it holds now is kept as
+                      a version first, so this can be undone.
+                    </p>
+                  </ConfirmButton>
                 </td>
               </tr>
             ))}
           </tbody>
         </table>
       </div>
-      {asked && (
-        <Confirm
-          title={`Roll back to ${asked.label}?`}
-          action={`Write ${asked.label} to Flowise`}
-          onConfirm={() => rollback.mutate(asked)}
-          onClose={() => setAsked(null)}
-        >
-          <p>
-            “{asked.name}” gets the text that it had {ago(asked.created_at)}. What it holds now is kept as a version
-            first, so this can be undone.
-          </p>
-        </Confirm>
-      )}
     </section>
   );
 }

@@ -8,6 +8,7 @@ export type SessionPage = Schemas["SessionPage"];
 export type SessionSummary = Schemas["SessionSummary"];
 export type SessionStatus = SessionView["status"];
 export type SessionEvent = Schemas["SessionEvent"];
+export type PlanView = Schemas["PlanView"];
 export type FlowPage = Schemas["FlowPage"];
 export type InterruptView = Schemas["InterruptView"];
 export type StartSession = Pick<Schemas["StartSession"], "requirement"> & Partial<Schemas["StartSession"]>;

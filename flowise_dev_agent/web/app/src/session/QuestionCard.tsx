@@ -28,6 +28,13 @@ const KINDS: Record<string, Kind> = {
   patch_review: { title: "Before the change is written", form: PatchReviewForm },
   result_review: { title: "The result", form: ResultReviewForm },
 };
+/** What a question is about when it has another reason than most of its type. */
+const BY_REASON: Record<string, string> = {
+  declined: "This cannot be built",
+  stale_base: "The flow was changed meanwhile",
+  budget: "The budget is spent",
+  repeated_finding: "The change does not work out",
+};
 /** A type that this page does not know yet can still be answered by its actions. */
 const OTHER: Kind = {
   title: "A question",
@@ -72,7 +79,7 @@ export function QuestionCard({ session, question, onMine }: Props) {
     <section className="card question stack" aria-labelledby="question-title">
       <div>
         <h2 id="question-title" ref={heading} tabIndex={-1}>
-          {title}
+          {BY_REASON[question.reason] ?? title}
         </h2>
         <p>{question.message}</p>
       </div>

@@ -57,20 +57,24 @@ export function SessionHeader({ session }: { session: SessionView }) {
           {active && (
             <ConfirmButton
               label="Cancel session"
-              question="Stop this session? What was written to Flowise stays."
+              question="Stop this session?"
               yes="Stop it"
               busy={cancel.isPending}
               onYes={() => cancel.mutate()}
-            />
+            >
+              <p>What was written to Flowise stays.</p>
+            </ConfirmButton>
           )}
           {!active && (
             <ConfirmButton
               label="Delete"
-              question="Delete this session and its history? The chatflow in Flowise stays."
+              question="Delete this session?"
               yes="Delete it"
               busy={remove.isPending}
               onYes={() => remove.mutate()}
-            />
+            >
+              <p>Its history goes with it. The chatflow in Flowise stays.</p>
+            </ConfirmButton>
           )}
         </div>
       </div>

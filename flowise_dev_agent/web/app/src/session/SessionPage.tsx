@@ -5,6 +5,7 @@ import { SessionDiff } from "../flow/SessionDiff";
 import { TryOut } from "../flow/TryOut";
 import { ErrorNote } from "../ui/ErrorNote";
 import { Tabs } from "../ui/Tabs";
+import { ApprovedPlan } from "./ApprovedPlan";
 import { Elsewhere, useElsewhere } from "./Elsewhere";
 import { Facts } from "./Facts";
 import { NowBar } from "./NowBar";
@@ -33,11 +34,11 @@ function SessionById({ id }: { id: string }) {
 
   if (!session) {
     if (!error) return <p className="quiet">Loading the session…</p>;
+    const gone = error instanceof Problem && error.status === 404;
     return (
-      <ErrorNote error={error}>
+      <ErrorNote error={gone ? { message: "There is no such session. It may have been deleted." } : error}>
         <p>
           <Link href="/">All sessions</Link>
-          {error instanceof Problem && error.status === 404 && ": it may have been deleted."}
         </p>
       </ErrorNote>
     );
@@ -45,13 +46,15 @@ function SessionById({ id }: { id: string }) {
 
   const review = question?.type === "result_review" ? (question as unknown as Question<ResultReview>) : null;
   const draft = review?.data.draft ?? null;
+  // Its form shows the change itself.
+  const pictured = question?.type === "patch_review" && question.reason !== "budget";
   const asked = draft?.id ?? session.chatflow_id;
   const tests = timeline.tests
     .filter((one) => !one.before)
     .map((one) => ({ ...one, duration_ms: one.durationMs, error: "", used_tools: [] }));
   const ended = session.status === "completed" || session.status === "cancelled";
   const tabs = [
-    ...(session.chatflow_id || draft
+    ...((session.chatflow_id || draft) && !pictured
       ? [{ name: "Change", content: <SessionDiff sessionId={id} revision={session.last_event_seq} /> }]
       : []),
     ...(tests.length && !review ? [{ name: "Tests", content: <TestList tests={tests} /> }] : []),
@@ -63,6 +66,7 @@ function SessionById({ id }: { id: string }) {
           },
         ]
       : []),
+    ...(session.plan ? [{ name: "Plan", content: <ApprovedPlan plan={session.plan} /> }] : []),
     { name: "Facts", content: <Facts session={session} /> },
     ...(ended ? [{ name: "Summary", content: <Summary sessionId={id} /> }] : []),
   ];

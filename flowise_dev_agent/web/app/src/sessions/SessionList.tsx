@@ -79,11 +79,13 @@ export function SessionList() {
           {sought || status ? "No session fits." : "There is no session yet. Say above what you would like to have."}
         </p>
       )}
-      <ul className="plain sessions">
-        {sessions.map((session) => (
-          <SessionRow key={session.thread_id} session={session} />
-        ))}
-      </ul>
+      {sessions.length > 0 && (
+        <ul className="plain sessions">
+          {sessions.map((session) => (
+            <SessionRow key={session.thread_id} session={session} />
+          ))}
+        </ul>
+      )}
       {list.hasNextPage && (
         <div>
           <button
@@ -138,12 +140,14 @@ function SessionRow({ session }: { session: SessionView }) {
         <ConfirmButton
           label="Delete"
           name={`Delete ${title}`}
-          plain
-          question={`Delete "${title}" and its history? The chatflow in Flowise stays.`}
+          look="plain"
+          question={`Delete “${title}”?`}
           yes="Delete it"
           busy={remove.isPending}
           onYes={() => remove.mutate()}
-        />
+        >
+          <p>Its history goes with it. The chatflow in Flowise stays.</p>
+        </ConfirmButton>
       </span>
       <ErrorNote error={remove.error} />
     </li>

@@ -8,7 +8,7 @@ import { TestQuestions } from "./TestQuestions";
 
 /** The plan with its ways to go, the questions it will be tested with and what is missing for it. */
 export function PlanApprovalForm({ question, busy, send }: FormProps<PlanApproval>) {
-  const { plan, contract, approaches, missing_credentials: missing, pattern } = question.data;
+  const { plan, contract, approaches, missing_credentials: missing } = question.data;
   const [approach, setApproach] = useState(approaches[0]?.label);
   const [questions, setQuestions] = useState(contract.test_questions);
   const remark = useRemark();
@@ -28,10 +28,7 @@ export function PlanApprovalForm({ question, busy, send }: FormProps<PlanApprova
 
   return (
     <div className="stack">
-      <Markdown text={withoutSections(plan, approvable ? ["Approaches", "Test questions"] : [])} />
-      {pattern?.pattern_used && (
-        <p className="quiet">It starts from a flow that was accepted before (pattern {pattern.pattern_id}).</p>
-      )}
+      {approvable && <Markdown text={withoutSections(plan, ["Approaches", "Test questions"])} />}
       {approaches.length > 0 && (
         <fieldset className="cards">
           <legend>Approach</legend>
@@ -61,7 +58,7 @@ export function PlanApprovalForm({ question, busy, send }: FormProps<PlanApprova
         </div>
       )}
       {approvable && <TestQuestions questions={questions} onChange={setQuestions} />}
-      <RemarkField remark={remark} label="What should be different?" />
+      <RemarkField remark={remark} label={approvable ? "What should be different?" : "What should be built instead?"} />
       <Choices options={question.options} busy={busy} onChoose={choose} />
     </div>
   );

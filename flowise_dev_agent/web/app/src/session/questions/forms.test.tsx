@@ -62,6 +62,18 @@ it("answers questions in their order and leaves open ones empty", async () => {
   expect(sent).toEqual([{ action: "answer", answers: ["", "documents"] }, { action: "go_on" }]);
 });
 
+it("says once that something cannot be built, and asks what else it should be", async () => {
+  const data = { plan: "# This cannot be built\n\nNo such node.", approaches: [], missing_credentials: [] };
+  const { sent, press } = show(PlanApprovalForm, { ...data, contract: { test_questions: [] } }, [
+    option("request_changes", "Ask for something else"),
+    CANCEL,
+  ]);
+  expect(screen.queryByText("No such node.")).toBeNull();
+  await userEvent.type(screen.getByLabelText("What should be built instead?"), "a support bot");
+  await press("Ask for something else");
+  expect(sent).toEqual([{ action: "request_changes", feedback: "a support bot" }]);
+});
+
 it("picks a flow, or none", async () => {
   const flow = (id: string, name: string) => ({
     id,

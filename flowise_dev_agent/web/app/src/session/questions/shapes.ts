@@ -69,7 +69,6 @@ export interface PlanApproval {
   missing_credentials: string[];
   target?: { id: string; name: string } | null;
   notes?: string[];
-  pattern?: { pattern_used: boolean; pattern_id: number | null; ops_in_base: number };
 }
 
 export interface CredentialCheck {

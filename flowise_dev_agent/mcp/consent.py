@@ -1,0 +1,110 @@
+"""Whose word an answer needs. What lets something be written, or undone, is a person's to say."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+from uuid import UUID
+
+from mcp.server.mcpserver import AcceptedElicitation, Elicit, ElicitationResult
+from pydantic import BaseModel, Field
+
+from flowise_dev_agent.errors import AgentError, NeedsPersonError
+from flowise_dev_agent.mcp.host import Approval, ToolContext, host_of, page_of
+from flowise_dev_agent.mcp.results import question_text
+from flowise_dev_agent.persistence.sanitize import shortened
+from flowise_dev_agent.runtime.views import InterruptView, SessionView
+
+#: Answers after which nothing is written before the next question, by type of question. All others need a person.
+_HARMLESS: Final[Mapping[str, frozenset[str]]] = {
+    "clarification": frozenset({"answer", "go_on", "cancel"}),
+    "select_target": frozenset({"select", "create_new", "cancel"}),
+    "plan_approval": frozenset({"request_changes", "cancel"}),
+    "credential_check": frozenset({"retry", "cancel"}),
+    "patch_review": frozenset({"cancel"}),
+}
+_MESSAGE_CHARS: Final = 6_000
+_ANSWER_CHARS: Final = 1_500
+_NAME_CHARS: Final = 120
+
+
+class PersonDeclinedError(AgentError):
+    """The person was asked to confirm the answer and did not; the question stays open."""
+
+    code = "person_declined"
+
+
+class Confirmation(BaseModel):
+    """What a person is asked by their client."""
+
+    confirm: bool = Field(title="Give this answer", description="Yes lets the session go on with it.")
+
+
+def needs_person(interrupt: InterruptView, action: str) -> bool:
+    """True for an answer that lets something be written or undone."""
+    return action not in _HARMLESS.get(interrupt.type, frozenset())
+
+
+def offered(interrupt: InterruptView, approval: Approval) -> list[str]:
+    """The possible actions, marked where a person decides."""
+    lines: list[str] = []
+    for option in interrupt.options:
+        action = str(option["value"])
+        mark = " [a person decides]" if approval == "person" and needs_person(interrupt, action) else ""
+        lines.append(f"- {action}: {option['label']}. {option['description']}{mark}")
+    return lines
+
+
+async def confirmation(
+    ctx: ToolContext, session_id: UUID, interrupt_id: str, answer: dict[str, Any]
+) -> Confirmation | Elicit[Confirmation]:
+    """A resolver: confirmed at once where no person is needed, else a form that the client shows to them.
+
+    Raises:
+        SessionConflictError: this is not the open question.
+        InvalidAnswerError: the answer does not fit it; nobody is asked about such.
+        NeedsPersonError: a person is needed, and the client has no way to ask one.
+    """
+    host = host_of(ctx)
+    if host.approval == "agent":
+        return Confirmation(confirm=True)
+    view = await host.backend.get(session_id)
+    if view.interrupt is None or view.interrupt.id != interrupt_id:
+        # Refused in the service's own words, or the same answer as before, which may be repeated.
+        return Confirmation(confirm=True)
+    # The graph's package takes a second to import: a stdio server needs it for nothing else.
+    from flowise_dev_agent.agent.interrupts import check_answer
+
+    normal = check_answer(view.interrupt.model_dump(), answer=answer, response=None)
+    if not needs_person(view.interrupt, normal["action"]):
+        return Confirmation(confirm=True)
+    if not _can_ask(ctx):
+        raise NeedsPersonError(
+            f"'{normal['action']}' is a person's decision, and this client cannot ask one.",
+            hint=f"Ask the person to decide at {page_of(ctx, session_id)}, then look with get_session.",
+            details={"page": page_of(ctx, session_id)},
+        )
+    return Elicit(_form_text(view, view.interrupt, answer), Confirmation)
+
+
+def check_confirmed(outcome: ElicitationResult[Confirmation]) -> None:
+    """Raises PersonDeclinedError unless the person confirmed."""
+    if isinstance(outcome, AcceptedElicitation) and outcome.data.confirm:
+        return
+    raise PersonDeclinedError(
+        "The person did not confirm this answer; the question stays open.",
+        hint="Ask them what they want instead.",
+    )
+
+
+def _can_ask(ctx: ToolContext) -> bool:
+    """Over stateless HTTP only clients of protocol 2026-07-28 say what they can, and can be asked."""
+    capabilities = ctx.client_capabilities
+    elicitation = capabilities.elicitation if capabilities else None
+    return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
+
+
+def _form_text(view: SessionView, interrupt: InterruptView, answer: Mapping[str, Any]) -> str:
+    given = shortened(json.dumps(answer, ensure_ascii=False), _ANSWER_CHARS)
+    asked = shortened(question_text(interrupt), _MESSAGE_CHARS)
+    name = view.session_name or shortened(view.requirement, _NAME_CHARS)
+    return f"An agent wants to answer a question of the session '{name}'.\n\n{asked}\n\nIts answer: {given}"

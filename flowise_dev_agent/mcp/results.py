@@ -1,0 +1,132 @@
+"""What the tools answer: the views of the REST API as structured content, and a text for the model that reads it."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from mcp_types import CallToolResult, TextContent
+from pydantic import BaseModel, ConfigDict, Field
+
+from flowise_dev_agent.persistence.sanitize import bounded, shortened
+from flowise_dev_agent.runtime.flows.views import SessionChange
+from flowise_dev_agent.runtime.views import InterruptView, ResultView, SessionPage, SessionView
+
+#: Bounds of one answer. What a question or a review shows beyond them is read on the page.
+_TEXT_CHARS: Final = 12_000
+_PART_CHARS: Final = 4_000
+_LINE_CHARS: Final = 300
+_DATA_BYTES: Final = 40_000
+_PROBLEM_BYTES: Final = 8_000
+_MOST_LINES: Final = 30
+
+
+class ChangeInWords(BaseModel):
+    """What a session does to its flow."""
+
+    model_config = ConfigDict(frozen=True)
+
+    summary: str
+    text: str = Field(description="Added, removed and changed nodes, settings and connections.")
+
+
+class SessionReport(BaseModel):
+    """A session with what its open question or its end is about."""
+
+    model_config = ConfigDict(frozen=True)
+
+    session: SessionView
+    change: ChangeInWords | None = Field(description="None while it works, and before there is anything to see.")
+    page: str = Field(description="Where a person sees the session and answers its questions.")
+
+
+def report(view: SessionView, change: SessionChange | None, page: str) -> SessionReport:
+    """The bounded report of a session."""
+    words = ChangeInWords(summary=change.diff.summary, text=change.diff.text) if change else None
+    return SessionReport(session=_fitted(view), change=words, page=page)
+
+
+def fitted_page(page: SessionPage) -> SessionPage:
+    """A page of sessions in a list's length."""
+    rows = [row.model_copy(update={"requirement": shortened(row.requirement, _LINE_CHARS)}) for row in page.sessions]
+    return page.model_copy(update={"sessions": rows})
+
+
+def succeeded(lines: Iterable[str], content: BaseModel) -> CallToolResult:
+    """A tool's answer."""
+    text = shortened("\n".join(line for line in lines if line), _TEXT_CHARS)
+    return CallToolResult(content=[TextContent(text=text)], structured_content=content.model_dump(mode="json"))
+
+
+def failed(problem: Mapping[str, Any]) -> CallToolResult:
+    """A tool's error: `{code, detail, hint?, details?}` as the REST API has it, in JSON."""
+    # Not as structured content: clients in TypeScript hold that of errors, too, against the tool's output schema.
+    text = json.dumps(bounded(problem, _PROBLEM_BYTES), ensure_ascii=False)
+    return CallToolResult(content=[TextContent(text=text)], is_error=True)
+
+
+def session_lines(view: SessionView, told: SessionReport, actions: Iterable[str]) -> Iterator[str]:
+    """A session, which `told` is the bounded report of, in words; `actions` are the answers that its question takes."""
+    name = f" '{view.session_name}'" if view.session_name else ""
+    yield f"Session {view.thread_id}{name} on {view.instance}: {view.status}" + (
+        f" ({view.outcome})" if view.outcome else ""
+    )
+    if view.chatflow_id:
+        yield f"Chatflow {view.chatflow_id} {view.chatflow_url or ''}".rstrip()
+    if view.answer:
+        yield shortened(view.answer, _PART_CHARS)
+    if view.error:
+        yield f"{view.error.get('code')}: {view.error.get('detail')} {view.error.get('hint') or ''}".rstrip()
+    if view.in_progress:
+        yield "It is at work. Call get_session with wait_secs for its next question or its end."
+    if view.interrupt:
+        yield from ("", f"It asks ({view.interrupt.type}, interrupt_id {view.interrupt.id}):")
+        yield question_text(view.interrupt)
+        yield from actions
+        yield f"Answer with answer_question; or a person answers at {told.page}"
+    elif view.result:
+        yield view.result.summary
+        yield from _tests(view.result.tests)
+    if told.change:
+        yield from ("", f"Change: {told.change.summary}", shortened(told.change.text, _PART_CHARS))
+
+
+def question_text(interrupt: InterruptView) -> str:
+    """A question with what has to be known to answer it."""
+    data = interrupt.data
+    return "\n".join([interrupt.message, *_about(interrupt.type, data), *_tests(data.get("tests") or [])])
+
+
+def _about(type_: str, data: Mapping[str, Any]) -> Iterator[str]:
+    match type_:
+        case "plan_approval" if data.get("plan"):
+            yield shortened(str(data["plan"]), _PART_CHARS)
+        case "clarification":
+            yield from (f"- {question}" for question in data.get("questions") or [])
+        case "select_target":
+            for row in (data.get("candidates") or [])[:_MOST_LINES]:
+                yield f"- chatflow_id {row.get('id')}: {row.get('name')}"
+        case "credential_check":
+            for item in (data.get("credentials") or [])[:_MOST_LINES]:
+                named = ", ".join(f"{one['name']} ({one['id']})" for one in item["candidates"]) or "none"
+                yield f"- {item['type']}: {named}"
+        case "patch_review":
+            for finding in (data.get("findings") or [])[:_MOST_LINES]:
+                yield f"- {finding['code']} {finding['where']}: {finding['message']}"
+        case _:
+            return
+
+
+def _tests(tests: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for test in list(tests)[:_MOST_LINES]:
+        mark = "passed" if test.get("passed") else "failed"
+        said = " ".join(str(test.get("answer") or test.get("error") or "").split())
+        yield f"- {mark}: {shortened(str(test.get('question')), _LINE_CHARS)} -> {shortened(said, _LINE_CHARS)}"
+
+
+def _fitted(view: SessionView) -> SessionView:
+    given: dict[str, Any] = {}
+    if view.interrupt:
+        given["interrupt"] = view.interrupt.model_copy(update={"data": bounded(view.interrupt.data, _DATA_BYTES)})
+    if view.result:
+        given["result"] = ResultView.model_validate(bounded(view.result.model_dump(), _DATA_BYTES))
+    return view.model_copy(update=given)

@@ -1,0 +1,125 @@
+"""The MCP server: its tools, and errors in the words of the REST API."""
+
+import hashlib
+import inspect
+import logging
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from mcp.server.mcpserver import Context, MCPServer, RequestStateSecurity
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from mcp.server.mcpserver.tools import Tool
+from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
+from pydantic import SecretStr, ValidationError
+
+from flowise_dev_agent import __version__
+from flowise_dev_agent.errors import AgentError
+from flowise_dev_agent.mcp import lookups, sessions
+from flowise_dev_agent.mcp.host import Host
+from flowise_dev_agent.mcp.results import failed
+
+logger = logging.getLogger(__name__)
+
+_NAME: Final = "flowise-dev-agent"
+_INSTRUCTIONS: Final = """Builds and changes chatflows on a Flowise server. start_session takes a requirement in plain
+words; the service plans, asks, builds, tests with real questions, and asks again. Every question belongs to a person:
+show it to them and give their answer with answer_question. Nothing is written to Flowise before a plan is approved, and
+a chatflow in use changes only after its tested draft is accepted."""
+#: How long a person may think about a confirmation.
+_CONFIRMATION_SECS: Final = 3_600.0
+_MAX_FIELDS: Final = 5
+
+_LOOKS: Final = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=True)
+_TOOLS: Final[tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...]] = (
+    (
+        sessions.start_session,
+        "Start a session",
+        ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=True),
+    ),
+    (sessions.get_session, "Look at a session", _LOOKS),
+    (
+        sessions.answer_question,
+        "Answer a session's question",
+        ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=True),
+    ),
+    (
+        sessions.cancel_session,
+        "Cancel a session",
+        ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False),
+    ),
+    (sessions.list_sessions, "List sessions", _LOOKS),
+    (lookups.list_chatflows, "Find chatflows", _LOOKS),
+    (lookups.read_chatflow, "Read a chatflow", _LOOKS),
+    (lookups.search_catalogue, "Search nodes and templates", _LOOKS),
+)
+
+
+class AgentMcpServer(MCPServer[Host]):
+    """The tools over a host.
+
+    `secret` is what all processes of a service share: a confirmation that one began can be ended at any other. Without
+    one it has to be the same process.
+    """
+
+    def __init__(self, host: Host, *, secret: SecretStr | None = None) -> None:
+        @asynccontextmanager
+        async def lifespan(_: MCPServer[Host]) -> AsyncGenerator[Host]:
+            yield host
+
+        super().__init__(
+            _NAME,
+            title="Flowise Dev Agent",
+            instructions=_INSTRUCTIONS,
+            version=__version__,
+            tools=[_tool(*described) for described in _TOOLS],
+            lifespan=lifespan,
+            request_state_security=_state_security(secret),
+            # Nothing here changes while it runs, and listeners would hold connections.
+            subscriptions=False,
+        )
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Host, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool; its errors are results with a problem in them, and tell nothing that is not meant for people."""
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            return failed(_problem(name, error))
+
+
+def _tool(function: Callable[..., Any], title: str, annotations: ToolAnnotations) -> Tool:
+    tool = Tool.from_function(function, title=title, description=inspect.getdoc(function), annotations=annotations)
+    # The SDK's argument models let unknown names pass.
+    model = tool.fn_metadata.arg_model
+    model.model_config["extra"] = "forbid"
+    model.model_rebuild(force=True)
+    tool.parameters = model.model_json_schema(by_alias=True)
+    return tool
+
+
+def _state_security(secret: SecretStr | None) -> RequestStateSecurity:
+    if secret is None:
+        return RequestStateSecurity.ephemeral(ttl=_CONFIRMATION_SECS)
+    key = hashlib.sha256(b"mcp request state\0" + secret.get_secret_value().encode()).digest()
+    return RequestStateSecurity(keys=[key], ttl=_CONFIRMATION_SECS)
+
+
+def _problem(name: str, error: ToolError) -> dict[str, Any]:
+    cause = error.__cause__
+    if isinstance(cause, AgentError):
+        return cause.as_problem()
+    if isinstance(error, UnexpectedToolError):
+        logger.error("unexpected error in tool %s", name, exc_info=cause)
+        return {
+            "code": "internal_error",
+            "detail": "Something unexpected went wrong inside the service.",
+            "hint": "The service's log says more. Trying again may help.",
+        }
+    if isinstance(cause, ValidationError):
+        # Without the values: they may be long, or secrets in the wrong place.
+        found = cause.errors(include_input=False, include_url=False, include_context=False)[:_MAX_FIELDS]
+        told = "; ".join(f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}" for item in found)
+        return {"code": "invalid_request", "detail": f"{told}.", "hint": "See the tool's input schema."}
+    return {"code": "tool_error", "detail": str(error)}

@@ -1,0 +1,181 @@
+"""The tools for sessions: start, look, answer, cancel, list."""
+
+import asyncio
+import hashlib
+import json
+from contextlib import aclosing, suppress
+from typing import Annotated, Any, Final, Literal
+from uuid import UUID
+
+from mcp.server.mcpserver import ElicitationResult, Resolve
+from mcp_types import CallToolResult
+from pydantic import Field, ValidationError
+
+from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.mcp.consent import Confirmation, check_confirmed, confirmation, offered
+from flowise_dev_agent.mcp.host import ToolContext, host_of, page_of
+from flowise_dev_agent.mcp.results import SessionReport, fitted_page, report, session_lines, succeeded
+from flowise_dev_agent.runtime.requests import Line, LongText, Question, ResumeSession, SessionName, StartSession
+from flowise_dev_agent.runtime.views import PublicStatus, SessionPage, SessionView
+
+#: What makes a session worth reading again, and what people are told meanwhile.
+_SETTLES: Final = frozenset({"interrupt", "done", "error"})
+_PROGRESS: Final = frozenset({"node_start", "node_end", "retry", "fallback", "write", "test"})
+
+SessionId = Annotated[UUID, Field(description="The session's id.")]
+WaitSecs = Annotated[
+    float,
+    Field(
+        ge=0,
+        le=300,
+        description="Seconds to wait for the next question or the end; keep it below your client's own time limit.",
+    ),
+]
+Report = Annotated[CallToolResult, SessionReport]
+
+
+async def start_session(
+    ctx: ToolContext,
+    requirement: Annotated[LongText, Field(description="What to build or change, in plain words.")],
+    operation: Annotated[
+        Literal["auto", "create", "update", "copy"],
+        Field(description="auto reads it from the requirement; update and copy need an existing chatflow."),
+    ] = "auto",
+    target: Annotated[
+        Line | None, Field(description="Id or exact name of the chatflow to update or copy (see list_chatflows).")
+    ] = None,
+    instance: Annotated[Line | None, Field(description="Flowise instance; the default one when left out.")] = None,
+    session_name: Annotated[SessionName | None, Field(description="A title; made from the requirement.")] = None,
+    write_mode: Annotated[
+        Literal["staged", "direct"] | None,
+        Field(description="staged tries an update on a draft first (the default for updates)."),
+    ] = None,
+    review_patch: Annotated[bool, Field(description="Also ask with the difference before any write.")] = False,
+    test_questions: Annotated[
+        list[Question] | None, Field(max_length=10, description="Questions to test the flow with.")
+    ] = None,
+    idempotency_key: Annotated[
+        str | None,
+        Field(pattern=r"^[\x21-\x7e]{1,255}$", description="A repeated call with it starts no second session."),
+    ] = None,
+    wait_secs: WaitSecs = 30,
+) -> Report:
+    """Start building a new Flowise chatflow, or changing an existing one, from a requirement in plain words.
+
+    The service plans first and asks; nothing is written to Flowise before a person has approved the plan. The answer is
+    the session with its open question: show it (the plan, above all) to the person, then use answer_question. A session
+    that is still at work is looked at with get_session.
+    """
+    host = host_of(ctx)
+    host.admit(ctx.request_context.request)
+    given: dict[str, Any] = {
+        "requirement": requirement,
+        "operation": operation,
+        "target": target,
+        "flowise_instance_id": instance,
+        "session_name": session_name,
+        "write_mode": write_mode,
+        "review_patch": review_patch,
+        "test_questions": test_questions,
+    }
+    request = StartSession(**{name: value for name, value in given.items() if value is not None})
+    return await _settled(ctx, await host.backend.start(request, idempotency_key=idempotency_key), wait_secs)
+
+
+async def get_session(ctx: ToolContext, session_id: SessionId, wait_secs: WaitSecs = 0) -> Report:
+    """Look at a session: status, the open question with its actions and `response_schema`, the plan, the change to the
+    chatflow, test results, how it ended. With wait_secs it waits for the next question or the end."""
+    return await _settled(ctx, await host_of(ctx).backend.get(session_id), wait_secs)
+
+
+async def answer_question(
+    ctx: ToolContext,
+    session_id: SessionId,
+    interrupt_id: Annotated[Line, Field(description="Id of the open question, as the session showed it.")],
+    answer: Annotated[
+        dict[str, Any],
+        Field(
+            description='An object by the question\'s response_schema with one of its actions, such as {"action": '
+            '"request_changes", "feedback": "..."}, {"action": "approve"}, {"action": "choose", "choose": '
+            '{"openAIApi": "<credential id>"}}, {"action": "accept"}.'
+        ),
+    ],
+    confirmed: Annotated[ElicitationResult[Confirmation], Resolve(confirmation)],
+    wait_secs: WaitSecs = 30,
+) -> Report:
+    """Answer a session's open question on a person's behalf.
+
+    The decision is theirs: show them the question and ask before you approve, accept, roll back, overwrite or choose a
+    credential. Unless the operator of the service has allowed agents to decide (MCP_APPROVAL=agent), such an answer is
+    confirmed by the person in their client; where the client cannot ask, the error says where they decide themselves.
+    Asking for changes, giving details and cancelling need no confirmation. The same answer may be sent again; when the
+    question has been answered otherwise the error is session_conflict.
+    """
+    check_confirmed(confirmed)
+    try:
+        body = ResumeSession(interrupt_id=interrupt_id, answer=answer)
+    except ValidationError as error:
+        raise InvalidInputError(f"The answer cannot be taken: {error.errors()[0]['msg']}.") from None
+    content = json.dumps([str(session_id), interrupt_id, answer], sort_keys=True)
+    key = f"mcp-{hashlib.sha256(content.encode()).hexdigest()[:32]}"
+    view = await host_of(ctx).backend.resume(session_id, body, idempotency_key=key)
+    return await _settled(ctx, view, wait_secs)
+
+
+async def cancel_session(ctx: ToolContext, session_id: SessionId) -> Report:
+    """Stop a session, at work or waiting. What it has written to Flowise stays."""
+    return await _settled(ctx, await host_of(ctx).backend.cancel(session_id), 0)
+
+
+async def list_sessions(
+    ctx: ToolContext,
+    status: Annotated[PublicStatus | None, Field(description="Only those in this state.")] = None,
+    instance: Annotated[str | None, Field(max_length=64, description="Only those on this Flowise instance.")] = None,
+    chatflow: Annotated[str | None, Field(max_length=200, description="Only those of this chatflow id.")] = None,
+    text: Annotated[
+        str | None, Field(max_length=200, description="Each word must begin a word of the name or the requirement.")
+    ] = None,
+    limit: Annotated[int, Field(ge=1, le=50)] = 10,
+    cursor: Annotated[str | None, Field(max_length=200, description="next_cursor of the page before.")] = None,
+) -> Annotated[CallToolResult, SessionPage]:
+    """List sessions, newest first. pending_interrupt finds those that wait for an answer."""
+    page = fitted_page(
+        await host_of(ctx).backend.list(
+            status=status, instance=instance, chatflow=chatflow, text=text, limit=limit, cursor=cursor
+        )
+    )
+    lines = [
+        f"- {row.thread_id} {row.outcome or row.status}: {row.session_name or row.requirement}" for row in page.sessions
+    ]
+    more = f"More with cursor {page.next_cursor}" if page.next_cursor else ""
+    return succeeded([*(lines or ["There are no such sessions."]), more], page)
+
+
+async def _settled(ctx: ToolContext, view: SessionView, wait_secs: float) -> CallToolResult:
+    """The session's report once it asks or ends, or as it stands after `wait_secs`, with progress meanwhile."""
+    host = host_of(ctx)
+    if view.in_progress and wait_secs > 0:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(wait_secs):
+                await _follow(ctx, view)
+        view = await host.backend.get(view.thread_id)
+    change = None if view.in_progress else await host.backend.change(view.thread_id)
+    told = report(view, change, page_of(ctx, view.thread_id))
+    actions = offered(view.interrupt, host.approval) if view.interrupt else []
+    return succeeded(session_lines(view, told, actions), told)
+
+
+async def _follow(ctx: ToolContext, view: SessionView) -> None:
+    """Tell what happens until the session asks or ends, or the service stops."""
+    backend, steps = host_of(ctx).backend, 0
+    while view.in_progress:
+        async with aclosing(backend.events(view.thread_id, view.last_event_seq)) as events:
+            async for event in events:
+                if event.type in _SETTLES:
+                    break
+                if event.type in _PROGRESS:
+                    steps += 1
+                    await ctx.report_progress(steps, message=event.summary)
+            else:
+                return
+        view = await backend.get(view.thread_id)

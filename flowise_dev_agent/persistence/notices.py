@@ -1,0 +1,51 @@
+"""Telling the readers of sessions, in every process, that there is something to see."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from typing import Final, Literal
+from uuid import UUID
+
+from flowise_dev_agent.errors import DatabaseUnavailableError
+from flowise_dev_agent.persistence.database import Connection, Database
+
+#: Notices "<session id> event" and "<session id> settled"; the second when the status that a client waits for is there.
+EVENTS_CHANNEL: Final = "fda_events"
+_TELL: Final = "SELECT pg_notify(%s, notice) FROM unnest(%s::text[]) AS notice"
+
+What = Literal["event", "settled", "deleted"]
+
+
+class Notices:
+    """Sends notices, those of several sessions together while the ones before are on their way.
+
+    To be told after the commit of what there is to see, on its own: inside a transaction NOTIFY takes a lock on the
+    whole database.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._turn = asyncio.Lock()
+        self._waiting: dict[str, None] = {}
+
+    async def tell(self, session_id: UUID, what: What) -> None:
+        """Tell all readers to look at the session; returns when the notice is sent.
+
+        One that cannot be sent is no error, since the commit stands; the readers' poll makes up for it.
+        """
+        self._waiting[f"{session_id} {what}"] = None
+        async with self._turn:
+            if not self._waiting:
+                return  # whoever had the turn before took ours along
+            notices, self._waiting = list(self._waiting), {}
+            with suppress(DatabaseUnavailableError):
+                async with self._database.connection() as connection:
+                    await connection.execute(_TELL, (EVENTS_CHANNEL, notices))
+
+
+@asynccontextmanager
+async def told_transaction(database: Database, session_id: UUID, what: What) -> AsyncGenerator[Connection]:
+    """A transaction whose commit is followed by a notice."""
+    async with database.transaction() as connection:
+        yield connection
+    await Notices(database).tell(session_id, what)

@@ -1,0 +1,93 @@
+"""What a person sees of a model at work: its text while it is written, and its cost before it gets too high."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from threading import Event
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, expect
+
+from flowise_dev_agent.devkit.flowise import FlowiseAccess
+from flowise_dev_agent.devkit.standin import ModelStandIn
+from tests.e2e.page.screen import WORK_MS, Screen
+from tests.e2e.scripted import DONE, model_environment, script
+from tests.e2e.service import ServiceProcess
+from tests.e2e.test_create_over_http import INTENT, OPS, PLAN
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+SUPPORT = "Build a customer support chatbot with GPT-4o and memory"
+ANSWERS = {"classify": INTENT, "plan": PLAN, "patch": {"ops": OPS}, "judge": DONE}
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def screen(
+    built_page: Path,
+    browser: Browser,
+    database_dsn: str,
+    flowise: FlowiseAccess,
+    standin: ModelStandIn,
+    tmp_path: Path,
+) -> AsyncIterator[Screen]:
+    """The page of a service that thinks with a model; the browser must have had nothing to complain about."""
+    environment = {
+        "POSTGRES_DSN": database_dsn,
+        "FLOWISE_API_ENDPOINT": flowise.endpoint,
+        "FLOWISE_API_KEY": flowise.api_key.get_secret_value(),
+    }
+    service = ServiceProcess(environment | model_environment(standin), tmp_path)
+    await service.start()
+    screen = await Screen.open(browser, service.url)
+    yield screen
+    await screen.page.context.close()
+    await service.stop()
+    assert screen.heard == []
+
+
+async def test_p71_a_models_text_is_read_while_it_is_written(screen: Screen, standin: ModelStandIn) -> None:
+    gate = Event()
+    script(standin, ANSWERS, gates={"plan": gate})
+    await screen.start(SUPPORT)
+    writing = screen.page.get_by_role("figure", name="The model writes:")
+    await expect(writing).to_contain_text("remembers the conversation", timeout=WORK_MS)
+    # The rest is not written yet, and nothing says that the step is done.
+    await expect(writing).not_to_contain_text("Where is my parcel?")
+    await expect(screen.page.get_by_text("Writing the plan…")).to_be_visible()
+    story = screen.page.get_by_role("region", name="What happened")
+    await expect(story.get_by_text("Plan: waits for you")).to_have_count(0)
+    assert await screen.violations() == []
+    gate.set()
+    plan = await screen.question("The plan")
+    await expect(plan.get_by_label("Test question 2", exact=True)).to_have_value("Where is my parcel?")
+    await expect(writing).to_be_hidden()
+    await expect(story.get_by_text("Plan: waits for you")).to_be_attached()
+
+
+async def test_p28_p71_a_spent_budget_stops_the_work_until_the_person_raises_it(
+    screen: Screen, standin: ModelStandIn
+) -> None:
+    page = screen.page
+    phases = script(standin, ANSWERS)
+    await page.get_by_text("Options", exact=True).click()
+    await page.get_by_label("Ceiling in tokens").fill("100")
+    session_id = await screen.start(SUPPORT)
+    card = await screen.question("The budget is spent")
+    await screen.reads("of 100 tokens are used")
+    assert (phases["classify"].calls, phases["plan"].calls) == (1, 0)
+    raise_it = card.get_by_role("button", name="Raise the budget and go on")
+    await expect(raise_it).to_be_disabled()
+    assert await screen.violations() == []
+    # Not enough: it stops again, before the next call.
+    await card.get_by_label("New ceiling in tokens").fill("101")
+    await raise_it.click()
+    await screen.reads("of 101 tokens are used")
+    assert phases["plan"].calls == 0
+    await screen.see(session_id)
+    await page.reload()
+    card = await screen.question("The budget is spent")
+    await card.get_by_label("New ceiling in tokens").fill("1000000")
+    await screen.press("Raise the budget and go on", card)
+    await screen.press("Approve", await screen.question("The plan"))
+    await screen.question("The result")
+    assert [phase.calls for phase in phases.values()] == [1, 1, 1, 1]

@@ -1,0 +1,37 @@
+"""What a real Flowise does with the flows that the validator judges in `tests/unit/patch/test_trial_flows.py`."""
+
+import asyncio
+
+from flowise_dev_agent.devkit.flowise import FlowiseAccess
+from flowise_dev_agent.errors import FlowiseError
+from flowise_dev_agent.flowise import ChatflowCreate, FlowiseClient
+from flowise_dev_agent.patch.compiler import compile_ops
+from flowise_dev_agent.patch.graph import GraphIR
+from flowise_dev_agent.patch.schema import Schemas
+from tests.fixtures.trial_flows import TRIAL_FLOWS, TrialFlow
+
+AT_ONCE = 8
+
+
+async def test_p27_the_server_fails_on_the_very_flows_that_are_said_to_fail(
+    flowise_client: FlowiseClient, flowise: FlowiseAccess, schemas: Schemas
+) -> None:
+    free = asyncio.Semaphore(AT_ONCE)
+
+    async def fails(trial: TrialFlow) -> bool:
+        text = compile_ops(GraphIR.empty(), trial.build(flowise.credentials), schemas).flow_data
+        async with free:
+            flow = await flowise_client.create_chatflow(
+                ChatflowCreate(name=trial.name, flow_data=text, type=trial.kind)
+            )
+            try:
+                for _ in range(1 + trial.fails_later):
+                    await flowise_client.predict(flow.id, "What is 12 times 14?", session_id=f"trial-{flow.id}")
+            except FlowiseError:
+                return True
+        return False
+
+    failed = await asyncio.gather(*(fails(trial) for trial in TRIAL_FLOWS))
+
+    said = {trial.name for trial in TRIAL_FLOWS if trial.fails or trial.fails_later}
+    assert {trial.name for trial, has in zip(TRIAL_FLOWS, failed, strict=True) if has} == said

@@ -1,0 +1,183 @@
+"""Who decides: a person, through their client or on the page, unless the operator lets agents."""
+
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from mcp_types import ElicitResult, InputRequiredResult
+from pydantic import SecretStr
+
+from flowise_dev_agent.mcp.consent import needs_person
+from flowise_dev_agent.runtime.views import InterruptView
+from tests.unit.mcp.conftest import (
+    ERAS,
+    PAGE,
+    BackendDouble,
+    Person,
+    client_of,
+    names_of,
+    plan_question,
+    problem_of,
+    server_of,
+)
+
+
+def answering(session_id: UUID, interrupt_id: str = "i1", **answer: Any) -> dict[str, Any]:
+    return {"session_id": str(session_id), "interrupt_id": interrupt_id, "answer": answer, "wait_secs": 0}
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_person_confirms_an_approval_in_their_client(backend: BackendDouble, asks: UUID, mode: str) -> None:
+    person = Person(confirm=True)
+    async with client_of(server_of(backend), mode=mode, person=person) as client:
+        result = await client.call_tool("answer_question", answering(asks, action="approve"))
+    assert not result.is_error
+    (shown,) = person.asked
+    assert "# Support bot" in shown
+    assert '{"action": "approve"}' in shown
+    (call,) = [details for name, details in backend.calls if name == "resume"]
+    assert (call[0], call[1].interrupt_id, call[1].answer) == (asks, "i1", {"action": "approve"})
+
+
+@pytest.mark.parametrize("mode", ERAS)
+@pytest.mark.parametrize("person", [Person("decline"), Person("cancel"), Person(confirm=False)])
+async def test_p60_without_their_yes_nothing_is_answered(
+    backend: BackendDouble, asks: UUID, mode: str, person: Person
+) -> None:
+    async with client_of(server_of(backend), mode=mode, person=person) as client:
+        result = await client.call_tool("answer_question", answering(asks, action="approve"))
+    assert problem_of(result)["code"] == "person_declined"
+    assert "resume" not in names_of(backend)
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_client_that_cannot_ask_is_told_where_the_person_decides(
+    backend: BackendDouble, asks: UUID, mode: str
+) -> None:
+    async with client_of(server_of(backend), mode=mode) as client:
+        result = await client.call_tool("answer_question", answering(asks, action="approve"))
+    problem = problem_of(result)
+    assert (problem["code"], problem["details"]["page"]) == ("needs_person", f"{PAGE}/#/s/{asks}")
+    assert "resume" not in names_of(backend)
+
+
+async def test_an_operator_may_let_agents_decide(backend: BackendDouble, asks: UUID) -> None:
+    person = Person("decline")
+    async with client_of(server_of(backend, approval="agent"), person=person) as client:
+        told = await client.call_tool("get_session", {"session_id": str(asks)})
+        result = await client.call_tool("answer_question", answering(asks, action="approve"))
+    assert "a person decides" not in str(told.content)
+    assert (result.is_error, person.asked) == (False, [])
+
+
+@pytest.mark.parametrize("answer", [{"action": "request_changes", "feedback": "yes but shorter"}, {"action": "cancel"}])
+async def test_what_writes_nothing_needs_no_confirmation(
+    backend: BackendDouble, asks: UUID, answer: dict[str, Any]
+) -> None:
+    async with client_of(server_of(backend)) as client:
+        assert not (await client.call_tool("answer_question", answering(asks, **answer))).is_error
+    assert "resume" in names_of(backend)
+
+
+@pytest.mark.parametrize(
+    "answer", [{}, {"action": "accept"}, {"action": "approve", "approach": "none such"}, {"action": "approve", "x": 1}]
+)
+async def test_nobody_is_asked_about_an_answer_that_does_not_fit(
+    backend: BackendDouble, asks: UUID, answer: dict[str, Any]
+) -> None:
+    person = Person(confirm=True)
+    async with client_of(server_of(backend), person=person) as client:
+        result = await client.call_tool("answer_question", answering(asks, **answer))
+    assert problem_of(result)["code"] == "invalid_answer"
+    assert person.asked == []
+    assert "resume" not in names_of(backend)
+
+
+async def test_p01_nobody_is_asked_about_a_question_that_is_no_longer_open(backend: BackendDouble, asks: UUID) -> None:
+    person = Person(confirm=True)
+    async with client_of(server_of(backend), person=person) as client:
+        await client.call_tool("answer_question", answering(asks, "earlier", action="approve"))
+    assert person.asked == []
+    (call,) = [details for name, details in backend.calls if name == "resume"]
+    assert call[1].interrupt_id == "earlier"
+
+
+async def test_p01_a_repeated_answer_carries_the_same_key_and_another_one_another(
+    backend: BackendDouble, asks: UUID
+) -> None:
+    async with client_of(server_of(backend, approval="agent")) as client:
+        for action in ("approve", "approve", "cancel"):
+            await client.call_tool("answer_question", answering(asks, action=action))
+    first, again, other = [details[2] for name, details in backend.calls if name == "resume"]
+    assert first == again != other
+
+
+@pytest.mark.parametrize("shared", [True, False])
+async def test_a_confirmation_may_end_at_another_process_of_the_service_but_not_be_made_up(
+    backend: BackendDouble, asks: UUID, shared: bool
+) -> None:
+    person, secret = Person(confirm=True), SecretStr("k")
+    arguments = answering(asks, action="approve")
+    async with (
+        client_of(server_of(backend, secret=secret), person=person) as one,
+        client_of(server_of(backend, secret=secret if shared else None), person=person) as other,
+    ):
+        asked = await one.session.call_tool("answer_question", arguments, allow_input_required=True)
+        assert isinstance(asked, InputRequiredResult)
+        assert asked.input_requests is not None
+        (key,) = asked.input_requests
+        again = other.session.call_tool(
+            "answer_question",
+            arguments,
+            input_responses={key: ElicitResult(action="accept", content={"confirm": True})},
+            request_state=asked.request_state,
+            allow_input_required=True,
+        )
+        if shared:
+            assert not getattr(await again, "is_error", True)
+        else:
+            with pytest.raises(Exception, match="requestState"):
+                await again
+    assert ("resume" in names_of(backend)) is shared
+
+
+async def test_a_confirmation_of_one_question_is_none_of_the_next(backend: BackendDouble, asks: UUID) -> None:
+    person = Person(confirm=True)
+    arguments = answering(asks, action="approve")
+    async with client_of(server_of(backend), person=person) as client:
+        asked = await client.session.call_tool("answer_question", arguments, allow_input_required=True)
+        assert isinstance(asked, InputRequiredResult)
+        backend.settle(asks, interrupt=plan_question("# Something else"))
+        (key,) = asked.input_requests or {}
+        result = await client.session.call_tool(
+            "answer_question",
+            arguments,
+            input_responses={key: ElicitResult(action="accept", content={"confirm": True})},
+            request_state=asked.request_state,
+            allow_input_required=True,
+        )
+    assert isinstance(result, InputRequiredResult)
+    assert "resume" not in names_of(backend)
+
+
+@pytest.mark.parametrize(
+    ("type_", "action", "person"),
+    [
+        ("clarification", "answer", False),
+        ("select_target", "select", False),
+        ("plan_approval", "approve", True),
+        ("credential_check", "choose", True),
+        ("credential_check", "skip", True),
+        ("credential_check", "retry", False),
+        ("patch_review", "continue", True),
+        ("patch_review", "overwrite", True),
+        ("patch_review", "raise_budget", True),
+        ("patch_review", "replan", True),
+        ("result_review", "accept", True),
+        ("result_review", "iterate", True),
+        ("result_review", "rollback", True),
+        ("a question of tomorrow", "cancel", True),
+    ],
+)
+def test_what_lets_something_be_written_needs_a_person(type_: str, action: str, person: bool) -> None:
+    assert needs_person(InterruptView(id=str(uuid4()), type=type_), action) is person

@@ -1,0 +1,216 @@
+"""The tools: what they take, what they answer, what they say meanwhile."""
+
+import logging
+from collections.abc import AsyncGenerator
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from flowise_dev_agent.client import ServiceError
+from flowise_dev_agent.errors import DatabaseUnavailableError, RateLimitedError
+from flowise_dev_agent.runtime.views import ResultView, SessionEvent
+from tests.unit.api.service_double import event
+from tests.unit.mcp.conftest import (
+    ERAS,
+    PAGE,
+    BackendDouble,
+    client_of,
+    names_of,
+    plan_question,
+    problem_of,
+    server_of,
+    text_of,
+)
+
+READS = {"get_session", "list_sessions", "list_chatflows", "read_chatflow", "search_catalogue"}
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_every_tool_has_schemas_a_description_and_honest_hints(backend: BackendDouble, mode: str) -> None:
+    async with client_of(server_of(backend), mode=mode) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    assert set(tools) == READS | {"start_session", "answer_question", "cancel_session"}
+    for name, tool in tools.items():
+        assert tool.description
+        assert tool.output_schema is not None
+        assert tool.input_schema["additionalProperties"] is False
+        assert tool.annotations is not None
+        assert tool.annotations.read_only_hint is (name in READS)
+        assert tool.annotations.destructive_hint is (name in {"answer_question", "cancel_session"})
+    assert "person" in str(tools["answer_question"].description)
+    assert "confirmed" not in tools["answer_question"].input_schema["properties"]
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_start_waits_for_the_question_and_tells_what_happens(backend: BackendDouble, mode: str) -> None:
+    told: list[str | None] = []
+
+    async def on_progress(_: float, __: float | None, message: str | None) -> None:
+        told.append(message)
+
+    async def events(session_id: UUID, _: int = 0) -> AsyncGenerator[SessionEvent]:
+        yield event(session_id, 1, "node_start")
+        yield event(session_id, 2, "cost")
+        backend.settle(session_id, interrupt=plan_question("# Orders"))
+        yield event(session_id, 3, "interrupt")
+
+    backend.events = events  # type: ignore[method-assign]
+    async with client_of(server_of(backend), mode=mode) as client:
+        result = await client.call_tool(
+            "start_session", {"requirement": "An order bot", "target": "Shop"}, progress_callback=on_progress
+        )
+    (_, (request, key)) = next(call for call in backend.calls if call[0] == "start")
+    assert (request.requirement, request.target, request.operation, key) == ("An order bot", "Shop", "auto", None)
+    assert told == ["two\nlines"]
+    report = result.structured_content
+    assert report["session"]["interrupt"]["response_schema"]["oneOf"]
+    assert report["page"] == f"{PAGE}/#/s/{report['session']['session_id']}"
+    assert report["change"]["summary"]
+    text = text_of(result)
+    assert "# Orders" in text
+    assert "- approve: Approve.  [a person decides]" in text
+    assert "- request_changes: Change. \n" in text
+    assert "interrupt_id i1" in text
+
+
+async def test_p41_a_wait_ends_with_the_session_as_it_stands(backend: BackendDouble) -> None:
+    async with client_of(server_of(backend)) as client:
+        result = await client.call_tool("start_session", {"requirement": "x", "wait_secs": 0.01})
+    assert result.structured_content["session"]["status"] == "in_progress"
+    assert result.structured_content["change"] is None
+    assert "get_session" in text_of(result)
+
+
+async def test_p50_a_wait_ends_when_the_service_stops(backend: BackendDouble) -> None:
+    backend.ended.set()
+    async with client_of(server_of(backend)) as client:
+        result = await client.call_tool("start_session", {"requirement": "x", "wait_secs": 300})
+    assert result.structured_content["session"]["status"] == "in_progress"
+
+
+async def test_a_session_that_ended_shows_its_result(backend: BackendDouble) -> None:
+    session_id = uuid4()
+    tests = [{"question": "Where?", "passed": True, "answer": "Here."}]
+    backend.settle(
+        session_id,
+        "completed",
+        outcome="accepted",
+        chatflow_id="c1",
+        chatflow_url="http://flowise/canvas/c1",
+        result=ResultView(summary="It works.", tests=tests),
+    )
+    async with client_of(server_of(backend)) as client:
+        text = text_of(await client.call_tool("get_session", {"session_id": str(session_id)}))
+    for part in ("completed (accepted)", "http://flowise/canvas/c1", "It works.", "- passed: Where? -> Here."):
+        assert part in text
+
+
+async def test_a_failed_session_shows_its_error(backend: BackendDouble) -> None:
+    session_id = uuid4()
+    backend.settle(session_id, "error", error={"code": "model_auth", "detail": "No.", "hint": "Set a key."})
+    async with client_of(server_of(backend)) as client:
+        result = await client.call_tool("get_session", {"session_id": str(session_id)})
+    assert not result.is_error
+    assert "model_auth: No. Set a key." in text_of(result)
+
+
+async def test_cancel_stops_a_session(backend: BackendDouble, asks: UUID) -> None:
+    async with client_of(server_of(backend)) as client:
+        result = await client.call_tool("cancel_session", {"session_id": str(asks)})
+    assert result.structured_content["session"]["outcome"] == "cancelled"
+
+
+async def test_lists_take_filters_and_are_short(backend: BackendDouble, asks: UUID) -> None:
+    backend.settle(asks, requirement="long " * 5_000)
+    async with client_of(server_of(backend)) as client:
+        result = await client.call_tool("list_sessions", {"status": "pending_interrupt", "text": "bot", "limit": 3})
+        flows = await client.call_tool("list_chatflows", {"query": "order", "instance": "dev"})
+        hits = await client.call_tool("search_catalogue", {"query": "memory"})
+    assert len(result.structured_content["sessions"][0]["requirement"]) == 300
+    assert str(asks) in text_of(result)
+    assert ("find_flows", ("order", "dev", 20)) in backend.calls
+    assert flows.structured_content["total"] == 0
+    assert hits.structured_content["nodes"] == []
+
+
+async def test_p30_an_answer_is_bounded_whatever_the_session_holds(backend: BackendDouble, asks: UUID) -> None:
+    backend.settle(asks, interrupt=plan_question("p" * 1_000_000))
+    async with client_of(server_of(backend)) as client:
+        result = await client.call_tool("get_session", {"session_id": str(asks)})
+    assert result.structured_content["session"]["interrupt"]["data"]["truncated"] == ["plan"]
+    assert len(result.model_dump_json()) < 60_000
+    assert len(text_of(result)) <= 12_000
+    assert "pppp" in text_of(result)
+
+
+# --- errors ----------------------------------------------------------------------------------------------------------
+
+
+async def test_p61_an_unknown_session_is_said_with_its_code(backend: BackendDouble) -> None:
+    async with client_of(server_of(backend)) as client:
+        result = await client.call_tool("get_session", {"session_id": str(uuid4())})
+    assert problem_of(result)["code"] == "session_not_found"
+    assert problem_of(result)["detail"].startswith("There is no session")
+
+
+@pytest.mark.parametrize(
+    ("failure", "code"),
+    [
+        (DatabaseUnavailableError("The database does not answer."), "database_unavailable"),
+        (ServiceError(409, {"code": "session_conflict", "detail": "Answered."}), "session_conflict"),
+    ],
+)
+async def test_errors_keep_the_words_of_the_service(backend: BackendDouble, failure: Exception, code: str) -> None:
+    backend.failure = failure
+    async with client_of(server_of(backend)) as client:
+        assert problem_of(await client.call_tool("list_sessions", {}))["code"] == code
+
+
+async def test_p62_what_nobody_foresaw_tells_nothing(backend: BackendDouble, caplog: pytest.LogCaptureFixture) -> None:
+    backend.failure = RuntimeError("SELECT s3cret FROM sessions")
+    async with client_of(server_of(backend)) as client:
+        result = await client.call_tool("list_sessions", {})
+    assert problem_of(result)["code"] == "internal_error"
+    assert "s3cret" not in result.model_dump_json()
+    assert [record.levelno for record in caplog.records if "unexpected error" in record.message] == [logging.ERROR]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "part"),
+    [
+        ("start_session", {}, "requirement"),
+        ("start_session", {"requirement": "  "}, "blank"),
+        ("start_session", {"requirement": "a\x00s3cret"}, "NUL"),
+        ("start_session", {"requirement": "s3cret" * 10_000}, "32000"),
+        ("start_session", {"requirement": "x", "webhook_url": "https://s3cret"}, "webhook_url"),
+        ("start_session", {"requirement": "x", "wait_secs": 301}, "wait_secs"),
+        ("get_session", {"session_id": "s3cret/../b"}, "session_id"),
+        ("answer_question", {"session_id": str(uuid4()), "interrupt_id": "i", "answer": "s3cret"}, "answer"),
+        ("list_sessions", {"limit": 51}, "limit"),
+    ],
+)
+async def test_p64_p68_arguments_that_do_not_fit_are_refused_and_not_repeated(
+    backend: BackendDouble, tool: str, arguments: dict[str, Any], part: str
+) -> None:
+    async with client_of(server_of(backend)) as client:
+        result = await client.call_tool(tool, arguments)
+    assert problem_of(result)["code"] == "invalid_request"
+    assert part in problem_of(result)["detail"]
+    assert "s3cret" not in result.model_dump_json()
+    assert names_of(backend) == []
+
+
+async def test_an_unknown_tool_is_an_error(backend: BackendDouble) -> None:
+    async with client_of(server_of(backend)) as client:
+        assert problem_of(await client.call_tool("drop_everything", {}))["code"] == "tool_error"
+
+
+async def test_p65_a_start_over_the_limit_starts_nothing(backend: BackendDouble) -> None:
+    def full(_: object) -> None:
+        raise RateLimitedError("Only 1.", details={"retry_after_secs": 5})
+
+    async with client_of(server_of(backend, admit=full)) as client:
+        assert problem_of(await client.call_tool("start_session", {"requirement": "x"}))["code"] == "rate_limited"
+        assert not (await client.call_tool("list_sessions", {})).is_error
+    assert names_of(backend) == ["list"]

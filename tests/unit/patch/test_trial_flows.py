@@ -1,0 +1,46 @@
+"""The validator on flows at the edge of what runs; `tests/integration/patch` asks a real Flowise about the same."""
+
+import json
+
+import pytest
+
+from flowise_dev_agent.patch.compiler import compile_ops
+from flowise_dev_agent.patch.findings import errors
+from flowise_dev_agent.patch.graph import GraphIR
+from flowise_dev_agent.patch.schema import Schemas
+from flowise_dev_agent.patch.validator import validate_flow
+from tests.fixtures.golden_flows import NOWHERE
+from tests.fixtures.trial_flows import TRIAL_FLOWS, TrialFlow
+
+
+@pytest.mark.parametrize("flow", TRIAL_FLOWS, ids=lambda flow: flow.name)
+def test_p27_a_flow_at_the_edge_is_refused_exactly_when_it_does_not_work(schemas: Schemas, flow: TrialFlow) -> None:
+    result = compile_ops(GraphIR.empty(), flow.build(NOWHERE), schemas)
+
+    found = errors(validate_flow(result.flow_data, schemas=schemas, credentials=None, kind=flow.kind))
+
+    assert [(one.code, one.where) for one in found] == ([(flow.code, flow.where)] if flow.code else [])
+
+
+def test_rows_that_are_no_objects_are_refused(schemas: Schemas) -> None:
+    flow = next(flow for flow in TRIAL_FLOWS if flow.name == "an answer's field without a description")
+    document = json.loads(compile_ops(GraphIR.empty(), flow.build(NOWHERE), schemas).flow_data)
+    document["nodes"][1]["data"]["inputs"]["llmMessages"] = ["Be kind"]
+
+    found = errors(validate_flow(json.dumps(document), schemas=schemas, credentials=None, kind="AGENTFLOW"))
+
+    assert [(one.code, one.field) for one in found] == [("NOT_A_LIST", "llmMessages")]
+
+
+def test_a_state_that_a_node_sets_is_declared_and_an_iteration_without_nodes_is_told(schemas: Schemas) -> None:
+    flow = next(flow for flow in TRIAL_FLOWS if flow.name == "a list in the server's own JSON")
+    text = compile_ops(GraphIR.empty(), flow.build(NOWHERE), schemas).flow_data
+    (told,) = validate_flow(text, schemas=schemas, credentials=None, kind="AGENTFLOW")
+    assert (told.code, told.severity, told.where) == ("EMPTY_ITERATION", "warning", "iterationAgentflow_0")
+
+    kept = next(flow for flow in TRIAL_FLOWS if flow.name == "an empty state").build(NOWHERE)
+    document = json.loads(compile_ops(GraphIR.empty(), kept, schemas).flow_data)
+    start, llm = document["nodes"][0]["data"]["inputs"], document["nodes"][1]["data"]["inputs"]
+    start["startState"] = ""
+    llm["llmUpdateState"] = [{"key": "a", "value": "1"}]
+    assert validate_flow(json.dumps(document), schemas=schemas, credentials=None, kind="AGENTFLOW") == []
