@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 AGENTFLOW_CATEGORY = "Agent Flows"
-#: Node types of the canvas.
-#: How the editor draws an iteration: a frame, with its title above.
+#: Node types of the canvas. An iteration is drawn as a frame, with its title above.
+CHATFLOW_NODE = "customNode"
 CANVAS_ITERATION = "iteration"
 AGENTFLOW_TYPES = frozenset({"agentFlow", CANVAS_ITERATION})
 STICKY_NOTE = "stickyNote"
@@ -69,10 +69,12 @@ def output_anchors(raw: Mapping[str, Any], node_id: str) -> list[dict[str, Any]]
     return [{"id": f"{node_id}-output-{name}", "label": raw.get("label"), "name": raw["name"]} for name in names]
 
 
-def canvas_type(node_name: str) -> str:
-    """The ``type`` of a node on the canvas of an agentflow."""
+def canvas_type(node_name: str, *, agentflow: bool) -> str:
+    """The ``type`` of a node on the canvas."""
     if node_name in NOTE_NAMES:
         return STICKY_NOTE
+    if not agentflow:
+        return CHATFLOW_NODE
     return CANVAS_ITERATION if node_name == ITERATION else "agentFlow"
 
 

@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from flowise_dev_agent.patch import agentflow as v2
-from flowise_dev_agent.patch.graph import FlowNode
-from flowise_dev_agent.patch.layout import GAP, WIDTH, Box, Link, node_height, place, storage_order
+from flowise_dev_agent.patch.layout import GAP, Box, Link, place, storage_order
+from flowise_dev_agent.patch.node import FlowNode
 
 #: Free space inside an iteration: its title above, a border elsewhere.
 _TITLE = 80
@@ -20,45 +20,69 @@ def arrange(
     links: Sequence[Link],
     floating: Collection[str],
     positioned: Collection[str] = (),
-) -> list[dict[str, Any]]:
-    """Raw nodes as they are to be stored: ``standing`` ones in their order, then the others, sources first.
+) -> list[FlowNode]:
+    """Nodes as they are to be stored: ``standing`` ones in their order, then the others, sources first.
 
     ``floating`` nodes are given a place, all others keep theirs; ``positioned`` ones have just been given theirs.
     """
     known = set(standing)
     fresh = [node_id for node_id in nodes if node_id not in known]
-    groups: dict[str, list[str]] = {}
-    for node in nodes.values():
-        groups.setdefault(node.parent if node.parent in nodes else "", []).append(node.id)
+    held = {node.id: node.parent for node in nodes.values() if "parentNode" in node.frame and node.parent in nodes}
     boxes: dict[str, Box] = {}
-    for parent in sorted(groups, key=lambda parent: -_depth(nodes, parent)):
-        members = groups[parent]
-        placed = _place_group(nodes, members, links, floating, boxes, inside=bool(parent))
-        if parent and (placed or parent not in known):
-            held = [placed.get(node_id) or _box(nodes[node_id]) for node_id in members]
-            boxes[parent] = _around(_box(nodes[parent]), held)
-        boxes |= placed
-    # Where all new nodes were placed together, they are in their order already.
-    ordered = list(boxes) if len(groups) == 1 and boxes.keys() == set(fresh) else storage_order(fresh, links)
+    ordered: Sequence[str] = fresh
+    if fresh or floating:
+        boxes = _placed(nodes, known, held, links, floating)
+        # Where all new nodes were placed together, they are in their order already.
+        together = not held and boxes.keys() == set(fresh)
+        ordered = list(boxes) if together else storage_order(fresh, links)
     for node_id in [*fresh, *positioned]:
         if node_id not in boxes:
             boxes[node_id] = _box(nodes[node_id])
-    order = _parents_first(nodes, [*standing, *ordered])
-    return [_written(nodes, node_id, boxes, is_new=node_id not in known) for node_id in order]
+    order = [*standing, *ordered]
+    if held:
+        order = _parents_first(held, order)
+    return [
+        _written(nodes, node_id, boxes, is_new=node_id not in known) if node_id in boxes else nodes[node_id]
+        for node_id in order
+    ]
 
 
-def _depth(nodes: Mapping[str, FlowNode], node_id: str) -> int:
+def _placed(
+    nodes: Mapping[str, FlowNode],
+    known: Collection[str],
+    held: Mapping[str, str],
+    links: Sequence[Link],
+    floating: Collection[str],
+) -> dict[str, Box]:
+    """Boxes of the floating nodes and of iterations that grew around them; ``held`` says what stands in which."""
+    if not held:
+        return _place_group(nodes, nodes, links, floating, {}, inside=False)
+    groups: dict[str, list[str]] = {}
+    for node_id in nodes:
+        groups.setdefault(held.get(node_id, ""), []).append(node_id)
+    boxes: dict[str, Box] = {}
+    for parent in sorted(groups, key=lambda parent: -_depth(held, parent)):
+        members = groups[parent]
+        placed = _place_group(nodes, members, links, floating, boxes, inside=bool(parent))
+        if parent and (placed or parent not in known):
+            inside = [placed.get(node_id) or _box(nodes[node_id]) for node_id in members]
+            boxes[parent] = _around(_box(nodes[parent]), inside)
+        boxes |= placed
+    return boxes
+
+
+def _depth(held: Mapping[str, str], node_id: str) -> int:
     """How many iterations lie around what ``node_id`` holds; 0 for the canvas."""
     depth = 0
-    while node_id in nodes and depth <= len(nodes):
+    while node_id and depth <= len(held):
         depth += 1
-        node_id = nodes[node_id].parent
+        node_id = held.get(node_id, "")
     return depth
 
 
 def _place_group(
     nodes: Mapping[str, FlowNode],
-    members: Sequence[str],
+    members: Collection[str],
     links: Sequence[Link],
     floating: Collection[str],
     sized: Mapping[str, Box],
@@ -66,18 +90,24 @@ def _place_group(
     inside: bool,
 ) -> dict[str, Box]:
     """Boxes of the floating members, and of iterations among the others that grew."""
-    free = {node_id: sized.get(node_id) or _box(nodes[node_id]) for node_id in members if node_id in floating}
-    if not free:
-        return {node_id: sized[node_id] for node_id in members if node_id in sized}
-    fixed = {node_id: sized.get(node_id) or _box(nodes[node_id]) for node_id in members if node_id not in floating}
-    above = {node_id: _ABOVE_ITERATION for node_id in members if nodes[node_id].raw.get("type") == v2.CANVAS_ITERATION}
-    boxes = place(
-        {node_id: box.height + above.get(node_id, 0) for node_id, box in free.items()},
-        links,
-        fixed | {node_id: _taller(fixed[node_id], -above[node_id]) for node_id in above if node_id in fixed},
-        {node_id: box.width for node_id, box in free.items()},
-    )
-    boxes |= {node_id: _taller(boxes[node_id], above[node_id]) for node_id in above if node_id in boxes}
+    heights: dict[str, float] = {}
+    widths: dict[str, float] = {}
+    fixed: dict[str, Box] = {}
+    titled: list[str] = []
+    for node_id in members:
+        node, box = nodes[node_id], sized.get(node_id)
+        if node_id in floating:
+            widths[node_id], heights[node_id] = (box.width, box.height) if box else node.size
+        else:
+            fixed[node_id] = box or _box(node)
+        if node.frame.get("type") == v2.CANVAS_ITERATION:
+            titled.append(node_id)
+    if not heights:
+        return {node_id: sized[node_id] for node_id in fixed if node_id in sized}
+    heights |= {node_id: heights[node_id] + _ABOVE_ITERATION for node_id in titled if node_id in heights}
+    above = {node_id: _taller(fixed[node_id], -_ABOVE_ITERATION) for node_id in titled if node_id in fixed}
+    boxes = place(heights, links, fixed | above, widths)
+    boxes |= {node_id: _taller(boxes[node_id], _ABOVE_ITERATION) for node_id in titled if node_id in boxes}
     if inside:
         boxes = _inside(boxes, list(fixed.values()))
     return boxes | {node_id: sized[node_id] for node_id in fixed if node_id in sized}
@@ -112,59 +142,58 @@ def _around(own: Box, held: Sequence[Box]) -> Box:
 
 
 def _box(node: FlowNode) -> Box:
-    position: Mapping[str, Any] = node.raw.get("position") or {}
-    width, height = node.raw.get("width"), node.raw.get("height")
-    if not width or not height:
-        if node.is_agentflow or node.is_note:
-            usual: tuple[float, float] = v2.size(node.data, len(node.outputs))
-        else:
-            usual = WIDTH, height or node_height(node.data)
-        width, height = width or usual[0], height or usual[1]
-    return Box(float(position.get("x") or 0), float(position.get("y") or 0), float(width), float(height))
+    position: Mapping[str, Any] = node.frame.get("position") or {}
+    return Box(float(position.get("x") or 0), float(position.get("y") or 0), *node.size)
 
 
-def _parents_first(nodes: Mapping[str, FlowNode], order: Sequence[str]) -> list[str]:
+def _parents_first(held: Mapping[str, str], order: Sequence[str]) -> list[str]:
     """The editor wants an iteration before what it holds."""
     result: dict[str, None] = {}
     for node_id in order:
         chain = [node_id]
-        while (parent := nodes[chain[-1]].parent) in nodes and parent not in chain:
+        while (parent := held.get(chain[-1])) and parent not in chain:
             chain.append(parent)
         result.update(dict.fromkeys(reversed(chain)))
     return list(result)
 
 
-def _written(nodes: Mapping[str, FlowNode], node_id: str, boxes: Mapping[str, Box], *, is_new: bool) -> dict[str, Any]:
-    node, box = nodes[node_id], boxes.get(node_id)
-    if box is None:
-        return node.raw
-    position = {"x": _tidy(box.x), "y": _tidy(box.y)}
-    absolute = dict(position)
-    parent = nodes.get(node.parent)
-    while parent is not None:
-        corner = boxes.get(parent.id) or _box(parent)
-        absolute = {"x": _tidy(absolute["x"] + corner.x), "y": _tidy(absolute["y"] + corner.y)}
-        parent = nodes.get(parent.parent)
-    raw = node.raw
-    size = {"width": _tidy(box.width), "height": _tidy(box.height)}
+def _written(nodes: Mapping[str, FlowNode], node_id: str, boxes: Mapping[str, Box], *, is_new: bool) -> FlowNode:
+    node, box, frame = nodes[node_id], boxes[node_id], nodes[node_id].frame
+    x, y, width, height = _tidy(box.x), _tidy(box.y), _tidy(box.width), _tidy(box.height)
+    inside = nodes.get(node.parent) if "parentNode" in frame else None
+    absolute = {"x": x, "y": y} if inside is None else _absolute(nodes, inside, boxes, x, y)
     # An iteration draws itself by its style.
-    style = {"style": size} if raw["type"] == v2.CANVAS_ITERATION else {}
+    style = {"style": {"width": width, "height": height}} if frame["type"] == v2.CANVAS_ITERATION else {}
     if not is_new:
-        grown = {**size, **style} if (box.width, box.height) != (raw.get("width"), raw.get("height")) else {}
-        return {**raw, "position": position, "positionAbsolute": absolute, **grown}
-    held = {key: raw[key] for key in ("parentNode", "extent") if key in raw}
-    return {
-        "id": node.id,
-        "position": position,
-        "type": raw["type"],
-        "data": node.data,
+        same = (box.width, box.height) == (frame.get("width"), frame.get("height"))
+        grown = {} if same else {"width": width, "height": height, **style}
+        return node.placed({**frame, "position": {"x": x, "y": y}, "positionAbsolute": absolute, **grown})
+    held = {key: frame[key] for key in ("parentNode", "extent") if key in frame}
+    node.frame = {
+        "id": node_id,
+        "position": {"x": x, "y": y},
+        "type": frame["type"],
+        "data": frame["data"],
         **held,
-        **size,
+        "width": width,
+        "height": height,
         "selected": False,
         "positionAbsolute": absolute,
         "dragging": False,
         **style,
     }
+    return node
+
+
+def _absolute(
+    nodes: Mapping[str, FlowNode], parent: FlowNode | None, boxes: Mapping[str, Box], x: float, y: float
+) -> dict[str, float]:
+    """A place inside an iteration as one on the canvas."""
+    while parent is not None:
+        corner = boxes.get(parent.id) or _box(parent)
+        x, y = _tidy(x + corner.x), _tidy(y + corner.y)
+        parent = nodes.get(parent.parent)
+    return {"x": x, "y": y}
 
 
 def _tidy(number: float) -> float:

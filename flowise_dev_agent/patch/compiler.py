@@ -5,8 +5,9 @@ cut, nodes replaced, fields and credentials set, connections made. So independen
 changing a byte.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from flowise_dev_agent.patch.batch import Batch
@@ -15,6 +16,7 @@ from flowise_dev_agent.patch.diff import DiffSummary
 from flowise_dev_agent.patch.edit_ops import disconnect, remove_node, set_parent, set_position
 from flowise_dev_agent.patch.graph import GraphIR
 from flowise_dev_agent.patch.hashing import payload_sha256
+from flowise_dev_agent.patch.lazy import lazy
 from flowise_dev_agent.patch.nested import is_path
 from flowise_dev_agent.patch.node_ops import (
     add_node,
@@ -47,14 +49,22 @@ from flowise_dev_agent.patch.schema import Schemas
 from flowise_dev_agent.patch.settle import settle_agentflow
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CompileResult:
-    """A compiled flow. ``sha256`` is that of ``flow_data`` in UTF-8."""
+    """A compiled flow."""
 
-    flow_data: str
-    sha256: str
     graph: GraphIR
     summary: DiffSummary
+
+    @lazy
+    def flow_data(self) -> str:
+        """What Flowise stores."""
+        return self.graph.to_flow_data()
+
+    @lazy
+    def sha256(self) -> str:
+        """Of ``flow_data`` in UTF-8."""
+        return payload_sha256(self.flow_data)
 
 
 def compile_ops(base: GraphIR, ops: Sequence[PatchOp], schemas: Schemas) -> CompileResult:
@@ -69,29 +79,29 @@ def compile_ops(base: GraphIR, ops: Sequence[PatchOp], schemas: Schemas) -> Comp
     batch = Batch(base, schemas)
     if not ops:
         batch.fail("EMPTY_PATCH", "There is no op to apply.")
-    steps = sorted(((_phase(op), index, op) for index, op in enumerate(ops)), key=lambda step: step[:2])
-    border = next((number for number, step in enumerate(steps) if step[0] > _SETTLED), len(steps))
-    _apply(batch, steps[:border])
+    phases: list[list[tuple[int, PatchOp]]] = [[] for _ in range(_PHASES)]
+    for index, op in enumerate(ops):
+        phases[_phase(op)].append((index, op))
+    _apply(batch, chain.from_iterable(phases[: _SETTLED + 1]))
     settle_agentflow(batch)
     for index, op, name, value in batch.later:
         batch.index, batch.op = index, op
         set_later(batch, op, name, value)
-    _apply(batch, steps[border:])
+    _apply(batch, chain.from_iterable(phases[_SETTLED + 1 :]))
     if batch.findings:
         raise patch_error(sorted(batch.findings, key=lambda finding: finding.op_index or 0))
-    graph = batch.finish()
-    flow_data = graph.to_flow_data()
-    return CompileResult(flow_data, payload_sha256(flow_data), graph, batch.summary)
+    return CompileResult(batch.finish(), batch.summary)
 
 
-def _apply(batch: Batch, steps: Sequence[tuple[int, int, PatchOp]]) -> None:
-    for _, batch.index, op in steps:
-        batch.op = op
+def _apply(batch: Batch, steps: Iterable[tuple[int, PatchOp]]) -> None:
+    for index, op in steps:
+        batch.index, batch.op = index, op
         _HANDLERS[type(op)](batch, op)
 
 
 #: Fields set in this phase decide which branches an agentflow node has, and which models and tools stand in it.
 _SETTLED = 4
+_PHASES = 7
 _PHASE: Mapping[type[Any], int] = {
     RemoveNode: 0,
     AddNode: 1,
@@ -125,7 +135,8 @@ _HANDLERS: Mapping[type[Any], Callable[[Batch, Any], None]] = {
 
 
 def _phase(op: PatchOp) -> int:
+    phase = _PHASE[type(op)]
     # What lies inside a model or tool is reached when that is there.
-    if isinstance(op, (SetParam, UnsetParam)) and is_path(op.param_name):
+    if phase == _SETTLED and isinstance(op, (SetParam, UnsetParam)) and is_path(op.param_name):
         return _SETTLED + 1
-    return _PHASE[type(op)]
+    return phase

@@ -4,13 +4,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from flowise_dev_agent.patch.batch import Batch, connect_example, next_id
+from flowise_dev_agent.patch.definitions import PARAM_TYPES, type_set
 from flowise_dev_agent.patch.diff import Connected
 from flowise_dev_agent.patch.edges import chatflow_edge
-from flowise_dev_agent.patch.graph import FlowEdge, FlowNode, Output, dump_json
+from flowise_dev_agent.patch.json_text import dump_json
+from flowise_dev_agent.patch.node import FlowNode
 from flowise_dev_agent.patch.node_ops import select_output
 from flowise_dev_agent.patch.ops import Connect
+from flowise_dev_agent.patch.prototype import Output
 from flowise_dev_agent.patch.references import reference, referenced, sole_reference
-from flowise_dev_agent.patch.schema import PARAM_TYPES, split_types
 from flowise_dev_agent.patch.steps import connect_steps
 from flowise_dev_agent.patch.suggest import closest, resolve_case
 from flowise_dev_agent.patch.values import is_empty
@@ -31,13 +33,14 @@ def connect(batch: Batch, op: Connect) -> None:
     output = _source_output(batch, op, source, definition)
     if output is None:
         return
-    if batch.edges.has((source.id, output.handle, target.id, str(definition["id"]))):
+    handle = target.handle(definition)
+    if batch.edges.has((source.id, output.handle, target.id, handle)):
         return
-    if not _write_reference(batch, source, target, definition):
+    if not _write_reference(batch, source, target, definition, handle):
         return
     if source.multi_output and not output.independent and not _select_output(batch, source, output):
         return
-    batch.edges.add(_edge(source, output, target, definition))
+    batch.edges.add(chatflow_edge(source.id, output.handle, target.id, handle))
     name = output.name if source.multi_output else ""
     batch.summary.connected.append(Connected(source.id, name, target.id, definition["name"]))
 
@@ -47,12 +50,14 @@ def _target_input(batch: Batch, op: Connect, source: FlowNode, target: FlowNode)
     if op.target_anchor:
         name = op.target_anchor if op.target_anchor in by_name else resolve_case(op.target_anchor, by_name)
         if name is not None:
-            same_named = by_name[name]
-            return next((entry for entry in same_named if is_visible(entry, target.inputs)), same_named[0])
+            first, *others = by_name[name]
+            if not others:
+                return first
+            return next((entry for entry in (first, *others) if is_visible(entry, target.inputs)), first)
         names = list(by_name)
     else:
         given = {kind for output in source.outputs for kind in output.types}
-        fitting = [entry for entry in target.anchors if given & set(split_types(str(entry.get("type") or "")))]
+        fitting = [entry for entry in target.anchors if given & type_set(str(entry.get("type") or ""))]
         free = [entry for entry in fitting if entry.get("list") or is_empty(target.inputs.get(entry["name"]))]
         if len(free) == 1:
             return free[0]
@@ -74,15 +79,15 @@ def _target_input(batch: Batch, op: Connect, source: FlowNode, target: FlowNode)
 
 
 def _source_output(batch: Batch, op: Connect, source: FlowNode, definition: Mapping[str, Any]) -> Output | None:
-    wanted = set(split_types(str(definition.get("type") or "")))
-    fitting = [output for output in source.outputs if wanted & set(output.types)]
+    wanted = type_set(str(definition.get("type") or ""))
+    fitting = [output for output in source.outputs if not wanted.isdisjoint(output.types)]
     if op.source_anchor is not None:
         chosen = _named_output(batch, op, source)
         if chosen is None or chosen in fitting:
             return chosen
     elif fitting:
-        selected = [output for output in fitting if output.name == source.selected_output]
-        return (selected or fitting)[0]
+        selected = source.selected_output if len(fitting) > 1 else ""
+        return next((output for output in fitting if output.name == selected), fitting[0])
     gives = ", ".join(f"{output.name} ({' | '.join(output.types)})" for output in source.outputs) or "nothing"
     batch.fail(
         "TYPE_MISMATCH",
@@ -137,7 +142,9 @@ def _select_output(batch: Batch, source: FlowNode, output: Output) -> bool:
     return True
 
 
-def _write_reference(batch: Batch, source: FlowNode, target: FlowNode, definition: Mapping[str, Any]) -> bool:
+def _write_reference(
+    batch: Batch, source: FlowNode, target: FlowNode, definition: Mapping[str, Any], handle: str
+) -> bool:
     """Put the source's reference into the target's input, which is what the server wires by."""
     name = definition["name"]
     value = target.inputs.get(name)
@@ -146,12 +153,12 @@ def _write_reference(batch: Batch, source: FlowNode, target: FlowNode, definitio
     ref = reference(source.id)
     if definition.get("list"):
         items = list(value) if isinstance(value, list) else []
-        if ref not in items and source.id not in referenced(items):
+        if not items or (ref not in items and source.id not in referenced(items)):
             items.insert(_place(items, ref) if name == "tools" else len(items), ref)
             batch.set_input(target.id, name, items)
         return True
     occupant = sole_reference(value)
-    others = [edge.source for edge in batch.edges.into(target.id) if edge.target_handle == definition["id"]]
+    others = [edge.source for edge in batch.edges.into(target.id) if edge.target_handle == handle]
     if (occupant and occupant != source.id) or others:
         batch.fail(
             "ANCHOR_OCCUPIED",
@@ -197,7 +204,3 @@ def _tool_order(item: str) -> int:
     if "requestsGet" in item or "readFile" in item:
         return 0
     return 1 if "requestsPost" in item or "writeFile" in item else 2
-
-
-def _edge(source: FlowNode, output: Output, target: FlowNode, definition: Mapping[str, Any]) -> FlowEdge:
-    return chatflow_edge(source.id, output.handle, target.id, str(definition["id"]))

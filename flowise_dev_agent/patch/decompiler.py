@@ -1,11 +1,12 @@
 """Any flow as the ops that build it: what a template or a person's flow says, without handles and references."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
-from flowise_dev_agent.patch.graph import FlowEdge, FlowNode, GraphIR
-from flowise_dev_agent.patch.nested import CREDENTIAL_KEY, nested_components, without_value
-from flowise_dev_agent.patch.node_data import init_node_data
+from flowise_dev_agent.patch.definitions import type_set
+from flowise_dev_agent.patch.graph import FlowEdge, GraphIR
+from flowise_dev_agent.patch.nested import CREDENTIAL_KEY, Nested, nested_components, without_value
+from flowise_dev_agent.patch.node import FlowNode
 from flowise_dev_agent.patch.ops import (
     AddNode,
     BindCredential,
@@ -16,7 +17,7 @@ from flowise_dev_agent.patch.ops import (
     SetPosition,
     UnsetParam,
 )
-from flowise_dev_agent.patch.schema import PARAM_TYPES, NodeSchema, Schemas, split_types
+from flowise_dev_agent.patch.schema import NodeSchema, Schemas
 from flowise_dev_agent.patch.settle import settled_inputs
 from flowise_dev_agent.patch.suggest import resolve_case
 from flowise_dev_agent.patch.uuids import is_uuid
@@ -33,10 +34,12 @@ def decompile(flow: GraphIR | str, schemas: Schemas) -> list[PatchOp]:
     graph = GraphIR.from_flow_data(flow) if isinstance(flow, str) else flow
     adds: list[PatchOp] = []
     rest: list[PatchOp] = []
+    used = {(edge.source, edge.source_handle) for edge in graph.edges}
     for node in graph.nodes:
         schema = _schema(node, schemas)
-        adds.append(_add(node, schema, schemas))
-        rest.extend(_settings(graph, node, schema, schemas))
+        inside = _nested(node)
+        adds.append(_add(node, schema, inside))
+        rest.extend(_settings(node, schema, schemas, inside, used))
     edges = (_connect(graph, edge, schemas) for edge in graph.edges)
     return adds + rest + [op for op in edges if op is not None]
 
@@ -48,21 +51,23 @@ def _schema(node: FlowNode, schemas: Schemas) -> NodeSchema | None:
     return schemas.get("stickyNote") if node.is_note and not node.name else None
 
 
-def _add(node: FlowNode, schema: NodeSchema | None, schemas: Schemas) -> AddNode:
+def _add(node: FlowNode, schema: NodeSchema | None, inside: list[Nested]) -> AddNode:
     if schema is None:
-        params = {
-            name: value for name, value in node.inputs.items() if not is_empty(value) and not _is_anchor(node, name)
-        }
+        anchors = node.definitions.anchor_names
+        params = {name: value for name, value in node.inputs.items() if not is_empty(value) and name not in anchors}
         return AddNode(node_name=node.name or "unknown", node_id=node.id, label=node.label or None, params=params)
-    fresh = init_node_data(schema, node.id, agentflow=schema.is_agentflow)["inputs"]
-    inputs = _without_credentials(node)
+    fresh = schema.prototype.inputs
+    inputs = _without_credentials(node, inside)
+    definitions = schema.prototype.definitions
+    fields = definitions.params_by_name
     # In the order of the schema: what a person clicked first says nothing.
     names = [*(name for name in fresh if name in inputs), *(name for name in inputs if name not in fresh)]
-    settable = _settable(node, schema)
     params = {
         name: value
-        for name, value in ((name, inputs[name]) for name in names)
-        if name in settable and value is not None and not _same(value, fresh.get(name, ""))
+        for name in names
+        if (value := inputs[name]) is not None
+        and not _same(value, fresh.get(name, ""))
+        and (name in fields or name in definitions.undeclared(node.id))
     }
     label = node.label if node.label and node.label != schema.label else None
     return AddNode(node_name=schema.name, node_id=node.id, label=label, params=params)
@@ -73,64 +78,50 @@ def _same(value: Any, default: Any) -> bool:
     return value == default and isinstance(value, bool) == isinstance(default, bool)
 
 
-def _is_anchor(node: FlowNode, name: str) -> bool:
-    return any(anchor.get("name") == name for anchor in node.anchors)
+def _nested(node: FlowNode) -> list[Nested]:
+    return list(nested_components(node.definitions.nesting, node.inputs))
 
 
-def _settable(node: FlowNode, schema: NodeSchema) -> set[str]:
-    """The fields of today's schema, and the keys that the editor writes beside them."""
-    names: set[str] = set()
-    for entry in schema.input_definitions:
-        if entry["type"] not in PARAM_TYPES:
-            continue
-        names.add(entry["name"])
-        if entry.get("loadConfig"):
-            names.add(f"{entry['name']}Config")
-        names.update(str(tab.get("name")) for tab in entry.get("tabs") or ())
-        if tab_key := entry.get("tabIdentifier"):
-            names.add(f"{tab_key}_{node.id}")
-    return names
-
-
-def _without_credentials(node: FlowNode) -> dict[str, Any]:
+def _without_credentials(node: FlowNode, inside: list[Nested]) -> dict[str, Any]:
     """Inputs without the ids of credentials, which are bound by ops of their own."""
     inputs = node.inputs
-    for nested in nested_components(node.params, inputs):
+    for nested in inside:
         if isinstance(nested.config, Mapping) and CREDENTIAL_KEY in nested.config:
             inputs = without_value(inputs, (*nested.steps, CREDENTIAL_KEY))
     return inputs
 
 
-def _settings(graph: GraphIR, node: FlowNode, schema: NodeSchema | None, schemas: Schemas) -> Iterator[PatchOp]:
+def _settings(
+    node: FlowNode, schema: NodeSchema | None, schemas: Schemas, inside: list[Nested], used: Set[tuple[str, str]]
+) -> Iterator[PatchOp]:
     if schema is not None:
         yield from _unset(node, schema, schemas)
     if node.credential:
         yield BindCredential(node_id=node.id, credential_id=node.credential)
-    for nested in nested_components(node.params, node.inputs):
+    for nested in inside:
         bound = nested.config.get(CREDENTIAL_KEY) if isinstance(nested.config, Mapping) else None
         if isinstance(bound, str) and is_uuid(bound):
             yield BindCredential(node_id=node.id, credential_id=bound, path=nested.path)
-    if schema is not None and (output := _chosen_output(graph, node, schema)):
+    if schema is not None and (output := _chosen_output(node, schema, used)):
         yield SetOutput(node_id=node.id, output=output)
     if node.parent:
         yield SetParent(node_id=node.id, parent_id=node.parent)
-    position = node.raw.get("position")
+    position = node.frame.get("position")
     if isinstance(position, dict) and all(isinstance(position.get(axis), (int, float)) for axis in "xy"):
         yield SetPosition(node_id=node.id, x=position["x"], y=position["y"])
 
 
 def _unset(node: FlowNode, schema: NodeSchema, schemas: Schemas) -> Iterator[UnsetParam]:
     """Defaults of today that the node does not have, at its fields and inside its models and tools."""
-    fresh = init_node_data(schema, node.id, agentflow=schema.is_agentflow)["inputs"]
-    names = {entry["name"] for entry in schema.input_definitions if entry["type"] in PARAM_TYPES}
-    stored = {name: value for name, value in node.inputs.items() if value is not None}
-    for name, default in fresh.items():
-        if name in names and name not in stored and not is_empty(default):
+    prototype, inputs = schema.prototype, node.inputs
+    for name in prototype.filled:
+        if inputs.get(name) is None:
             yield UnsetParam(node_id=node.id, param_name=name)
     if not schema.is_agentflow:
         return
-    definitions = schema.input_definitions
-    settled = settled_inputs(definitions, {**fresh, **stored}, schemas)
+    definitions = prototype.definitions.nesting
+    stored = {name: value for name, value in inputs.items() if value is not None}
+    settled = settled_inputs(definitions, {**prototype.inputs, **stored}, schemas)
     given = {nested.path: nested for nested in nested_components(definitions, stored)}
     for nested in nested_components(definitions, settled):
         before = given[nested.path].config if nested.path in given else None
@@ -140,16 +131,15 @@ def _unset(node: FlowNode, schema: NodeSchema, schemas: Schemas) -> Iterator[Uns
                 yield UnsetParam(node_id=node.id, param_name=f"{nested.path}.{name}")
 
 
-def _chosen_output(graph: GraphIR, node: FlowNode, schema: NodeSchema) -> str:
-    """The output to set: one that no connection chooses by itself."""
-    selected = node.selected_output
-    if not schema.multi_output or not selected or selected == schema.outputs[0].name:
+def _chosen_output(node: FlowNode, schema: NodeSchema, used: Set[tuple[str, str]]) -> str:
+    """The output to set: one that no connection chooses by itself. ``used`` are nodes and handles that edges leave."""
+    selected = node.selected_output if schema.multi_output else ""
+    if not selected or selected == schema.outputs[0].name:
         return ""
     if selected not in {output.name for output in schema.outputs}:
         return ""
-    handles = {output.handle for output in node.outputs if output.name == selected}
-    used = any(edge.source == node.id and edge.source_handle in handles for edge in graph.edges)
-    return "" if used else selected
+    handles = [output.handle for output in node.outputs if output.name == selected]
+    return "" if any((node.id, handle) in used for handle in handles) else selected
 
 
 def _connect(graph: GraphIR, edge: FlowEdge, schemas: Schemas) -> Connect | None:
@@ -170,23 +160,22 @@ def _connect(graph: GraphIR, edge: FlowEdge, schemas: Schemas) -> Connect | None
 def _output_name(source: FlowNode, target: FlowNode, edge: FlowEdge, schemas: Schemas) -> str | None:
     """Only where there is a choice. A name that today's schema does not have gives way to the one that fits by type."""
     if source.is_agentflow:
-        output = next((one for one in source.outputs if one.handle == edge.source_handle), None)
+        output = source.output_at(edge.source_handle)
         return (output.name if output else edge.output_name) if len(source.outputs) > 1 else None
-    stored = next((one.name for one in source.outputs if one.handle == edge.source_handle), edge.output_name)
+    output = source.output_at(edge.source_handle)
+    stored = output.name if output else edge.output_name
     schema = schemas.get(source.name)
     if schema is None:
         return stored if len(source.outputs) > 1 else None
     if len(schema.outputs) < 2 or stored in {output.name for output in schema.outputs}:
         return stored if len(schema.outputs) > 1 else None
-    entries = (entry for same_named in target.connectable.values() for entry in same_named)
-    entry = next((entry for entry in entries if entry.get("id") == edge.target_handle), {})
-    wanted = set(split_types(str(entry.get("type") or "")))
+    wanted = type_set(str((target.input_at(edge.target_handle) or {}).get("type") or ""))
     return next((output.name for output in schema.outputs if wanted & set(output.base_classes)), None)
 
 
 def _input_name(target: FlowNode, edge: FlowEdge, schemas: Schemas) -> str:
-    entries = (entry for same_named in target.connectable.values() for entry in same_named)
-    stored = next((str(entry["name"]) for entry in entries if entry.get("id") == edge.target_handle), edge.input_name)
+    entry = target.input_at(edge.target_handle)
+    stored = str(entry["name"]) if entry else edge.input_name
     schema = schemas.get(target.name)
-    names = [str(entry["name"]) for entry in schema.input_definitions] if schema else []
+    names = schema.prototype.inputs if schema else {}
     return stored if stored in names else resolve_case(stored, names) or stored

@@ -9,7 +9,10 @@ from flowise_dev_agent.patch.secrecy import looks_secret
 _VALUE_LENGTH = 120
 
 
-@dataclass(frozen=True, slots=True)
+# Many of these are made in each batch: not frozen, since that would make them three times as slow to make.
+
+
+@dataclass(slots=True)
 class AddedNode:
     """A node that the patch added, or put in the place of another (``instead_of``, by type)."""
 
@@ -19,7 +22,7 @@ class AddedNode:
     instead_of: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SetValue:
     """A field that the patch set; long values are shortened, secrets hidden."""
 
@@ -28,7 +31,7 @@ class SetValue:
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Connected:
     """A connection by names. ``output`` is empty for nodes with a single one, ``input`` in agentflows."""
 
@@ -38,7 +41,7 @@ class Connected:
     input: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Bound:
     """A credential that the patch bound, by id."""
 

@@ -4,9 +4,10 @@ from typing import Any
 
 from flowise_dev_agent.patch.batch import Batch
 from flowise_dev_agent.patch.diff import Connected
-from flowise_dev_agent.patch.graph import FlowEdge, FlowNode
+from flowise_dev_agent.patch.graph import FlowEdge
+from flowise_dev_agent.patch.json_text import as_dict
+from flowise_dev_agent.patch.node import FlowNode
 from flowise_dev_agent.patch.references import forgotten, referenced, sole_reference
-from flowise_dev_agent.patch.values import as_object
 
 
 def chatflow_edge(source_id: str, source_handle: str, target_id: str, target_handle: str) -> FlowEdge:
@@ -65,8 +66,7 @@ def _release_output(batch: Batch, source: FlowNode) -> None:
     """A node that nobody takes from any more gives what it gave when it was new."""
     if not source.multi_output or batch.edges.out_of(source.id):
         return
-    anchors: list[Any] = source.data.get("outputAnchors") or []
-    default = next((as_object(anchor).get("default") for anchor in anchors if "options" in as_object(anchor)), None)
+    default = next((anchor.get("default") for anchor in source.output_anchors if "options" in anchor), None)
     if default and source.selected_output != default:
-        data = batch.edit(source.id).data
-        data["outputs"] = {**as_object(data.get("outputs")), "output": default}
+        own = batch.edit(source.id).own
+        own["outputs"] = {**as_dict(own.get("outputs")), "output": default}

@@ -3,7 +3,8 @@
 from flowise_dev_agent.patch import agentflow as v2
 from flowise_dev_agent.patch.batch import Batch, such_as
 from flowise_dev_agent.patch.edges import by_names, cut, forget
-from flowise_dev_agent.patch.graph import FlowEdge, FlowNode
+from flowise_dev_agent.patch.graph import FlowEdge
+from flowise_dev_agent.patch.node import FlowNode
 from flowise_dev_agent.patch.ops import Disconnect, RemoveNode, SetParent, SetPosition
 from flowise_dev_agent.patch.suggest import closest, resolve_case
 
@@ -21,7 +22,8 @@ def _remove(batch: Batch, node_id: str) -> None:
     for child in [node.id for node in batch.nodes.values() if node.parent == node_id and node.id != node_id]:
         if child in batch.nodes:
             _remove(batch, child)
-    for edge in [*batch.edges.into(node_id), *batch.edges.out_of(node_id)]:
+    # A node that leads to itself has such an edge on both sides.
+    for edge in dict.fromkeys([*batch.edges.into(node_id), *batch.edges.out_of(node_id)]):
         cut(batch, edge)
     for node in list(batch.nodes.values()):
         for name in node.inputs:
@@ -79,8 +81,8 @@ def set_position(batch: Batch, op: SetPosition) -> None:
         return
     batch.positioned.add(node.id)
     position = {"x": op.x, "y": op.y}
-    if node.raw.get("position") != position:
-        batch.edit(node.id).raw["position"] = position
+    if node.frame.get("position") != position:
+        batch.edit(node.id).frame["position"] = position
         if node.id not in batch.added:
             batch.summary.rearranged.append(node.id)
 
@@ -102,12 +104,12 @@ def set_parent(batch: Batch, op: SetParent) -> None:
             hint=f"Use the id of an iteration node{such_as(near)}.",
         )
         return
-    raw = batch.edit(node.id).raw
+    frame = batch.edit(node.id).frame
     if parent is None:
-        raw.pop("parentNode", None)
-        raw.pop("extent", None)
+        frame.pop("parentNode", None)
+        frame.pop("extent", None)
     else:
-        raw |= {"parentNode": parent.id, "extent": "parent"}
+        frame |= {"parentNode": parent.id, "extent": "parent"}
     batch.moved.add(node.id)
     if node.id not in batch.added:
         batch.summary.rearranged.append(node.id)

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from flowise_dev_agent.patch.diff import AddedNode, Connected
-from flowise_dev_agent.patch.graph import FlowEdge, FlowNode, GraphIR, dump_json
+from flowise_dev_agent.patch.graph import FlowEdge, GraphIR
+from flowise_dev_agent.patch.json_text import dump_json
 from flowise_dev_agent.patch.nested import CREDENTIAL_KEY
+from flowise_dev_agent.patch.node import FlowNode
 from flowise_dev_agent.patch.secrecy import looks_secret
 from flowise_dev_agent.patch.values import is_empty
 
@@ -104,7 +106,7 @@ def _node(node: FlowNode) -> AddedNode:
 
 
 def _place(node: FlowNode) -> tuple[Any, ...]:
-    position = node.raw.get("position")
+    position = node.frame.get("position")
     return (position.get("x"), position.get("y")) if isinstance(position, dict) else ()
 
 
@@ -119,11 +121,11 @@ def _by_names(graph: GraphIR, edge: FlowEdge) -> Connected:
 
 
 def _changes(before: FlowNode, after: FlowNode) -> Iterator[FieldChange]:
-    if before.raw is after.raw:
+    if before is after or before.frame is after.frame:
         return
     for name, old, new in (
         ("type", before.name, after.name),
-        ("version", before.data.get("version"), after.data.get("version")),
+        ("version", before.version, after.version),
         ("title", before.label, after.label),
         ("output", before.selected_output, after.selected_output),
         ("inside", before.parent, after.parent),
@@ -132,7 +134,9 @@ def _changes(before: FlowNode, after: FlowNode) -> Iterator[FieldChange]:
             yield FieldChange(name, _shown(old), _shown(new))
     if before.credential != after.credential:
         yield _credential_change("credential", before.credential, after.credential)
-    anchors = {str(anchor.get("name")) for node in (before, after) for anchor in node.anchors}
+    if before.inputs == after.inputs:
+        return
+    anchors = before.definitions.anchor_names | after.definitions.anchor_names
     for name in dict.fromkeys([*after.inputs, *before.inputs]):
         if name in anchors:
             continue  # connections say it

@@ -1,7 +1,7 @@
 """Where new nodes go: left of what they feed, one column per step, stacked without overlap. Nodes that stand stay."""
 
 import math
-from bisect import insort
+from bisect import bisect
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
@@ -70,26 +70,28 @@ def place(
     never moved or covered. A node is `WIDTH` wide unless ``widths`` says otherwise.
     """
     consumers, producers = _sides(heights, links)
-    columns, rank = _ranks(heights, consumers)
+    layers = _layers(heights, consumers)
     placed: dict[str, Box] = dict(standing)
     lanes = _Lanes(standing.values())
-    for node_id in sorted(heights, key=rank.__getitem__):
-        box = placed[node_id] = _free_box(
-            (widths or {}).get(node_id, WIDTH),
-            heights[node_id],
-            [placed[link.target] for link in consumers[node_id] if link.target in placed],
-            [placed[link.source] for link in producers[node_id] if link.source in standing],
-            lanes,
-        )
+    for node_id in chain.from_iterable(layers):
+        width = widths.get(node_id, WIDTH) if widths else WIDTH
+        if targets := [placed[link.target] for link in consumers[node_id] if link.target in placed]:
+            x, y = min([box.x for box in targets]) - width - (COLUMN - WIDTH), min([box.y for box in targets])
+        elif sources := [standing[link.source] for link in producers[node_id] if link.source in standing]:
+            x, y = max([box.x + box.width for box in sources]) + (COLUMN - WIDTH), min([box.y for box in sources])
+        elif lanes.bottom > -math.inf:
+            x, y = lanes.right, lanes.bottom + GAP
+        else:
+            x, y = 0, 0
+        box = placed[node_id] = lanes.free_box(x, y, width, heights[node_id])
         lanes.add(box)
-    return {node_id: placed[node_id] for node_id in sorted(heights, key=lambda key: (-columns[key], rank[key]))}
+    return {node_id: placed[node_id] for node_id in chain.from_iterable(reversed(layers))}
 
 
 def storage_order(node_ids: Iterable[str], links: Sequence[Link]) -> list[str]:
     """The same order as that of `place`, without places."""
     nodes = dict.fromkeys(node_ids)
-    columns, rank = _ranks(nodes, _sides(nodes, links)[0])
-    return sorted(nodes, key=lambda key: (-columns[key], rank[key]))
+    return list(chain.from_iterable(reversed(_layers(nodes, _sides(nodes, links)[0]))))
 
 
 def _sides(nodes: Collection[str], links: Sequence[Link]) -> tuple[dict[str, list[Link]], dict[str, list[Link]]]:
@@ -103,75 +105,83 @@ def _sides(nodes: Collection[str], links: Sequence[Link]) -> tuple[dict[str, lis
     return consumers, producers
 
 
-def _ranks(nodes: Collection[str], consumers: Mapping[str, list[Link]]) -> tuple[dict[str, int], dict[str, int]]:
-    """Column of each node, and its number among all: column by column from the end, in the order of the inputs."""
-    columns = _columns(nodes, consumers)
-    rank: dict[str, int] = {}
-
-    def priority(node_id: str) -> tuple[tuple[tuple[int, tuple[int, int]], ...], str]:
-        ranks = sorted((rank.get(link.target, -1), link.order) for link in consumers[node_id])
-        return tuple(ranks[:1]), node_id
-
+def _layers(nodes: Collection[str], consumers: Mapping[str, list[Link]]) -> list[list[str]]:
+    """Columns from the end of the flow, the nodes of each in the order of the inputs that they feed."""
     by_column: dict[int, list[str]] = {}
-    for node_id, column in columns.items():
+    for node_id, column in _columns(nodes, consumers).items():
         by_column.setdefault(column, []).append(node_id)
+    rank: dict[str, int] = {}
+    layers: list[list[str]] = []
     for column in sorted(by_column):
-        for node_id in sorted(by_column[column], key=priority):
-            rank[node_id] = len(rank)
-    return columns, rank
+        keyed: list[tuple[list[tuple[int, tuple[int, int]]], str]] = []
+        for node_id in by_column[column]:
+            fed = [(rank.get(link.target, -1), link.order) for link in consumers[node_id]]
+            keyed.append((fed if len(fed) < 2 else [min(fed)], node_id))
+        keyed.sort()
+        layer = [node_id for _, node_id in keyed]
+        rank.update(zip(layer, range(len(rank), len(nodes)), strict=False))
+        layers.append(layer)
+    return layers
 
 
 def _columns(nodes: Collection[str], consumers: Mapping[str, list[Link]]) -> dict[str, int]:
-    """Longest way to the end of the flow. Cycles, which the validator refuses, are cut at the number of nodes."""
+    """Longest way to the end of the flow; the number of nodes for what leads into a circle, which is refused later."""
     columns = dict.fromkeys(nodes, 0)
-    for _ in nodes:
-        changed = False
-        for node_id in nodes:
-            steps = [columns[link.target] + 1 for link in consumers[node_id] if link.target in columns]
-            wanted = min(max(steps, default=0), len(nodes))
-            if wanted > columns[node_id]:
-                columns[node_id] = wanted
-                changed = True
-        if not changed:
-            break
-    return columns
+    open_ends: dict[str, int] = {}
+    feeders: dict[str, list[str]] = {}
+    for node_id, links in consumers.items():
+        for link in links:
+            if link.target in columns:
+                open_ends[node_id] = open_ends.get(node_id, 0) + 1
+                feeders.setdefault(link.target, []).append(node_id)
+    known = [node_id for node_id in nodes if node_id not in open_ends]
+    for node_id in known:  # grows
+        for feeder in feeders.get(node_id, ()):
+            columns[feeder] = max(columns[feeder], columns[node_id] + 1)
+            open_ends[feeder] -= 1
+            if not open_ends[feeder]:
+                known.append(feeder)
+    return columns | {node_id: len(columns) for node_id, count in open_ends.items() if count}
 
 
 class _Lanes:
     """What stands where, by columns: boxes of one column share their left and right edges."""
 
     def __init__(self, boxes: Iterable[Box]) -> None:
-        #: (left, right) -> (top, bottom) of each box, top to bottom.
+        #: (left, right) -> (top, bottom) of what stands there, top to bottom.
         self._columns: dict[tuple[float, float], list[tuple[float, float]]] = {}
         self.right = self.bottom = -math.inf
         for box in boxes:
             self.add(box)
 
     def add(self, box: Box) -> None:
-        insort(self._columns.setdefault((box.x, box.x + box.width), []), (box.y, box.y + box.height))
-        self.right, self.bottom = max(self.right, box.x), max(self.bottom, box.y + box.height)
+        spans = self._columns.setdefault((box.x, box.x + box.width), [])
+        top, bottom = box.y, box.y + box.height
+        self.right, self.bottom = max(self.right, box.x), max(self.bottom, bottom)
+        # Where nothing fits between two boxes they are one.
+        first = bisect(spans, (top, bottom))
+        if first and top <= spans[first - 1][1] + 2 * GAP:
+            first -= 1
+            top = spans[first][0]
+        last = first
+        while last < len(spans) and spans[last][0] <= bottom + 2 * GAP:
+            bottom = max(bottom, spans[last][1])
+            last += 1
+        spans[first:last] = [(top, bottom)]
 
-    def beside(self, left: float, right: float) -> list[tuple[float, float]]:
+    def free_box(self, x: float, y: float, width: float, height: float) -> Box:
+        """The first free place in a column from a point downwards."""
+        # Whole pixels, away from what stands: rounding later could eat into the gap.
+        x, y = math.floor(x), math.ceil(y)
+        # Top to bottom: what is passed once cannot be in the way again.
+        for top, bottom in self._beside(x, x + width):
+            if y + height + GAP <= top:
+                break
+            if y < bottom + GAP:
+                y = math.ceil(bottom) + GAP
+        return Box(x, y, width, height)
+
+    def _beside(self, left: float, right: float) -> list[tuple[float, float]]:
         """(top, bottom) of what stands between two vertical lines, top to bottom."""
         found = [spans for edges, spans in self._columns.items() if left < edges[1] and edges[0] < right]
         return found[0] if len(found) == 1 else sorted(chain.from_iterable(found))
-
-
-def _free_box(width: float, height: float, targets: list[Box], sources: list[Box], lanes: _Lanes) -> Box:
-    if targets:
-        x, y = min([box.x for box in targets]) - width - (COLUMN - WIDTH), min([box.y for box in targets])
-    elif sources:
-        x, y = max([box.x + box.width for box in sources]) + (COLUMN - WIDTH), min([box.y for box in sources])
-    elif lanes.bottom > -math.inf:
-        x, y = lanes.right, lanes.bottom + GAP
-    else:
-        x, y = 0.0, 0.0
-    # Whole pixels, away from what stands: rounding later could eat into the gap.
-    x, y = math.floor(x), math.ceil(y)
-    # Top to bottom: what is passed once cannot be in the way again.
-    for top, bottom in lanes.beside(x, x + width):
-        if y + height + GAP <= top:
-            break
-        if y < bottom + GAP:
-            y = math.ceil(bottom) + GAP
-    return Box(x, y, width, height)

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flowise_dev_agent.patch.node_data import init_node_data
 from flowise_dev_agent.patch.schema import NodeSchema
 from flowise_dev_agent.patch.visibility import is_visible
 
@@ -115,7 +114,7 @@ def complete_config(nested: Nested, schema: NodeSchema) -> dict[str, Any]:
         return given
     if owner:
         given = {}
-    fresh = init_node_data(schema, "nested")["inputs"]
+    fresh = schema.prototype.fresh_inputs()
     shown = {**fresh, **given}
     defaults = {entry["name"]: fresh[entry["name"]] for entry in schema.input_definitions if is_visible(entry, shown)}
     return {**defaults, **given, nested.param: nested.component}

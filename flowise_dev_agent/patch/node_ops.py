@@ -6,7 +6,7 @@ from typing import Any
 from flowise_dev_agent.patch import agentflow as v2
 from flowise_dev_agent.patch.batch import Batch, connect_example, next_id, such_as
 from flowise_dev_agent.patch.diff import AddedNode, Bound
-from flowise_dev_agent.patch.graph import FlowNode, dump_json
+from flowise_dev_agent.patch.json_text import as_dict, dump_json
 from flowise_dev_agent.patch.nested import (
     CREDENTIAL_KEY,
     Nested,
@@ -18,11 +18,12 @@ from flowise_dev_agent.patch.nested import (
     with_value,
     without_value,
 )
+from flowise_dev_agent.patch.node import FlowNode
 from flowise_dev_agent.patch.ops import AddNode, BindCredential, SetLabel, SetOutput, SetParam, UnsetParam
 from flowise_dev_agent.patch.references import NODE_ID
 from flowise_dev_agent.patch.suggest import closest, resolve_case
 from flowise_dev_agent.patch.uuids import is_uuid
-from flowise_dev_agent.patch.values import as_object, normalize
+from flowise_dev_agent.patch.values import normalize
 
 # --- AddNode -----------------------------------------------------------------------------------------------------
 
@@ -37,8 +38,8 @@ def add_node(batch: Batch, op: AddNode) -> None:
     node = batch.make(schema, op.node_id)
     batch.added.add(op.node_id)
     if op.label:
-        node.data["label"] = op.label
-    batch.summary.added_nodes.append(AddedNode(op.node_id, schema.name, node.data["label"]))
+        node.own["label"] = op.label
+    batch.summary.added_nodes.append(AddedNode(op.node_id, schema.name, node.label))
     for name, value in op.params.items():
         if is_path(name) and name not in node.params_by_name:
             batch.later.append((batch.index, op, name, value))
@@ -79,7 +80,8 @@ def set_param(batch: Batch, op: SetParam) -> None:
 
 def set_later(batch: Batch, op: AddNode, name: str, value: Any) -> None:
     """A field of AddNode that lies inside a model or tool, which is there only after all plain fields are set."""
-    _set_value(batch, op.node_id, name, value)
+    if batch.node(op.node_id, "node_id"):  # an op between may have put another in its place
+        _set_value(batch, op.node_id, name, value)
 
 
 def unset_param(batch: Batch, op: UnsetParam) -> None:
@@ -87,7 +89,7 @@ def unset_param(batch: Batch, op: UnsetParam) -> None:
     if node is None:
         return
     steps = _steps(node, op.param_name)
-    names = [key for key in node.inputs if key not in {anchor["name"] for anchor in node.anchors}]
+    names = [key for key in node.inputs if key not in node.definitions.anchor_names]
     if steps is None or len(steps) == 1:
         name = resolve_case(op.param_name, names)
         if name is None and op.param_name in node.params_by_name:
@@ -95,14 +97,14 @@ def unset_param(batch: Batch, op: UnsetParam) -> None:
         if name is None:
             _no_such_param(batch, node, op.param_name, names)
             return
-        del batch.edit(node.id).data["inputs"][name]
+        del batch.edit(node.id).inputs[name]
     else:
         if not isinstance(value_at(node.inputs, steps[:-1]), Mapping):
             _no_such_param(batch, node, op.param_name, names)
             return
         if value_at(node.inputs, steps) is None:
             return
-        batch.edit(node.id).data["inputs"] = without_value(node.inputs, steps)
+        batch.edit(node.id).set_inputs(without_value(node.inputs, steps))
     batch.summary.unset_params.append((node.id, op.param_name))
 
 
@@ -139,9 +141,9 @@ def _set_value(batch: Batch, node_id: str, wanted: str, value: Any) -> None:
         return
     first, *inner = steps
     name = wanted if inner else str(first)
-    batch.summary.set_param(node_id, name, stored, secret=any(entry.get("type") == "password" for entry in definitions))
+    batch.summary.set_param(node_id, name, stored, secret="password" in [entry.get("type") for entry in definitions])
     if inner:
-        batch.edit(node_id).data["inputs"] = with_value(node.inputs, steps, stored)
+        batch.edit(node_id).set_inputs(with_value(node.inputs, steps, stored))
     else:
         batch.set_input(node_id, name, stored)
 
@@ -155,23 +157,10 @@ def _definitions(batch: Batch, node: FlowNode, wanted: str) -> tuple[Steps, Sequ
         return _nested_definitions(batch, node, wanted)
     if name := resolve_case(wanted, by_name):
         return (name,), by_name[name]
-    if definition := undeclared_fields(node).get(wanted):
+    if definition := node.definitions.undeclared(node.id).get(wanted):
         return (wanted,), [definition]
     _no_such_param(batch, node, wanted, list(by_name))
     return None
-
-
-def undeclared_fields(node: FlowNode) -> dict[str, Mapping[str, Any]]:
-    """Keys that the editor writes beside the declared ones: configs of models and tools, tabs and what they hold."""
-    found: dict[str, Mapping[str, Any]] = {}
-    for entry in node.params:
-        if entry.get("loadConfig"):
-            found[f"{entry['name']}Config"] = {"name": f"{entry['name']}Config", "type": "config"}
-        for tab in entry.get("tabs") or ():
-            found[str(tab["name"])] = tab
-        if tab_key := entry.get("tabIdentifier"):
-            found[f"{tab_key}_{node.id}"] = {"name": tab_key, "type": "string"}
-    return found
 
 
 def _nested_definitions(batch: Batch, node: FlowNode, path: str) -> tuple[Steps, Sequence[Mapping[str, Any]]] | None:
@@ -303,10 +292,10 @@ def bind_credential(batch: Batch, op: BindCredential) -> None:
     if not op.credential_id:
         return
     if nested is None:
-        batch.edit(node.id).data["credential"] = op.credential_id
+        batch.edit(node.id).own["credential"] = op.credential_id
     else:
         steps = (*nested.steps, CREDENTIAL_KEY)
-        batch.edit(node.id).data["inputs"] = with_value(node.inputs, steps, op.credential_id)
+        batch.edit(node.id).set_inputs(with_value(node.inputs, steps, op.credential_id))
     batch.summary.bound.append(Bound(node.id, op.credential_id, op.credential_type))
 
 
@@ -361,7 +350,7 @@ def set_label(batch: Batch, op: SetLabel) -> None:
     for other in list(batch.nodes.values()):
         if other.name == v2.LOOP and other.inputs.get(v2.LOOP_TARGET) == old:
             batch.set_input(other.id, v2.LOOP_TARGET, new)
-    batch.edit(node.id).data["label"] = op.label
+    batch.edit(node.id).own["label"] = op.label
     batch.summary.set_param(node.id, "label", op.label)
 
 
@@ -388,4 +377,4 @@ def set_output(batch: Batch, op: SetOutput) -> None:
 def select_output(batch: Batch, node_id: str, name: str) -> None:
     node = batch.edit(node_id)
     if node.selected_output != name:
-        node.data["outputs"] = {**as_object(node.data.get("outputs")), "output": name}
+        node.own["outputs"] = {**as_dict(node.own.get("outputs")), "output": name}

@@ -5,8 +5,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from flowise_dev_agent.patch.graph import FlowEdge, FlowNode, GraphIR, dump_json
+from flowise_dev_agent.patch import agentflow as v2
+from flowise_dev_agent.patch.graph import FlowEdge, GraphIR
+from flowise_dev_agent.patch.json_text import dump_json
 from flowise_dev_agent.patch.nested import CREDENTIAL_KEY
+from flowise_dev_agent.patch.node import FlowNode
 from flowise_dev_agent.patch.secrecy import looks_secret
 from flowise_dev_agent.patch.values import is_empty
 
@@ -154,7 +157,7 @@ def _ends(graph: GraphIR) -> dict[str, tuple[tuple[str, str], ...]]:
 
 
 def _node(node: FlowNode, ends: tuple[tuple[str, str], ...], params: tuple[PictureParam, ...]) -> PictureNode:
-    position = node.raw.get("position")
+    position = node.frame.get("position")
     place: dict[str, Any] = position if isinstance(position, dict) else {}
     return PictureNode(
         id=node.id,
@@ -162,13 +165,13 @@ def _node(node: FlowNode, ends: tuple[tuple[str, str], ...], params: tuple[Pictu
         label=node.label,
         category=node.category,
         kind=_kind(node),
-        version=str(node.data.get("version") or ""),
-        color=str(node.data.get("color") or ""),
+        version=str(node.version or ""),
+        color=str(node.own.get("color") or ""),
         parent=node.parent,
         x=_number(place.get("x")) or 0.0,
         y=_number(place.get("y")) or 0.0,
-        width=_number(node.raw.get("width")),
-        height=_number(node.raw.get("height")),
+        width=_number(node.frame.get("width")),
+        height=_number(node.frame.get("height")),
         inputs=() if node.is_note else tuple(_inputs(node, {end for side, end in ends if side == "input"})),
         outputs=() if node.is_note else tuple(_outputs(node, {end for side, end in ends if side == "output"})),
         credential=_credential(node),
@@ -180,7 +183,7 @@ def _node(node: FlowNode, ends: tuple[tuple[str, str], ...], params: tuple[Pictu
 def _kind(node: FlowNode) -> str:
     if node.is_note:
         return "note"
-    if node.raw.get("type") == "iteration":
+    if node.frame.get("type") == v2.CANVAS_ITERATION:
         return "iteration"
     return "agent" if node.is_agentflow else "node"
 
@@ -197,9 +200,9 @@ def _inputs(node: FlowNode, used: set[str]) -> Iterator[PicturePort]:
     if node.is_agentflow:
         yield PicturePort(node.id, "", "")
         used = used - {node.id}
-    anchors = [(True, anchor) for anchor in node.anchors if anchor.get("display", True)]
+    anchors = [(True, anchor) for anchor in node.anchors if node.shows(anchor)]
     for always, entry in (*anchors, *((False, entry) for entry in node.params)):
-        handle = str(entry.get("id") or "")
+        handle = node.handle(entry)
         if handle and (always or handle in used):
             used = used - {handle}
             yield PicturePort(handle, str(entry.get("name") or ""), str(entry.get("label") or entry.get("name") or ""))
@@ -219,7 +222,7 @@ def _outputs(node: FlowNode, used: set[str]) -> Iterator[PicturePort]:
 
 
 def _params(node: FlowNode) -> Iterator[PictureParam]:
-    anchors = {str(anchor.get("name")) for anchor in node.anchors}
+    anchors = node.definitions.anchor_names
     for name, value in node.inputs.items():
         if name in anchors or is_empty(value):
             continue

@@ -31,7 +31,7 @@ def referenced(value: Any) -> list[str]:
 
 def sole_reference(value: Any) -> str | None:
     """The id when the value is one reference and nothing else, as an anchor must hold it."""
-    if not isinstance(value, str):
+    if not isinstance(value, str) or "{{" not in value:
         return None
     match = _REFERENCE.fullmatch(value.strip())
     return match.group(1) if match else None

@@ -5,14 +5,16 @@ from typing import Any, Final
 
 from flowise_dev_agent.patch import agentflow as v2
 from flowise_dev_agent.patch.batch import Batch
+from flowise_dev_agent.patch.definitions import split_types
 from flowise_dev_agent.patch.diff import AddedNode
 from flowise_dev_agent.patch.edges import chatflow_edge, cut
-from flowise_dev_agent.patch.graph import FlowEdge, FlowNode, Output
-from flowise_dev_agent.patch.layout import node_height
-from flowise_dev_agent.patch.node_ops import select_output, undeclared_fields, usable_id
+from flowise_dev_agent.patch.graph import FlowEdge
+from flowise_dev_agent.patch.node import FlowNode
+from flowise_dev_agent.patch.node_ops import select_output, usable_id
 from flowise_dev_agent.patch.ops import ReplaceNode, UpgradeNode
+from flowise_dev_agent.patch.prototype import MARK, Output
 from flowise_dev_agent.patch.references import reference, referenced, renamed, sole_reference
-from flowise_dev_agent.patch.schema import NodeSchema, split_types
+from flowise_dev_agent.patch.schema import NodeSchema
 from flowise_dev_agent.patch.values import is_empty, normalize
 
 _LISTED_BY_TYPE: Final = frozenset({"asyncOptions", "asyncMultiOptions"})
@@ -46,7 +48,7 @@ def upgrade_node(batch: Batch, op: UpgradeNode) -> None:
 
 
 def _rebuild(batch: Batch, old: FlowNode, schema: NodeSchema, new_id: str) -> None:
-    into, out = batch.edges.into(old.id), batch.edges.out_of(old.id)
+    into = batch.edges.into(old.id)
     node = _take_place(batch, old, schema, new_id)
     _carry_fields(batch, old, node)
     if new_id != old.id:
@@ -54,7 +56,7 @@ def _rebuild(batch: Batch, old: FlowNode, schema: NodeSchema, new_id: str) -> No
     for edge in into:
         _carry_incoming(batch, edge, new_id)
     carried: set[str] = set()
-    for edge in out:
+    for edge in batch.edges.out_of(old.id):
         _carry_outgoing(batch, old, edge, new_id, carried)
     if not carried and old.selected_output in {output.name for output in node.outputs}:
         select_output(batch, new_id, old.selected_output)  # chosen by nobody's connection, such as EndingNode
@@ -64,23 +66,21 @@ def _rebuild(batch: Batch, old: FlowNode, schema: NodeSchema, new_id: str) -> No
 
 
 def _version(node: FlowNode) -> str:
-    version = node.data.get("version")
-    return f"{version:g}" if isinstance(version, (int, float)) else ""
+    return f"{node.version:g}" if isinstance(node.version, (int, float)) else ""
 
 
 def _take_place(batch: Batch, old: FlowNode, schema: NodeSchema, new_id: str) -> FlowNode:
     was_added = old.id in batch.added
     del batch.nodes[old.id]
     batch.changed.discard(old.id)
-    batch.made_from.pop(old.id, None)
-    fresh = batch.make(schema, new_id)
+    node = batch.make(schema, new_id)
     old_title = batch.schemas[old.name].label if old.name in batch.schemas else old.name
     if old.label != old_title:
-        fresh.data["label"] = old.label
-    raw = {**old.raw, "id": new_id, "type": fresh.raw["type"], "data": fresh.data}
-    if not schema.is_agentflow and "height" in raw:
-        raw["height"] = node_height(fresh.data)
-    node = batch.nodes[new_id] = FlowNode(raw)
+        node.own["label"] = old.label
+    frame = {**old.frame, "id": new_id, "type": node.frame["type"], "data": MARK}
+    if not schema.is_agentflow and "height" in frame:
+        frame["height"] = node.prototype.height(node.shown)
+    node.frame = frame
     if was_added:
         batch.added.discard(old.id)
         batch.added.add(new_id)
@@ -91,7 +91,7 @@ def _take_place(batch: Batch, old: FlowNode, schema: NodeSchema, new_id: str) ->
 
 def _carry_fields(batch: Batch, old: FlowNode, node: FlowNode) -> None:
     same_type = old.name == node.name
-    anchors = {str(anchor["name"]) for anchor in old.anchors}
+    anchors = old.definitions.anchor_names
     for name, value in old.inputs.items():
         if name in anchors or is_empty(value):
             continue
@@ -103,21 +103,21 @@ def _carry_fields(batch: Batch, old: FlowNode, node: FlowNode) -> None:
             if value not in defaults:
                 batch.summary.lost.append(f"{node.id}.{its_name}")
         elif same_type or value not in defaults:
-            node.data["inputs"][its_name] = stored
+            node.inputs[its_name] = stored
     if same_type:
         for name in [name for name, value in old.inputs.items() if is_empty(value) and name in node.params_by_name]:
-            node.data["inputs"][name] = old.inputs[name]  # cleared by choice
+            node.inputs[name] = old.inputs[name]  # cleared by choice
     _carry_credential(batch, old, node)
     count = v2.branch_count(node.name, node.inputs)
     if count is not None and count != len(node.outputs):
-        batch.set_anchors(node.id, v2.branch_anchors(node.id, node.name, count))
+        node.set_output_anchors(v2.branch_anchors(node.id, node.name, count))
 
 
 def _fitting(node: FlowNode, name: str, value: Any, *, same_type: bool) -> Any:
     """The value as the new node may hold it, None when it has no place for it."""
     definitions = node.params_by_name.get(name)
     if definitions is None:
-        return value if name in undeclared_fields(node) else None
+        return value if name in node.definitions.undeclared(node.id) else None
     if same_type:
         return value
     for definition in definitions:
@@ -136,7 +136,7 @@ def _carry_credential(batch: Batch, old: FlowNode, node: FlowNode) -> None:
     had: list[str] = (old.credential_param or {}).get("credentialNames") or []
     takes: list[str] = (node.credential_param or {}).get("credentialNames") or []
     if node.credential_param is not None and (old.name == node.name or set(had) & set(takes)):
-        node.data["credential"] = old.credential
+        node.own["credential"] = old.credential
     else:
         batch.summary.lost.append(f"{node.id}.credential")
 
@@ -146,7 +146,7 @@ def _rename(batch: Batch, old: FlowNode, new_id: str) -> None:
     was, becomes = f"{old.id}-", f"{new_id}-"
     for other in list(batch.nodes.values()):
         if other.parent == old.id:
-            batch.edit(other.id).raw["parentNode"] = new_id
+            batch.edit(other.id).frame["parentNode"] = new_id
         target = other.inputs.get(v2.LOOP_TARGET)
         if other.name == v2.LOOP and isinstance(target, str) and target.startswith(was):
             batch.set_input(other.id, v2.LOOP_TARGET, becomes + target.removeprefix(was))
@@ -171,8 +171,8 @@ def _carry_incoming(batch: Batch, edge: FlowEdge, new_id: str) -> None:
     if source.id not in referenced(value):
         ref = reference(source.id)
         items = value if isinstance(value, list) else []
-        node.data["inputs"][name] = [*items, ref] if entry.get("list") else ref
-    batch.edges.replace(edge, chatflow_edge(source.id, edge.source_handle, new_id, str(entry["id"])))
+        node.inputs[name] = [*items, ref] if entry.get("list") else ref
+    batch.edges.replace(edge, chatflow_edge(source.id, edge.source_handle, new_id, node.handle(entry)))
 
 
 def _input_for(node: FlowNode, name: str, output: Output) -> Mapping[str, Any] | None:
@@ -184,7 +184,7 @@ def _input_for(node: FlowNode, name: str, output: Output) -> Mapping[str, Any] |
         if set(split_types(str(entry.get("type") or ""))) & set(output.types)
     ]
     named = [entry for entry in fitting if entry["name"] == name]
-    anchors = {str(anchor["name"]) for anchor in node.anchors}
+    anchors = node.definitions.anchor_names
     free = [
         entry
         for entry in fitting
@@ -209,15 +209,7 @@ def _carry_outgoing(batch: Batch, old: FlowNode, edge: FlowEdge, new_id: str, ca
             handle = node.outputs[number].handle
             batch.edges.replace(edge, _moved(edge, source=new_id, source_handle=handle))
         return
-    entry = next(
-        (
-            entry
-            for entries in target.connectable.values()
-            for entry in entries
-            if entry.get("id") == edge.target_handle
-        ),
-        None,
-    )
+    entry = target.input_at(edge.target_handle)
     output = _output_for(node, edge.output_name, split_types(str((entry or {}).get("type") or "")))
     chosen = {other.name for other in node.outputs if other.handle in carried}
     if output is None or (not output.independent and chosen - {output.name}):
@@ -239,7 +231,7 @@ def _drop(batch: Batch, edge: FlowEdge, new_id: str) -> None:
 def _output_of(source: FlowNode | None, edge: FlowEdge) -> Output | None:
     if source is None:
         return None
-    return next((output for output in source.outputs if output.handle == edge.source_handle), None)
+    return source.output_at(edge.source_handle)
 
 
 def _output_for(node: FlowNode, name: str, wanted: tuple[str, ...]) -> Output | None:

@@ -2,36 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
 from typing import Any
 
-#: Input types that the editor draws as fields; everything else is an anchor. A whitelist, not a matter of letter case:
-#: setVariable has the anchor type ``string | number | boolean | json | array``.
-PARAM_TYPES = frozenset(
-    {
-        "asyncOptions",
-        "asyncMultiOptions",
-        "options",
-        "multiOptions",
-        "array",
-        "datagrid",
-        "string",
-        "number",
-        "boolean",
-        "password",
-        "json",
-        "code",
-        "date",
-        "file",
-        "folder",
-        "tabs",
-        "conditionFunction",
-        "timePicker",
-        "weekDaysPicker",
-        "monthDaysPicker",
-        "datePicker",
-    }
-)
+from flowise_dev_agent.patch.definitions import PARAM_TYPES, split_types
+from flowise_dev_agent.patch.lazy import lazy
+from flowise_dev_agent.patch.prototype import Prototype
 
 #: Categories whose nodes run only in flows of another type than CHATFLOW.
 KIND_OF_CATEGORY: Mapping[str, str] = {
@@ -42,12 +17,6 @@ KIND_OF_CATEGORY: Mapping[str, str] = {
 
 #: Absolute paths on the server: no meaning elsewhere, and they would change the fingerprint from host to host.
 _MACHINE_KEYS = frozenset({"icon", "filePath"})
-
-
-@lru_cache(maxsize=4096)
-def split_types(text: str) -> tuple[str, ...]:
-    """``"A | B"`` and ``"A|B"`` as ``("A", "B")``."""
-    return tuple(part for part in (piece.strip() for piece in text.split("|")) if part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +100,7 @@ class NodeSchema:
     def deprecated(self) -> bool:
         return self.raw.get("badge") == "DEPRECATING"
 
-    @cached_property
+    @lazy
     def base_classes(self) -> tuple[str, ...]:
         return tuple(self.raw.get("baseClasses") or ())
 
@@ -140,7 +109,7 @@ class NodeSchema:
         """The raw input entries in order; a name may occur more than once, told apart by show and hide."""
         return self.raw.get("inputs") or []
 
-    @cached_property
+    @lazy
     def anchors(self) -> tuple[InputAnchor, ...]:
         return tuple(
             InputAnchor(
@@ -156,7 +125,7 @@ class NodeSchema:
             if entry["type"] not in PARAM_TYPES
         )
 
-    @cached_property
+    @lazy
     def params(self) -> tuple[InputParam, ...]:
         return tuple(
             InputParam(
@@ -176,11 +145,16 @@ class NodeSchema:
             if entry["type"] in PARAM_TYPES
         )
 
+    @lazy
+    def prototype(self) -> Prototype:
+        """Fresh nodes of this type."""
+        return Prototype(self.raw, agentflow=self.is_agentflow)
+
     @property
     def multi_output(self) -> bool:
         return bool(self.raw.get("outputs"))
 
-    @cached_property
+    @lazy
     def outputs(self) -> tuple[OutputOption, ...]:
         if self.raw.get("hideOutput"):
             return ()
@@ -191,7 +165,7 @@ class NodeSchema:
             for entry in self.raw["outputs"]
         )
 
-    @cached_property
+    @lazy
     def credential_names(self) -> tuple[str, ...]:
         credential = self.raw.get("credential") or {}
         return tuple(credential.get("credentialNames") or ())

@@ -1,6 +1,7 @@
 """Recognising secrets that were typed where Flowise would store and show them in clear."""
 
 import re
+from functools import lru_cache
 from typing import Any
 
 from flowise_dev_agent.patch.references import has_variable
@@ -18,6 +19,13 @@ _SECRET_VALUE = re.compile(
     r"|\bBearer\s+[A-Za-z0-9._~+/-]{20,}"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----"
 )
+#: Every secret value begins with one of these: looking for them is many times faster than for the forms.
+_BEGINNINGS = (
+    *("sk-", "gsk_", "hf_", "xai-", "pcsk_", "AKIA", "AIza", "github_pat_", "Bearer", "-----BEGIN "),
+    *("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "xox"),
+)
+#: Characters of the shortest one.
+_SHORTEST = 15
 
 
 def looks_secret(name: str, value: Any) -> bool:
@@ -30,6 +38,7 @@ def looks_secret(name: str, value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip()) and not has_variable(value) and named_secret(name)
 
 
+@lru_cache(maxsize=4096)
 def named_secret(name: str) -> bool:
     """True for names such as ``openAIApiKey``; ``maxTokens`` is none."""
     return _SECRET_NAME.search(name) is not None
@@ -38,7 +47,11 @@ def named_secret(name: str) -> bool:
 def holds_secret(value: Any) -> bool:
     """True when a known key format occurs anywhere in a text, list or object."""
     if isinstance(value, str):
-        return _SECRET_VALUE.search(value) is not None
+        if len(value) >= _SHORTEST:
+            for beginning in _BEGINNINGS:
+                if beginning in value:
+                    return _SECRET_VALUE.search(value) is not None
+        return False
     if isinstance(value, dict):
         return any(holds_secret(item) for item in value.values())
     if isinstance(value, list):

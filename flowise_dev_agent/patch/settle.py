@@ -13,10 +13,10 @@ from flowise_dev_agent.patch.schema import Schemas
 
 def settle_agentflow(batch: Batch) -> None:
     """Run once all plain fields of the batch are set, before anything that needs branches or configs."""
-    for node_id in sorted(batch.changed & batch.nodes.keys()):
-        if batch.nodes[node_id].is_agentflow:
-            _settle_branches(batch, node_id)
-            _settle_configs(batch, node_id)
+    changed = [node for node_id in batch.changed if (node := batch.nodes.get(node_id)) and node.is_agentflow]
+    for node_id in sorted(node.id for node in changed):
+        _settle_branches(batch, node_id)
+        _settle_configs(batch, node_id)
 
 
 def settled_inputs(definitions: Definitions, inputs: dict[str, Any], schemas: Schemas) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def _settle_configs(batch: Batch, node_id: str) -> None:
     node = batch.nodes[node_id]
     inputs = settled_inputs(node.params, node.inputs, batch.schemas)
     if inputs is not node.inputs:
-        batch.edit(node_id).data["inputs"] = inputs
+        batch.edit(node_id).set_inputs(inputs)
 
 
 def _settle_branches(batch: Batch, node_id: str) -> None:
@@ -43,7 +43,7 @@ def _settle_branches(batch: Batch, node_id: str) -> None:
     wanted, present = v2.branch_count(node.name, node.inputs), len(node.outputs)
     if wanted is None or wanted == present:
         return
-    batch.set_anchors(node_id, v2.branch_anchors(node_id, node.name, wanted))
+    batch.edit(node_id).set_output_anchors(v2.branch_anchors(node_id, node.name, wanted))
     has_else = node.name == v2.CONDITION
     stay = {f"{node_id}-output-{number}" for number in range(min(wanted, present) - has_else)}
     for edge in batch.edges.out_of(node_id):
@@ -59,6 +59,6 @@ def _at_branch(batch: Batch, edge: FlowEdge, handle: str) -> FlowEdge:
     if target is None:
         return edge
     inside = edge.raw.get("zIndex") == v2.EDGE_INSIDE_ITERATION
-    fresh = v2.step_edge(source.data, handle, target.data, inside_iteration=inside)
+    fresh = v2.step_edge(source.own, handle, target.own, inside_iteration=inside)
     kept: Mapping[str, object] = edge.raw.get("data") or {}
     return FlowEdge({**edge.raw, **fresh, "data": {**kept, **fresh["data"]}})

@@ -3,8 +3,9 @@
 from collections import Counter
 from typing import Any
 
-from flowise_dev_agent.patch.graph import FlowEdge, FlowNode, GraphIR
+from flowise_dev_agent.patch.graph import FlowEdge, GraphIR
 from flowise_dev_agent.patch.nested import CREDENTIAL_KEY, nested_components
+from flowise_dev_agent.patch.node import FlowNode
 from flowise_dev_agent.patch.references import referenced
 from flowise_dev_agent.patch.secrecy import looks_secret
 from flowise_dev_agent.patch.values import is_empty, shown
@@ -46,7 +47,7 @@ def outline(graph: GraphIR) -> tuple[str, ...]:
             lines.append(f"{names[node.id]} uses {', '.join(used)}")
     for edge in graph.edges:
         source, target = graph.node(edge.source), graph.node(edge.target)
-        if source is None or target is None:
+        if source is None or target is None or not {source.id, target.id} <= names.keys():
             continue
         output = f".{edge.output_name}" if source.names_outputs and edge.output_name else ""
         anchor = f".{edge.input_name}" if edge.input_name else ""
@@ -56,7 +57,7 @@ def outline(graph: GraphIR) -> tuple[str, ...]:
 
 def _node_line(node: FlowNode) -> str:
     title = f" {shown(node.label)!r}" if node.label != node.name else ""
-    anchors = {anchor.get("name") for anchor in node.anchors}
+    anchors = node.definitions.anchor_names
     settings = [
         f"{name}={_value(node, name, value)}"
         for name, value in node.inputs.items()

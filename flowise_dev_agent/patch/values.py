@@ -2,11 +2,11 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flowise_dev_agent.patch.graph import dump_json
+from flowise_dev_agent.patch.json_text import dump_json
 from flowise_dev_agent.patch.references import has_variable
 from flowise_dev_agent.patch.suggest import closest, fold
 from flowise_dev_agent.patch.visibility import is_visible
@@ -30,11 +30,6 @@ class ValueProblem:
 def is_empty(value: Any) -> bool:
     """What an untouched or cleared field holds."""
     return value is None or (isinstance(value, str) and not value.strip()) or value == []
-
-
-def as_object(value: Any) -> dict[str, Any]:
-    """The value when it is an object, else an empty one."""
-    return value if isinstance(value, dict) else {}
 
 
 def shown(value: Any) -> str:
@@ -106,8 +101,6 @@ def _options(
     names = [str(option["name"]) for option in options]
     if not names or definition.get("freeSolo"):
         return value, None
-    by_fold = {fold(str(option.get("label") or "")): str(option["name"]) for option in options}
-    by_fold |= {fold(name): name for name in names}
     if several:
         wanted = _listed(value)
     elif isinstance(value, (list, dict)):
@@ -119,13 +112,19 @@ def _options(
         text = str(one).lower() if isinstance(one, bool) else str(one)
         if text in names:
             chosen.append(text)
-        elif fold(text) in by_fold:
-            chosen.append(by_fold[fold(text)])
+        elif name := _folded(options).get(fold(text)):
+            chosen.append(name)
         else:
             near = closest(text, names) or tuple(names[:3])
             example = [near[0]] if several else near[0]
             return value, ValueProblem("BAD_OPTION", f"{shown(one)!r} is not one of its options.", near, example)
     return (dump_json(chosen) if several else chosen[0]), None
+
+
+def _folded(options: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Names of options by what people may write for them: the label or the name, case and separators not minding."""
+    by_label = {fold(str(option.get("label") or "")): str(option["name"]) for option in options}
+    return by_label | {fold(str(option["name"])): str(option["name"]) for option in options}
 
 
 def _listed(value: Any) -> list[Any]:

@@ -31,6 +31,27 @@ def is_visible(definition: Mapping[str, Any], inputs: Mapping[str, Any]) -> bool
     )
 
 
+def condition_keys(definition: Mapping[str, Any]) -> set[str]:
+    """The inputs that its conditions look at."""
+    paths = [*(definition.get("show") or ()), *(definition.get("hide") or ())]
+    return {key for path in paths for key in (path, *_PATH_STEP.findall(path)[:1])}
+
+
+def refresh_visibility(data: Mapping[str, Any]) -> dict[str, Any]:
+    """``inputAnchors`` and ``inputParams`` of a stored node with ``display`` recomputed from its present inputs."""
+    refreshed: dict[str, Any] = {}
+    for key in ("inputAnchors", "inputParams"):
+        definitions: list[dict[str, Any]] = data.get(key) or []
+        conditional = any(is_conditional(entry) for entry in definitions)
+        inputs = with_defaults(definitions, data.get("inputs") or {}) if conditional else {}
+        refreshed[key] = [_displayed(entry, is_visible(entry, inputs)) for entry in definitions]
+    return refreshed
+
+
+def _displayed(entry: dict[str, Any], visible: bool) -> dict[str, Any]:
+    return entry if entry.get("display") is visible else {**entry, "display": visible}
+
+
 def with_defaults(definitions: Iterable[Mapping[str, Any]], inputs: Mapping[str, Any]) -> dict[str, Any]:
     """The inputs that conditions are read against: a field that a stored node lacks counts as its default."""
     defaults = {entry["name"]: entry["default"] for entry in definitions if entry.get("default") is not None}

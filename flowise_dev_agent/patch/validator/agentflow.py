@@ -169,13 +169,13 @@ def loops(flow: FlowContext) -> Iterator[Finding]:
 @rule("UNKNOWN_VARIABLE", "UNDECLARED_STATE", kinds=(AGENTFLOW,))
 def node_variables(flow: FlowContext) -> Iterator[Finding]:
     """What stands for the output of a node that is not there resolves to nothing, without a word."""
-    types = {name for name, schema in flow.schemas.items() if schema.is_agentflow}
     state = _declared_state(flow)
     for node in flow.nodes:
         for name, value in node.inputs.items():
             for variable in dict.fromkeys(variables(value)):
                 head = variable_head(variable)
-                if head.rpartition("_")[0] in types and flow.graph.node(head) is None:
+                kind = flow.schemas.get(head.rpartition("_")[0])
+                if kind is not None and kind.is_agentflow and flow.graph.node(head) is None:
                     yield error(
                         "UNKNOWN_VARIABLE",
                         f"`{name}` uses the output of {head!r}, which is not in the flow; it would be empty.",

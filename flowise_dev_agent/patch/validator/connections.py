@@ -1,12 +1,12 @@
 """Rules on connections. The server wires by references, the editor draws by edges: both must say the same."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
+from flowise_dev_agent.patch.definitions import split_types, type_set
 from flowise_dev_agent.patch.findings import Finding, error
-from flowise_dev_agent.patch.graph import FlowNode
+from flowise_dev_agent.patch.node import FlowNode
 from flowise_dev_agent.patch.references import referenced, sole_reference
-from flowise_dev_agent.patch.schema import PARAM_TYPES, split_types
 from flowise_dev_agent.patch.validator.context import FlowContext, Wire
 from flowise_dev_agent.patch.validator.registry import CHATFLOW, rule
 from flowise_dev_agent.patch.values import is_empty
@@ -64,8 +64,9 @@ def types(flow: FlowContext) -> Iterator[Finding]:
     for wire in flow.wires:
         if wire.output is None or wire.input is None:
             continue
-        needed = split_types(str(wire.input.get("type") or ""))
-        if not set(needed) & set(wire.output.types):
+        kind = str(wire.input.get("type") or "")
+        if type_set(kind).isdisjoint(wire.output.types):
+            needed = split_types(kind)
             yield error(
                 "TYPE_MISMATCH",
                 f"{wire.source.id} gives {' | '.join(wire.output.types)}, but {' | '.join(needed)} is needed.",
@@ -90,7 +91,7 @@ def outputs(flow: FlowContext) -> Iterator[Finding]:
                 field="outputs",
             )
             continue
-        for wire in flow.wires:
+        for wire in flow.wires_out_of.get(node.id, ()):
             chosen = wire.output
             if wire.source is not node or chosen is None or chosen.independent:
                 continue
@@ -108,11 +109,15 @@ def outputs(flow: FlowContext) -> Iterator[Finding]:
 def anchor_values(flow: FlowContext) -> Iterator[Finding]:
     """Anchors hold references and nothing else: one text, or a list of texts."""
     for node in flow.nodes:
+        arriving = flow.wires_at_inputs.get(node.id, {})
         for anchor in _anchors(flow, node):
             name, value = str(anchor["name"]), node.inputs.get(anchor["name"])
-            yield from _anchor_value(node.id, name, value, is_list=bool(anchor.get("list")))
-            wires = [wire for wire in flow.wires_into.get(node.id, []) if wire.input_name == name]
-            if not anchor.get("list") and len({wire.source.id for wire in wires}) > 1:
+            if value != "" and not is_empty(value):
+                problem = _anchor_problem(node.id, name, value, is_list=bool(anchor.get("list")))
+                if problem is not None:
+                    yield problem
+            wires = arriving.get(name, [])
+            if len(wires) > 1 and not anchor.get("list") and len({wire.source.id for wire in wires}) > 1:
                 yield error(
                     "ANCHOR_OCCUPIED",
                     f"{', '.join(wire.source.id for wire in wires)} are connected to an input that takes one.",
@@ -121,46 +126,48 @@ def anchor_values(flow: FlowContext) -> Iterator[Finding]:
                 )
 
 
-def _anchor_value(node_id: str, name: str, value: Any, *, is_list: bool) -> Iterator[Finding]:
-    if is_empty(value):
-        return
+def _anchor_problem(node_id: str, name: str, value: Any, *, is_list: bool) -> Finding | None:
+    items = value if isinstance(value, list) else [value]
     if is_list and not isinstance(value, list):
-        yield error(
+        return error(
             "LIST_ANCHOR_NOT_LIST",
             "A list of references is needed; with a plain text the server connects nothing and says nothing.",
             where=node_id,
             field=name,
         )
-    elif not is_list and isinstance(value, list):
-        yield error("SINGLE_ANCHOR_IS_LIST", "One reference is needed, not a list.", where=node_id, field=name)
-    elif not all(sole_reference(item) for item in (value if isinstance(value, list) else [value])):
-        yield error(
+    if not is_list and isinstance(value, list):
+        return error("SINGLE_ANCHOR_IS_LIST", "One reference is needed, not a list.", where=node_id, field=name)
+    if not all(map(sole_reference, items)):
+        return error(
             "BAD_REFERENCE",
             "The input holds something that is no reference to a node.",
             where=node_id,
             field=name,
             hint="A reference reads {{chatOpenAI_0.data.instance}}.",
         )
+    return None
 
 
 @rule("REF_TO_MISSING_NODE", "REF_WITHOUT_EDGE", "EDGE_WITHOUT_REF", kinds=(CHATFLOW,))
 def references(flow: FlowContext) -> Iterator[Finding]:
     """Each reference has its edge and each edge its reference."""
     for node in flow.nodes:
-        by_input: dict[str, list[Wire]] = {}
-        for wire in flow.wires_into.get(node.id, []):
-            by_input.setdefault(wire.input_name, []).append(wire)
-        for name, value in node.inputs.items():
-            yield from _unmatched_references(flow, node, name, value, by_input.get(name, []))
+        by_input = flow.wires_at_inputs.get(node.id, {})
+        found = {name: ids for name, value in node.inputs.items() if value and (ids := referenced(value))}
+        for name, ids in found.items():
+            wired = [wire.source.id for wire in by_input.get(name, ())]
+            if ids != wired:
+                yield from _unmatched_references(flow, node, name, ids, wired)
         for name, wires in by_input.items():
-            yield from _unmatched_edges(flow, node, name, wires)
+            ids = found.get(name, [])
+            if ids != [wire.source.id for wire in wires]:
+                yield from _unmatched_edges(flow, node, name, ids, wires)
 
 
 def _unmatched_references(
-    flow: FlowContext, node: FlowNode, name: str, value: Any, wires: list[Wire]
+    flow: FlowContext, node: FlowNode, name: str, ids: list[str], wired: list[str]
 ) -> Iterator[Finding]:
-    sources = {wire.source.id for wire in wires}
-    for source_id in dict.fromkeys(referenced(value)):
+    for source_id in dict.fromkeys(ids):
         if flow.graph.node(source_id) is None:
             yield error(
                 "REF_TO_MISSING_NODE",
@@ -168,7 +175,7 @@ def _unmatched_references(
                 where=node.id,
                 field=name,
             )
-        elif source_id not in sources:
+        elif source_id not in wired:
             yield error(
                 "REF_WITHOUT_EDGE",
                 f"The input refers to {source_id}, but no edge leads from there.",
@@ -178,9 +185,9 @@ def _unmatched_references(
             )
 
 
-def _unmatched_edges(flow: FlowContext, node: FlowNode, name: str, wires: list[Wire]) -> Iterator[Finding]:
-    value = node.inputs.get(name)
-    ids = referenced(value)
+def _unmatched_edges(
+    flow: FlowContext, node: FlowNode, name: str, ids: list[str], wires: list[Wire]
+) -> Iterator[Finding]:
     if any(flow.graph.node(node_id) is None for node_id in ids):
         return  # reported as the reference that it is
     definition = wires[0].input
@@ -188,7 +195,7 @@ def _unmatched_edges(flow: FlowContext, node: FlowNode, name: str, wires: list[W
     wired = {wire.source.id for wire in wires}
     if not is_list and wired & set(ids):
         return  # a second edge on a single input is ANCHOR_OCCUPIED
-    if not is_list and isinstance(value, list):
+    if not is_list and isinstance(node.inputs.get(name), list):
         return  # SINGLE_ANCHOR_IS_LIST
     for source_id in dict.fromkeys(wire.source.id for wire in wires):
         if source_id not in ids:
@@ -201,11 +208,11 @@ def _unmatched_edges(flow: FlowContext, node: FlowNode, name: str, wires: list[W
             )
 
 
-def _anchors(flow: FlowContext, node: FlowNode) -> list[Mapping[str, Any]]:
+def _anchors(flow: FlowContext, node: FlowNode) -> list[dict[str, Any]]:
     """The stored anchors, or the schema's when the node has lost its own."""
     if isinstance(node.data.get("inputAnchors"), list):
-        return list(node.anchors)
-    return [entry for entry in flow.definitions(node) if entry["type"] not in PARAM_TYPES]
+        return node.anchors
+    return flow.definitions(node).anchors
 
 
 @rule("REQUIRED_ANCHOR_UNCONNECTED", kinds=(CHATFLOW,))
@@ -214,7 +221,7 @@ def required_anchors(flow: FlowContext) -> Iterator[Finding]:
     for node in flow.nodes:
         for anchor in flow.visible_anchors(node):
             name = str(anchor["name"])
-            if anchor.get("optional") or flow.is_connected(node, name) or not is_empty(node.inputs.get(name)):
+            if anchor.get("optional") or not is_empty(node.inputs.get(name)) or flow.is_connected(node, name):
                 continue
             yield error(
                 "REQUIRED_ANCHOR_UNCONNECTED",

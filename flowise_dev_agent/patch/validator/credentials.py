@@ -1,19 +1,17 @@
 """Rules on credentials: bound where the server reads them, existing, of the right type, and never typed in."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from flowise_dev_agent.patch.findings import Finding, error
-from flowise_dev_agent.patch.graph import FlowNode
+from flowise_dev_agent.patch.node import FlowNode
 from flowise_dev_agent.patch.references import has_variable
 from flowise_dev_agent.patch.schema import NodeSchema
-from flowise_dev_agent.patch.secrecy import looks_secret, named_secret
+from flowise_dev_agent.patch.secrecy import holds_secret, looks_secret
 from flowise_dev_agent.patch.uuids import is_uuid
 from flowise_dev_agent.patch.validator.context import FlowContext
 from flowise_dev_agent.patch.validator.registry import rule
-
-_MISPLACED_KEYS = ("FLOWISE_CREDENTIAL_ID", "credential")
 
 
 @rule(
@@ -31,7 +29,7 @@ def bindings(flow: FlowContext) -> Iterator[Finding]:
 
 
 def _unbound(flow: FlowContext, node: FlowNode) -> Finding | None:
-    if any(node.inputs.get(key) for key in _MISPLACED_KEYS):
+    if node.inputs.get("FLOWISE_CREDENTIAL_ID") or node.inputs.get("credential"):
         return error(
             "CREDENTIAL_MISPLACED",
             "The credential stands in the inputs, where the server does not read it.",
@@ -100,13 +98,13 @@ def secrets(flow: FlowContext) -> Iterator[Finding]:
 
 
 def _secrets_in(schema: NodeSchema | None, inputs: dict[str, Any], where: str, around: str) -> Iterator[Finding]:
-    declared = {str(entry["name"]) for entry in schema.input_definitions} if schema else set()
+    declared: Collection[str] = schema.prototype.inputs if schema else ()
     for name, value in inputs.items():
-        if isinstance(value, dict):
-            continue  # a model or tool with fields of its own
+        if not value or isinstance(value, dict):
+            continue  # nothing, or a model or tool with fields of its own
         # A declared field of such a name (a header, a session token) is the node's own design.
-        own_design = name in declared and named_secret(name)
-        if looks_secret("" if own_design else name, value) or _holds_named_secret(value):
+        secret = holds_secret(value) if name in declared else looks_secret(name, value)
+        if secret or _holds_named_secret(value):
             yield error(
                 "SECRET_IN_INPUTS",
                 f"`{around}{name}` holds a secret, which Flowise would store and show in clear.",

@@ -4,16 +4,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from flowise_dev_agent.patch.findings import Finding, error
-from flowise_dev_agent.patch.graph import FlowNode
 from flowise_dev_agent.patch.nested import CREDENTIAL_KEY, Nested
-from flowise_dev_agent.patch.schema import PARAM_TYPES, NodeSchema
+from flowise_dev_agent.patch.node import FlowNode
+from flowise_dev_agent.patch.schema import NodeSchema
 from flowise_dev_agent.patch.validator.context import FlowContext
 from flowise_dev_agent.patch.validator.credentials import wrong_credential
 from flowise_dev_agent.patch.validator.nodes import unknown_type
 from flowise_dev_agent.patch.validator.params import CUSTOM_TOOL, is_missing, tool_id, value_finding
 from flowise_dev_agent.patch.validator.registry import AGENTFLOW, rule
 from flowise_dev_agent.patch.values import is_empty, normalize
-from flowise_dev_agent.patch.visibility import is_visible, with_defaults
+from flowise_dev_agent.patch.visibility import with_defaults
 
 
 @rule("NESTED_NODE_UNKNOWN", "NESTED_NODE_MISSING", "NESTED_CONFIG_MISSING", kinds=(AGENTFLOW,))
@@ -82,9 +82,9 @@ def _bind_hint(node: FlowNode, nested: Nested) -> str:
 def fields(flow: FlowContext) -> Iterator[Finding]:
     """Fields of models and tools, by the same rules as those of nodes."""
     for node, nested, schema, config in _configured(flow):
-        params = [entry for entry in schema.input_definitions if entry["type"] in PARAM_TYPES]
-        inputs = with_defaults(params, config)
-        shown = [entry for entry in params if not entry.get("hidden") and is_visible(entry, inputs)]
+        definitions = schema.prototype.definitions
+        inputs = with_defaults(definitions.params, config)
+        shown = definitions.drawn_params.given(config)
         for name in dict.fromkeys(str(entry["name"]) for entry in shown if is_missing(config, entry)):
             yield error(
                 "REQUIRED_PARAM_MISSING",

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from flowise_dev_agent.patch.findings import Finding, error, warning
-from flowise_dev_agent.patch.graph import FlowNode
+from flowise_dev_agent.patch.node import FlowNode
 from flowise_dev_agent.patch.references import NODE_ID
 from flowise_dev_agent.patch.schema import KIND_OF_CATEGORY
 from flowise_dev_agent.patch.suggest import closest, resolve_case

@@ -37,7 +37,8 @@ _EDITOR_KEYS = frozenset({"credential", "FLOWISE_CREDENTIAL_ID"})
 def required_params(flow: FlowContext) -> Iterator[Finding]:
     """Fields without which the node fails or runs on something nobody chose."""
     for node in flow.nodes:
-        missing = [str(param["name"]) for param in flow.visible_params(node) if is_missing(node.inputs, param)]
+        demanded = [param for param in flow.visible_params(node) if not param.get("optional")]
+        missing = [str(param["name"]) for param in demanded if is_missing(node.inputs, param)]
         for name in dict.fromkeys(missing):
             hint = f"Use SetParam on `{name}` of {node.id}."
             if (node.name, name) == TOOL_ARGUMENTS:
@@ -68,9 +69,9 @@ def values(flow: FlowContext) -> Iterator[Finding]:
         problems: dict[str, ValueProblem | None] = {}
         for param in flow.visible_params(node):
             name = str(param["name"])
-            if name not in node.inputs or problems.get(name, param) is None:
-                continue
-            problems[name] = normalize(param, node.inputs[name], node.inputs)[1]
+            value = node.inputs.get(name)
+            if value != "" and not is_empty(value) and problems.get(name, param) is not None:
+                problems[name] = normalize(param, value, node.inputs)[1]
         for name, problem in problems.items():
             if problem is None:
                 continue
@@ -108,12 +109,12 @@ def unknown_params(flow: FlowContext) -> Iterator[Finding]:
         schema = flow.schema(node)
         if schema is None:
             continue
-        names = {str(entry["name"]) for entry in schema.input_definitions}
-        tabs = {str(entry.get("tabIdentifier")) for entry in schema.input_definitions if entry.get("tabIdentifier")}
+        names = schema.prototype.inputs
         for name in node.inputs:
             if name in names or name in _EDITOR_KEYS or name.removesuffix("Config") in names:
                 continue
-            if any(name == f"{tab}_{node.id}" for tab in tabs):
+            tabs = (entry.get("tabIdentifier") for entry in schema.input_definitions)
+            if any(tab and name == f"{tab}_{node.id}" for tab in tabs):
                 continue
             yield warning(
                 "UNKNOWN_PARAM",

@@ -5,7 +5,7 @@ from typing import Any
 
 from flowise_dev_agent.patch import agentflow as v2
 from flowise_dev_agent.patch.findings import Finding, error, warning
-from flowise_dev_agent.patch.graph import FlowNode
+from flowise_dev_agent.patch.node import FlowNode
 from flowise_dev_agent.patch.validator.context import FlowContext
 from flowise_dev_agent.patch.validator.params import id_problem, value_finding
 from flowise_dev_agent.patch.validator.registry import AGENTFLOW, rule

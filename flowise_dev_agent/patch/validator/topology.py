@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from flowise_dev_agent.patch.findings import Finding, error, warning
-from flowise_dev_agent.patch.graph import FlowNode
+from flowise_dev_agent.patch.node import FlowNode
 from flowise_dev_agent.patch.validator.context import FlowContext
 from flowise_dev_agent.patch.validator.registry import CHATFLOW, rule
 
@@ -24,7 +24,7 @@ def empty(flow: FlowContext) -> Iterator[Finding]:
 @rule("CYCLE")
 def cycles(flow: FlowContext) -> Iterator[Finding]:
     """One finding per circle, at its first node in stored order."""
-    for circle in _circles(flow):
+    for circle in flow.circles:
         yield error(
             "CYCLE",
             f"The connections go in a circle: {', '.join(circle)}.",
@@ -38,7 +38,7 @@ def cycles(flow: FlowContext) -> Iterator[Finding]:
 )
 def ending_node(flow: FlowContext) -> Iterator[Finding]:
     """Exactly one chain, agent or engine ends the flow and gives the answer."""
-    if not flow.nodes or _circles(flow):
+    if not flow.nodes or flow.circles:
         return
     ends = _ends(flow)
     answering: list[FlowNode] = []
@@ -153,42 +153,3 @@ def vector_stores(flow: FlowContext) -> Iterator[Finding]:
                 where=node.id,
                 field=name,
             )
-
-
-def _circles(flow: FlowContext) -> list[list[str]]:
-    """Strongly connected groups of more than one node, and nodes that feed themselves (Tarjan, without recursion)."""
-    order: dict[str, int] = {}
-    low: dict[str, int] = {}
-    stack: list[str] = []
-    on_stack: set[str] = set()
-    groups: list[list[str]] = []
-    for root in flow.successors:
-        if root in order:
-            continue
-        work = [(root, iter(flow.successors[root]))]
-        order[root] = low[root] = len(order)
-        stack.append(root)
-        on_stack.add(root)
-        while work:
-            node_id, targets = work[-1]
-            for target in targets:
-                if target not in order:
-                    order[target] = low[target] = len(order)
-                    stack.append(target)
-                    on_stack.add(target)
-                    work.append((target, iter(flow.successors.get(target, ()))))
-                    break
-                if target in on_stack:
-                    low[node_id] = min(low[node_id], order[target])
-            else:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node_id])
-                if low[node_id] == order[node_id]:
-                    cut = stack.index(node_id)
-                    group, stack[cut:] = stack[cut:], []
-                    on_stack.difference_update(group)
-                    if len(group) > 1 or node_id in flow.successors.get(node_id, ()):
-                        groups.append(group)
-    position = {node.id: index for index, node in enumerate(flow.graph.nodes)}
-    return [sorted(group, key=lambda node_id: position.get(node_id, 0)) for group in groups]

@@ -22,6 +22,7 @@ from flowise_dev_agent.patch.ops import (
     SetParam,
     SetParent,
     UnsetParam,
+    UpgradeNode,
 )
 from flowise_dev_agent.patch.schema import Schemas
 from flowise_dev_agent.patch.summary import summarize
@@ -244,6 +245,48 @@ def test_replacing_under_a_new_id_renames_it_everywhere_and_exactly(schemas: Sch
     assert ("conditionAgentflow_0", "agentAgentflow_7") in ends
     assert ("agentAgentflow_7", "humanInputAgentflow_0") in ends
     assert not any("llmAgentflow_0" in end for end in ends)
+
+
+def test_a_step_that_leads_to_itself_can_be_upgraded_replaced_and_removed(schemas: Schemas) -> None:
+    ops: list[PatchOp] = [
+        AddNode(node_name="llmAgentflow", node_id="llmAgentflow_0"),
+        AddNode(node_name="directReplyAgentflow", node_id="directReplyAgentflow_0"),
+        Connect(source_node_id="llmAgentflow_0", target_node_id="llmAgentflow_0"),
+        Connect(source_node_id="llmAgentflow_0", target_node_id="directReplyAgentflow_0"),
+    ]
+    base = compile_ops(GraphIR.empty(), ops, schemas)
+
+    upgraded = compile_ops(base.graph, [UpgradeNode(node_id="llmAgentflow_0")], schemas)
+    replaced = compile_ops(
+        base.graph,
+        [ReplaceNode(node_id="llmAgentflow_0", node_name="agentAgentflow", new_node_id="agentAgentflow_0")],
+        schemas,
+    )
+    removed = compile_ops(base.graph, [RemoveNode(node_id="llmAgentflow_0")], schemas)
+
+    assert upgraded.flow_data == base.flow_data
+    assert [(edge.source, edge.target) for edge in replaced.graph.edges] == [
+        ("agentAgentflow_0", "agentAgentflow_0"),
+        ("agentAgentflow_0", "directReplyAgentflow_0"),
+    ]
+    assert removed.graph.edges == ()
+    assert len(removed.summary.disconnected) == 2
+
+
+def test_a_field_inside_a_model_of_a_node_that_was_replaced_at_once_is_refused_by_name(schemas: Schemas) -> None:
+    ops: list[PatchOp] = [
+        AddNode(
+            node_name="llmAgentflow",
+            node_id="llmAgentflow_0",
+            params={"llmModel": "chatOpenAI", "llmModelConfig.temperature": 0.3},
+        ),
+        ReplaceNode(node_id="llmAgentflow_0", node_name="agentAgentflow", new_node_id="agentAgentflow_0"),
+    ]
+
+    with pytest.raises(PatchError) as caught:
+        compile_ops(GraphIR.empty(), ops, schemas)
+
+    assert [(f["code"], f["op_index"]) for f in caught.value.details["findings"]] == [("UNKNOWN_NODE", 0)]
 
 
 @pytest.mark.parametrize(

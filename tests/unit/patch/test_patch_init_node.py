@@ -2,11 +2,13 @@
 
 import hashlib
 import json
+from typing import Any
 
 import pytest
 
 from flowise_dev_agent.patch.layout import Box, Link, node_height, place
-from flowise_dev_agent.patch.node_data import init_node_data
+from flowise_dev_agent.patch.node import FreshNode
+from flowise_dev_agent.patch.prototype import Prototype
 from flowise_dev_agent.patch.schema import NodeSchema, Schemas
 from flowise_dev_agent.patch.visibility import is_visible, js_truthy, with_defaults
 
@@ -34,8 +36,13 @@ RAW = {
 }
 
 
+def _made(schema: NodeSchema, node_id: str) -> dict[str, Any]:
+    """Data of a fresh node as the editor makes it in a chatflow."""
+    return FreshNode(Prototype(schema.raw, agentflow=False), node_id).data
+
+
 def test_inputs_split_by_the_type_whitelist_and_defaults_follow_javascript() -> None:
-    data = init_node_data(NodeSchema.from_raw(RAW), "thing_0")
+    data = _made(NodeSchema.from_raw(RAW), "thing_0")
 
     assert [anchor["id"] for anchor in data["inputAnchors"]] == ["thing_0-input-a-string | number"]
     assert [param["id"] for param in data["inputParams"]] == [
@@ -72,19 +79,19 @@ def test_several_outputs_become_one_anchor_with_options() -> None:
         ]
     }
 
-    data = init_node_data(NodeSchema.from_raw(raw), "t")
+    data = _made(NodeSchema.from_raw(raw), "t")
 
     (anchor,) = data["outputAnchors"]
     assert (anchor["type"], anchor["default"], data["outputs"]) == ("options", "one", {"output": "one"})
     assert [option["id"] for option in anchor["options"]] == ["t-output-one-A|B", "t-output-two-C", "t-output-three-"]
     assert anchor["options"][0]["isAnchor"]
     assert anchor["options"][1]["hidden"]
-    assert init_node_data(NodeSchema.from_raw(raw | {"hideOutput": True}), "t")["outputAnchors"] == []
+    assert _made(NodeSchema.from_raw(raw | {"hideOutput": True}), "t")["outputAnchors"] == []
 
 
 def test_a_node_never_shares_a_default_with_another() -> None:
     schema = NodeSchema.from_raw(RAW)
-    first, second = init_node_data(schema, "a"), init_node_data(schema, "b")
+    first, second = _made(schema, "a"), _made(schema, "b")
 
     first["inputs"]["d"].append("x")
 
@@ -95,7 +102,7 @@ def test_new_nodes_are_those_that_the_editor_makes(schemas: Schemas) -> None:
     """All 297 nodes of Flowise 3.1.4. That of the editor's own `initNode` over the server's own catalogue, which has
     Flowise's descriptions besides, is compared in tests/integration/knowledge.
     """
-    nodes = {name: init_node_data(schema, f"{name}_0") for name, schema in schemas.items()}
+    nodes = {name: _made(schema, f"{name}_0") for name, schema in schemas.items()}
 
     digest = hashlib.sha256(json.dumps(nodes, sort_keys=True).encode()).hexdigest()
 
@@ -104,7 +111,7 @@ def test_new_nodes_are_those_that_the_editor_makes(schemas: Schemas) -> None:
 
 def test_every_node_of_the_catalogue_can_be_made(schemas: Schemas) -> None:
     for name, schema in schemas.items():
-        data = init_node_data(schema, f"{name}_0")
+        data = _made(schema, f"{name}_0")
         declared = len(schema.input_definitions) + bool(schema.credential_names)
         assert len(data["inputAnchors"]) + len(data["inputParams"]) == declared, name
         assert node_height(data) >= 144

@@ -6,7 +6,7 @@ from flowise_dev_agent.patch.compiler import compile_ops
 from flowise_dev_agent.patch.graph import GraphIR
 from flowise_dev_agent.patch.ops import AddNode, PatchOp, SetParam
 from flowise_dev_agent.patch.schema import Schemas
-from flowise_dev_agent.patch.summary import summarize
+from flowise_dev_agent.patch.summary import outline, summarize
 from tests.fixtures.golden_flows import NOWHERE, rag
 
 
@@ -47,6 +47,13 @@ def test_summary_is_bounded(schemas: Schemas) -> None:
         text = summarize(graph, limit)
         assert len(text) <= limit
         assert text.splitlines()[-1].endswith("more lines")
+
+
+def test_an_edge_that_somebody_drew_to_a_note_is_no_part_of_the_outline(schemas: Schemas) -> None:
+    document = _graph(schemas, AddNode(node_name="stickyNote", node_id="note")).document
+    document["edges"].append({"source": "note", "sourceHandle": "", "target": "chatOpenAI_0", "targetHandle": ""})
+
+    assert not any("note" in line for line in outline(GraphIR(document)))
 
 
 def test_one_node_with_a_long_title_or_many_rows_leaves_room_for_the_others(schemas: Schemas) -> None:

@@ -1,0 +1,29 @@
+"""JSON as it is stored, hashed and shown."""
+
+import json
+import re
+from typing import Any
+
+from pydantic_core import to_json
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def dump_json(value: Any) -> str:
+    """Compact JSON, non-ASCII kept, encodable as UTF-8 whatever a model wrote."""
+    try:
+        return to_json(value).decode()
+    except ValueError:
+        # Half of a surrogate pair, or nesting deeper than the fast encoder goes.
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return _LONE_SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def as_dict(value: Any) -> dict[str, Any]:
+    """The value when it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_dicts(value: Any) -> list[dict[str, Any]]:
+    """The objects of a list; none when it is no list."""
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []

@@ -1,0 +1,213 @@
+"""What is prepared once and shared by many: types, texts, definitions. None of it is changed, none of it shows."""
+
+import copy
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flowise_dev_agent.patch.compiler import compile_ops
+from flowise_dev_agent.patch.decompiler import decompile
+from flowise_dev_agent.patch.flow_diff import diff
+from flowise_dev_agent.patch.graph import GraphIR
+from flowise_dev_agent.patch.lazy import lazy
+from flowise_dev_agent.patch.node import FlowNode, FreshNode
+from flowise_dev_agent.patch.ops import AddNode, BindCredential, Connect, PatchOp, SetLabel, SetParam, UpgradeNode
+from flowise_dev_agent.patch.picture import picture
+from flowise_dev_agent.patch.schema import Schemas
+from flowise_dev_agent.patch.secrecy import holds_secret
+from flowise_dev_agent.patch.summary import outline, summarize
+from flowise_dev_agent.patch.uuids import is_uuid
+from tests.fixtures.golden_flows import GOLDEN, NOWHERE
+
+_BUILDERS = sorted(GOLDEN)
+
+
+def _spoil(value: Any) -> None:
+    """Change everything inside a value that can be changed."""
+    if isinstance(value, dict):
+        for item in value.values():
+            _spoil(item)
+        value["spoilt"] = True
+    elif isinstance(value, list):
+        for item in value:
+            _spoil(item)
+        value.append("spoilt")
+
+
+@pytest.mark.parametrize("name", _BUILDERS)
+def test_what_a_flow_holds_of_its_own_is_nobody_elses(schemas: Schemas, name: str) -> None:
+    ops = GOLDEN[name](NOWHERE)
+    first, second = (compile_ops(GraphIR.empty(), ops, schemas) for _ in range(2))
+    before = copy.deepcopy(second.graph.document)
+
+    for node in first.graph.nodes:
+        _spoil(node.inputs)
+        for key in ("id", "label", "inputs", "outputs", "inputAnchors", "inputParams", "outputAnchors"):
+            value = node.data[key]
+            # Definitions are objects of the node's own; what the schema says inside them is shared.
+            if isinstance(value, list):
+                for entry in value:
+                    entry["spoilt"] = True
+                value.append({"spoilt": True})
+        node.frame["spoilt"] = True
+
+    assert second.graph.document == before
+    assert compile_ops(GraphIR.empty(), ops, schemas).flow_data == second.flow_data
+    assert json.loads(second.flow_data) == before
+
+
+def test_editing_a_node_changes_neither_the_flow_it_came_from_nor_its_type(schemas: Schemas) -> None:
+    ops: list[PatchOp] = [
+        AddNode(node_name="chatOpenAI", node_id="a"),
+        AddNode(node_name="toolAgent", node_id="agent"),
+    ]
+    base = compile_ops(GraphIR.empty(), ops, schemas)
+    prototype = schemas["chatOpenAI"].prototype
+    type_before = copy.deepcopy((prototype.inputs, prototype.data, prototype.definitions.anchors))
+
+    edited = compile_ops(
+        base.graph,
+        [
+            SetParam(node_id="a", param_name="temperature", value=0.1),
+            SetLabel(node_id="a", label="Model"),
+            BindCredential(node_id="a", credential_id=NOWHERE["openAIApi"]),
+            Connect(source_node_id="a", target_node_id="agent", target_anchor="model"),
+        ],
+        schemas,
+    )
+
+    assert base.graph.to_flow_data() == base.flow_data == compile_ops(GraphIR.empty(), ops, schemas).flow_data
+    assert edited.flow_data != base.flow_data
+    assert (prototype.inputs, prototype.data, prototype.definitions.anchors) == type_before
+
+
+@pytest.mark.parametrize("name", _BUILDERS)
+def test_a_fresh_flow_looks_as_it_does_when_it_is_read_from_its_text(schemas: Schemas, name: str) -> None:
+    _looks_alike(compile_ops(GraphIR.empty(), GOLDEN[name](NOWHERE), schemas).graph, schemas)
+
+
+def _looks_alike(graph: GraphIR, schemas: Schemas) -> None:
+    read = GraphIR.from_flow_data(graph.to_flow_data())
+    views: list[Callable[[GraphIR], object]] = [picture, summarize, outline, lambda flow: decompile(flow, schemas)]
+    assert [view(graph) for view in views] == [view(read) for view in views]
+    assert diff(graph, read).text == diff(read, graph).text == "no difference"
+    for mine, its in zip(graph.nodes, read.nodes, strict=True):
+        assert (mine.outputs, mine.names_outputs, mine.size) == (its.outputs, its.names_outputs, its.size)
+        assert mine.output_anchors == its.output_anchors
+        for ours, theirs in zip([*mine.anchors, *mine.params], [*its.anchors, *its.params], strict=True):
+            assert (mine.handle(ours), mine.shows(ours)) == (its.handle(theirs), its.shows(theirs))
+
+
+def test_every_type_looks_the_same_fresh_and_stored(schemas: Schemas) -> None:
+    for name, schema in schemas.items():
+        fresh = FreshNode(schema.prototype, f"{name}_0")
+        stored = FlowNode(json.loads(json.dumps(fresh.raw)))
+
+        assert json.loads(fresh.text) == stored.raw, name
+        assert (fresh.is_note, fresh.is_agentflow, fresh.multi_output, fresh.outputs) == (
+            stored.is_note,
+            stored.is_agentflow,
+            stored.multi_output,
+            stored.outputs,
+        ), name
+        assert (fresh.label, fresh.category, fresh.version, fresh.credential, fresh.selected_output) == (
+            stored.label,
+            stored.category,
+            stored.version,
+            stored.credential,
+            stored.selected_output,
+        ), name
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_inputs_are_shown_by_their_values_fresh_and_stored_alike(schemas: Schemas, data: st.DataObject) -> None:
+    conditional = sorted(name for name, schema in schemas.items() if schema.prototype.shown)
+    schema = schemas[data.draw(st.sampled_from(conditional))]
+    fresh = FreshNode(schema.prototype, "node_0")
+    for name in data.draw(st.lists(st.sampled_from(sorted(fresh.inputs)), max_size=4)):
+        entry = next(entry for entry in schema.input_definitions if entry["name"] == name)
+        options = [option["name"] for option in entry.get("options") or ()]
+        fresh.inputs[name] = data.draw(st.sampled_from([True, False, "", "x", *options]))
+
+    settled = fresh.copy().settled()
+    stored = FlowNode(json.loads(json.dumps(fresh.raw))).settled()
+
+    assert json.loads(settled.text) == settled.raw == stored.raw
+    assert [settled.shows(entry) for entry in [*settled.anchors, *settled.params]] == [
+        stored.shows(entry) for entry in [*stored.anchors, *stored.params]
+    ]
+    assert settled.size == stored.size
+
+
+def test_compiling_on_a_fresh_flow_gives_the_bytes_of_compiling_on_its_text(schemas: Schemas) -> None:
+    for name in _BUILDERS:
+        base = compile_ops(GraphIR.empty(), GOLDEN[name](NOWHERE), schemas)
+        node = base.graph.nodes[0]
+        change: list[PatchOp] = [SetLabel(node_id=node.id, label="Ä"), UpgradeNode(node_id=base.graph.nodes[-1].id)]
+
+        on_fresh = compile_ops(base.graph, change, schemas)
+        on_text = compile_ops(GraphIR.from_flow_data(base.flow_data), change, schemas)
+
+        assert on_fresh.flow_data == on_text.flow_data
+        assert on_fresh.summary.as_json() == on_text.summary.as_json()
+
+
+def test_a_lazy_attribute_is_worked_out_once_or_said_beforehand() -> None:
+    class Thing:
+        asked = 0
+
+        @lazy
+        def value(self) -> int:
+            self.asked += 1
+            return 7
+
+    thing, told = Thing(), Thing()
+    told.value = 8
+
+    assert (thing.value, thing.value, thing.asked) == (7, 7, 1)
+    assert (told.value, told.asked) == (8, 0)
+
+
+_KEYS = [
+    "sk-" + "a" * 20,
+    "gsk_" + "a" * 20,
+    "hf_" + "a" * 20,
+    "xai-" + "a" * 20,
+    "pcsk_" + "a" * 20,
+    "AKIA" + "A" * 16,
+    "AIza" + "a" * 35,
+    *(f"gh{kind}_" + "a" * 36 for kind in "pousr"),
+    "github_pat_" + "a" * 22,
+    *(f"xox{kind}-" + "a" * 10 for kind in "abeoprs"),
+    "Bearer " + "a" * 20,
+    "bearer".capitalize() + "\t" + "a" * 20,
+    "-----BEGIN PRIVATE KEY-----",
+    "-----BEGIN RSA PRIVATE KEY-----",
+]
+
+
+@pytest.mark.parametrize("key", _KEYS)
+def test_every_form_of_a_key_is_found_in_any_text(key: str) -> None:
+    assert holds_secret(key)
+    assert holds_secret({"a": ["b", f"{'a long prompt. ' * 200}{key} and more"]})
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ("11111111-1111-4111-8111-11111111111A", True),
+        ("1111111111114111811111111111111a", False),
+        ("{11111111-1111-4111-8111-11111111111a}", False),
+        ("urn:uuid:11111111-1111-4111-8111-11111111111a", False),
+        ("11111111-1111-4111-8111-11111111111a\n", False),
+        ("１1111111-1111-4111-8111-11111111111a", False),
+        ("", False),
+    ],
+)
+def test_only_the_canonical_form_is_a_uuid(text: str, right: bool) -> None:
+    assert is_uuid(text) is right
