@@ -6,6 +6,7 @@ is what the base class would store, and it reads it.
 """
 
 import asyncio
+from base64 import b64encode
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -30,17 +31,21 @@ from psycopg.types.json import Jsonb
 from flowise_dev_agent.persistence.database import ROUND_TRIP_SECS, Database, translated_errors
 from flowise_dev_agent.persistence.lease import ASSERT_OWNER_SQL, Lease
 
-# Both inserts read `owner`, so neither happens without it.
+# Both inserts read `owner`, so neither happens without it. The step is one parameter because psycopg takes as long to
+# adapt a dozen as Postgres to store them.
 _PUT: Final = """
     WITH owner AS MATERIALIZED (SELECT assert_owner(%(run)s, %(epoch)s)),
-    blobs AS (
+    step AS (
+        SELECT item.* FROM owner, jsonb_to_record(%(step)s) AS item
+            (thread text, ns text, id text, parent text, checkpoint jsonb, metadata jsonb, blobs jsonb)
+    ), stored AS (
         INSERT INTO checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob)
-        SELECT %(thread)s, %(ns)s, item.*
-        FROM owner, unnest(%(channels)s::text[], %(versions)s::text[], %(types)s::text[], %(blobs)b::bytea[]) AS item
+        SELECT step.thread, step.ns, item.channel, item.version, item.type, decode(item.blob, 'base64')
+        FROM step, jsonb_to_recordset(step.blobs) AS item (channel text, version text, type text, blob text)
         ON CONFLICT (thread_id, checkpoint_ns, channel, version) DO NOTHING
     )
     INSERT INTO checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata)
-    SELECT %(thread)s, %(ns)s, %(id)s, %(parent)s, %(checkpoint)s, %(metadata)s FROM owner
+    SELECT thread, ns, id, parent, checkpoint, metadata FROM step
     ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id)
     DO UPDATE SET checkpoint = EXCLUDED.checkpoint, metadata = EXCLUDED.metadata
 """
@@ -108,24 +113,18 @@ class FencedSaver(AsyncPostgresSaver):
         thread_id, ns, parent = place["thread_id"], place["checkpoint_ns"], place.get("checkpoint_id")
         values = checkpoint["channel_values"]
         inline = {name: value for name, value in values.items() if isinstance(value, _INLINE)}
-        blobs = {name: value for name, value in values.items() if name not in inline}
-        rows = self._dump_blobs(thread_id, ns, blobs, {k: v for k, v in new_versions.items() if k in blobs})
-        params = {
-            "run": self._lease.run_id,
-            "epoch": self._lease.epoch,
+        changed = [name for name in new_versions if name in values and name not in inline]
+        step = {
             "thread": thread_id,
             "ns": ns,
-            "channels": [row[2] for row in rows],
-            "versions": [row[3] for row in rows],
-            "types": [row[4] for row in rows],
-            "blobs": [row[5] for row in rows],
             "id": checkpoint["id"],
             "parent": parent,
-            "checkpoint": Jsonb({**checkpoint, "channel_values": inline}),
-            "metadata": Jsonb(get_serializable_checkpoint_metadata(config, metadata)),
+            "checkpoint": {**checkpoint, "channel_values": inline},
+            "metadata": get_serializable_checkpoint_metadata(config, metadata),
+            "blobs": [self._blob(name, str(new_versions[name]), values[name]) for name in changed],
         }
         async with self._database.connection() as connection:
-            await connection.execute(_PUT, params)
+            await connection.execute(_PUT, {"run": self._lease.run_id, "epoch": self._lease.epoch, "step": Jsonb(step)})
         saved = _config(thread_id, ns, checkpoint["id"])
         if not ns:
             before = None if parent is None else _config(thread_id, ns, parent)
@@ -157,6 +156,10 @@ class FencedSaver(AsyncPostgresSaver):
         async with self._cursor() as cursor:
             await cursor.execute(ASSERT_OWNER_SQL, (self._lease.run_id, self._lease.epoch))
         await super().aprune(thread_ids, strategy=strategy)
+
+    def _blob(self, channel: str, version: str, value: Any) -> dict[str, str]:
+        type_, content = self.serde.dumps_typed(value)
+        return {"channel": channel, "version": version, "type": type_, "blob": b64encode(content).decode()}
 
     def _take_held(self) -> list[_Writes]:
         held, self._held = self._held, []

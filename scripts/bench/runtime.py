@@ -10,6 +10,7 @@ whose database must be empty.
 """
 
 import asyncio
+import gc
 import os
 import shutil
 import signal
@@ -310,6 +311,7 @@ async def main(names: list[str]) -> None:
     if unknown := set(names) - set(ROWS):
         raise SystemExit(f"no such row: {', '.join(sorted(unknown))}")
     show("", "here", "first implementation", "spike")
+    gc.freeze()  # as the service does
     async with database() as dsn:
         pool = Database(dsn, min_size=4, max_size=10)
         async with Engine.assemble(pool, dsn, build_agent(), worker=False) as engine:

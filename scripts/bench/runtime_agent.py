@@ -4,6 +4,7 @@ Seven steps, a question, the end.
 """
 
 import asyncio
+import gc
 import signal
 import sys
 from itertools import pairwise
@@ -77,6 +78,7 @@ async def _work(dsn: str, concurrency: int) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     pool = Database(dsn, min_size=2, max_size=10)
     async with Engine.assemble(pool, dsn, build_agent(), worker=True, concurrency=concurrency):
+        gc.freeze()  # as the service does
         print("ready", flush=True)
         await stop.wait()
 
