@@ -1,16 +1,13 @@
 """A chatflow's ``flowData`` as a graph that can be read by name and written back without loss."""
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pydantic_core import from_json
-
 from flowise_dev_agent.errors import PatchError
-from flowise_dev_agent.patch.findings import Finding, error
 from flowise_dev_agent.patch.json_text import dump_json
 from flowise_dev_agent.patch.lazy import lazy
 from flowise_dev_agent.patch.node import FlowNode
+from flowise_dev_agent.patch.shape import parse_document
 
 
 class FlowEdge:
@@ -99,46 +96,6 @@ class GraphIR:
 
     def node(self, node_id: str) -> FlowNode | None:
         return self.by_id.get(node_id)
-
-
-def parse_document(text: str) -> tuple[dict[str, Any] | None, list[Finding]]:
-    """The document, or None and why Flowise would not save or run it at all."""
-    try:
-        document = _parsed(text)
-    except (ValueError, RecursionError) as exc:
-        return None, [error("SHAPE", f"flowData is not valid JSON ({exc}).")]
-    if not isinstance(document, dict):
-        return None, [error("SHAPE", "flowData must be a JSON object with `nodes` and `edges`.")]
-    findings = [
-        error("SHAPE", f"`{key}` must be an array.", field=key, hint="Flowise refuses to save such a flow.")
-        for key in ("nodes", "edges")
-        if not isinstance(document.get(key), list)
-    ]
-    if findings:
-        return None, findings
-    for index, node in enumerate(document["nodes"]):
-        if not isinstance(node, dict) or not isinstance(node.get("id"), str) or not node["id"]:
-            findings.append(error("SHAPE", f"Node {index} is no object with a text `id`.", field="nodes"))
-        elif not isinstance(node.get("data"), dict):
-            findings.append(error("SHAPE", "The node has no `data` object.", where=node["id"], field="data"))
-    findings.extend(
-        error("SHAPE", f"Edge {index} is no object.", field="edges")
-        for index, edge in enumerate(document["edges"])
-        if not isinstance(edge, dict)
-    )
-    return (None, findings) if findings else (document, [])
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return from_json(text, allow_inf_nan=False)
-    except ValueError:
-        # Says better what is wrong, and reads half surrogate pairs and deep nesting.
-        return json.loads(text, parse_constant=_no_constant)
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _between(handle: str, prefix: str) -> str:

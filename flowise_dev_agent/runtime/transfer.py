@@ -15,8 +15,9 @@ from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate, Credentia
 from flowise_dev_agent.knowledge.credentials import CredentialStore
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch.findings import Finding, errors
-from flowise_dev_agent.patch.graph import GraphIR, parse_document
+from flowise_dev_agent.patch.graph import GraphIR
 from flowise_dev_agent.patch.hashing import payload_sha256
+from flowise_dev_agent.patch.shape import parse_document
 from flowise_dev_agent.patch.validator import validate_flow
 from flowise_dev_agent.publish import authorize, uploaded_file
 

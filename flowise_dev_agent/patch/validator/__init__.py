@@ -7,8 +7,9 @@ answered wrongly without saying so, or left the editor blank (Flowise 3.1.4, mea
 from collections.abc import Mapping
 
 from flowise_dev_agent.patch.findings import Finding, error
-from flowise_dev_agent.patch.graph import GraphIR, parse_document
+from flowise_dev_agent.patch.graph import GraphIR
 from flowise_dev_agent.patch.schema import Schemas
+from flowise_dev_agent.patch.shape import parse_document
 
 # Importing a rule module registers its rules.
 from flowise_dev_agent.patch.validator import (
