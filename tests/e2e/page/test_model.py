@@ -10,6 +10,7 @@ from playwright.async_api import Browser, expect
 
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.devkit.standin import ModelStandIn
+from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.page.screen import WORK_MS, Screen
 from tests.e2e.scripted import DONE, model_environment, script
 from tests.e2e.service import ServiceProcess
@@ -27,10 +28,12 @@ async def screen(
     browser: Browser,
     database_dsn: str,
     flowise: FlowiseAccess,
+    flowise_flows: FlowiseClient,
     standin: ModelStandIn,
     tmp_path: Path,
 ) -> AsyncIterator[Screen]:
     """The page of a service that thinks with a model; the browser must have had nothing to complain about."""
+    del flowise_flows  # deletes what a test leaves on the server
     environment = {
         "POSTGRES_DSN": database_dsn,
         "FLOWISE_API_ENDPOINT": flowise.endpoint,

@@ -342,13 +342,17 @@ async def _healthy(engine: Engine) -> dict[str, object] | None:
     return report if report["status"] == "ok" else None
 
 
+async def _calls(engine: Engine, view: SessionView, count: int) -> bool:
+    running = await engine.service.get(view.thread_id)
+    return (running.status, running.totals.flowise_calls) == ("in_progress", count)
+
+
 async def test_a_session_counts_its_calls_to_flowise_over_all_its_legs_while_it_runs(
     engine: Engine, world: World
 ) -> None:
     view = await engine.service.start(script("call:3", "work:a", "gate:g", "ask:one", "call:2"))
     await until(lambda: _has(world, view, "g"), "the calls are made")
-    running = await engine.service.get(view.thread_id)
-    assert (running.status, running.totals.flowise_calls) == ("in_progress", 3)
+    await until(lambda: _calls(engine, view, 3), "the calls are counted while it runs")
     await world.open_gate("g")
     waiting = await engine.service.wait(view.thread_id, WAIT)
     await engine.service.resume(view.thread_id, answer(waiting))
