@@ -16,7 +16,7 @@ async def work(settings: Settings, listener: socket.socket | None = None) -> Non
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        with contextlib.suppress(NotImplementedError):
+        with contextlib.suppress(NotImplementedError):  # Windows: there Ctrl-C raises KeyboardInterrupt
             loop.add_signal_handler(number, stop.set)
     async with Engine.open(settings, worker=True) as engine:
         await settle_in(settings)

@@ -71,8 +71,11 @@ class GraphIR:
         """Raises PatchError with the SHAPE findings in ``details["findings"]`` when the text is no flow."""
         document, findings = parse_document(text)
         if document is None:
+            first = findings[0]
+            where = f"node {first.where}: " if first.where else ""
             raise PatchError(
-                f"This is not a Flowise flow: {findings[0].message}",
+                f"This is not a flow that Flowise can show: {where}{first.message}",
+                hint=first.hint or None,
                 details={"findings": [finding.model_dump() for finding in findings]},
             )
         return cls(document)

@@ -13,6 +13,7 @@ from pydantic_core import from_json
 from flowise_dev_agent.patch.findings import Finding, error
 
 _OUTPUTS = "outputAnchors"
+_REPLACE = "Delete the node in Flowise's editor and add it again, or restore an earlier version of the flow."
 _ENTRY_LISTS = ("inputAnchors", "inputParams", _OUTPUTS)
 
 
@@ -36,7 +37,8 @@ def parse_document(text: str) -> tuple[dict[str, Any] | None, list[Finding]]:
             findings.append(error("SHAPE", f"Node {index} is no object with a text `id`.", field="nodes"))
         else:
             findings.extend(
-                error("SHAPE", f"{what}.", where=node["id"], field=field) for field, what in _node_problems(node)
+                error("SHAPE", f"{what}.", where=node["id"], field=field, hint=_REPLACE)
+                for field, what in _node_problems(node)
             )
     findings.extend(
         error("SHAPE", f"Edge {index} is no object.", field="edges")

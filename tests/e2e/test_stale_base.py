@@ -1,6 +1,7 @@
 """A person edits the flow on a real Flowise while a session changes it: keep both, overwrite, or stop."""
 
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx2
@@ -44,6 +45,17 @@ async def flows_of(client: FlowiseClient) -> set[str]:
     return {row.id async for row in client.iter_chatflows()}
 
 
+async def stops(
+    http: httpx2.AsyncClient, client: FlowiseClient
+) -> AsyncIterator[tuple[dict[str, Any], set[str], Chatflow]]:
+    """Both ways to stop, each with the flows before it and the flow as the person left it."""
+    for stop_at in (stopped_at_the_write, stopped_at_the_promotion):
+        row = await make_flow(client, deployed=True)
+        before = await flows_of(client)
+        view = await stop_at(http, client, row)
+        yield view, before, await client.get_chatflow(row.id)
+
+
 async def test_p07_keeping_both_changes_at_the_write_and_at_the_promotion(
     make_service: MakeService, flowise_client: FlowiseClient
 ) -> None:
@@ -77,25 +89,21 @@ async def test_p07_overwriting_takes_the_persons_change_back_and_keeps_it_as_a_v
     service = make_service()
     await service.start()
     async with http_of(service) as http:
-        for stop_at in (stopped_at_the_write, stopped_at_the_promotion):
-            row = await make_flow(flowise_client, deployed=True)
-            before = await flows_of(flowise_client)
-            view = await stop_at(http, flowise_client, row)
-            theirs = await flowise_client.get_chatflow(row.id)
+        async for view, before, theirs in stops(http, flowise_client):
             view = await answer(http, view, action="overwrite")
             if view["interrupt"]:
                 assert view["interrupt"]["type"] == "result_review"
-                assert await flowise_client.get_chatflow(row.id) == theirs
+                assert await flowise_client.get_chatflow(theirs.id) == theirs
                 view = await answer(http, view, action="accept")
             assert (view["status"], view["outcome"]) == ("completed", "accepted")
-            live = await flowise_client.get_chatflow(row.id)
+            live = await flowise_client.get_chatflow(theirs.id)
             assert (temperature(live), "gpt-4-turbo" in live.flow_data, live.deployed) == ("0.2", False, True)
             assert await flows_of(flowise_client) == before
             path = f"/sessions/{view['thread_id']}"
             versions = (await ok(await http.get(f"{path}/versions")))["versions"]
             assert [item["reason"] for item in versions] == ["before_promote", "promote"]
             await ok(await http.post(f"{path}/rollback?version={versions[0]['label']}"))
-            assert (await flowise_client.get_chatflow(row.id)).flow_data == theirs.flow_data
+            assert (await flowise_client.get_chatflow(theirs.id)).flow_data == theirs.flow_data
 
 
 async def test_p07_stopping_leaves_the_flow_as_the_person_made_it_and_no_draft(
@@ -104,14 +112,10 @@ async def test_p07_stopping_leaves_the_flow_as_the_person_made_it_and_no_draft(
     service = make_service()
     await service.start()
     async with http_of(service) as http:
-        for stop_at in (stopped_at_the_write, stopped_at_the_promotion):
-            row = await make_flow(flowise_client, deployed=True)
-            before = await flows_of(flowise_client)
-            view = await stop_at(http, flowise_client, row)
-            theirs = await flowise_client.get_chatflow(row.id)
+        async for view, before, theirs in stops(http, flowise_client):
             view = await answer(http, view, action="cancel")
             assert (view["status"], view["outcome"], view["interrupt"]) == ("cancelled", "cancelled", None)
-            assert await flowise_client.get_chatflow(row.id) == theirs
+            assert await flowise_client.get_chatflow(theirs.id) == theirs
             assert await flows_of(flowise_client) == before
             versions = await ok(await http.get(f"/sessions/{view['thread_id']}/versions"))
             assert versions["versions"] == []

@@ -5,6 +5,7 @@ import re
 import sys
 from asyncio.subprocess import DEVNULL
 from pathlib import Path
+from uuid import UUID
 
 import httpx2
 import yaml
@@ -99,5 +100,5 @@ async def _accepted(client: AgentClient, other: AgentClient) -> None:
     assert (types.count("interrupt"), types[-1]) == (2, "done")
 
 
-async def _types(client: AgentClient, session_id: object) -> list[str]:
-    return [event.type async for event in client.events(session_id)]  # type: ignore[arg-type]
+async def _types(client: AgentClient, session_id: UUID) -> list[str]:
+    return [event.type async for event in client.events(session_id)]

@@ -1,6 +1,9 @@
 """The fence: who lost the lease writes no checkpoint, no event and no intent."""
 
 import uuid
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +12,19 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.serde.types import INTERRUPT
 
 from flowise_dev_agent.errors import LeaseLostError
-from flowise_dev_agent.persistence import Database, Events, FencedSaver, Lease, NewEvent, WriteIntents
+from flowise_dev_agent.persistence import (
+    Claim,
+    Database,
+    Events,
+    FencedSaver,
+    Lease,
+    NewEvent,
+    Queue,
+    Runs,
+    Sessions,
+    WriteIntents,
+)
+from flowise_dev_agent.persistence.runs import Settlement
 from flowise_dev_agent.persistence.saver import plain_serializer
 
 
@@ -65,6 +80,18 @@ async def test_the_owner_writes_and_reads_checkpoints(database: Database) -> Non
     assert found is not None
     assert found.checkpoint["channel_values"] == {"x": {"a": 1}}
     assert [write[2] for write in found.pending_writes or []] == [{"b": 2}]
+
+
+class Counting(FencedSaver):
+    """Counts what it reads from Postgres."""
+
+    reads = 0
+
+    @asynccontextmanager
+    async def _cursor(self, *, pipeline: bool = False) -> AsyncGenerator[Any]:
+        self.reads += not pipeline
+        async with super()._cursor(pipeline=pipeline) as cursor:
+            yield cursor
 
 
 def stock(database: Database) -> AsyncPostgresSaver:
@@ -128,7 +155,7 @@ async def test_what_a_task_wrote_becomes_rows_only_where_the_next_checkpoint_doe
 
 async def test_the_latest_checkpoint_is_read_once_and_each_reader_gets_its_own(database: Database) -> None:
     session_id, lease = await add_run(database)
-    saver = FencedSaver(database, lease, fresh=True)
+    saver = Counting(database, lease, fresh=True)
     assert await saver.aget_tuple(config(session_id)) is None
     await saver.aput(config(session_id), checkpoint({"a": 1}), {}, {"x": 1})
     first = await saver.aget_tuple(config(session_id))
@@ -137,6 +164,29 @@ async def test_the_latest_checkpoint_is_read_once_and_each_reader_gets_its_own(d
     again = await saver.aget_tuple(config(session_id))
     assert again is not None
     assert again.checkpoint["channel_versions"]["x"] == 1
+    assert saver.reads == 0
+    later = Counting(database, lease)
+    assert await later.aget_tuple(config(session_id)) == await later.aget_tuple(config(session_id)) == again
+    assert later.reads == 1
+
+
+async def test_who_lost_the_lease_settles_nothing(database: Database, database_dsn: str) -> None:
+    session_id, old = await add_run(database)
+    new = await take_over(database, old)
+    queue = Queue(database_dsn)
+    session = await Sessions(database, queue).get(session_id)
+    claim = Claim(old, session, kind="start", attempt=0, interrupt_id=None, answer=None, told=False)
+    end = Settlement("failed", NewEvent("error"), error={"code": "x"})
+    runs = Runs(database, queue)
+    with pytest.raises(LeaseLostError):
+        await runs.settle(claim, end, [NewEvent("node_end")])
+    assert (await Sessions(database, queue).get(session_id)) == session
+    assert await Events(database).read(session_id, after=0) == []
+    # The owner's end has all of it, in order.
+    await runs.settle(replace(claim, lease=new), end, [NewEvent("node_end")], flowise_calls=2)
+    settled = await Sessions(database, queue).get(session_id)
+    assert (settled.status, settled.event_seq, settled.totals["flowise_calls"]) == ("failed", 2, 2)
+    assert [event.type for event in await Events(database).read(session_id, after=0)] == ["node_end", "error"]
 
 
 async def test_after_a_takeover_nothing_can_be_written_under_the_old_lease(database: Database) -> None:

@@ -43,19 +43,20 @@ async def test_every_tool_has_schemas_a_description_and_honest_hints(backend: Ba
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_a_start_waits_for_the_question_and_tells_what_happens(backend: BackendDouble, mode: str) -> None:
+async def test_a_start_waits_for_the_question_and_tells_what_happens(mode: str) -> None:
     told: list[str | None] = []
 
     async def on_progress(_: float, __: float | None, message: str | None) -> None:
         told.append(message)
 
-    async def events(session_id: UUID, _: int = 0) -> AsyncGenerator[SessionEvent]:
-        yield event(session_id, 1, "node_start")
-        yield event(session_id, 2, "cost")
-        backend.settle(session_id, interrupt=plan_question("# Orders"))
-        yield event(session_id, 3, "interrupt")
+    class Working(BackendDouble):
+        async def events(self, session_id: UUID, after_seq: int = 0) -> AsyncGenerator[SessionEvent]:
+            yield event(session_id, 1, "node_start")
+            yield event(session_id, 2, "cost")
+            self.settle(session_id, interrupt=plan_question("# Orders"))
+            yield event(session_id, 3, "interrupt")
 
-    backend.events = events  # type: ignore[method-assign]
+    backend = Working()
     async with client_of(server_of(backend), mode=mode) as client:
         result = await client.call_tool(
             "start_session", {"requirement": "An order bot", "target": "Shop"}, progress_callback=on_progress
