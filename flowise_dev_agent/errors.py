@@ -239,7 +239,7 @@ class RateLimitedError(AgentError):
 
 
 class LeaseLostError(AgentError):
-    """Another worker owns this run now. Ends the leg silently; never shown to a person."""
+    """Another worker owns this run now. Ends the run silently; never shown to a person."""
 
     code = "lease_lost"
 

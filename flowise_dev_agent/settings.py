@@ -167,7 +167,7 @@ class LimitSettings(BaseSettings):
     session_tokens: int = Field(default=300_000, ge=1, alias="SESSION_BUDGET_TOKENS")
     session_usd: float = Field(default=5.0, gt=0, alias="SESSION_BUDGET_USD")
     skip_clarification: bool = Field(default=False, alias="SKIP_CLARIFICATION")
-    leg_attempts: int = Field(default=5, ge=1, alias="LEG_ATTEMPTS")
+    run_attempts: int = Field(default=5, ge=1, alias="RUN_ATTEMPTS")
 
 
 class DatabaseSettings(BaseSettings):

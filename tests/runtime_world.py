@@ -34,14 +34,14 @@ from uuid import UUID
 
 import psycopg
 from langgraph.graph import END, START, StateGraph
-from langgraph.runtime import Runtime
+from langgraph.runtime import Runtime as GraphRuntime
 from langgraph.types import interrupt
 
 from flowise_dev_agent.errors import FlowiseAuthError, FlowiseTimeoutError, InvalidAnswerError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.persistence import Database
-from flowise_dev_agent.runtime import Agent, Engine, ResumeSession, StartSession, Timings
-from flowise_dev_agent.runtime.calls import count_call
+from flowise_dev_agent.runtime import Agent, ResumeSession, Runtime, StartSession, Timings
+from flowise_dev_agent.runtime.runs.call_count import count_call
 from flowise_dev_agent.runtime.webhooks.config import WebhookConfig
 from flowise_dev_agent.settings import FlowiseSettings, ServerSettings
 
@@ -137,7 +137,7 @@ def _done(state: State, **more: Any) -> State:
     return State(pc=state.get("pc", 0) + 1, **more)
 
 
-async def work(state: State, runtime: Runtime[Context]) -> State:
+async def work(state: State, runtime: GraphRuntime[Context]) -> State:
     await runtime.context.world.record(runtime.context.session_id, _word(state)[1])
     return _done(state)
 
@@ -150,13 +150,13 @@ async def ask(state: State) -> State:
     return _done(state, answers=[answer])
 
 
-async def vow(state: State, runtime: Runtime[Context]) -> State:
+async def vow(state: State, runtime: GraphRuntime[Context]) -> State:
     asked = await ask(state)
     await die(state, runtime)
     return asked
 
 
-async def gate(state: State, runtime: Runtime[Context]) -> State:
+async def gate(state: State, runtime: GraphRuntime[Context]) -> State:
     name = _word(state)[1]
     await runtime.context.world.record(runtime.context.session_id, name)
     await runtime.context.world.pass_gate(name)
@@ -171,20 +171,20 @@ async def bug(state: State) -> State:
     raise KeyError("sk-a-secret-that-must-not-leave")
 
 
-async def flaky(state: State, runtime: Runtime[Context]) -> State:
+async def flaky(state: State, runtime: GraphRuntime[Context]) -> State:
     if await runtime.context.world.record(runtime.context.session_id, "flaky") <= int(_word(state)[1]):
         raise FlowiseTimeoutError("Flowise at http://flowise.test did not answer within 15 s.")
     return _done(state)
 
 
-async def talk(state: State, runtime: Runtime[Context]) -> State:
+async def talk(state: State, runtime: GraphRuntime[Context]) -> State:
     for number in range(int(_word(state)[1])):
         runtime.stream_writer({"type": "token", "node": "talk", "phase": "speech", "data": {"text": f"{number} "}})
         await asyncio.sleep(0)
     return _done(state)
 
 
-async def tell(state: State, runtime: Runtime[Context]) -> State:
+async def tell(state: State, runtime: GraphRuntime[Context]) -> State:
     for number in range(int(_word(state)[1])):
         runtime.stream_writer(
             {
@@ -204,13 +204,13 @@ async def call(state: State) -> State:
     return _done(state)
 
 
-async def cost(state: State, runtime: Runtime[Context]) -> State:
+async def cost(state: State, runtime: GraphRuntime[Context]) -> State:
     data = {"model_calls": 1, "input_tokens": int(_word(state)[1]), "output_tokens": 1, "cached_tokens": 0, "usd": 0.01}
     runtime.stream_writer({"type": "cost", "node": "cost", "phase": "speech", "summary": "cost", "data": data})
     return _done(state)
 
 
-async def die(state: State, runtime: Runtime[Context]) -> State:
+async def die(state: State, runtime: GraphRuntime[Context]) -> State:
     if await runtime.context.world.record(runtime.context.session_id, "die") == 1:
         os.kill(os.getpid(), signal.SIGKILL)
     return _done(state)
@@ -287,11 +287,11 @@ def make_agent(world: World) -> Agent:
 @asynccontextmanager
 async def running_engine(
     dsn: str, *, worker: bool = True, timings: Timings = FAST, **options: Any
-) -> AsyncIterator[Engine]:
+) -> AsyncIterator[Runtime]:
     world = World(dsn)
     await world.prepare()
     database = Database(dsn, min_size=1, max_size=8, connect_timeout=2)
-    async with Engine.assemble(database, dsn, make_agent(world), worker=worker, timings=timings, **options) as engine:
+    async with Runtime.assemble(database, dsn, make_agent(world), worker=worker, timings=timings, **options) as engine:
         yield engine
 
 

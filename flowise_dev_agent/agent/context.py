@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from flowise_dev_agent.flowise.client import FlowiseClient
-from flowise_dev_agent.knowledge.credentials import CredentialStore
+from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.knowledge.drift import CatalogueChange
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.knowledge.patterns import PatternLibrary
+from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
 from flowise_dev_agent.knowledge.repair import Repair
 from flowise_dev_agent.knowledge.templates import TemplateStore
 from flowise_dev_agent.publish import Publisher

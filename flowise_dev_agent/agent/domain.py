@@ -7,9 +7,9 @@ from typing import Any
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.tools import DomainTools, ToolResult
 from flowise_dev_agent.knowledge.templates import Template
-from flowise_dev_agent.patch.findings import Finding
-from flowise_dev_agent.patch.ops import PatchOp
-from flowise_dev_agent.patch.schema import NodeSchema
+from flowise_dev_agent.patch.model.findings import Finding
+from flowise_dev_agent.patch.model.ops import PatchOp
+from flowise_dev_agent.patch.model.schema import NodeSchema
 from flowise_dev_agent.reasoning.contracts import (
     Budget,
     DeltaSink,

@@ -1,4 +1,4 @@
-"""Events that a node tells about itself; the leg runner stores them (tokens only pass through)."""
+"""Events that a node tells about itself; the run runner stores them (tokens only pass through)."""
 
 from typing import Any
 

@@ -56,8 +56,8 @@ def build_graph(
     for source, destination in routing.EDGES:
         builder.add_edge(source, destination)
     for source, (router, destinations) in routing.ROUTERS.items():
-        ways: dict[Hashable, str] = {name: END if name == routing.END else name for name in destinations}
-        builder.add_conditional_edges(source, _recorded(source, router), ways)
+        candidates: dict[Hashable, str] = {name: END if name == routing.END else name for name in destinations}
+        builder.add_conditional_edges(source, _recorded(source, router), candidates)
     return builder.compile(checkpointer=checkpointer)
 
 
@@ -72,7 +72,7 @@ def _recorded(source: str, router: routing.Router) -> Callable[[AgentState], str
                 "node": source,
                 "phase": NODE_PHASES[source],
                 "summary": f"{source} → {decision.to}: {decision.why}",
-                "data": {"taken": decision.to, "ways": [vars(way) for way in decision.ways]},
+                "data": {"taken": decision.to, "candidates": [vars(candidate) for candidate in decision.candidates]},
             }
         )
         return decision.to

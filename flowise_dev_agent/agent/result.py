@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from flowise_dev_agent.patch.secrecy import masked
+from flowise_dev_agent.patch.model.secrecy import masked
 from flowise_dev_agent.reasoning.contracts import PlanContract
 
 _MAX_CHANGE_CHARS = 8_000

@@ -15,7 +15,7 @@ State = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Way:
+class Candidate:
     """One candidate: a node (or END), whether it fits, and why or why not."""
 
     to: str
@@ -27,24 +27,24 @@ class Way:
 class Decision:
     """The first way that fits is taken; one always does."""
 
-    ways: tuple[Way, ...]
+    candidates: tuple[Candidate, ...]
 
     @property
     def to(self) -> str:
-        return next(way.to for way in self.ways if way.fits)
+        return next(candidate.to for candidate in self.candidates if candidate.fits)
 
     @property
     def why(self) -> str:
-        return next(way.why for way in self.ways if way.fits)
+        return next(candidate.why for candidate in self.candidates if candidate.fits)
 
 
 Router = Callable[[State], Decision]
 
 
-def decide(*ways: tuple[str, bool, str], otherwise: tuple[str, str]) -> Decision:
+def decide(*candidates: tuple[str, bool, str], otherwise: tuple[str, str]) -> Decision:
     """A decision from (node, fits, why) triples, in order of precedence."""
-    given = tuple(Way(*way) for way in ways)
-    return Decision((*given, Way(otherwise[0], not any(way.fits for way in given), otherwise[1])))
+    given = tuple(Candidate(*candidate) for candidate in candidates)
+    return Decision((*given, Candidate(otherwise[0], not any(candidate.fits for candidate in given), otherwise[1])))
 
 
 def _action(state: State, type_: str) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 from flowise_dev_agent.flowise.models import Chatflow
-from flowise_dev_agent.patch.shape import parse_document
+from flowise_dev_agent.patch.model.shape import parse_document
 from flowise_dev_agent.publish import is_draft
 
 #: Flows that are searched at most, last updated first.

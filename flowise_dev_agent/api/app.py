@@ -30,7 +30,7 @@ from flowise_dev_agent.api.routes import (
     versions,
 )
 from flowise_dev_agent.flowise.instances import Instances
-from flowise_dev_agent.runtime.engine import Engine
+from flowise_dev_agent.runtime.runtime import Runtime
 from flowise_dev_agent.settings import Settings
 
 _DESCRIPTION = """A sentence becomes a tested chatflow on your Flowise server, with your approval before anything is
@@ -38,7 +38,7 @@ written. Start a session, answer its questions (`interrupt`), read the result. E
 a stable `code`."""
 
 
-def create_app(settings: Settings, engine: Engine | None = None, *, model_stand_in: bool = False) -> FastAPI:
+def create_app(settings: Settings, engine: Runtime | None = None, *, model_stand_in: bool = False) -> FastAPI:
     """The service over `engine`, or over one that it opens itself (with a worker inside) for its lifetime.
 
     `model_stand_in` labels, in `/health` and on the page, a Flowise whose models are the devkit's stand-in.
@@ -49,7 +49,7 @@ def create_app(settings: Settings, engine: Engine | None = None, *, model_stand_
         async with AsyncExitStack() as stack:
             stack.push_async_callback(app.state.instances.aclose)
             if engine is None:
-                app.state.engine = await stack.enter_async_context(Engine.open(settings, worker=True))
+                app.state.engine = await stack.enter_async_context(Runtime.open(settings, worker=True))
             await stack.enter_async_context(mcp_endpoint.running())
             yield
 
@@ -94,7 +94,7 @@ def create_app(settings: Settings, engine: Engine | None = None, *, model_stand_
     return app
 
 
-def create_worker_app(settings: Settings, engine: Engine) -> FastAPI:
+def create_worker_app(settings: Settings, engine: Runtime) -> FastAPI:
     """What a worker without an API says about itself: `/live`, `/ready` and `/metrics`, under the same key."""
     app = FastAPI(
         title="Flowise Dev Agent worker",

@@ -6,17 +6,17 @@ from uuid import UUID
 
 from fastapi import Depends, Header, Path, Query, Request, Response
 
-from flowise_dev_agent.runtime.engine import Engine
-from flowise_dev_agent.runtime.patterns import PatternService
-from flowise_dev_agent.runtime.service import SessionService
-from flowise_dev_agent.runtime.views import SessionView
+from flowise_dev_agent.runtime.admin.pattern_admin import PatternService
+from flowise_dev_agent.runtime.runtime import Runtime
+from flowise_dev_agent.runtime.sessions.service import SessionService
+from flowise_dev_agent.runtime.sessions.views import SessionView
 
 MAX_WAIT_SECS = 300
 #: The largest Postgres bigint; a larger cursor could not be compared with a sequence number.
 MAX_SEQ = 2**63 - 1
 
 
-def engine(request: Request) -> Engine:
+def engine(request: Request) -> Runtime:
     """What this process runs on."""
     return request.app.state.engine
 

@@ -8,7 +8,7 @@ from fastapi import Request
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from flowise_dev_agent.errors import AgentError
-from flowise_dev_agent.runtime.views import SessionEvent
+from flowise_dev_agent.runtime.sessions.views import SessionEvent
 
 logger = logging.getLogger(__name__)
 
@@ -16,7 +16,7 @@ _RETRY_MS = 2000
 #: A client that takes nothing for so long is gone.
 _SEND_TIMEOUT_SECS = 30
 #: Where the two POST streams end; the GET stream goes on to `done`.
-LEG_ENDS = frozenset({"interrupt", "done", "error"})
+STREAM_ENDS = frozenset({"interrupt", "done", "error"})
 
 
 def event_stream(

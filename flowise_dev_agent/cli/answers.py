@@ -5,7 +5,7 @@ from typing import Any
 
 from flowise_dev_agent.cli.console import out, say
 from flowise_dev_agent.errors import NeedsPersonError
-from flowise_dev_agent.runtime.views import InterruptView
+from flowise_dev_agent.runtime.sessions.views import InterruptView
 
 Answer = dict[str, Any]
 

@@ -17,8 +17,8 @@ from flowise_dev_agent.cli.build import conclude, present
 from flowise_dev_agent.cli.console import err, fail, say
 from flowise_dev_agent.client import AgentClient, ServiceError
 from flowise_dev_agent.errors import InvalidInputError
-from flowise_dev_agent.runtime.requests import ResumeSession
-from flowise_dev_agent.runtime.views import SessionView
+from flowise_dev_agent.runtime.sessions.requests import ResumeSession
+from flowise_dev_agent.runtime.sessions.views import SessionView
 
 
 class Exit(IntEnum):

@@ -9,8 +9,8 @@ from flowise_dev_agent.cli.console import fail, out, say
 from flowise_dev_agent.cli.progress import Progress
 from flowise_dev_agent.client import AgentClient, ServiceError
 from flowise_dev_agent.errors import NeedsPersonError
-from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
-from flowise_dev_agent.runtime.views import InterruptView, SessionView
+from flowise_dev_agent.runtime.sessions.requests import ResumeSession, StartSession
+from flowise_dev_agent.runtime.sessions.views import InterruptView, SessionView
 
 _SETTLES = frozenset({"interrupt", "done", "error"})
 

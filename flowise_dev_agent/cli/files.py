@@ -9,12 +9,12 @@ from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.compiler import compile_ops
-from flowise_dev_agent.patch.decompiler import decompile
-from flowise_dev_agent.patch.flow_diff import diff
-from flowise_dev_agent.patch.graph import GraphIR
-from flowise_dev_agent.patch.ops import ops_from_json
-from flowise_dev_agent.runtime import transfer
+from flowise_dev_agent.patch.compile.compiler import compile_ops
+from flowise_dev_agent.patch.compile.decompiler import decompile
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.model.ops import ops_from_json
+from flowise_dev_agent.patch.views.flow_diff import diff
+from flowise_dev_agent.runtime.flows import transfer
 
 
 async def export_flow(client: FlowiseClient, flow: str, file: Path | None, *, ops: bool) -> None:

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from flowise_dev_agent.runtime.views import SessionEvent
+from flowise_dev_agent.runtime.sessions.views import SessionEvent
 
 _MARKS: Final = {
     "node_end": ("✓", "green"),

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from flowise_dev_agent.api import create_app
 from flowise_dev_agent.api.server import Server, bind, url_of
 from flowise_dev_agent.cli.console import say
-from flowise_dev_agent.cli.startup import settle_in
-from flowise_dev_agent.runtime.engine import Engine
+from flowise_dev_agent.cli.startup import become_ready
+from flowise_dev_agent.runtime.runtime import Runtime
 from flowise_dev_agent.settings import Settings
 
 #: Called once the service accepts requests, with its address and the server (to stop it).
@@ -23,8 +23,8 @@ async def serve(
     on_ready: OnReady | None = None,
 ) -> None:
     """Run the API, and a worker with it, until SIGINT or SIGTERM; what runs then is handed back before it returns."""
-    async with Engine.open(settings, worker=worker) as engine:
-        await settle_in(settings)
+    async with Runtime.open(settings, worker=worker) as engine:
+        await become_ready(settings)
         app = create_app(settings, engine, model_stand_in=model_stand_in)
         server = Server(app)
         url = url_of(listener)

@@ -4,11 +4,11 @@ import gc
 
 from flowise_dev_agent.cli.console import warn
 from flowise_dev_agent.flowise.instances import Instances
-from flowise_dev_agent.runtime.instances import flowise_health
+from flowise_dev_agent.runtime.admin.instances import flowise_health
 from flowise_dev_agent.settings import Settings
 
 
-async def settle_in(settings: Settings) -> None:
+async def become_ready(settings: Settings) -> None:
     """Warn of a Flowise that does not answer; spare the garbage collector what stays loaded anyway.
 
     A full collection over the modules holds the event loop, with all streams and heartbeats, for a tenth of a second.

@@ -6,8 +6,8 @@ import signal
 import socket
 
 from flowise_dev_agent.cli.console import say
-from flowise_dev_agent.cli.startup import settle_in
-from flowise_dev_agent.runtime.engine import Engine
+from flowise_dev_agent.cli.startup import become_ready
+from flowise_dev_agent.runtime.runtime import Runtime
 from flowise_dev_agent.settings import Settings
 
 
@@ -18,8 +18,8 @@ async def work(settings: Settings, listener: socket.socket | None = None) -> Non
     for number in (signal.SIGINT, signal.SIGTERM):
         with contextlib.suppress(NotImplementedError):  # Windows: there Ctrl-C raises KeyboardInterrupt
             loop.add_signal_handler(number, stop.set)
-    async with Engine.open(settings, worker=True) as engine:
-        await settle_in(settings)
+    async with Runtime.open(settings, worker=True) as engine:
+        await become_ready(settings)
         say("The worker takes up sessions. Ctrl-C ends it.")
         if listener is None or stop.is_set():
             await stop.wait()
@@ -28,7 +28,7 @@ async def work(settings: Settings, listener: socket.socket | None = None) -> Non
         say("Handing back what is running ...")
 
 
-async def _tell(settings: Settings, engine: Engine, listener: socket.socket) -> None:
+async def _tell(settings: Settings, engine: Runtime, listener: socket.socket) -> None:
     """Serve /live, /ready and /metrics until a signal."""
     from flowise_dev_agent.api import create_worker_app
     from flowise_dev_agent.api.server import Server, url_of

@@ -10,13 +10,13 @@ import httpx2
 from pydantic import SecretStr
 
 from flowise_dev_agent.client.errors import ServiceError, ServiceUnreachableError
-from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
-from flowise_dev_agent.runtime.views import SessionEvent, SessionPage, SessionView
+from flowise_dev_agent.runtime.sessions.requests import ResumeSession, StartSession
+from flowise_dev_agent.runtime.sessions.views import SessionEvent, SessionPage, SessionView
 from flowise_dev_agent.runtime.webhooks.views import DeliveryList, DeliveryView, StartedView
 
 if TYPE_CHECKING:
     # Loaded by the methods that read them: they bring along all that is known of flows and nodes.
-    from flowise_dev_agent.runtime.catalogue import CatalogueHits
+    from flowise_dev_agent.runtime.admin.catalogue import CatalogueHits
     from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSummary, SessionChange
 
 _CONNECT_SECS = 5.0
@@ -137,7 +137,7 @@ class AgentClient:
 
     async def search_catalogue(self, query: str, *, instance: str | None = None, limit: int = 10) -> "CatalogueHits":
         """Node types and templates of a server by words."""
-        from flowise_dev_agent.runtime.catalogue import CatalogueHits
+        from flowise_dev_agent.runtime.admin.catalogue import CatalogueHits
 
         return CatalogueHits.model_validate(await self._find("/knowledge/search", query, instance, limit))
 

@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from flowise_dev_agent.devkit.serving import BackgroundServer
-from flowise_dev_agent.patch.secrecy import masked
+from flowise_dev_agent.patch.model.secrecy import masked
 
 #: Where the answers come from when they are recorded.
 PROVIDERS: Mapping[str, str] = {"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com"}

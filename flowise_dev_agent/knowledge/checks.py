@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from flowise_dev_agent.errors import ConfigurationError
-from flowise_dev_agent.knowledge.credentials import CREDENTIALS_FILE, allowlist_problems
+from flowise_dev_agent.knowledge.credential_store import CREDENTIALS_FILE, allowlist_problems
 from flowise_dev_agent.knowledge.reference import REFERENCE_FILE
 from flowise_dev_agent.knowledge.reference_parser import parse_reference
 from flowise_dev_agent.knowledge.snapshot import (

@@ -18,7 +18,7 @@ from flowise_dev_agent.errors import AgentError, ConfigurationError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge import checks
-from flowise_dev_agent.knowledge.credentials import CredentialStore, write_credentials
+from flowise_dev_agent.knowledge.credential_store import CredentialStore, write_credentials
 from flowise_dev_agent.knowledge.drift import compare
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.reference import REFERENCE_FILE, render_reference
@@ -39,7 +39,7 @@ from flowise_dev_agent.knowledge.templates import (
     write_templates,
 )
 from flowise_dev_agent.knowledge.workday import API_FILE, MCP_FILE, WorkdayMcpStore, check_tools, write_meta
-from flowise_dev_agent.patch.schema import Schemas
+from flowise_dev_agent.patch.model.schema import Schemas
 from flowise_dev_agent.settings import load_settings
 
 _Result = TypeVar("_Result")

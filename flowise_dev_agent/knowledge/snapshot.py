@@ -10,7 +10,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict
 
 from flowise_dev_agent.errors import ConfigurationError
-from flowise_dev_agent.patch.schema import NodeSchema
+from flowise_dev_agent.patch.model.schema import NodeSchema
 
 SNAPSHOT_FILE = "flowise_nodes.snapshot.json"
 META_FILE = "flowise_nodes.meta.json"

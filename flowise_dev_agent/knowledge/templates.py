@@ -16,11 +16,11 @@ from flowise_dev_agent.knowledge.memory import MemoryTemplates
 from flowise_dev_agent.knowledge.search import Query, TextIndex
 from flowise_dev_agent.knowledge.snapshot import lines_text, schemas_dir, sha256_of, text_of, write_text
 from flowise_dev_agent.knowledge.sources import TemplateCache, TemplateSource
-from flowise_dev_agent.patch.graph import GraphIR
-from flowise_dev_agent.patch.schema import Schemas
-from flowise_dev_agent.patch.shape import parse_document
-from flowise_dev_agent.patch.suggest import closest, fold
-from flowise_dev_agent.patch.summary import outline
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.model.schema import Schemas
+from flowise_dev_agent.patch.model.shape import parse_document
+from flowise_dev_agent.patch.model.suggest import closest, fold
+from flowise_dev_agent.patch.views.summary import outline
 
 TEMPLATES_FILE: Final = "flowise_templates.snapshot.json"
 TEMPLATES_META_FILE: Final = "flowise_templates.meta.json"

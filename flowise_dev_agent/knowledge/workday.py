@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from flowise_dev_agent.errors import ConfigurationError, InvalidInputError
 from flowise_dev_agent.knowledge.snapshot import schemas_dir, sha256_of, write_text
-from flowise_dev_agent.patch.ops import AddNode, Connect, PatchOp
-from flowise_dev_agent.patch.references import variables
+from flowise_dev_agent.patch.model.ops import AddNode, Connect, PatchOp
+from flowise_dev_agent.patch.model.references import variables
 
 MCP_FILE: Final = "workday_mcp.snapshot.json"
 API_FILE: Final = "workday_api.snapshot.json"

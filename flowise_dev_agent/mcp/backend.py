@@ -4,10 +4,10 @@ from collections.abc import AsyncGenerator
 from typing import Protocol
 from uuid import UUID
 
-from flowise_dev_agent.runtime.catalogue import CatalogueHits
+from flowise_dev_agent.runtime.admin.catalogue import CatalogueHits
 from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSummary, SessionChange
-from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
-from flowise_dev_agent.runtime.views import SessionEvent, SessionPage, SessionView
+from flowise_dev_agent.runtime.sessions.requests import ResumeSession, StartSession
+from flowise_dev_agent.runtime.sessions.views import SessionEvent, SessionPage, SessionView
 
 
 class Backend(Protocol):

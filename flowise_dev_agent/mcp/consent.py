@@ -12,7 +12,7 @@ from flowise_dev_agent.errors import AgentError, NeedsPersonError
 from flowise_dev_agent.mcp.host import Approval, ToolContext, host_of, page_of
 from flowise_dev_agent.mcp.results import question_text
 from flowise_dev_agent.persistence.sanitize import shortened
-from flowise_dev_agent.runtime.views import InterruptView, SessionView
+from flowise_dev_agent.runtime.sessions.views import InterruptView, SessionView
 
 #: Answers after which nothing is written before the next question, by type of question. All others need a person.
 _HARMLESS: Final[Mapping[str, frozenset[str]]] = {

@@ -3,17 +3,17 @@
 from collections.abc import AsyncGenerator, Callable
 from uuid import UUID
 
-from flowise_dev_agent.runtime.catalogue import CatalogueHits
-from flowise_dev_agent.runtime.engine import Engine
+from flowise_dev_agent.runtime.admin.catalogue import CatalogueHits
 from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSummary, SessionChange
-from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
-from flowise_dev_agent.runtime.views import SessionEvent, SessionPage, SessionView
+from flowise_dev_agent.runtime.runtime import Runtime
+from flowise_dev_agent.runtime.sessions.requests import ResumeSession, StartSession
+from flowise_dev_agent.runtime.sessions.views import SessionEvent, SessionPage, SessionView
 
 
 class LocalBackend:
     """The services of this process; `engine` gives it once it runs."""
 
-    def __init__(self, engine: Callable[[], Engine]) -> None:
+    def __init__(self, engine: Callable[[], Runtime]) -> None:
         self._engine = engine
 
     async def start(self, request: StartSession, *, idempotency_key: str | None = None) -> SessionView:

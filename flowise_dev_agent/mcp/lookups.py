@@ -8,9 +8,9 @@ from pydantic import Field
 
 from flowise_dev_agent.mcp.host import ToolContext, host_of
 from flowise_dev_agent.mcp.results import succeeded
-from flowise_dev_agent.runtime.catalogue import MOST_HITS, CatalogueHits
+from flowise_dev_agent.runtime.admin.catalogue import MOST_HITS, CatalogueHits
 from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSummary
-from flowise_dev_agent.runtime.requests import Line
+from flowise_dev_agent.runtime.sessions.requests import Line
 
 Instance = Annotated[str | None, Field(max_length=200, description="Flowise instance; the default one when left out.")]
 

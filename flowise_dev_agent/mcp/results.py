@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from flowise_dev_agent.persistence.sanitize import bounded, shortened
 from flowise_dev_agent.runtime.flows.views import SessionChange
-from flowise_dev_agent.runtime.views import InterruptView, ResultView, SessionPage, SessionView
+from flowise_dev_agent.runtime.sessions.views import InterruptView, ResultView, SessionPage, SessionView
 
 #: Bounds of one answer. What a question or a review shows beyond them is read on the page.
 _TEXT_CHARS: Final = 12_000

@@ -15,8 +15,15 @@ from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.mcp.consent import Confirmation, check_confirmed, confirmation, offered
 from flowise_dev_agent.mcp.host import ToolContext, host_of, page_of
 from flowise_dev_agent.mcp.results import SessionReport, fitted_page, report, session_lines, succeeded
-from flowise_dev_agent.runtime.requests import Line, LongText, Question, ResumeSession, SessionName, StartSession
-from flowise_dev_agent.runtime.views import PublicStatus, SessionPage, SessionView
+from flowise_dev_agent.runtime.sessions.requests import (
+    Line,
+    LongText,
+    Question,
+    ResumeSession,
+    SessionName,
+    StartSession,
+)
+from flowise_dev_agent.runtime.sessions.views import PublicStatus, SessionPage, SessionView
 
 #: What makes a session worth reading again, and what people are told meanwhile.
 _SETTLES: Final = frozenset({"interrupt", "done", "error"})

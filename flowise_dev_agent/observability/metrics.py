@@ -17,9 +17,9 @@ PlatformCollector(registry=_REGISTRY)
 _STEP_BUCKETS: Final = (0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 _CALL_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
-LEGS_ACTIVE: Final = Gauge("fda_legs_active", "Legs that run in this process.", registry=_REGISTRY)
-LEG_SECONDS: Final = Histogram(
-    "fda_leg_duration_seconds",
+RUNS_ACTIVE: Final = Gauge("fda_runs_active", "Runs that run in this process.", registry=_REGISTRY)
+RUN_SECONDS: Final = Histogram(
+    "fda_run_duration_seconds",
     "From the claim of a run to the next question, the end, or the loss of the run.",
     ["kind", "end"],
     buckets=_STEP_BUCKETS,

@@ -8,16 +8,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from flowise_dev_agent.persistence.abandoned_drafts import AbandonedDraft, AbandonedDrafts
     from flowise_dev_agent.persistence.blobs import Blobs
     from flowise_dev_agent.persistence.database import Database
     from flowise_dev_agent.persistence.deliveries import Deliveries, Outbox
-    from flowise_dev_agent.persistence.drafts import AbandonedDraft, AbandonedDrafts
     from flowise_dev_agent.persistence.events import Events, NewEvent, StoredEvent
+    from flowise_dev_agent.persistence.flow_versions import FlowVersion, Versions
     from flowise_dev_agent.persistence.instance_nodes import CatalogueHead, InstanceNodes
     from flowise_dev_agent.persistence.intents import WriteIntent, WriteIntents
     from flowise_dev_agent.persistence.lease import Lease
-    from flowise_dev_agent.persistence.ledger import Ledger, Passage
-    from flowise_dev_agent.persistence.patterns import NewPattern, Patterns, StoredPattern
+    from flowise_dev_agent.persistence.out_of_band_writes import OutOfBandWrites, PromotionRecord
+    from flowise_dev_agent.persistence.pattern_rows import NewPattern, Patterns, StoredPattern
     from flowise_dev_agent.persistence.queue import Queue
     from flowise_dev_agent.persistence.read_model import SessionFilter, SessionRow
     from flowise_dev_agent.persistence.refreshes import Refreshes, RefreshRow
@@ -27,11 +28,10 @@ if TYPE_CHECKING:
     from flowise_dev_agent.persistence.schema import migrate
     from flowise_dev_agent.persistence.sessions import Sessions
     from flowise_dev_agent.persistence.templates import InstanceTemplates
-    from flowise_dev_agent.persistence.versions import FlowVersion, Versions
 
 _HOMES = {
-    "AbandonedDraft": "drafts",
-    "AbandonedDrafts": "drafts",
+    "AbandonedDraft": "abandoned_drafts",
+    "AbandonedDrafts": "abandoned_drafts",
     "Blobs": "blobs",
     "CatalogueHead": "instance_nodes",
     "Claim": "runs",
@@ -39,16 +39,16 @@ _HOMES = {
     "Deliveries": "deliveries",
     "Events": "events",
     "FencedSaver": "saver",
-    "FlowVersion": "versions",
+    "FlowVersion": "flow_versions",
     "InstanceNodes": "instance_nodes",
     "InstanceTemplates": "templates",
     "Lease": "lease",
-    "Ledger": "ledger",
+    "OutOfBandWrites": "out_of_band_writes",
     "NewEvent": "events",
-    "NewPattern": "patterns",
+    "NewPattern": "pattern_rows",
     "Outbox": "deliveries",
-    "Passage": "ledger",
-    "Patterns": "patterns",
+    "PromotionRecord": "out_of_band_writes",
+    "Patterns": "pattern_rows",
     "Queue": "queue",
     "RefreshRow": "refreshes",
     "Refreshes": "refreshes",
@@ -58,8 +58,8 @@ _HOMES = {
     "SessionRow": "read_model",
     "Sessions": "sessions",
     "StoredEvent": "events",
-    "StoredPattern": "patterns",
-    "Versions": "versions",
+    "StoredPattern": "pattern_rows",
+    "Versions": "flow_versions",
     "WriteIntent": "intents",
     "WriteIntents": "intents",
     "migrate": "schema",
@@ -79,12 +79,12 @@ __all__ = [
     "InstanceNodes",
     "InstanceTemplates",
     "Lease",
-    "Ledger",
     "NewEvent",
     "NewPattern",
+    "OutOfBandWrites",
     "Outbox",
-    "Passage",
     "Patterns",
+    "PromotionRecord",
     "Queue",
     "RefreshRow",
     "Refreshes",

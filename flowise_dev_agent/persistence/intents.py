@@ -38,7 +38,7 @@ class WriteIntent:
 class WriteIntents:
     """All writes need the lease; a worker that lost it gets LeaseLostError and must not call Flowise.
 
-    Outside of a leg (lease None) the session must be idle: SessionConflictError while a leg is queued or running.
+    Outside of a run (lease None) the session must be idle: SessionConflictError while a run is queued or running.
     """
 
     def __init__(self, database: Database) -> None:

@@ -1,4 +1,4 @@
-"""The job queue: procrastinate on the same Postgres. One job is one attempt at a leg or at a webhook's delivery."""
+"""The job queue: procrastinate on the same Postgres. One job is one attempt at a run or at a webhook's delivery."""
 
 import asyncio
 import json
@@ -16,8 +16,8 @@ from psycopg_pool import AsyncConnectionPool
 from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.persistence.database import KEEPALIVE, Connection, check_connection, server_options
 
-LEG_TASK: Final = "leg"
-LEG_QUEUE: Final = "legs"
+RUN_TASK: Final = "run"
+RUN_QUEUE: Final = "runs"
 DELIVERY_TASK: Final = "webhook"
 DELIVERY_QUEUE: Final = "webhooks"
 MAINTENANCE_TASK: Final = "maintenance"
@@ -74,16 +74,16 @@ class Queue:
     ) -> None:
         await self.close()
 
-    async def defer_leg(self, connection: Connection, run_id: UUID, *, delay: float = 0.0) -> int:
+    async def defer_run(self, connection: Connection, run_id: UUID, *, delay: float = 0.0) -> int:
         """Queue one attempt at a run inside the caller's transaction, `delay` seconds from now; returns the job id."""
-        return await self._defer(connection, LEG_TASK, LEG_QUEUE, delay, run_id=str(run_id))
+        return await self._defer(connection, RUN_TASK, RUN_QUEUE, delay, run_id=str(run_id))
 
     async def defer_delivery(self, connection: Connection, delivery_id: UUID, *, delay: float = 0.0) -> int:
-        """Queue one attempt at a webhook's delivery, as `defer_leg` does."""
+        """Queue one attempt at a webhook's delivery, as `defer_run` does."""
         return await self._defer(connection, DELIVERY_TASK, DELIVERY_QUEUE, delay, delivery_id=str(delivery_id))
 
     async def defer_refresh(self, connection: Connection, refresh_id: UUID) -> int:
-        """Queue one attempt at a refresh of what is known of an instance, as `defer_leg` does."""
+        """Queue one attempt at a refresh of what is known of an instance, as `defer_run` does."""
         return await self._defer(connection, REFRESH_TASK, MAINTENANCE_QUEUE, 0.0, refresh_id=str(refresh_id))
 
     async def _defer(self, connection: Connection, task: str, queue: str, delay: float, **arguments: str) -> int:
@@ -107,9 +107,9 @@ class Queue:
         """Take a waiting job out of the queue, or have its worker cancel it."""
         await self.app.job_manager.cancel_job_by_id_async(job_id, abort=True, connection=connection)
 
-    async def stalled_legs(self, seconds: float) -> list[Job]:
-        """Legs of workers that have not been heard of for `seconds`."""
-        return await self._stalled(LEG_TASK, seconds)
+    async def stalled_runs(self, seconds: float) -> list[Job]:
+        """Runs of workers that have not been heard of for `seconds`."""
+        return await self._stalled(RUN_TASK, seconds)
 
     async def stalled_deliveries(self, seconds: float) -> list[Job]:
         """Deliveries of such workers."""

@@ -100,7 +100,7 @@ class Retention:
         return len(rows)
 
     async def _delete_threads(self, days: float) -> int:
-        # The locked rows cannot be retried meanwhile, so no leg writes to these threads.
+        # The locked rows cannot be retried meanwhile, so no run writes to these threads.
         async with self._database.transaction() as connection:
             threads = [str(row["id"]) for row in await _rows(connection, _OLD_THREADS, days)]
             return await _delete_threads(connection, threads)
@@ -111,7 +111,7 @@ class Retention:
             return await _delete_threads(connection, [row["thread_id"] for row in await _rows(connection, _ORPHANS)])
 
     async def _prune(self) -> int:
-        """Ended sessions whose leg could not prune its thread at its end, and failed ones."""
+        """Ended sessions whose run could not prune its thread at its end, and failed ones."""
         async with self._database.transaction() as connection:
             threads = [str(row["id"]) for row in await _rows(connection, _UNPRUNED)]
             if threads:

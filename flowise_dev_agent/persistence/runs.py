@@ -1,4 +1,4 @@
-"""The runs table as a worker sees it: claims, ends of legs, recovery. Every change is fenced by the lease."""
+"""The runs table as a worker sees it: claims, ends of runs, recovery. Every change is fenced by the lease."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -36,12 +36,12 @@ class Claim:
     lease: Lease
     session: SessionRow
     kind: str
-    #: How many attempts at this leg failed before.
+    #: How many attempts at this run failed before.
     attempt: int
     interrupt_id: str | None
     answer: dict[str, Any] | None
-    #: Somebody shall be told how the leg ends. That is decided when the session starts.
-    told: bool
+    #: Somebody shall be told how the run ends. That is decided when the session starts.
+    has_webhook: bool
 
     @property
     def is_first(self) -> bool:
@@ -61,8 +61,8 @@ class Lost:
 
 
 @dataclass(frozen=True)
-class Settlement:
-    """What a leg's end writes to its session. `columns` are those of `project`: None keeps what is stored, and so it
+class RunResult:
+    """What a run's end writes to its session. `columns` are those of `project`: None keeps what is stored, and so it
     does for `result`, what the session keeps of its last review."""
 
     status: Literal["waiting", "completed", "cancelled", "failed"]
@@ -82,12 +82,12 @@ _CLAIM: Final = f"""
     SELECT claimed.kind AS run_kind, claimed.epoch AS run_epoch, claimed.attempt AS run_attempt,
            claimed.interrupt_id AS run_interrupt_id, claimed.answer AS run_answer,
            EXISTS (SELECT 1 FROM webhook_endpoints AS endpoint WHERE endpoint.session_id = claimed.session_id)
-               AS run_told, session.*
+               AS run_has_webhook, session.*
     FROM claimed JOIN (SELECT {SESSION_COLUMNS} FROM sessions) AS session ON session.id = claimed.session_id
 """
 # One statement: the session is locked first (the lock order of the schema), the run ends only under its lease, and
 # nothing else happens without that. The sums cover what is stored and what this statement stores.
-_SETTLE: Final = f"""
+_FINALIZE: Final = f"""
     WITH locked AS (
         SELECT id FROM sessions WHERE id = %(session)s FOR NO KEY UPDATE
     ), ended AS (
@@ -154,7 +154,10 @@ class Runs:
         row = await self._database.fetch_one(_CLAIM, {"run": run_id, "job": job_id})
         if row is None:
             return None
-        run = {name: row.pop(f"run_{name}") for name in ("kind", "epoch", "attempt", "interrupt_id", "answer", "told")}
+        run = {
+            name: row.pop(f"run_{name}")
+            for name in ("kind", "epoch", "attempt", "interrupt_id", "answer", "has_webhook")
+        }
         return Claim(
             lease=Lease(run_id, run["epoch"]),
             session=SessionRow(**row),
@@ -162,15 +165,15 @@ class Runs:
             attempt=run["attempt"],
             interrupt_id=run["interrupt_id"],
             answer=run["answer"],
-            told=run["told"],
+            has_webhook=run["has_webhook"],
         )
 
-    async def settle(
-        self, claim: Claim, end: Settlement, rest: Sequence[NewEvent] = (), *, flowise_calls: int = 0
+    async def finalize(
+        self, claim: Claim, end: RunResult, rest: Sequence[NewEvent] = (), *, flowise_calls: int = 0
     ) -> None:
-        """End the leg: run, session, interrupt and events in one transaction, then the notice.
+        """End the run: run, session, interrupt and events in one transaction, then the notice.
 
-        `rest` and `flowise_calls` are what the leg has not stored before.
+        `rest` and `flowise_calls` are what the run has not stored before.
         """
         session_id, columns = claim.session.id, end.columns
         params = event_params(session_id, claim.lease.run_id, [*rest, end.event]) | {
@@ -193,11 +196,11 @@ class Runs:
             "interrupt_id": end.interrupt["id"] if end.interrupt else None,
             "error": _jsonb(end.error),
         }
-        on_rest = self._on_rest if claim.told else None
+        on_rest = self._on_rest if claim.has_webhook else None
         # One statement needs no transaction around it.
         scope = self._database.transaction() if on_rest else self._database.connection()
         async with scope as connection:
-            settled = await connection.execute(_SETTLE, params)
+            settled = await connection.execute(_FINALIZE, params)
             if settled.rowcount == 0:
                 raise LeaseLostError("Another worker owns this run now.")
             if on_rest:
@@ -207,10 +210,10 @@ class Runs:
     async def requeue(
         self, lease: Lease, session_id: UUID, *, attempt: int, delay: float = 0.0, event: NewEvent | None = None
     ) -> None:
-        """Hand the leg back, to be taken up by any worker after `delay` seconds."""
+        """Hand the run back, to be taken up by any worker after `delay` seconds."""
         async with told_transaction(self._database, session_id, "event") as connection:
             await connection.execute("UPDATE sessions SET status = 'queued' WHERE id = %s", (session_id,))
-            job_id = await self._queue.defer_leg(connection, lease.run_id, delay=delay)
+            job_id = await self._queue.defer_run(connection, lease.run_id, delay=delay)
             changed = await connection.execute(
                 "UPDATE runs SET status = 'queued', job_id = %s, attempt = %s, updated_at = now()"
                 " WHERE id = %s AND epoch = %s AND status = 'running'",
@@ -238,7 +241,7 @@ class Runs:
         A run whose job vanished gets `seconds` too: its outcome may be just about to be written.
         """
         found: list[Lost] = []
-        for job in await self._queue.stalled_legs(seconds):
+        for job in await self._queue.stalled_runs(seconds):
             row = await self._database.fetch_one(
                 f"{_SELECT_LOST} AND id = %s AND job_id = %s", (UUID(str(job.task_kwargs["run_id"])), job.id)
             )
@@ -259,7 +262,7 @@ class Runs:
         async with self._database.transaction() as connection:
             if not await self._still_lost(connection, lost):
                 return False
-            job_id = await self._queue.defer_leg(connection, lost.id)
+            job_id = await self._queue.defer_run(connection, lost.id)
             await connection.execute(
                 "UPDATE runs SET job_id = %s, attempt = attempt + 1, updated_at = now() WHERE id = %s",
                 (job_id, lost.id),
@@ -269,7 +272,7 @@ class Runs:
             await self._queue.finish_as_failed(lost.job)
         return True
 
-    async def give_up(self, lost: Lost, end: Settlement) -> bool:
+    async def give_up(self, lost: Lost, end: RunResult) -> bool:
         """Fail a lost run and its session; False as for `take_back`."""
         async with told_transaction(self._database, lost.session_id, "settled") as connection:
             await connection.execute("SELECT 1 FROM sessions WHERE id = %s FOR NO KEY UPDATE", (lost.session_id,))

@@ -71,8 +71,8 @@ class _Writes:
 class FencedSaver(AsyncPostgresSaver):
     """Writes checkpoints only while `lease` owns its run; afterwards every write raises LeaseLostError.
 
-    One object per leg, over the shared pool: the base class serialises everything that goes through one object. As the
-    leg is the only writer of its thread, what it has read or put last is the latest checkpoint, and is not read again;
+    One object per run, over the shared pool: the base class serialises everything that goes through one object. As the
+    run is the only writer of its thread, what it has read or put last is the latest checkpoint, and is not read again;
     `fresh` says that there is none yet.
 
     Writes of a task become rows when they matter for a resume: with an interrupt or an error in the same step, or when

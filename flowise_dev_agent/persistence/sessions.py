@@ -14,8 +14,8 @@ from psycopg.errors import UniqueViolation
 from psycopg.rows import class_row
 
 from flowise_dev_agent.errors import SessionConflictError, SessionNotFoundError
+from flowise_dev_agent.persistence.abandoned_drafts import abandon
 from flowise_dev_agent.persistence.database import Connection, Database, OnRest
-from flowise_dev_agent.persistence.drafts import abandon
 from flowise_dev_agent.persistence.events import NewEvent, insert
 from flowise_dev_agent.persistence.notices import told_transaction
 from flowise_dev_agent.persistence.queue import Queue
@@ -257,7 +257,7 @@ class Sessions:
             raise _not_found(session_id)
 
     async def delete(self, session_id: UUID, *, purge: bool = False, if_ended: bool = False) -> None:
-        """Remove everything of the session, checkpoints and jobs included, in one transaction. A running leg loses its
+        """Remove everything of the session, checkpoints and jobs included, in one transaction. A running run loses its
         lease.
 
         The flows that it found and wrote are kept while its chatflow may be in use; `purge` removes them too, also
@@ -302,7 +302,7 @@ class Sessions:
         return str(row["status"])
 
     async def _end_active_run(self, connection: Connection, session_id: UUID) -> None:
-        # The raised epoch fences a leg that is running; cancelling its job ends it without waiting for its next write.
+        # The raised epoch fences a run that is running; cancelling its job ends it without waiting for its next write.
         row = await (
             await connection.execute(
                 "UPDATE runs SET status = 'cancelled', epoch = epoch + 1, updated_at = now()"
@@ -324,7 +324,7 @@ class Sessions:
         idempotency_key: str | None = None,
         fingerprint: str | None = None,
     ) -> None:
-        job_id = await self._queue.defer_leg(connection, run_id)
+        job_id = await self._queue.defer_run(connection, run_id)
         await connection.execute(
             "INSERT INTO runs"
             " (id, session_id, kind, job_id, interrupt_id, answer, idempotency_key, fingerprint, after_seq)"

@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from flowise_dev_agent.patch.flow_diff import diff
-from flowise_dev_agent.patch.graph import GraphIR
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.views.flow_diff import diff
 
 _MOST_ENTRIES = 100
 _LONGEST_TEXT = 6_000

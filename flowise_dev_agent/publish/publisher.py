@@ -14,7 +14,7 @@ from uuid import UUID, uuid5
 from flowise_dev_agent.errors import FlowiseError, FlowiseNotFoundError, WriteFailedError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
-from flowise_dev_agent.patch.hashing import payload_sha256
+from flowise_dev_agent.patch.model.hashing import payload_sha256
 from flowise_dev_agent.persistence.intents import WriteIntent, WriteIntents
 from flowise_dev_agent.persistence.lease import Lease
 from flowise_dev_agent.publish.guard import authorize
@@ -66,7 +66,7 @@ class VersionLog(Protocol):
 
 
 class Publisher:
-    """Writes of one session to one Flowise server, under the lease of the running leg.
+    """Writes of one session to one Flowise server, under the lease of the running run.
 
     Without a lease (`None`: a rollback asked for over HTTP) intents need an idle session instead.
     """

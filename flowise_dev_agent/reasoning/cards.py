@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from flowise_dev_agent.patch.schema import InputAnchor, InputParam, NodeSchema
-from flowise_dev_agent.patch.visibility import is_visible
+from flowise_dev_agent.patch.model.schema import InputAnchor, InputParam, NodeSchema
+from flowise_dev_agent.patch.model.visibility import is_visible
 from flowise_dev_agent.reasoning.text import clip
 
 _OPTIONS_SHOWN = 12

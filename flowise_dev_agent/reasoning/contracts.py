@@ -12,9 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.templates import Template
-from flowise_dev_agent.patch.findings import Finding
-from flowise_dev_agent.patch.ops import PatchOp
-from flowise_dev_agent.patch.schema import NodeSchema
+from flowise_dev_agent.patch.model.findings import Finding
+from flowise_dev_agent.patch.model.ops import PatchOp
+from flowise_dev_agent.patch.model.schema import NodeSchema
 from flowise_dev_agent.settings import Mode
 
 Operation = Literal["create", "update", "copy", "question"]

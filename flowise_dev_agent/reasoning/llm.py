@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from flowise_dev_agent.errors import BudgetSpentError, ModelOutputError, PatchError
-from flowise_dev_agent.patch.agentflow import AGENTFLOW_CATEGORY
-from flowise_dev_agent.patch.findings import Finding
-from flowise_dev_agent.patch.ops import AddNode, PatchOp, ops_from_json, ops_json_schema
+from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY
+from flowise_dev_agent.patch.model.findings import Finding
+from flowise_dev_agent.patch.model.ops import AddNode, PatchOp, ops_from_json, ops_json_schema
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
     DeltaSink,
@@ -22,7 +22,7 @@ from flowise_dev_agent.reasoning.contracts import (
     Usage,
     Verdict,
 )
-from flowise_dev_agent.reasoning.credentials import required_types, with_bindings
+from flowise_dev_agent.reasoning.credential_requirements import required_types, with_bindings
 from flowise_dev_agent.reasoning.engines.base import ReasoningEngine
 from flowise_dev_agent.reasoning.parsing import UnusableOutputError, parse_model
 from flowise_dev_agent.reasoning.prompts import (

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final, TypeVar
 
 from flowise_dev_agent.errors import BudgetSpentError, ModelOutputError, ModelUnavailableError, ReasoningError
-from flowise_dev_agent.patch.ops import PatchOp
+from flowise_dev_agent.patch.model.ops import PatchOp
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
     Degraded,

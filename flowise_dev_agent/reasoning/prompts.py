@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from flowise_dev_agent.patch.ops import OP_TYPES, example_op
-from flowise_dev_agent.patch.schema import NodeSchema
-from flowise_dev_agent.patch.secrecy import masked
+from flowise_dev_agent.patch.model.ops import OP_TYPES, example_op
+from flowise_dev_agent.patch.model.schema import NodeSchema
+from flowise_dev_agent.patch.model.secrecy import masked
 from flowise_dev_agent.reasoning.cards import catalogue_line, schema_card
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,

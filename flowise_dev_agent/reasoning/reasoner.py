@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 
-from flowise_dev_agent.patch.ops import PatchOp
+from flowise_dev_agent.patch.model.ops import PatchOp
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
     Intent,

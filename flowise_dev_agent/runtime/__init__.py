@@ -1,4 +1,4 @@
-"""How sessions run: the service that clients use, legs, worker, recovery and the event feed.
+"""How sessions run: the service that clients use, runs, worker, recovery and the event feed.
 
 Names are loaded when they are used: a client reads sessions without the graph that makes them.
 """
@@ -8,30 +8,30 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from flowise_dev_agent.runtime.agent import Agent
-    from flowise_dev_agent.runtime.engine import Engine
-    from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
-    from flowise_dev_agent.runtime.service import SessionService
-    from flowise_dev_agent.runtime.timings import Timings
-    from flowise_dev_agent.runtime.views import InterruptView, SessionEvent, SessionPage, SessionView
+    from flowise_dev_agent.runtime.runs.timings import Timings
+    from flowise_dev_agent.runtime.runtime import Runtime
+    from flowise_dev_agent.runtime.sessions.requests import ResumeSession, StartSession
+    from flowise_dev_agent.runtime.sessions.service import SessionService
+    from flowise_dev_agent.runtime.sessions.views import InterruptView, SessionEvent, SessionPage, SessionView
 
 _HOMES = {
     "Agent": "agent",
-    "Engine": "engine",
-    "InterruptView": "views",
-    "ResumeSession": "requests",
-    "SessionEvent": "views",
-    "SessionPage": "views",
-    "SessionService": "service",
-    "SessionView": "views",
-    "StartSession": "requests",
-    "Timings": "timings",
+    "Runtime": "runtime",
+    "InterruptView": "sessions.views",
+    "ResumeSession": "sessions.requests",
+    "SessionEvent": "sessions.views",
+    "SessionPage": "sessions.views",
+    "SessionService": "sessions.service",
+    "SessionView": "sessions.views",
+    "StartSession": "sessions.requests",
+    "Timings": "runs.timings",
 }
 
 __all__ = [
     "Agent",
-    "Engine",
     "InterruptView",
     "ResumeSession",
+    "Runtime",
     "SessionEvent",
     "SessionPage",
     "SessionService",

@@ -8,14 +8,14 @@ from langgraph.graph.state import CompiledStateGraph
 
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.persistence import Lease, SessionRow
-from flowise_dev_agent.runtime.emission import Emit
-from flowise_dev_agent.runtime.requests import ResumeSession
+from flowise_dev_agent.runtime.runs.emission import Emit
+from flowise_dev_agent.runtime.sessions.requests import ResumeSession
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 
 
 class ContextFactory(Protocol):
-    """Makes the graph's run-time context for one leg. Errors in it fail the session with their own words."""
+    """Makes the graph's run-time context for one run. Errors in it fail the session with their own words."""
 
     def __call__(self, session: SessionRow, lease: Lease, emit: Emit, /) -> Any: ...
 

@@ -20,10 +20,10 @@ from flowise_dev_agent.agent import (
 from flowise_dev_agent.agent.interrupts import check_answer
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.instances import Instances
-from flowise_dev_agent.knowledge.credentials import CredentialKnowledge, CredentialStore
+from flowise_dev_agent.knowledge.credential_store import CredentialKnowledge, CredentialStore
 from flowise_dev_agent.knowledge.drift import CatalogueChange
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge, NodeStore
-from flowise_dev_agent.knowledge.patterns import PatternLibrary
+from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
 from flowise_dev_agent.knowledge.repair import Repair
 from flowise_dev_agent.knowledge.templates import TemplateKnowledge, TemplateStore
 from flowise_dev_agent.persistence import (
@@ -41,10 +41,10 @@ from flowise_dev_agent.publish import Publisher
 from flowise_dev_agent.reasoning.factory import make_reasoner
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.runtime.agent import Agent
-from flowise_dev_agent.runtime.calls import count_call
-from flowise_dev_agent.runtime.emission import Emit
-from flowise_dev_agent.runtime.requests import ResumeSession
-from flowise_dev_agent.runtime.versions import SessionVersions
+from flowise_dev_agent.runtime.flows.version_history import SessionVersions
+from flowise_dev_agent.runtime.runs.call_count import count_call
+from flowise_dev_agent.runtime.runs.emission import Emit
+from flowise_dev_agent.runtime.sessions.requests import ResumeSession
 from flowise_dev_agent.settings import DriftPolicy, LimitSettings, Settings
 
 
@@ -71,7 +71,7 @@ async def open_agent(settings: Settings, database: Database) -> AsyncGenerator[A
         )
         yield Agent(
             graph=build_graph([FlowiseCapability()]),
-            context=contexts.of_leg,
+            context=contexts.for_run,
             initial_state=initial_state,
             project=project,
             check_answer=_check_answer,
@@ -89,7 +89,7 @@ def _check_answer(interrupt: Mapping[str, Any], body: ResumeSession, /) -> Mappi
 
 @dataclass(frozen=True)
 class _Contexts:
-    """What all legs of the process share, and the context that it makes for each."""
+    """What all runs of the process share, and the context that it makes for each."""
 
     instances: Instances
     nodes: NodeKnowledge
@@ -103,8 +103,8 @@ class _Contexts:
     drift_policy: DriftPolicy
     patterns: Patterns
 
-    def of_leg(self, session: SessionRow, lease: Lease, emit: Emit, /) -> AgentContext:
-        """The context of one leg. Raises InvalidInputError when the settings no longer name the instance."""
+    def for_run(self, session: SessionRow, lease: Lease, emit: Emit, /) -> AgentContext:
+        """The context of one run. Raises InvalidInputError when the settings no longer name the instance."""
         del emit  # nodes write to the run's stream themselves
         client = self.instances.client(session.instance_id)
         return AgentContext(

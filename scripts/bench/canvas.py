@@ -23,10 +23,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from playwright.async_api import Browser, Page, Route, async_playwright
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.compiler import compile_ops
-from flowise_dev_agent.patch.graph import GraphIR
-from flowise_dev_agent.patch.ops import AddNode, Connect, PatchOp
-from flowise_dev_agent.patch.picture import picture
+from flowise_dev_agent.patch.compile.compiler import compile_ops
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.model.ops import AddNode, Connect, PatchOp
+from flowise_dev_agent.patch.views.canvas_view import canvas_view
 from flowise_dev_agent.runtime.flows.views import FlowFacts, FlowView
 from flowise_dev_agent.web import STATIC_DIR
 
@@ -60,7 +60,7 @@ def flow_of(nodes: int, store: NodeStore) -> FlowView:
             Connect(source_node_id=model, target_node_id=chain, target_anchor="model"),
             Connect(source_node_id=memory, target_node_id=chain, target_anchor="memory"),
         ]
-    graph = picture(compile_ops(GraphIR.empty(), ops, store.schemas).graph)
+    graph = canvas_view(compile_ops(GraphIR.empty(), ops, store.schemas).graph)
     across = math.ceil(math.sqrt(len(graph.nodes)))
     placed = [
         replace(node, x=index % across * 340.0, y=index // across * 300.0) for index, node in enumerate(graph.nodes)

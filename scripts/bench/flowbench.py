@@ -38,8 +38,8 @@ from flowise_dev_agent.devkit.cassette import PROVIDERS, Cassette
 from flowise_dev_agent.errors import AgentError
 from flowise_dev_agent.flowise import Chatflow, FlowiseClient
 from flowise_dev_agent.flowise.models import ChatflowCreate
-from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
-from flowise_dev_agent.runtime.views import InterruptView, SessionView
+from flowise_dev_agent.runtime.sessions.requests import ResumeSession, StartSession
+from flowise_dev_agent.runtime.sessions.views import InterruptView, SessionView
 from flowise_dev_agent.settings import Settings, load_settings
 
 SESSION_SECS = 300

@@ -23,14 +23,14 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.compiler import compile_ops
-from flowise_dev_agent.patch.decompiler import decompile
-from flowise_dev_agent.patch.flow_diff import diff
-from flowise_dev_agent.patch.graph import GraphIR
-from flowise_dev_agent.patch.ops import AddNode, BindCredential, Connect, PatchOp, SetParam
-from flowise_dev_agent.patch.schema import Schemas
-from flowise_dev_agent.patch.summary import summarize
-from flowise_dev_agent.patch.validator import validate_flow
+from flowise_dev_agent.patch.compile.compiler import compile_ops
+from flowise_dev_agent.patch.compile.decompiler import decompile
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.model.ops import AddNode, BindCredential, Connect, PatchOp, SetParam
+from flowise_dev_agent.patch.model.schema import Schemas
+from flowise_dev_agent.patch.validate import validate_flow
+from flowise_dev_agent.patch.views.flow_diff import diff
+from flowise_dev_agent.patch.views.summary import summarize
 from scripts.bench.clock import Measured, heading, line, measure
 
 #: By the beginning of a row's name.

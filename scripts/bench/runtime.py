@@ -33,7 +33,7 @@ from flowise_dev_agent.persistence import Database, NewEvent
 from flowise_dev_agent.persistence.database import patient
 from flowise_dev_agent.persistence.events import insert
 from flowise_dev_agent.persistence.notices import Notices
-from flowise_dev_agent.runtime import Engine, ResumeSession, StartSession
+from flowise_dev_agent.runtime import ResumeSession, Runtime, StartSession
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -42,7 +42,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 class Bench:
     """An engine without a worker, and the database that workers share with it."""
 
-    engine: Engine
+    engine: Runtime
     dsn: str
 
     @asynccontextmanager
@@ -314,7 +314,7 @@ async def main(names: list[str]) -> None:
     gc.freeze()  # as the service does
     async with database() as dsn:
         pool = Database(dsn, min_size=4, max_size=10)
-        async with Engine.assemble(pool, dsn, build_agent(), worker=False) as engine:
+        async with Runtime.assemble(pool, dsn, build_agent(), worker=False) as engine:
             # Where the machine is busy the waiting shall be measured, not the refusal to wait.
             with patient(60):
                 for name in names or ROWS:

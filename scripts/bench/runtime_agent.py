@@ -15,7 +15,7 @@ from langgraph.types import interrupt
 
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.persistence import Database
-from flowise_dev_agent.runtime import Agent, Engine
+from flowise_dev_agent.runtime import Agent, Runtime
 from flowise_dev_agent.runtime.agent import Graph
 from flowise_dev_agent.settings import FlowiseSettings
 
@@ -77,7 +77,7 @@ async def _work(dsn: str, concurrency: int) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     pool = Database(dsn, min_size=2, max_size=10)
-    async with Engine.assemble(pool, dsn, build_agent(), worker=True, concurrency=concurrency):
+    async with Runtime.assemble(pool, dsn, build_agent(), worker=True, concurrency=concurrency):
         gc.freeze()  # as the service does
         print("ready", flush=True)
         await stop.wait()

@@ -22,8 +22,8 @@ from psycopg import sql
 
 from flowise_dev_agent.client import AgentClient, ServiceError, ServiceUnreachableError
 from flowise_dev_agent.devkit.postgres import EmbeddedPostgres
-from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
-from flowise_dev_agent.runtime.views import SessionView
+from flowise_dev_agent.runtime.sessions.requests import ResumeSession, StartSession
+from flowise_dev_agent.runtime.sessions.views import SessionView
 from tests.chaos.fake_flowise import FakeFlowise
 from tests.e2e.service import ServiceProcess
 from tests.fixtures.proxy import FaultyProxy
@@ -32,7 +32,7 @@ SESSIONS = int(os.environ.get("CHAOS_SESSIONS", "12"))
 CONTENDERS = 3
 REQUIREMENT = "A customer support chatbot with GPT-4o and memory"
 SECRET = "flowise-key-that-must-stay-inside"
-#: Long enough for the workers that are left to see that another one is silent (8 s) and to take its legs.
+#: Long enough for the workers that are left to see that another one is silent (8 s) and to take its runs.
 FROZEN_SECS = 11.0
 RESTART_SECS = 0.5
 DEADLINE_SECS = 60 + SESSIONS * 8.0
@@ -140,8 +140,8 @@ async def cluster(postgres: EmbeddedPostgres, proxy: FaultyProxy, tmp_path: Path
             "POSTGRES_DSN": postgres.create_database("chaos"),
             "FLOWISE_API_ENDPOINT": proxy.endpoint,
             "FLOWISE_API_KEY": SECRET,
-            # A leg may be hit by each of the disasters and by several lost answers.
-            "LEG_ATTEMPTS": "12",
+            # A run may be hit by each of the disasters and by several lost answers.
+            "RUN_ATTEMPTS": "12",
             "LOG_LEVEL": "WARNING",
         },
         tmp_path,

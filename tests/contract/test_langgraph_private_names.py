@@ -15,7 +15,7 @@ from langgraph.runtime import RunControl
 from langgraph.types import Command, interrupt
 from psycopg import Capabilities
 
-from flowise_dev_agent.runtime.legs import STRICT_RESUME_KEY
+from flowise_dev_agent.runtime.runs.executor import STRICT_RESUME_KEY
 
 
 class State(TypedDict, total=False):
@@ -80,7 +80,7 @@ async def test_a_repeated_answer_is_refused_instead_of_answering_the_next_questi
     assert state.values == {"answers": ["one"]}
 
 
-async def test_what_the_leg_runner_reads_of_a_state_and_of_the_stream() -> None:
+async def test_what_the_run_runner_reads_of_a_state_and_of_the_stream() -> None:
     app = graph()
     assert (await app.aget_state(CONFIG)).created_at is None
     parts = [

@@ -36,7 +36,7 @@ def test_commands_that_ask_a_service_load_its_client_only() -> None:
 
 def test_commands_that_ask_flowise_load_neither_the_graph_nor_the_api() -> None:
     modules = loaded("import flowise_dev_agent.cli.files, flowise_dev_agent.flowise.instances")
-    assert "flowise_dev_agent.patch.compiler" in modules
+    assert "flowise_dev_agent.patch.compile.compiler" in modules
     assert not ((SERVICE | PROVIDERS) - {"psycopg"}) & modules
 
 

@@ -14,7 +14,7 @@ from uuid import UUID
 from pydantic import SecretStr
 
 from flowise_dev_agent.client import AgentClient, ServiceUnreachableError
-from flowise_dev_agent.runtime.views import SessionEvent, SessionView
+from flowise_dev_agent.runtime.sessions.views import SessionEvent, SessionView
 from flowise_dev_agent.settings import (
     DatabaseSettings,
     FlowiseSettings,

@@ -18,7 +18,7 @@ from pydantic import SecretStr
 from flowise_dev_agent.client import AgentClient
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.flowise import FlowiseClient
-from flowise_dev_agent.runtime.requests import StartSession
+from flowise_dev_agent.runtime.sessions.requests import StartSession
 from tests.e2e.service import ServiceProcess
 from tests.e2e.workflow import ROOT, Workflow
 from tests.fixtures.receiver import Receiver, running_receiver

@@ -9,7 +9,7 @@ import pytest
 from flowise_dev_agent.client import AgentClient, ServiceUnreachableError
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.flowise import FlowiseClient
-from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
+from flowise_dev_agent.runtime.sessions.requests import ResumeSession, StartSession
 from tests.e2e.service import ServiceProcess, all_events, until_settled
 from tests.fixtures.proxy import FaultyProxy
 
@@ -40,8 +40,8 @@ async def service(
             "POSTGRES_DSN": database_dsn,
             "FLOWISE_API_ENDPOINT": faulty_flowise.endpoint,
             "FLOWISE_API_KEY": flowise.api_key.get_secret_value(),
-            # Every kill costs its leg an attempt, and one leg is killed at eight of its steps.
-            "LEG_ATTEMPTS": "12",
+            # Every kill costs its run an attempt, and one run is killed at eight of its steps.
+            "RUN_ATTEMPTS": "12",
         },
         tmp_path,
     )

@@ -13,7 +13,7 @@ import pytest
 from flowise_dev_agent.client import AgentClient
 from flowise_dev_agent.devkit.flowise import FlowiseAccess, LocalFlowise
 from flowise_dev_agent.flowise import FlowiseClient
-from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
+from flowise_dev_agent.runtime.sessions.requests import ResumeSession, StartSession
 from tests.e2e.service import ServiceProcess, until_settled
 
 REQUIREMENT = "A customer support chatbot with GPT-4o and memory"
@@ -21,14 +21,14 @@ REQUIREMENT = "A customer support chatbot with GPT-4o and memory"
 
 @pytest.fixture
 async def client(database_dsn: str, flowise: FlowiseAccess, tmp_path: Path) -> AsyncIterator[AgentClient]:
-    """A service that gives up calls soon and legs late."""
+    """A service that gives up calls soon and runs late."""
     process = ServiceProcess(
         {
             "POSTGRES_DSN": database_dsn,
             "FLOWISE_API_ENDPOINT": flowise.endpoint,
             "FLOWISE_API_KEY": flowise.api_key.get_secret_value(),
             "FLOWISE_TIMEOUT": "2",
-            "LEG_ATTEMPTS": "12",
+            "RUN_ATTEMPTS": "12",
         },
         tmp_path,
     )
@@ -47,7 +47,7 @@ async def planned(client: AgentClient, session_id: UUID) -> ResumeSession:
 
 
 async def first_retry(client: AgentClient, session_id: UUID) -> str:
-    """The code of the error for which the session's leg is tried again."""
+    """The code of the error for which the session's run is tried again."""
     async with asyncio.timeout(60):
         async for event in client.events(session_id):
             if event.type == "retry":

@@ -16,7 +16,7 @@ from flowise_dev_agent.client import AgentClient
 from flowise_dev_agent.devkit.postgres import PostgresServer
 from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.devkit.standin.protocol import Failure
-from flowise_dev_agent.runtime.requests import StartSession
+from flowise_dev_agent.runtime.sessions.requests import StartSession
 from tests.e2e.service import ServiceProcess
 from tests.e2e.topology import serves
 from tests.fixtures.pooler import TransactionPooler
@@ -81,14 +81,14 @@ async def test_a_session_is_cancelled_at_once_while_its_model_hangs(hanging: tup
         assert (view.status, view.outcome) == ("cancelled", "cancelled")
 
         async def idle() -> bool:
-            return (await client.health())["worker"]["legs"] == 0
+            return (await client.health())["worker"]["runs"] == 0
 
-        await until(idle, 3, "the leg has ended")
+        await until(idle, 3, "the run has ended")
         assert time.monotonic() - began < 3
         assert [event.type async for event in client.events(session_id)][-1] == "done"
 
 
-async def test_p50_sigterm_ends_open_streams_and_a_hanging_leg_within_ten_seconds(
+async def test_p50_sigterm_ends_open_streams_and_a_hanging_run_within_ten_seconds(
     hanging: tuple[ServiceProcess, UUID], database_dsn: str
 ) -> None:
     service, session_id = hanging
@@ -143,9 +143,9 @@ async def test_two_apis_and_two_workers_of_the_compose_file_serve_behind_a_trans
     database_dsn: str, transaction_pooler: TransactionPooler, tmp_path: Path
 ) -> None:
     metrics = await serves(transaction_pooler.dsn, database_dsn, tmp_path, sessions=4)
-    legs = [re.findall(r'fda_leg_duration_seconds_count{end="(\w+)",kind="(\w+)"} (\S+)', text) for text in metrics]
-    counted = Counter({(kind, end): float(n) for end, kind, n in legs[0]})
-    counted.update({(kind, end): float(n) for end, kind, n in legs[1]})
+    runs = [re.findall(r'fda_run_duration_seconds_count{end="(\w+)",kind="(\w+)"} (\S+)', text) for text in metrics]
+    counted = Counter({(kind, end): float(n) for end, kind, n in runs[0]})
+    counted.update({(kind, end): float(n) for end, kind, n in runs[1]})
     assert counted == {("start", "waiting"): 4, ("resume", "waiting"): 4, ("resume", "completed"): 4}
     assert transaction_pooler.refused == []
     assert transaction_pooler.transactions > 100

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.agentflow import AGENTFLOW_CATEGORY
-from flowise_dev_agent.patch.schema import NodeSchema
+from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY
+from flowise_dev_agent.patch.model.schema import NodeSchema
 from flowise_dev_agent.reasoning.deterministic.retrieval import suggested
 
 #: A few dozen lines: what a planner can read, far below the 297 types of a server.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from flowise_dev_agent.agent.context import AgentContext
-from flowise_dev_agent.agent.credentials import available_credentials
+from flowise_dev_agent.agent.credential_matching import available_credentials
 from flowise_dev_agent.agent.domain import (
     DiscoverRequest,
     DomainCapability,
@@ -20,9 +20,9 @@ from flowise_dev_agent.agent.domains.candidates import candidates
 from flowise_dev_agent.agent.domains.classification import classify_failure, classify_prediction
 from flowise_dev_agent.agent.tools import DomainTools, ToolResult, execute_tool, shorten
 from flowise_dev_agent.errors import FlowiseAuthError, FlowiseError
-from flowise_dev_agent.patch.findings import Finding
-from flowise_dev_agent.patch.ops import PatchOp
-from flowise_dev_agent.patch.validator import CUSTOM_TOOL, validate_flow
+from flowise_dev_agent.patch.model.findings import Finding
+from flowise_dev_agent.patch.model.ops import PatchOp
+from flowise_dev_agent.patch.validate import CUSTOM_TOOL, validate_flow
 from flowise_dev_agent.reasoning import playbook
 from flowise_dev_agent.reasoning.contracts import (
     JudgeRequest,

@@ -6,14 +6,14 @@ from typing import Any
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from flowise_dev_agent.agent import patterns
+from flowise_dev_agent.agent import pattern_reuse as patterns
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import build_interrupt, option
 from flowise_dev_agent.agent.state import AgentState
 from flowise_dev_agent.errors import WriteFailedError
-from flowise_dev_agent.patch.graph import GraphIR
-from flowise_dev_agent.patch.picture import public_op
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.views.canvas_view import public_op
 from flowise_dev_agent.publish import Base, Stale, Written, changes, draft_columns
 
 _CANCEL = option("cancel", "Cancel", "End the session; nothing more is written.")

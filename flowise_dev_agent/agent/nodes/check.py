@@ -10,8 +10,8 @@ from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.domains import Domains
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.state import AgentState
-from flowise_dev_agent.patch.findings import Finding, errors
-from flowise_dev_agent.patch.hashing import payload_sha256
+from flowise_dev_agent.patch.model.findings import Finding, errors
+from flowise_dev_agent.patch.model.hashing import payload_sha256
 from flowise_dev_agent.reasoning.contracts import Usage
 from flowise_dev_agent.settings import LimitSettings
 

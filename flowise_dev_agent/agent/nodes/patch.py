@@ -11,19 +11,25 @@ from langgraph.types import interrupt
 
 from flowise_dev_agent.agent.budget import asks_for_budget, budget_of, waits_for_budget
 from flowise_dev_agent.agent.context import AgentContext
-from flowise_dev_agent.agent.credentials import available_credentials, match_credentials
+from flowise_dev_agent.agent.credential_matching import available_credentials, match_credentials
 from flowise_dev_agent.agent.domains import Domains
 from flowise_dev_agent.agent.drift import check_drift
 from flowise_dev_agent.agent.emit import Emitter
-from flowise_dev_agent.agent.focus import agents_of, components_of, connected_inputs, focused_summary, texts_in_scope
 from flowise_dev_agent.agent.interrupts import build_interrupt, option
+from flowise_dev_agent.agent.prompt_context import (
+    agents_of,
+    components_of,
+    connected_inputs,
+    focused_summary,
+    texts_in_scope,
+)
 from flowise_dev_agent.agent.state import AgentState, degraded_marker
 from flowise_dev_agent.errors import ModelOutputError, PatchError
-from flowise_dev_agent.patch.compiler import compile_ops
-from flowise_dev_agent.patch.findings import Finding
-from flowise_dev_agent.patch.graph import GraphIR
-from flowise_dev_agent.patch.ops import AddNode, PatchOp, RemoveNode, ReplaceNode, ops_from_json
-from flowise_dev_agent.patch.schema import NodeSchema
+from flowise_dev_agent.patch.compile.compiler import compile_ops
+from flowise_dev_agent.patch.model.findings import Finding
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.model.ops import AddNode, PatchOp, RemoveNode, ReplaceNode, ops_from_json
+from flowise_dev_agent.patch.model.schema import NodeSchema
 from flowise_dev_agent.publish import changes
 from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanContract, Usage, Verdict
 

@@ -5,16 +5,22 @@ from typing import Any
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from flowise_dev_agent.agent import patterns
+from flowise_dev_agent.agent import pattern_reuse as patterns
 from flowise_dev_agent.agent.budget import asks_for_budget, budget_of
 from flowise_dev_agent.agent.context import AgentContext
-from flowise_dev_agent.agent.credentials import available_credentials, match_credentials
+from flowise_dev_agent.agent.credential_matching import available_credentials, match_credentials
 from flowise_dev_agent.agent.domain import DiscoverRequest
 from flowise_dev_agent.agent.domains import Domains
 from flowise_dev_agent.agent.emit import Emitter
-from flowise_dev_agent.agent.focus import agents_of, components_of, connected_inputs, focused_summary, texts_in_scope
 from flowise_dev_agent.agent.interrupts import build_interrupt, option
 from flowise_dev_agent.agent.nodes.patch import base_graph
+from flowise_dev_agent.agent.prompt_context import (
+    agents_of,
+    components_of,
+    connected_inputs,
+    focused_summary,
+    texts_in_scope,
+)
 from flowise_dev_agent.agent.state import AgentState, degraded_marker
 from flowise_dev_agent.reasoning.contracts import Intent, PlanContract, PlanRequest, Verdict
 
@@ -67,7 +73,7 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
         )
     )
     emit.reasoned("plan", result)
-    plan, seed = await patterns.settle(
+    plan, seed = await patterns.apply_pattern(
         state, match, _about_target(result.value, state), context, emit, by_rules=result.mode == "deterministic"
     )
     if plan.answer is not None:

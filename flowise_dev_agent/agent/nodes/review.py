@@ -9,7 +9,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from flowise_dev_agent.agent import patterns
+from flowise_dev_agent.agent import pattern_reuse as patterns
 from flowise_dev_agent.agent.budget import asks_for_budget, budget_of
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.domain import EvaluateRequest, TrialResult
@@ -22,8 +22,8 @@ from flowise_dev_agent.agent.regression import failed_alike, regressions
 from flowise_dev_agent.agent.state import AgentState, degraded_marker
 from flowise_dev_agent.agent.tools import shorten
 from flowise_dev_agent.errors import FlowiseError
-from flowise_dev_agent.patch.graph import GraphIR
-from flowise_dev_agent.patch.hashing import payload_sha256
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.model.hashing import payload_sha256
 from flowise_dev_agent.publish import changes
 from flowise_dev_agent.reasoning.contracts import FLOW_BUGS, PlanContract, Verdict
 from flowise_dev_agent.settings import LimitSettings

@@ -7,21 +7,21 @@ from langgraph.types import interrupt
 
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.emit import Emitter
-from flowise_dev_agent.agent.focus import focused_summary
 from flowise_dev_agent.agent.interrupts import build_interrupt, option
+from flowise_dev_agent.agent.prompt_context import focused_summary
 from flowise_dev_agent.agent.state import AgentState
 from flowise_dev_agent.agent.targets import KINDS, find_targets
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.models import Chatflow
-from flowise_dev_agent.patch.graph import GraphIR
-from flowise_dev_agent.patch.hashing import payload_sha256
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.model.hashing import payload_sha256
 from flowise_dev_agent.publish import uploaded_file, why_not_staged
 
 _VERBS = {"copy": "copied", "question": "asked about"}
 
 
 async def resolve_target(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
-    """Flows that the person may mean, best match first; a list that cannot be read ends the leg with its error."""
+    """Flows that the person may mean, best match first; a list that cannot be read ends the run with its error."""
     intent = state["intent"] or {}
     said = [state["requirement"], *(answer for _, answer in state["clarifications"])]
     target, hint = state["request"].get("target"), intent.get("target_hint")

@@ -7,11 +7,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from flowise_dev_agent.api.deps import FlowId, SessionId, engine
 from flowise_dev_agent.api.problems import declared
-from flowise_dev_agent.patch.picture import Picture
+from flowise_dev_agent.patch.views.canvas_view import CanvasView
 from flowise_dev_agent.runtime.flows.chat import CHAT_ID_PATTERN, ChatAnswer
 from flowise_dev_agent.runtime.flows.service import FlowService
 from flowise_dev_agent.runtime.flows.views import FlowChange, FlowPage, FlowSummary, FlowView, SessionChange
-from flowise_dev_agent.runtime.requests import Question
+from flowise_dev_agent.runtime.sessions.requests import Question
 
 router = APIRouter(tags=["flows"])
 
@@ -92,7 +92,7 @@ async def session_change(session_id: SessionId, flows: Flows) -> SessionChange |
 @router.get("/sessions/{session_id}/versions/{label}/graph", responses=declared(404))
 async def version_graph(
     session_id: SessionId, label: Annotated[str, Path(pattern=r"^v\d{1,6}\.0$")], flows: Flows
-) -> Picture:
+) -> CanvasView:
     """A kept version to be drawn."""
     return await flows.version(session_id, label)
 

@@ -9,7 +9,7 @@ from flowise_dev_agent import __version__
 from flowise_dev_agent.api.deps import engine
 from flowise_dev_agent.api.problems import declared
 from flowise_dev_agent.observability.metrics import CONTENT_TYPE
-from flowise_dev_agent.runtime.instances import flowise_health
+from flowise_dev_agent.runtime.admin.instances import flowise_health
 from flowise_dev_agent.settings import ReasoningSettings
 
 _TEXT: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}

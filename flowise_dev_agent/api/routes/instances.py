@@ -7,8 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from flowise_dev_agent.api.deps import FlowId, engine
 from flowise_dev_agent.api.problems import declared
-from flowise_dev_agent.runtime.instances import InstanceList, survey
-from flowise_dev_agent.runtime.promotion import Promoted
+from flowise_dev_agent.runtime.admin.instances import InstanceList, survey
+from flowise_dev_agent.runtime.flows.promotion import Promoted
 
 router = APIRouter(tags=["instances"])
 

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Path, Query, Request
 
 from flowise_dev_agent.api.deps import engine
 from flowise_dev_agent.api.problems import declared
-from flowise_dev_agent.runtime.catalogue import MOST_HITS, CatalogueHits
-from flowise_dev_agent.runtime.knowledge import KnowledgeList, RefreshView
+from flowise_dev_agent.runtime.admin.catalogue import MOST_HITS, CatalogueHits
+from flowise_dev_agent.runtime.admin.knowledge import KnowledgeList, RefreshView
 
 router = APIRouter(prefix="/knowledge", tags=["instances"])
 

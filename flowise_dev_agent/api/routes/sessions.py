@@ -10,11 +10,11 @@ from sse_starlette import EventSourceResponse
 from flowise_dev_agent.api.deps import MAX_SEQ, AfterSeq, IdempotencyKey, Service, SessionId, WaitSecs, engine, settle
 from flowise_dev_agent.api.limits import session_start_limit
 from flowise_dev_agent.api.problems import declared
-from flowise_dev_agent.api.sse import LEG_ENDS, event_stream
+from flowise_dev_agent.api.sse import STREAM_ENDS, event_stream
 from flowise_dev_agent.errors import WebhookSecretError
-from flowise_dev_agent.runtime.requests import RenameSession, ResumeSession, StartSession
-from flowise_dev_agent.runtime.summary import SessionSummary
-from flowise_dev_agent.runtime.views import EventPage, PublicStatus, SessionPage, SessionView
+from flowise_dev_agent.runtime.sessions.requests import RenameSession, ResumeSession, StartSession
+from flowise_dev_agent.runtime.sessions.summary import SessionSummary
+from flowise_dev_agent.runtime.sessions.views import EventPage, PublicStatus, SessionPage, SessionView
 from flowise_dev_agent.runtime.webhooks.views import DeliveryList, DeliveryView, StartedView, started_view
 from flowise_dev_agent.settings import ServerSettings
 
@@ -57,7 +57,7 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
             )
         view = await service.start(body, idempotency_key=idempotency_key)
         headers = {"Location": f"/sessions/{view.thread_id}"}
-        return event_stream(request, service.events(view.thread_id, 0), until=LEG_ENDS, headers=headers)
+        return event_stream(request, service.events(view.thread_id, 0), until=STREAM_ENDS, headers=headers)
 
     @router.get("", responses=declared())
     async def list_sessions(
@@ -168,7 +168,7 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
     ) -> EventSourceResponse:
         """Answer the open question and stream what follows through the next question, the end or an error."""
         events = await service.resume_events(session_id, body, idempotency_key=idempotency_key)
-        return event_stream(request, events, until=LEG_ENDS)
+        return event_stream(request, events, until=STREAM_ENDS)
 
     @router.get("/{session_id}/deliveries", responses=declared(404))
     async def list_deliveries(session_id: SessionId, service: Service) -> DeliveryList:

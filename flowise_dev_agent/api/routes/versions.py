@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Query, Request
 
 from flowise_dev_agent.api.deps import FlowId, SessionId, engine
 from flowise_dev_agent.api.problems import declared
-from flowise_dev_agent.runtime.versions import FlowVersions, RolledBack, VersionDiff, VersionList
+from flowise_dev_agent.runtime.flows.version_history import FlowVersions, RolledBack, VersionDiff, VersionList
 
 router = APIRouter(tags=["versions"])
 

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from flowise_dev_agent.patch.schema import InputParam, NodeSchema
-from flowise_dev_agent.patch.visibility import is_visible
+from flowise_dev_agent.patch.model.schema import InputParam, NodeSchema
+from flowise_dev_agent.patch.model.visibility import is_visible
 from flowise_dev_agent.reasoning.deterministic.placeholders import MARK, placeholder_file
 from flowise_dev_agent.reasoning.deterministic.reading import Reading
 from flowise_dev_agent.reasoning.deterministic.text import squeeze

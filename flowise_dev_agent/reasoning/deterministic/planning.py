@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from flowise_dev_agent.patch.ops import SetParam
-from flowise_dev_agent.patch.schema import NodeSchema
+from flowise_dev_agent.patch.model.ops import SetParam
+from flowise_dev_agent.patch.model.schema import NodeSchema
 from flowise_dev_agent.reasoning.contracts import (
     Pattern,
     PlanContract,
@@ -14,19 +14,10 @@ from flowise_dev_agent.reasoning.contracts import (
     PlanRequest,
     Verdict,
 )
-from flowise_dev_agent.reasoning.credentials import nested_types, required_types
+from flowise_dev_agent.reasoning.credential_requirements import nested_types, required_types
 from flowise_dev_agent.reasoning.deterministic import describing
 from flowise_dev_agent.reasoning.deterministic.agentflow import design
-from flowise_dev_agent.reasoning.deterministic.conditions import read_conditions
-from flowise_dev_agent.reasoning.deterministic.edits import find_edits, missed
-from flowise_dev_agent.reasoning.deterministic.inside import is_agentflow, plan_inside
-from flowise_dev_agent.reasoning.deterministic.naming import take_names
-from flowise_dev_agent.reasoning.deterministic.phrases import say
-from flowise_dev_agent.reasoning.deterministic.reading import Reading
-from flowise_dev_agent.reasoning.deterministic.seeding import reused_ids
-from flowise_dev_agent.reasoning.deterministic.selection import select, unwanted, usable
-from flowise_dev_agent.reasoning.deterministic.wiring import wire
-from flowise_dev_agent.reasoning.deterministic.wishes import (
+from flowise_dev_agent.reasoning.deterministic.change_requests import (
     WISH,
     change_reading,
     existing_nodes,
@@ -35,6 +26,15 @@ from flowise_dev_agent.reasoning.deterministic.wishes import (
     values_of,
     wishes_of,
 )
+from flowise_dev_agent.reasoning.deterministic.conditions import read_conditions
+from flowise_dev_agent.reasoning.deterministic.edits import find_edits, missed
+from flowise_dev_agent.reasoning.deterministic.naming import take_names
+from flowise_dev_agent.reasoning.deterministic.nested import is_agentflow, plan_inside
+from flowise_dev_agent.reasoning.deterministic.pattern_ops import reused_ids
+from flowise_dev_agent.reasoning.deterministic.phrases import say
+from flowise_dev_agent.reasoning.deterministic.reading import Reading
+from flowise_dev_agent.reasoning.deterministic.selection import select, unwanted, usable
+from flowise_dev_agent.reasoning.deterministic.wiring import wire
 from flowise_dev_agent.reasoning.playbook import is_advice
 
 _LONGEST_SHOWN_VALUE = 300

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from flowise_dev_agent.errors import ModelOutputError
-from flowise_dev_agent.patch.ops import PatchOp
+from flowise_dev_agent.patch.model.ops import PatchOp
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
     Intent,
@@ -16,16 +16,21 @@ from flowise_dev_agent.reasoning.contracts import (
     Reasoned,
     Verdict,
 )
-from flowise_dev_agent.reasoning.credentials import with_bindings
+from flowise_dev_agent.reasoning.credential_requirements import with_bindings
 from flowise_dev_agent.reasoning.deterministic import intents
+from flowise_dev_agent.reasoning.deterministic.change_requests import (
+    existing_nodes,
+    full_reading,
+    schemas_of,
+    wishes_of,
+)
 from flowise_dev_agent.reasoning.deterministic.copying import as_copy, plain_copy, wish_for_copy
-from flowise_dev_agent.reasoning.deterministic.inside import change_inside, is_agentflow
+from flowise_dev_agent.reasoning.deterministic.nested import change_inside, is_agentflow
+from flowise_dev_agent.reasoning.deterministic.pattern_ops import onto_seed
 from flowise_dev_agent.reasoning.deterministic.phrases import say
 from flowise_dev_agent.reasoning.deterministic.planning import answer, plan_change, plan_new
 from flowise_dev_agent.reasoning.deterministic.reading import read
-from flowise_dev_agent.reasoning.deterministic.seeding import onto_seed
 from flowise_dev_agent.reasoning.deterministic.wiring import Wiring
-from flowise_dev_agent.reasoning.deterministic.wishes import existing_nodes, full_reading, schemas_of, wishes_of
 from flowise_dev_agent.reasoning.deterministic.writing import agentflow_ops, onto_flow
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 

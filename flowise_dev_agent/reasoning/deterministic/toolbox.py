@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.ops import BindCredential, PatchOp, SetParam
-from flowise_dev_agent.patch.schema import NodeSchema
+from flowise_dev_agent.patch.model.ops import BindCredential, PatchOp, SetParam
+from flowise_dev_agent.patch.model.schema import NodeSchema
 from flowise_dev_agent.reasoning.contracts import AgentTools
-from flowise_dev_agent.reasoning.credentials import credential_type
+from flowise_dev_agent.reasoning.credential_requirements import credential_type
 from flowise_dev_agent.reasoning.deterministic import vocabulary as words
 from flowise_dev_agent.reasoning.deterministic.filling import open_params
 from flowise_dev_agent.reasoning.deterministic.parameters import parameters

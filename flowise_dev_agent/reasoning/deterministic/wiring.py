@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from flowise_dev_agent.patch.ops import Connect
-from flowise_dev_agent.patch.schema import InputAnchor, NodeSchema, OutputOption, Schemas
+from flowise_dev_agent.patch.model.ops import Connect
+from flowise_dev_agent.patch.model.schema import InputAnchor, NodeSchema, OutputOption, Schemas
 
 ENDING_CATEGORIES = frozenset({"Chains", "Agents", "Engine"})
 

@@ -3,19 +3,19 @@
 from collections.abc import Mapping, Sequence
 
 from flowise_dev_agent.errors import ModelOutputError
-from flowise_dev_agent.patch.ops import AddNode, PatchOp, RemoveNode, ReplaceNode, SetLabel, SetParam, UpgradeNode
-from flowise_dev_agent.patch.schema import NodeSchema
+from flowise_dev_agent.patch.model.ops import AddNode, PatchOp, RemoveNode, ReplaceNode, SetLabel, SetParam, UpgradeNode
+from flowise_dev_agent.patch.model.schema import NodeSchema
 from flowise_dev_agent.reasoning.contracts import (
     PatchRequest,
 )
 from flowise_dev_agent.reasoning.deterministic.agentflow import design
+from flowise_dev_agent.reasoning.deterministic.chaining import links
+from flowise_dev_agent.reasoning.deterministic.change_requests import change_reading, values_of
 from flowise_dev_agent.reasoning.deterministic.edits import further_inputs, pairs_of, renamed
 from flowise_dev_agent.reasoning.deterministic.naming import take_names
 from flowise_dev_agent.reasoning.deterministic.parameters import SYSTEM_PARAMS, system_prompt
 from flowise_dev_agent.reasoning.deterministic.reading import Reading
-from flowise_dev_agent.reasoning.deterministic.relay import links
 from flowise_dev_agent.reasoning.deterministic.wiring import Wiring, wire
-from flowise_dev_agent.reasoning.deterministic.wishes import change_reading, values_of
 
 
 def onto_flow(

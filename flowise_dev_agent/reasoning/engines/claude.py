@@ -10,7 +10,7 @@ from anthropic.types import MessageParam, RawMessageStreamEvent, TextBlockParam,
 
 from flowise_dev_agent.reasoning.contracts import DeltaSink, EngineResponse, Message, ToolDef
 from flowise_dev_agent.reasoning.engines.base import DEFAULT_MAX_TOKENS, SdkEngine, schema_instruction
-from flowise_dev_agent.reasoning.engines.draft import Draft
+from flowise_dev_agent.reasoning.engines.response_buffer import ResponseBuffer
 from flowise_dev_agent.reasoning.text import clean
 from flowise_dev_agent.settings import DEFAULT_MODELS, ReasoningSettings
 
@@ -127,7 +127,7 @@ class ClaudeEngine(SdkEngine):
             )
             if not isinstance(answer, ClaudeMessage):  # a proxy's HTML page arrives as plain text
                 raise self._unreadable(model, "sent a page instead of an answer")
-            draft = _from_message(answer)
+            buffer = _from_message(answer)
         else:
             # The raw events and not the SDK's accumulator: that one raises on a tool input that is broken JSON,
             # which is for the reasoner to see and to hand back to the model.
@@ -141,20 +141,20 @@ class ClaudeEngine(SdkEngine):
                 stream=True,
             )
             async with stream:
-                draft = await _from_stream(stream, on_delta)
-            if draft.is_blank:
+                buffer = await _from_stream(stream, on_delta)
+            if buffer.is_blank:
                 raise self._unreadable(model, "sent something that is not an answer of its API")
-        return self._respond(draft, model)
+        return self._respond(buffer, model)
 
-    def _respond(self, draft: Draft, model: str) -> EngineResponse:
-        answer = draft.take_call(_ANSWER)
-        read = draft.counts.get("cache_read_input_tokens", 0)
-        written = draft.counts.get("cache_creation_input_tokens", 0)
-        total = draft.counts.get("input_tokens", 0) + read + written
-        output = draft.counts.get("output_tokens", 0)
+    def _respond(self, buffer: ResponseBuffer, model: str) -> EngineResponse:
+        answer = buffer.take_call(_ANSWER)
+        read = buffer.counts.get("cache_read_input_tokens", 0)
+        written = buffer.counts.get("cache_creation_input_tokens", 0)
+        total = buffer.counts.get("input_tokens", 0) + read + written
+        output = buffer.counts.get("output_tokens", 0)
         usage = self._usage(model, total=total, output=output, cached=read, written=written)
-        return draft.response(
-            text=answer if answer is not None else draft.text, usage=usage, fallback_model=model, cut_by=_CUT
+        return buffer.response(
+            text=answer if answer is not None else buffer.text, usage=usage, fallback_model=model, cut_by=_CUT
         )
 
 
@@ -171,45 +171,45 @@ class _Counts(Protocol):
     def cache_creation_input_tokens(self) -> int | None: ...
 
 
-def _count(draft: Draft, usage: _Counts) -> None:
+def _count(buffer: ResponseBuffer, usage: _Counts) -> None:
     # Later counts are cumulative and replace; what an event leaves out keeps its value.
     for name in ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"):
         value = getattr(usage, name)
         if value is not None:
-            draft.counts[name] = value
+            buffer.counts[name] = value
 
 
-def _from_message(answer: ClaudeMessage) -> Draft:
-    draft = Draft(model=answer.model, stop_reason=answer.stop_reason or "")
+def _from_message(answer: ClaudeMessage) -> ResponseBuffer:
+    buffer = ResponseBuffer(model=answer.model, stop_reason=answer.stop_reason or "")
     for index, block in enumerate(answer.content):
         if block.type == "text":
-            draft.add_text(block.text)
+            buffer.add_text(block.text)
         elif block.type == "tool_use":
-            draft.start_call(index, block.id, block.name)
-            draft.add_arguments(index, json.dumps(block.input, ensure_ascii=False))
-    _count(draft, answer.usage)
-    return draft
+            buffer.start_call(index, block.id, block.name)
+            buffer.add_arguments(index, json.dumps(block.input, ensure_ascii=False))
+    _count(buffer, answer.usage)
+    return buffer
 
 
-async def _from_stream(events: AsyncIterator[RawMessageStreamEvent], on_delta: DeltaSink) -> Draft:
-    draft = Draft()
+async def _from_stream(events: AsyncIterator[RawMessageStreamEvent], on_delta: DeltaSink) -> ResponseBuffer:
+    buffer = ResponseBuffer()
     async for event in events:
         if event.type == "message_start":
-            draft.model = event.message.model
-            _count(draft, event.message.usage)
+            buffer.model = event.message.model
+            _count(buffer, event.message.usage)
         elif event.type == "content_block_start" and event.content_block.type == "tool_use":
-            draft.start_call(event.index, event.content_block.id, event.content_block.name)
+            buffer.start_call(event.index, event.content_block.id, event.content_block.name)
         elif event.type == "content_block_delta" and event.delta.type == "text_delta":
-            draft.add_text(event.delta.text)
+            buffer.add_text(event.delta.text)
             on_delta(clean(event.delta.text))
         elif event.type == "content_block_delta" and event.delta.type == "input_json_delta":
-            draft.add_arguments(event.index, event.delta.partial_json)
-            if draft.call_name(event.index) == _ANSWER:
+            buffer.add_arguments(event.index, event.delta.partial_json)
+            if buffer.call_name(event.index) == _ANSWER:
                 on_delta(clean(event.delta.partial_json))
         elif event.type == "message_delta":
-            draft.stop_reason = event.delta.stop_reason or ""
-            _count(draft, event.usage)
-    return draft
+            buffer.stop_reason = event.delta.stop_reason or ""
+            _count(buffer, event.usage)
+    return buffer
 
 
 def _turns(messages: Sequence[Message]) -> list[MessageParam]:

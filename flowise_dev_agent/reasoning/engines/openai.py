@@ -11,7 +11,7 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from flowise_dev_agent.reasoning.contracts import DeltaSink, EngineResponse, Message, ToolDef
 from flowise_dev_agent.reasoning.engines.base import DEFAULT_MAX_TOKENS, SdkEngine, schema_instruction
-from flowise_dev_agent.reasoning.engines.draft import Draft
+from flowise_dev_agent.reasoning.engines.response_buffer import ResponseBuffer
 from flowise_dev_agent.reasoning.text import clean
 from flowise_dev_agent.settings import DEFAULT_MODELS, ReasoningSettings
 
@@ -24,7 +24,7 @@ _CUT = ("length",)
 
 
 @dataclass
-class _Manners:
+class ModelCapabilities:
     """What a model has turned out to take. Kept per model, so that each refusal is paid for once."""
 
     format: int = 0
@@ -66,7 +66,7 @@ class OpenAIEngine(SdkEngine):
             settings.openai_base_url,
         )
         self._client = openai.AsyncOpenAI(**self._client_options)
-        self._manners: dict[str, _Manners] = {}
+        self._capabilities: dict[str, ModelCapabilities] = {}
 
     async def aclose(self) -> None:
         await self._client.close()
@@ -84,20 +84,24 @@ class OpenAIEngine(SdkEngine):
         on_delta: DeltaSink | None = None,
     ) -> EngineResponse:
         model = model or self._model
-        first = _Manners(limit_name="max_tokens" if self._base_url else "max_completion_tokens")
-        manners = self._manners.setdefault(model, first)
+        first = ModelCapabilities(limit_name="max_tokens" if self._base_url else "max_completion_tokens")
+        capabilities = self._capabilities.setdefault(model, first)
         async with self._call(model):
             try:
                 # Each round gives way on one more point, of which there are five.
                 for _ in range(6):
-                    known = replace(manners)
-                    request = _request(manners, model, messages, system, tools, temperature, output_schema, max_tokens)
+                    known = replace(capabilities)
+                    request = _request(
+                        capabilities, model, messages, system, tools, temperature, output_schema, max_tokens
+                    )
                     try:
-                        draft = await self._send(model, request, manners, on_delta)
+                        buffer = await self._send(model, request, capabilities, on_delta)
                         break
                     except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
                         # A call alongside may have learnt it meanwhile: then just ask again.
-                        if known == manners and not manners.learn(error, wants_object=output_schema is not None):
+                        if known == capabilities and not capabilities.learn(
+                            error, wants_object=output_schema is not None
+                        ):
                             raise
                 else:
                     raise self._unreadable(model, "refuses every form of the request")
@@ -111,28 +115,30 @@ class OpenAIEngine(SdkEngine):
                 raise self._refused(model, 500, error.message) from None
             except (openai.OpenAIError, ValueError):
                 raise self._unreadable(model, "sent something that is not an answer of its API") from None
-        read, total, output = (draft.counts.get(name, 0) for name in ("cached", "input", "output"))
+        read, total, output = (buffer.counts.get(name, 0) for name in ("cached", "input", "output"))
         usage = self._usage(model, total=total, output=output, cached=read)
-        return draft.response(text=draft.text, usage=usage, fallback_model=model, cut_by=_CUT)
+        return buffer.response(text=buffer.text, usage=usage, fallback_model=model, cut_by=_CUT)
 
-    async def _send(self, model: str, request: dict[str, Any], manners: _Manners, on_delta: DeltaSink | None) -> Draft:
+    async def _send(
+        self, model: str, request: dict[str, Any], capabilities: ModelCapabilities, on_delta: DeltaSink | None
+    ) -> ResponseBuffer:
         if on_delta is None:
             answer: Any = await self._client.chat.completions.create(**request)
             if not isinstance(answer, ChatCompletion) or not answer.choices:
                 raise self._unreadable(model, "sent something that is not an answer of its API")
             return _from_completion(answer)
-        if manners.stream_usage:
+        if capabilities.stream_usage:
             request["stream_options"] = {"include_usage": True}
         stream: Any = await self._client.chat.completions.create(**request, stream=True)
         async with stream:
-            draft = await _from_stream(stream, on_delta)
-        if draft.is_blank:
+            buffer = await _from_stream(stream, on_delta)
+        if buffer.is_blank:
             raise self._unreadable(model, "sent something that is not an answer of its API")
-        return draft
+        return buffer
 
 
 def _request(
-    manners: _Manners,
+    capabilities: ModelCapabilities,
     model: str,
     messages: Sequence[Message],
     system: str,
@@ -141,8 +147,8 @@ def _request(
     schema: dict[str, Any] | None,
     max_tokens: int,
 ) -> dict[str, Any]:
-    request: dict[str, Any] = {"model": model, manners.limit_name: max_tokens}
-    if temperature is not None and manners.temperature:
+    request: dict[str, Any] = {"model": model, capabilities.limit_name: max_tokens}
+    if temperature is not None and capabilities.temperature:
         request["temperature"] = temperature
     if tools:
         request["tools"] = [
@@ -153,7 +159,7 @@ def _request(
             for tool in tools
         ]
     if schema is not None:
-        form = _FORMATS[manners.format]
+        form = _FORMATS[capabilities.format]
         if form == "json_schema":
             # Not `strict`: that dialect has no open objects, which the params of an op are.
             request["response_format"] = {
@@ -184,45 +190,45 @@ def _turn(message: Message) -> dict[str, Any]:
     return turn
 
 
-def _count(draft: Draft, usage: CompletionUsage | None) -> None:
+def _count(buffer: ResponseBuffer, usage: CompletionUsage | None) -> None:
     if usage is None:
         return
     details = usage.prompt_tokens_details
-    draft.counts = {
+    buffer.counts = {
         "input": usage.prompt_tokens or 0,
         "output": usage.completion_tokens or 0,
         "cached": (details.cached_tokens or 0) if details else 0,
     }
 
 
-def _from_completion(answer: ChatCompletion) -> Draft:
+def _from_completion(answer: ChatCompletion) -> ResponseBuffer:
     choice = answer.choices[0]
-    draft = Draft(model=answer.model or "", stop_reason=choice.finish_reason or "")
-    draft.add_text(choice.message.content or choice.message.refusal or "")
+    buffer = ResponseBuffer(model=answer.model or "", stop_reason=choice.finish_reason or "")
+    buffer.add_text(choice.message.content or choice.message.refusal or "")
     for index, call in enumerate(choice.message.tool_calls or []):
         if call.type == "function":
-            draft.start_call(index, call.id, call.function.name)
-            draft.add_arguments(index, call.function.arguments)
-    _count(draft, answer.usage)
-    return draft
+            buffer.start_call(index, call.id, call.function.name)
+            buffer.add_arguments(index, call.function.arguments)
+    _count(buffer, answer.usage)
+    return buffer
 
 
-async def _from_stream(chunks: AsyncIterator[ChatCompletionChunk], on_delta: DeltaSink) -> Draft:
-    draft = Draft()
+async def _from_stream(chunks: AsyncIterator[ChatCompletionChunk], on_delta: DeltaSink) -> ResponseBuffer:
+    buffer = ResponseBuffer()
     async for chunk in chunks:
-        draft.model = draft.model or chunk.model or ""
-        _count(draft, chunk.usage)
+        buffer.model = buffer.model or chunk.model or ""
+        _count(buffer, chunk.usage)
         for choice in chunk.choices or []:
-            draft.stop_reason = choice.finish_reason or draft.stop_reason
+            buffer.stop_reason = choice.finish_reason or buffer.stop_reason
             text = choice.delta.content or choice.delta.refusal or ""
             if text:
-                draft.add_text(text)
+                buffer.add_text(text)
                 on_delta(clean(text))
             for call in choice.delta.tool_calls or []:
-                if not draft.has_call(call.index):
-                    draft.start_call(call.index, call.id or "", (call.function and call.function.name) or "")
-                draft.add_arguments(call.index, (call.function and call.function.arguments) or "")
-    return draft
+                if not buffer.has_call(call.index):
+                    buffer.start_call(call.index, call.id or "", (call.function and call.function.name) or "")
+                buffer.add_arguments(call.index, (call.function and call.function.arguments) or "")
+    return buffer
 
 
 def _said(error: openai.APIStatusError) -> str:

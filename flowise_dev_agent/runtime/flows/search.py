@@ -10,11 +10,11 @@ from typing import Final
 from flowise_dev_agent.errors import FlowiseTimeoutError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow
-from flowise_dev_agent.patch.graph import FlowNode
-from flowise_dev_agent.patch.shape import parse_document
+from flowise_dev_agent.patch.model.graph import FlowNode
+from flowise_dev_agent.patch.model.shape import parse_document
 from flowise_dev_agent.publish.tags import PREFIX, is_draft
 from flowise_dev_agent.runtime.flows.views import FlowFacts, FlowPage
-from flowise_dev_agent.runtime.views import ChatflowLink
+from flowise_dev_agent.runtime.sessions.views import ChatflowLink
 
 MAX_SEARCHED: Final = 2_000
 _KEPT_SECS: Final = 10.0

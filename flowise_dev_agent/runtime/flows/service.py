@@ -6,9 +6,9 @@ from uuid import UUID
 
 from flowise_dev_agent.errors import InvalidInputError, PatchError
 from flowise_dev_agent.flowise.instances import Instances
-from flowise_dev_agent.patch.graph import GraphIR
-from flowise_dev_agent.patch.picture import Picture, picture
-from flowise_dev_agent.patch.summary import summarize
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.views.canvas_view import CanvasView, canvas_view
+from flowise_dev_agent.patch.views.summary import summarize
 from flowise_dev_agent.persistence import Blobs, FlowVersion, Sessions, Versions
 from flowise_dev_agent.runtime.flows.chat import ChatAnswer, TryOut
 from flowise_dev_agent.runtime.flows.search import FlowSearch, searchable
@@ -20,7 +20,7 @@ from flowise_dev_agent.runtime.flows.views import (
     SessionChange,
     change_of,
 )
-from flowise_dev_agent.runtime.views import ChatflowLink
+from flowise_dev_agent.runtime.sessions.views import ChatflowLink
 
 #: What a comparison of versions names the flow on the server.
 LIVE: Final = "live"
@@ -58,7 +58,7 @@ class FlowService:
         known = instance_id or self._instances.default_id
         row = await self._instances.client(known).get_chatflow(chatflow_id)
         graph = _read(row.flow_data)
-        return FlowView(flow=searchable(row, known, self._link).facts, graph=picture(graph, params=params))
+        return FlowView(flow=searchable(row, known, self._link).facts, graph=canvas_view(graph, params=params))
 
     async def summary(self, chatflow_id: str, instance_id: str | None) -> FlowSummary:
         """The same in at most 12 000 characters."""
@@ -68,10 +68,10 @@ class FlowService:
             flow=searchable(row, known, self._link).facts, summary=summarize(_read(row.flow_data), _SUMMARY_CHARS)
         )
 
-    async def version(self, session_id: UUID, label: str) -> Picture:
+    async def version(self, session_id: UUID, label: str) -> CanvasView:
         """A kept version."""
         await self._sessions.get(session_id)
-        return picture(await self._graph_of(await self._versioned(session_id, label)))
+        return canvas_view(await self._graph_of(await self._versioned(session_id, label)))
 
     async def compare(self, chatflow_id: str, before: str, after: str) -> FlowChange:
         """Two states of a chatflow, each `<session id>:<label>` or `live`, across sessions."""

@@ -4,10 +4,10 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from flowise_dev_agent.patch.diff import AddedNode, Connected
-from flowise_dev_agent.patch.flow_diff import NodeChange, diff
-from flowise_dev_agent.patch.graph import GraphIR
-from flowise_dev_agent.patch.picture import Picture, picture, public_op
+from flowise_dev_agent.patch.compile.op_summary import AddedNode, Connected
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.views.canvas_view import CanvasView, canvas_view, public_op
+from flowise_dev_agent.patch.views.flow_diff import NodeChange, diff
 
 #: Entries of each list of a difference, and characters of its text; `summary` counts all.
 _MOST_ENTRIES: Final = 1_000
@@ -47,7 +47,7 @@ class FlowView(_View):
     """A flow on the server with its picture."""
 
     flow: FlowFacts
-    graph: Picture
+    graph: CanvasView
 
 
 class FlowSummary(_View):
@@ -76,8 +76,8 @@ class Difference(_View):
 class FlowChange(_View):
     """Two states of a flow and what lies between them. `before` is None for a flow that was new."""
 
-    before: Picture | None
-    after: Picture | None
+    before: CanvasView | None
+    after: CanvasView | None
     before_label: str
     after_label: str
     diff: Difference
@@ -119,8 +119,8 @@ def change_of(
 ) -> FlowChange:
     """The view of two states; None is a flow that is not there."""
     return FlowChange(
-        before=picture(before) if before else None,
-        after=picture(after) if after else None,
+        before=canvas_view(before) if before else None,
+        after=canvas_view(after) if after else None,
         before_label=labels[0],
         after_label=labels[1],
         diff=difference(before or GraphIR.empty(), after or GraphIR.empty()),

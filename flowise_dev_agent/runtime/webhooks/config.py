@@ -5,8 +5,8 @@ import ssl
 from dataclasses import dataclass, field
 from typing import Final, Self
 
+from flowise_dev_agent.runtime.webhooks.client import TIMEOUT_SECS
 from flowise_dev_agent.runtime.webhooks.policy import UrlPolicy
-from flowise_dev_agent.runtime.webhooks.sender import TIMEOUT_SECS
 from flowise_dev_agent.settings import ServerSettings
 
 _MINUTE, _HOUR = 60.0, 3_600.0

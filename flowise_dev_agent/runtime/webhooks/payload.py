@@ -11,7 +11,7 @@ from typing import Any, Final
 from flowise_dev_agent.persistence import SessionRow
 from flowise_dev_agent.persistence.deliveries import Message
 from flowise_dev_agent.persistence.sanitize import bounded, clean_json, shortened
-from flowise_dev_agent.runtime.views import ChatflowLink, public_status, session_view
+from flowise_dev_agent.runtime.sessions.views import ChatflowLink, public_status, session_view
 
 #: Bounds of a payload's parts; the whole stays below 20 KB, as the specification asks.
 _MAX_TEXT_CHARS: Final = 2_000

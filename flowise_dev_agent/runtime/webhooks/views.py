@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from flowise_dev_agent.runtime.views import SessionView
+from flowise_dev_agent.runtime.sessions.views import SessionView
 from flowise_dev_agent.runtime.webhooks.policy import UrlPolicy
 
 if TYPE_CHECKING:

@@ -76,5 +76,5 @@ class Screen:
         """Pixels that the page is wider than the window."""
         return await self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
 
-    async def picture(self, path: Path) -> None:
+    async def canvas_view(self, path: Path) -> None:
         await self.page.screenshot(path=path)

@@ -7,13 +7,13 @@ import pytest
 
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.flowise import ChatflowCreate, FlowiseClient
-from flowise_dev_agent.knowledge.credentials import CredentialKnowledge
+from flowise_dev_agent.knowledge.credential_store import CredentialKnowledge
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge, NodeStore
-from flowise_dev_agent.patch.compiler import compile_ops
-from flowise_dev_agent.patch.graph import GraphIR
-from flowise_dev_agent.patch.node import FreshNode
-from flowise_dev_agent.patch.prototype import Prototype
-from flowise_dev_agent.patch.validator import validate_flow
+from flowise_dev_agent.patch.compile.compiler import compile_ops
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.model.node import FreshNode
+from flowise_dev_agent.patch.model.prototype import Prototype
+from flowise_dev_agent.patch.validate import validate_flow
 from tests.fixtures.golden_flows import GOLDEN
 
 _EDITOR_DIGEST = "bf17fccffc594d3316b308eeb0dc4ab43101ece0a2355a5f25b823d8343eea7a"

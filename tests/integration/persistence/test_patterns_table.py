@@ -11,7 +11,7 @@ import pytest
 from flowise_dev_agent.api import create_app
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.persistence import Database, NewPattern, Patterns, migrate
-from flowise_dev_agent.persistence import patterns as module
+from flowise_dev_agent.persistence import pattern_rows as module
 from flowise_dev_agent.settings import FlowiseSettings, load_settings
 
 OPS = [{"op_type": "AddNode", "node_name": "chatOpenAI", "node_id": "chatOpenAI_0"}]
@@ -57,7 +57,7 @@ async def test_the_same_words_are_one_pattern_whose_counts_stay(database: Databa
     one = await patterns.save(new("a b"))
     assert one is not None
     session = uuid4()
-    for _ in range(2):  # a leg that runs twice
+    for _ in range(2):  # a run that runs twice
         await patterns.record("default", one, session, accepted=True)
     await patterns.record("default", one, uuid4(), accepted=False)
     await patterns.record("else", one, uuid4(), accepted=False)

@@ -24,7 +24,7 @@ from flowise_dev_agent.persistence import (
     Sessions,
     WriteIntents,
 )
-from flowise_dev_agent.persistence.runs import Settlement
+from flowise_dev_agent.persistence.runs import RunResult
 from flowise_dev_agent.persistence.saver import plain_serializer
 
 
@@ -176,14 +176,14 @@ async def test_who_lost_the_lease_settles_nothing(database: Database, database_d
     queue = Queue(database_dsn)
     session = await Sessions(database, queue).get(session_id)
     claim = Claim(old, session, kind="start", attempt=0, interrupt_id=None, answer=None, told=False)
-    end = Settlement("failed", NewEvent("error"), error={"code": "x"})
+    end = RunResult("failed", NewEvent("error"), error={"code": "x"})
     runs = Runs(database, queue)
     with pytest.raises(LeaseLostError):
-        await runs.settle(claim, end, [NewEvent("node_end")])
+        await runs.finalize(claim, end, [NewEvent("node_end")])
     assert (await Sessions(database, queue).get(session_id)) == session
     assert await Events(database).read(session_id, after=0) == []
     # The owner's end has all of it, in order.
-    await runs.settle(replace(claim, lease=new), end, [NewEvent("node_end")], flowise_calls=2)
+    await runs.finalize(replace(claim, lease=new), end, [NewEvent("node_end")], flowise_calls=2)
     settled = await Sessions(database, queue).get(session_id)
     assert (settled.status, settled.event_seq, settled.totals["flowise_calls"]) == ("failed", 2, 2)
     assert [event.type for event in await Events(database).read(session_id, after=0)] == ["node_end", "error"]

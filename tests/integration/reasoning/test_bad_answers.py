@@ -12,9 +12,9 @@ import pytest
 
 from flowise_dev_agent.devkit.standin import ModelStandIn, Reply
 from flowise_dev_agent.devkit.standin.protocol import RecordedRequest
-from flowise_dev_agent.knowledge.credentials import Credential, CredentialStore
-from flowise_dev_agent.patch.findings import errors
-from flowise_dev_agent.patch.validator import validate_flow
+from flowise_dev_agent.knowledge.credential_store import Credential, CredentialStore
+from flowise_dev_agent.patch.model.findings import errors
+from flowise_dev_agent.patch.validate import validate_flow
 from flowise_dev_agent.reasoning import ReasoningSettings
 from flowise_dev_agent.reasoning.factory import make_reasoner
 from tests.unit.agent.rig import OPENAI, Bench

@@ -9,21 +9,21 @@ from contextlib import suppress
 
 import pytest
 
-from flowise_dev_agent.runtime import Engine
+from flowise_dev_agent.runtime import Runtime
 from tests.runtime_world import World, running_engine
 
 StartWorker = Callable[..., Awaitable[Process]]
 
 
 @pytest.fixture
-async def engine(database_dsn: str) -> AsyncIterator[Engine]:
+async def engine(database_dsn: str) -> AsyncIterator[Runtime]:
     """Service and worker in this process."""
     async with running_engine(database_dsn) as engine:
         yield engine
 
 
 @pytest.fixture
-async def api(database_dsn: str) -> AsyncIterator[Engine]:
+async def api(database_dsn: str) -> AsyncIterator[Runtime]:
     """The service without a worker."""
     async with running_engine(database_dsn, worker=False) as engine:
         yield engine

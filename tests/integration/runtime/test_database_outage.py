@@ -11,7 +11,7 @@ import pytest
 
 from flowise_dev_agent.devkit.postgres import EmbeddedPostgres
 from flowise_dev_agent.errors import DatabaseUnavailableError
-from flowise_dev_agent.runtime import Engine, ResumeSession, SessionEvent
+from flowise_dev_agent.runtime import ResumeSession, Runtime, SessionEvent
 from tests.runtime_world import World, running_engine, script, until
 
 WAIT = 30.0
@@ -28,7 +28,7 @@ def own_postgres() -> Iterator[EmbeddedPostgres]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-async def healthy(engine: Engine) -> bool:
+async def healthy(engine: Runtime) -> bool:
     return (await engine.health())["status"] == "ok"
 
 

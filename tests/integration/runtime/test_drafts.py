@@ -13,7 +13,7 @@ from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flowise.models import ChatflowCreate
 from flowise_dev_agent.persistence import AbandonedDrafts, Database, Queue, Sessions, WriteIntents
 from flowise_dev_agent.publish import draft_tag
-from flowise_dev_agent.runtime.drafts import DraftSweep
+from flowise_dev_agent.runtime.flows.draft_sweep import DraftSweep
 from flowise_dev_agent.settings import FlowiseSettings
 from tests.chaos.fake_flowise import FakeFlowise
 from tests.integration.persistence.test_saver import add_run

@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 
 from flowise_dev_agent.persistence import Database, Queue, Runs
-from flowise_dev_agent.runtime import Engine, ResumeSession, SessionView, Timings
-from flowise_dev_agent.runtime.recovery import Recovery
+from flowise_dev_agent.runtime import ResumeSession, Runtime, SessionView, Timings
+from flowise_dev_agent.runtime.runs.recovery import Recovery
 from tests.integration.runtime.conftest import StartWorker
 from tests.runtime_world import FAST, World, running_engine, script, until
 
@@ -24,7 +24,7 @@ async def reached(world: World, view: SessionView, name: str, times: int = 1) ->
 
 
 async def trace(world: World, session_id: UUID) -> tuple[Any, ...]:
-    """Everything that a leg could write."""
+    """Everything that a run could write."""
     text = str(session_id)
     return (
         await world.fetch("SELECT checkpoint_id FROM checkpoints WHERE thread_id = %s ORDER BY 1", text),
@@ -45,7 +45,7 @@ async def _nothing_at_work(world: World) -> bool:
 
 
 async def test_p40_a_killed_worker_is_replaced_and_finished_steps_do_not_run_again(
-    api: Engine, world: World, start_worker: StartWorker
+    api: Runtime, world: World, start_worker: StartWorker
 ) -> None:
     first = await start_worker()
     view = await api.service.start(script("work:a", "work:b", "gate:g", "work:c", "end:accepted"))
@@ -61,12 +61,12 @@ async def test_p40_a_killed_worker_is_replaced_and_finished_steps_do_not_run_aga
     assert await world.effects(view.thread_id) == ["a", "b", "g", "g", "c"]
     assert await world.pids(view.thread_id) == [first.pid] * 3 + [second.pid] * 2
     await no_gaps(world, view)
-    # The job of the dead is closed, else every look for lost legs would find it again.
+    # The job of the dead is closed, else every look for lost runs would find it again.
     await until(lambda: _nothing_at_work(world), "no job is left open")
 
 
 async def test_p02_a_worker_that_dies_inside_a_step_repeats_only_that_step(
-    api: Engine, world: World, start_worker: StartWorker
+    api: Runtime, world: World, start_worker: StartWorker
 ) -> None:
     dying = await start_worker()
     view = await api.service.start(script("work:a", "die", "work:b", "ask:q"))
@@ -79,7 +79,7 @@ async def test_p02_a_worker_that_dies_inside_a_step_repeats_only_that_step(
 
 @pytest.mark.parametrize("steps", [("ask:one", "die"), ("vow:one",)], ids=["in the next step", "in the asking step"])
 async def test_p40_an_answer_taken_by_a_worker_that_dies_is_not_lost(
-    api: Engine, world: World, start_worker: StartWorker, steps: tuple[str, ...]
+    api: Runtime, world: World, start_worker: StartWorker, steps: tuple[str, ...]
 ) -> None:
     dying = await start_worker()
     view = await api.service.start(script(*steps, "work:a"))
@@ -95,7 +95,7 @@ async def test_p40_an_answer_taken_by_a_worker_that_dies_is_not_lost(
 
 
 async def test_p40_a_frozen_worker_that_thaws_after_its_successor_writes_nothing(
-    api: Engine, world: World, start_worker: StartWorker
+    api: Runtime, world: World, start_worker: StartWorker
 ) -> None:
     frozen = await start_worker()
     view = await api.service.start(script("work:a", "gate:g", "work:b", "work:c", "end:accepted"))
@@ -118,8 +118,8 @@ async def test_p40_a_frozen_worker_that_thaws_after_its_successor_writes_nothing
     assert before[-1] == ["a", "g", "g", "b", "c"]
 
 
-async def test_p50_sigterm_hands_a_hanging_leg_back_within_its_grace(
-    api: Engine, world: World, start_worker: StartWorker
+async def test_p50_sigterm_hands_a_hanging_run_back_within_its_grace(
+    api: Runtime, world: World, start_worker: StartWorker
 ) -> None:
     first = await start_worker(stalled=60.0)
     view = await api.service.start(script("work:a", "gate:g", "work:b"))
@@ -136,7 +136,7 @@ async def test_p50_sigterm_hands_a_hanging_leg_back_within_its_grace(
     assert await world.effects(view.thread_id) == ["a", "g", "g", "b"]
 
 
-async def test_p50_sigterm_between_steps_repeats_no_step(api: Engine, world: World, start_worker: StartWorker) -> None:
+async def test_p50_sigterm_between_steps_repeats_no_step(api: Runtime, world: World, start_worker: StartWorker) -> None:
     first = await start_worker(drain=8.0)
     steps = [f"work:{number}" for number in range(120)]
     view = await api.service.start(script(*steps))
@@ -150,29 +150,29 @@ async def test_p50_sigterm_between_steps_repeats_no_step(api: Engine, world: Wor
     assert set(await world.pids(view.thread_id)) == {first.pid, second.pid}
 
 
-async def test_a_leg_lost_after_its_question_was_saved_settles_without_running_anything_again(
+async def test_a_run_lost_after_its_question_was_saved_settles_without_running_anything_again(
     database_dsn: str, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settle = Runs.settle
+    finalize = Runs.finalize
     calls: list[str] = []
 
     async def lost_once(self: Runs, *args: Any, **named: Any) -> None:
-        calls.append("settle")
+        calls.append("finalize")
         if len(calls) == 1:
             raise RuntimeError("the process would be gone here")
-        await settle(self, *args, **named)
+        await finalize(self, *args, **named)
 
-    monkeypatch.setattr(Runs, "settle", lost_once)
+    monkeypatch.setattr(Runs, "finalize", lost_once)
     async with running_engine(database_dsn) as engine:
         view = await engine.service.start(script("work:a", "ask:q"))
         waiting = await engine.service.wait(view.thread_id, WAIT)
     assert waiting.interrupt is not None
-    assert calls == ["settle", "settle"]
+    assert calls == ["finalize", "finalize"]
     assert await world.effects(view.thread_id) == ["a"]
 
 
 async def test_a_session_that_takes_its_workers_down_fails_instead_of_going_round_for_ever(
-    api: Engine, database_dsn: str, database: Database, world: World, start_worker: StartWorker
+    api: Runtime, database_dsn: str, database: Database, world: World, start_worker: StartWorker
 ) -> None:
     worker = await start_worker(recovery=600.0)
     view = await api.service.start(script("gate:never"))
@@ -182,7 +182,7 @@ async def test_a_session_that_takes_its_workers_down_fails_instead_of_going_roun
     timings = Timings(stalled=0.5)
     async with Queue(database_dsn) as queue:
         recovery = Recovery(Runs(database, queue), timings, attempts=1)
-        await until(recovery.pass_once, "the lost leg is found")
+        await until(recovery.pass_once, "the lost run is found")
         assert await recovery.pass_once() == 0
     failed = await api.service.get(view.thread_id)
     assert failed.status == "error"
@@ -191,7 +191,7 @@ async def test_a_session_that_takes_its_workers_down_fails_instead_of_going_roun
 
 
 async def test_two_workers_share_the_sessions_and_each_runs_once(
-    api: Engine, world: World, start_worker: StartWorker
+    api: Runtime, world: World, start_worker: StartWorker
 ) -> None:
     await start_worker()
     await start_worker()

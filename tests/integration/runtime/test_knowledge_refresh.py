@@ -13,8 +13,8 @@ from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flowise.models import Credential, NodeList
 from flowise_dev_agent.persistence import Database, Queue, Refreshes
-from flowise_dev_agent.runtime import Engine
-from flowise_dev_agent.runtime.knowledge import STEPS, KnowledgeService, Refresher, RefreshView
+from flowise_dev_agent.runtime import Runtime
+from flowise_dev_agent.runtime.admin.knowledge import STEPS, KnowledgeService, Refresher, RefreshView
 from flowise_dev_agent.settings import FlowiseSettings
 from tests.runtime_world import FAST, World, running_engine, until
 
@@ -72,7 +72,7 @@ async def server() -> AsyncIterator[Server]:
 
 
 @pytest.fixture
-async def engine(database_dsn: str, server: Server, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Engine]:
+async def engine(database_dsn: str, server: Server, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Runtime]:
     monkeypatch.setattr("tests.runtime_world.Instances", lambda _: OneServer(server))
     async with running_engine(database_dsn) as engine:
         yield engine
@@ -84,7 +84,7 @@ async def refreshes(database: Database, database_dsn: str) -> AsyncIterator[Refr
         yield Refreshes(database, queue)
 
 
-async def ended(engine: Engine) -> RefreshView:
+async def ended(engine: Runtime) -> RefreshView:
     async def look() -> RefreshView | None:
         (known,) = (await engine.knowledge.list()).instances
         return known.refresh if known.refresh and known.refresh.status in {"done", "failed"} else None
@@ -92,7 +92,7 @@ async def ended(engine: Engine) -> RefreshView:
     return await until(look, "the refresh is over")
 
 
-async def test_a_refresh_reads_everything_and_tells_what_it_found(engine: Engine, server: Server) -> None:
+async def test_a_refresh_reads_everything_and_tells_what_it_found(engine: Runtime, server: Server) -> None:
     (before,) = (await engine.knowledge.list()).instances
     assert (before.nodes["source"], before.templates, before.refresh) == ("snapshot", None, None)
     await engine.knowledge.refresh("main")
@@ -103,7 +103,7 @@ async def test_a_refresh_reads_everything_and_tells_what_it_found(engine: Engine
     assert (after.nodes["source"], after.nodes["node_count"], after.templates) == ("live", 1, 1)
 
 
-async def test_an_instance_is_refreshed_once_at_a_time(engine: Engine, server: Server) -> None:
+async def test_an_instance_is_refreshed_once_at_a_time(engine: Runtime, server: Server) -> None:
     server.open.clear()
     views = await asyncio.gather(*(engine.knowledge.refresh("main") for _ in range(6)))
     assert len({view.id for view in views}) == 1
@@ -114,7 +114,7 @@ async def test_an_instance_is_refreshed_once_at_a_time(engine: Engine, server: S
     await ended(engine)
 
 
-async def test_what_a_server_says_ends_the_refresh_with_its_words(engine: Engine, server: Server) -> None:
+async def test_what_a_server_says_ends_the_refresh_with_its_words(engine: Runtime, server: Server) -> None:
     server.failure = FlowiseAuthError("Flowise refused the API key.", hint="Set FLOWISE_API_KEY.")
     await engine.knowledge.refresh("main")
     failed = await ended(engine)

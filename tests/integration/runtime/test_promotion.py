@@ -9,10 +9,10 @@ import pytest
 from flowise_dev_agent.errors import FlowiseServerError, InvalidInputError
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.compiler import compile_ops
-from flowise_dev_agent.patch.graph import GraphIR
-from flowise_dev_agent.persistence import Blobs, Database, Events, Ledger, Versions, WriteIntents
-from flowise_dev_agent.runtime.promotion import Promotions
+from flowise_dev_agent.patch.compile.compiler import compile_ops
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.persistence import Blobs, Database, Events, OutOfBandWrites, Versions, WriteIntents
+from flowise_dev_agent.runtime.flows.promotion import Promotions
 from tests.fixtures.golden_flows import NOWHERE, chat
 from tests.unit.publish.fakes import FakeServer
 
@@ -43,7 +43,7 @@ def servers(catalogue: NodeStore) -> Servers:
 def promotions(database: Database, servers: Servers) -> Promotions:
     instances: Any = servers
     return Promotions(
-        ledger=Ledger(database),
+        ledger=OutOfBandWrites(database),
         versions=Versions(database, Blobs(database)),
         intents=WriteIntents(database),
         instances=instances,
@@ -110,7 +110,9 @@ async def test_a_rollback_is_part_of_the_sessions_story(
             (session_id, status, outcome),
         )
     data = {"version": "v1.0"}
-    await Ledger(database).rolled_back(session_id, outcome="rolled_back", summary="Put 'Bot' back to v1.0", data=data)
+    await OutOfBandWrites(database).rolled_back(
+        session_id, outcome="rolled_back", summary="Put 'Bot' back to v1.0", data=data
+    )
     (row,) = await sessions(database)
     assert (row["status"], row["outcome"]) == (status, expected)
     (event,) = await Events(database).read(session_id, after=0)

@@ -13,7 +13,7 @@ from flowise_dev_agent.errors import (
     SessionExistsError,
     SessionNotFoundError,
 )
-from flowise_dev_agent.runtime import Engine, ResumeSession, SessionView, StartSession
+from flowise_dev_agent.runtime import ResumeSession, Runtime, SessionView, StartSession
 from tests.runtime_world import FAST, World, running_engine, script, until
 
 WAIT = 20.0
@@ -24,12 +24,12 @@ def answer(view: SessionView, **value: object) -> ResumeSession:
     return ResumeSession(interrupt_id=view.interrupt.id, answer=value or {"ok": True})
 
 
-async def begin(engine: Engine, *words: str) -> SessionView:
+async def begin(engine: Runtime, *words: str) -> SessionView:
     started = await engine.service.start(script(*words))
     return await engine.service.wait(started.thread_id, WAIT)
 
 
-async def test_a_session_runs_to_its_question_and_after_the_answer_to_its_end(engine: Engine, world: World) -> None:
+async def test_a_session_runs_to_its_question_and_after_the_answer_to_its_end(engine: Runtime, world: World) -> None:
     view = await begin(engine, "work:a", "ask:why", "work:b", "end:accepted")
     assert view.status == "pending_interrupt"
     assert view.interrupt is not None
@@ -48,7 +48,7 @@ async def test_a_session_runs_to_its_question_and_after_the_answer_to_its_end(en
     assert await world.effects(view.thread_id) == ["a", "b"]
 
 
-async def test_what_the_last_review_showed_is_there_after_its_answer(engine: Engine) -> None:
+async def test_what_the_last_review_showed_is_there_after_its_answer(engine: Runtime) -> None:
     view = await begin(engine, "ask:plan", "ask:review-1", "ask:changes", "ask:review-2", "end:accepted")
     assert view.result is None
     for summary in ("review-1", "review-1", "review-2", "review-2"):
@@ -63,7 +63,7 @@ async def test_what_the_last_review_showed_is_there_after_its_answer(engine: Eng
     assert listed.sessions[0].result is None
 
 
-async def test_an_approved_plan_is_there_from_its_approval_on_until_another_one_is_approved(engine: Engine) -> None:
+async def test_an_approved_plan_is_there_from_its_approval_on_until_another_one_is_approved(engine: Runtime) -> None:
     view = await begin(engine, "ask:plan-1", "ask:other", "ask:plan-2", "end:accepted")
     assert view.plan is None
     for text in ("plan-1", "plan-1", "plan-2"):
@@ -78,7 +78,7 @@ async def test_an_approved_plan_is_there_from_its_approval_on_until_another_one_
     assert "## Approved plan\n\nplan-2\n" in told.summary
 
 
-async def test_an_approved_plan_that_is_too_long_is_cut_and_the_answer_counts(engine: Engine) -> None:
+async def test_an_approved_plan_that_is_too_long_is_cut_and_the_answer_counts(engine: Runtime) -> None:
     view = await begin(engine, "ask:plan", "end:accepted")
     await engine.service.resume(view.thread_id, answer(view, dots=100_000))
     view = await engine.service.wait(view.thread_id, WAIT)
@@ -87,11 +87,11 @@ async def test_an_approved_plan_that_is_too_long_is_cut_and_the_answer_counts(en
     assert (view.plan.text, view.plan.contract) == ("", {"goal": "g"})
 
 
-async def test_an_outcome_of_cancelled_ends_the_session_as_cancelled(engine: Engine) -> None:
+async def test_an_outcome_of_cancelled_ends_the_session_as_cancelled(engine: Runtime) -> None:
     assert (await begin(engine, "end:cancelled")).status == "cancelled"
 
 
-async def test_p43_a_node_that_asks_runs_no_effect_twice(engine: Engine, world: World) -> None:
+async def test_p43_a_node_that_asks_runs_no_effect_twice(engine: Runtime, world: World) -> None:
     view = await begin(engine, "work:a", "ask:one", "work:b", "ask:two", "work:c")
     for _ in range(2):
         await engine.service.resume(view.thread_id, answer(view))
@@ -101,7 +101,7 @@ async def test_p43_a_node_that_asks_runs_no_effect_twice(engine: Engine, world: 
 
 
 async def test_p01_of_many_concurrent_resumes_one_wins_and_the_others_get_a_conflict(
-    engine: Engine, world: World
+    engine: Runtime, world: World
 ) -> None:
     view = await begin(engine, "ask:one", "work:a", "ask:two")
     results = await asyncio.gather(
@@ -118,7 +118,7 @@ async def test_p01_of_many_concurrent_resumes_one_wins_and_the_others_get_a_conf
     assert await world.effects(view.thread_id) == ["a"]
 
 
-async def test_p61_resume_of_an_unknown_a_completed_and_a_wrong_interrupt(engine: Engine) -> None:
+async def test_p61_resume_of_an_unknown_a_completed_and_a_wrong_interrupt(engine: Runtime) -> None:
     with pytest.raises(SessionNotFoundError):
         await engine.service.resume(uuid.uuid4(), ResumeSession(response="yes"))
     view = await begin(engine, "ask:one")
@@ -133,28 +133,28 @@ async def test_p61_resume_of_an_unknown_a_completed_and_a_wrong_interrupt(engine
     assert over.value.details == {"status": "completed", "interrupt_id": None}
 
 
-async def test_an_answer_that_does_not_fit_leaves_the_question_open(engine: Engine) -> None:
+async def test_an_answer_that_does_not_fit_leaves_the_question_open(engine: Runtime) -> None:
     view = await begin(engine, "ask:one")
     with pytest.raises(InvalidAnswerError):
         await engine.service.resume(view.thread_id, ResumeSession(response="wrong"))
     assert (await engine.service.get(view.thread_id)).interrupt == view.interrupt
 
 
-async def test_p67_an_existing_thread_id_is_refused_and_changes_nothing(engine: Engine) -> None:
+async def test_p67_an_existing_thread_id_is_refused_and_changes_nothing(engine: Runtime) -> None:
     view = await begin(engine, "ask:one")
     with pytest.raises(SessionExistsError):
         await engine.service.start(StartSession(requirement="work:x", thread_id=view.thread_id))
     assert await engine.service.get(view.thread_id) == view
 
 
-async def test_an_idempotency_key_makes_a_repeated_start_one_session(engine: Engine) -> None:
+async def test_an_idempotency_key_makes_a_repeated_start_one_session(engine: Runtime) -> None:
     views = await asyncio.gather(*(engine.service.start(script("ask:one"), idempotency_key="k1") for _ in range(4)))
     assert len({view.thread_id for view in views}) == 1
     with pytest.raises(SessionConflictError, match="Idempotency-Key"):
         await engine.service.start(script("ask:other"), idempotency_key="k1")
 
 
-async def test_an_idempotency_key_makes_a_repeated_answer_one_answer(engine: Engine, world: World) -> None:
+async def test_an_idempotency_key_makes_a_repeated_answer_one_answer(engine: Runtime, world: World) -> None:
     view = await begin(engine, "ask:one", "work:a", "ask:two", "work:b")
     body = answer(view)
     for _ in range(2):
@@ -169,7 +169,7 @@ async def test_an_idempotency_key_makes_a_repeated_answer_one_answer(engine: Eng
     assert await world.effects(view.thread_id) == ["a"]
 
 
-async def test_a_permanent_error_fails_the_session_with_its_own_words_and_can_be_retried(engine: Engine) -> None:
+async def test_a_permanent_error_fails_the_session_with_its_own_words_and_can_be_retried(engine: Runtime) -> None:
     view = await begin(engine, "work:a", "fail")
     assert view.status == "error"
     assert view.error == {
@@ -182,7 +182,7 @@ async def test_a_permanent_error_fails_the_session_with_its_own_words_and_can_be
     assert (await engine.service.wait(view.thread_id, WAIT)).status == "error"
 
 
-async def test_p62_an_unexpected_exception_shows_its_kind_and_nothing_of_its_text(engine: Engine) -> None:
+async def test_p62_an_unexpected_exception_shows_its_kind_and_nothing_of_its_text(engine: Runtime) -> None:
     view = await begin(engine, "bug")
     assert view.error is not None
     assert view.error["code"] == "internal_error"
@@ -191,14 +191,14 @@ async def test_p62_an_unexpected_exception_shows_its_kind_and_nothing_of_its_tex
     assert "KeyError" in view.error["detail"]
 
 
-async def _until_error(engine: Engine, view: SessionView):
+async def _until_error(engine: Runtime, view: SessionView):
     async for event in engine.service.events(view.thread_id):
         yield event
         if event.type == "error":
             return
 
 
-async def test_a_transient_error_is_tried_again_with_a_note_in_the_log(engine: Engine, world: World) -> None:
+async def test_a_transient_error_is_tried_again_with_a_note_in_the_log(engine: Runtime, world: World) -> None:
     view = await begin(engine, "work:a", "flaky:2", "work:b")
     assert view.status == "completed"
     assert await world.effects(view.thread_id) == ["a", "flaky", "flaky", "flaky", "b"]
@@ -221,13 +221,13 @@ async def test_transient_errors_end_in_a_failed_session_after_the_last_attempt(d
     assert await World(database_dsn).effects(view.thread_id) == ["flaky", "flaky"]
 
 
-async def test_cancel_ends_a_session_while_a_step_hangs(engine: Engine, world: World) -> None:
+async def test_cancel_ends_a_session_while_a_step_hangs(engine: Runtime, world: World) -> None:
     view = await engine.service.start(script("work:a", "gate:never", "work:b"))
     await until(lambda: _has(world, view, "never"), "the hanging step has begun")
     cancelled = await engine.service.cancel(view.thread_id)
     assert (cancelled.status, cancelled.outcome) == ("cancelled", "cancelled")
-    health = await until(lambda: _no_legs(engine), "the leg has ended")
-    assert health["worker"]["legs"] == 0
+    health = await until(lambda: _no_runs(engine), "the run has ended")
+    assert health["worker"]["runs"] == 0
     assert (await engine.service.cancel(view.thread_id)).status == "cancelled"
     assert (await engine.service.get(view.thread_id)).status == "cancelled"
     types = [event.type async for event in engine.service.events(view.thread_id)]
@@ -239,12 +239,12 @@ async def _has(world: World, view: SessionView, name: str) -> bool:
     return name in await world.effects(view.thread_id)
 
 
-async def _no_legs(engine: Engine) -> dict[str, object] | None:
+async def _no_runs(engine: Runtime) -> dict[str, object] | None:
     health = await engine.health()
-    return health if health["worker"]["legs"] == 0 else None
+    return health if health["worker"]["runs"] == 0 else None
 
 
-async def test_cancel_ends_a_waiting_session_and_refuses_a_completed_one(engine: Engine) -> None:
+async def test_cancel_ends_a_waiting_session_and_refuses_a_completed_one(engine: Runtime) -> None:
     waiting = await begin(engine, "ask:one")
     assert (await engine.service.cancel(waiting.thread_id)).interrupt is None
     with pytest.raises(SessionConflictError):
@@ -254,11 +254,11 @@ async def test_cancel_ends_a_waiting_session_and_refuses_a_completed_one(engine:
         await engine.service.cancel(completed.thread_id)
 
 
-async def test_p47_delete_leaves_no_row_of_the_session_even_while_it_runs(engine: Engine, world: World) -> None:
+async def test_p47_delete_leaves_no_row_of_the_session_even_while_it_runs(engine: Runtime, world: World) -> None:
     view = await engine.service.start(script("work:a", "gate:never"))
     await until(lambda: _has(world, view, "never"), "the hanging step has begun")
     await engine.service.delete(view.thread_id)
-    await until(lambda: _no_legs(engine), "the leg has ended")
+    await until(lambda: _no_runs(engine), "the run has ended")
     for table, column in [
         ("sessions", "id"),
         ("runs", "session_id"),
@@ -276,13 +276,13 @@ async def test_p47_delete_leaves_no_row_of_the_session_even_while_it_runs(engine
         await engine.service.delete(view.thread_id)
 
 
-async def test_p49_a_finished_thread_keeps_only_its_last_checkpoint(engine: Engine, world: World) -> None:
+async def test_p49_a_finished_thread_keeps_only_its_last_checkpoint(engine: Runtime, world: World) -> None:
     view = await begin(engine, *(f"work:{number}" for number in range(10)))
     rows = await world.fetch("SELECT count(*) FROM checkpoints WHERE thread_id = %s", str(view.thread_id))
     assert rows == [(1,)]
 
 
-async def test_p46_the_list_pages_newest_first_and_filters_by_status(engine: Engine) -> None:
+async def test_p46_the_list_pages_newest_first_and_filters_by_status(engine: Runtime) -> None:
     started = [await engine.service.start(script("ask:one")) for _ in range(5)]
     for view in started:
         await engine.service.wait(view.thread_id, WAIT)
@@ -306,30 +306,30 @@ async def test_p46_the_list_pages_newest_first_and_filters_by_status(engine: Eng
         await engine.service.list(cursor="AAAA")
 
 
-async def test_an_unknown_instance_is_refused_with_the_known_ones(engine: Engine) -> None:
+async def test_an_unknown_instance_is_refused_with_the_known_ones(engine: Runtime) -> None:
     with pytest.raises(InvalidInputError, match="main"):
         await engine.service.start(StartSession(requirement="work:a", flowise_instance_id="nope"))
 
 
-async def test_a_session_can_be_renamed_and_keeps_its_name(engine: Engine) -> None:
+async def test_a_session_can_be_renamed_and_keeps_its_name(engine: Runtime) -> None:
     view = await begin(engine, "ask:one")
     assert (await engine.service.rename(view.thread_id, "Mine")).session_name == "Mine"
     await engine.service.resume(view.thread_id, answer(view))
     assert (await engine.service.wait(view.thread_id, WAIT)).session_name == "Mine"
 
 
-async def test_p41_waiting_ends_with_the_time_and_the_session_goes_on(engine: Engine, world: World) -> None:
+async def test_p41_waiting_ends_with_the_time_and_the_session_goes_on(engine: Runtime, world: World) -> None:
     view = await engine.service.start(script("gate:g", "end:accepted"))
     assert (await engine.service.wait(view.thread_id, 0.3)).status == "in_progress"
     await world.open_gate("g")
     assert (await engine.service.wait(view.thread_id, WAIT)).status == "completed"
 
 
-async def test_health_names_database_queue_feed_and_worker(engine: Engine, api: Engine) -> None:
+async def test_health_names_database_queue_feed_and_worker(engine: Runtime, api: Runtime) -> None:
     report = await until(lambda: _healthy(engine), "all parts run")
     assert report["database"]["pending_migrations"] == []
     assert report["queue"]["workers"] >= 1
-    assert report["worker"] == {"state": "running", "legs": 0}
+    assert report["worker"] == {"state": "running", "runs": 0}
     ready = await engine.readiness()
     assert (ready["database"]["state"], ready["database"]["pending_migrations"]) == ("ok", [])
     assert set(ready["queue"]) == {"name", "queued", "oldest_secs", "workers"}
@@ -337,18 +337,18 @@ async def test_health_names_database_queue_feed_and_worker(engine: Engine, api: 
     assert (await api.health())["worker"] is None
 
 
-async def _healthy(engine: Engine) -> dict[str, object] | None:
+async def _healthy(engine: Runtime) -> dict[str, object] | None:
     report = await engine.health()
     return report if report["status"] == "ok" else None
 
 
-async def _calls(engine: Engine, view: SessionView, count: int) -> bool:
+async def _calls(engine: Runtime, view: SessionView, count: int) -> bool:
     running = await engine.service.get(view.thread_id)
     return (running.status, running.totals.flowise_calls) == ("in_progress", count)
 
 
-async def test_a_session_counts_its_calls_to_flowise_over_all_its_legs_while_it_runs(
-    engine: Engine, world: World
+async def test_a_session_counts_its_calls_to_flowise_over_all_its_runs_while_it_runs(
+    engine: Runtime, world: World
 ) -> None:
     view = await engine.service.start(script("call:3", "work:a", "gate:g", "ask:one", "call:2"))
     await until(lambda: _has(world, view, "g"), "the calls are made")
@@ -361,7 +361,7 @@ async def test_a_session_counts_its_calls_to_flowise_over_all_its_legs_while_it_
     assert (await engine.service.list()).sessions[0].totals == done.totals
 
 
-async def test_dd_069_a_session_tells_the_durations_of_its_nodes_and_phases(engine: Engine) -> None:
+async def test_dd_069_a_session_tells_the_durations_of_its_nodes_and_phases(engine: Runtime) -> None:
     view = await begin(engine, "work:a", "work:b", "tell:1", "ask:q")
     totals = view.totals
     assert set(totals.node_durations_ms) == {"work", "tell"}
@@ -372,7 +372,7 @@ async def test_dd_069_a_session_tells_the_durations_of_its_nodes_and_phases(engi
     assert totals.phases_timed == 2
 
 
-async def test_the_list_filters_by_instance_chatflow_and_words_and_sums_what_it_found(engine: Engine) -> None:
+async def test_the_list_filters_by_instance_chatflow_and_words_and_sums_what_it_found(engine: Runtime) -> None:
     view = await begin(engine, "work:apples", "ask:pears")
     await begin(engine, "work:plums")
     for filters, hits in [
@@ -394,7 +394,7 @@ async def test_the_list_filters_by_instance_chatflow_and_words_and_sums_what_it_
     assert (await engine.service.list(cursor=first.next_cursor)).totals is None
 
 
-async def test_the_event_log_can_be_paged_and_narrowed_to_types(engine: Engine) -> None:
+async def test_the_event_log_can_be_paged_and_narrowed_to_types(engine: Runtime) -> None:
     view = await begin(engine, "tell:5", "work:a", "ask:q")
     first = await engine.service.event_page(view.thread_id, limit=6)
     rest = await engine.service.event_page(view.thread_id, after_seq=first.next_after_seq or 0)

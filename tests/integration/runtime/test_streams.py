@@ -7,13 +7,13 @@ from contextlib import aclosing
 import pytest
 
 from flowise_dev_agent.errors import SessionNotFoundError
-from flowise_dev_agent.runtime import Engine, ResumeSession, SessionEvent
+from flowise_dev_agent.runtime import ResumeSession, Runtime, SessionEvent
 from tests.runtime_world import World, running_engine, script, until
 
 WAIT = 20.0
 
 
-async def collect(engine: Engine, session_id: uuid.UUID, after: int = 0, *, last: str = "done") -> list[SessionEvent]:
+async def collect(engine: Runtime, session_id: uuid.UUID, after: int = 0, *, last: str = "done") -> list[SessionEvent]:
     events: list[SessionEvent] = []
     async with asyncio.timeout(WAIT), aclosing(engine.service.events(session_id, after)) as stream:
         async for event in stream:
@@ -27,7 +27,7 @@ def numbers(events: list[SessionEvent]) -> list[int]:
     return [event.seq for event in events if event.seq is not None]
 
 
-async def test_a_stream_tells_each_node_the_question_and_the_end_in_order(engine: Engine) -> None:
+async def test_a_stream_tells_each_node_the_question_and_the_end_in_order(engine: Runtime) -> None:
     started = await engine.service.start(script("work:a", "ask:why", "end:accepted"))
     first = await collect(engine, started.thread_id, last="interrupt")
     assert [(event.type, event.node) for event in first] == [
@@ -47,7 +47,7 @@ async def test_a_stream_tells_each_node_the_question_and_the_end_in_order(engine
     assert len({event.run_id for event in events}) == 2
 
 
-async def test_p48_an_answer_sent_the_moment_the_question_is_streamed_is_never_refused(engine: Engine) -> None:
+async def test_p48_an_answer_sent_the_moment_the_question_is_streamed_is_never_refused(engine: Runtime) -> None:
     async def play() -> None:
         started = await engine.service.start(script("ask:1", "ask:2", "ask:3"))
         async with aclosing(engine.service.events(started.thread_id)) as stream:
@@ -60,7 +60,7 @@ async def test_p48_an_answer_sent_the_moment_the_question_is_streamed_is_never_r
         await asyncio.gather(*(play() for _ in range(12)))
 
 
-async def test_readers_that_come_late_or_read_slowly_get_every_event_once(engine: Engine, world: World) -> None:
+async def test_readers_that_come_late_or_read_slowly_get_every_event_once(engine: Runtime, world: World) -> None:
     started = await engine.service.start(script("gate:g", "tell:700", "work:a"))
     slow: list[SessionEvent] = []
     attached = asyncio.Event()
@@ -87,7 +87,7 @@ async def test_readers_that_come_late_or_read_slowly_get_every_event_once(engine
     assert numbers(from_600) == list(range(601, len(fast) + 1))
 
 
-async def test_summaries_and_data_are_bounded_and_clean(engine: Engine) -> None:
+async def test_summaries_and_data_are_bounded_and_clean(engine: Runtime) -> None:
     started = await engine.service.start(script("tell:1"))
     event = next(event for event in await collect(engine, started.thread_id) if event.type == "decision")
     assert len(event.summary) == 200
@@ -96,7 +96,7 @@ async def test_summaries_and_data_are_bounded_and_clean(engine: Engine) -> None:
     assert event.data == {"number": 0, "truncated": ["big"]}
 
 
-async def test_model_text_is_streamed_live_in_bundles_and_not_stored(engine: Engine, world: World) -> None:
+async def test_model_text_is_streamed_live_in_bundles_and_not_stored(engine: Runtime, world: World) -> None:
     started = await engine.service.start(script("gate:g", "talk:200", "ask:q"))
     live: list[SessionEvent] = []
     attached = asyncio.Event()
@@ -122,19 +122,19 @@ async def test_model_text_is_streamed_live_in_bundles_and_not_stored(engine: Eng
     assert "token" not in {event.type for event in replayed}
 
 
-async def test_p45_a_stream_of_an_unknown_session_is_an_error_and_starts_nothing(engine: Engine) -> None:
+async def test_p45_a_stream_of_an_unknown_session_is_an_error_and_starts_nothing(engine: Runtime) -> None:
     with pytest.raises(SessionNotFoundError):
         await collect(engine, uuid.uuid4())
     assert (await engine.service.list()).sessions == []
 
 
-async def test_a_stream_from_the_end_of_a_finished_session_ends_at_once(engine: Engine) -> None:
+async def test_a_stream_from_the_end_of_a_finished_session_ends_at_once(engine: Runtime) -> None:
     started = await engine.service.start(script("work:a"))
     events = await collect(engine, started.thread_id)
     assert await collect(engine, started.thread_id, after=events[-1].seq or 0) == []
 
 
-async def test_a_stream_ends_when_its_session_is_deleted(engine: Engine, world: World) -> None:
+async def test_a_stream_ends_when_its_session_is_deleted(engine: Runtime, world: World) -> None:
     started = await engine.service.start(script("ask:q"))
     await engine.service.wait(started.thread_id, WAIT)
     reader = asyncio.create_task(collect(engine, started.thread_id))
@@ -154,11 +154,11 @@ async def test_p50_streams_and_waits_end_when_the_engine_is_left(database_dsn: s
         await reader
 
 
-async def _begun(engine: Engine, session_id: uuid.UUID) -> bool:
+async def _begun(engine: Runtime, session_id: uuid.UUID) -> bool:
     return (await engine.service.get(session_id)).last_event_seq >= 3
 
 
-async def test_p44_a_lost_listen_connection_loses_no_event(engine: Engine, world: World) -> None:
+async def test_p44_a_lost_listen_connection_loses_no_event(engine: Runtime, world: World) -> None:
     started = await engine.service.start(script("gate:g", "tell:50", "ask:q"))
     reader = asyncio.create_task(collect(engine, started.thread_id, last="interrupt"))
     await until(lambda: _begun_at(engine, started.thread_id, 1), "the session runs")
@@ -173,11 +173,11 @@ async def test_p44_a_lost_listen_connection_loses_no_event(engine: Engine, world
     assert len(events) >= 55
 
 
-async def _begun_at(engine: Engine, session_id: uuid.UUID, seq: int) -> bool:
+async def _begun_at(engine: Runtime, session_id: uuid.UUID, seq: int) -> bool:
     return (await engine.service.get(session_id)).last_event_seq >= seq
 
 
-async def test_p52_open_streams_hold_no_connection(engine: Engine, world: World) -> None:
+async def test_p52_open_streams_hold_no_connection(engine: Runtime, world: World) -> None:
     started = await engine.service.start(script("ask:q"))
     await engine.service.wait(started.thread_id, WAIT)
     readers = [asyncio.create_task(collect(engine, started.thread_id)) for _ in range(50)]
@@ -191,7 +191,7 @@ async def test_p52_open_streams_hold_no_connection(engine: Engine, world: World)
     assert rows[0][0] <= 8 + 4 + 3  # the pool, the queue's, and the three listeners
 
 
-async def test_a_stream_of_a_session_whose_events_are_gone_ends(engine: Engine, world: World) -> None:
+async def test_a_stream_of_a_session_whose_events_are_gone_ends(engine: Runtime, world: World) -> None:
     started = await engine.service.start(script("work:a"))
     await collect(engine, started.thread_id)
     await world.fetch("DELETE FROM session_events WHERE session_id = %s RETURNING seq", started.thread_id)

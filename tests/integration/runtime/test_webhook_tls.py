@@ -8,8 +8,8 @@ from uuid import uuid4
 import pytest
 
 from flowise_dev_agent.persistence.deliveries import Attempt, Endpoint
+from flowise_dev_agent.runtime.webhooks.client import WebhookClient
 from flowise_dev_agent.runtime.webhooks.policy import UrlPolicy
-from flowise_dev_agent.runtime.webhooks.sender import Sender
 from tests.fixtures.receiver import running_receiver
 
 #: A certificate for `hooks.test`, signed by itself, made for this test.
@@ -29,7 +29,7 @@ async def test_the_certificate_must_be_the_hosts(host: str, delivered: bool) -> 
     trusted = ssl.create_default_context(cafile=TLS / "certificate.pem")
     with running_receiver(tls=server) as receiver:
         endpoint = Endpoint(receiver.url(host=host, scheme="https"), None, None)
-        async with Sender(policy, [SECRET], tls=trusted) as sender:
+        async with WebhookClient(policy, [SECRET], tls=trusted) as sender:
             result = await sender.send(Attempt(uuid4(), 1, 1, "{}", endpoint))
         assert result.delivered is delivered
         assert len(receiver.received) == delivered

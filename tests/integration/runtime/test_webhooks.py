@@ -15,7 +15,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from flowise_dev_agent.errors import DeliveryNotFoundError, SessionNotFoundError, WebhookSecretError, WebhookUrlError
-from flowise_dev_agent.runtime import Engine, ResumeSession, SessionView, StartSession
+from flowise_dev_agent.runtime import ResumeSession, Runtime, SessionView, StartSession
 from flowise_dev_agent.runtime.webhooks.config import WebhookConfig
 from flowise_dev_agent.runtime.webhooks.policy import UrlPolicy
 from flowise_dev_agent.runtime.webhooks.views import DeliveryView
@@ -33,7 +33,7 @@ CONFIG = WebhookConfig(
     retry_secs=(0.05,) * 7,
     timeout=2.0,
 )
-MakeEngine = Callable[..., AbstractAsyncContextManager[Engine]]
+MakeEngine = Callable[..., AbstractAsyncContextManager[Runtime]]
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def receiver() -> Iterator[Receiver]:
 
 
 @pytest.fixture
-async def hooked(database_dsn: str) -> AsyncIterator[Engine]:
+async def hooked(database_dsn: str) -> AsyncIterator[Runtime]:
     async with running_engine(database_dsn, webhooks=CONFIG) as engine:
         yield engine
 
@@ -61,16 +61,16 @@ async def received(receiver: Receiver, count: int) -> list[Any]:
     return await asyncio.to_thread(receiver.wait_for, count)
 
 
-async def answer(engine: Engine, view: SessionView) -> None:
+async def answer(engine: Runtime, view: SessionView) -> None:
     assert view.interrupt is not None
     await engine.service.resume(view.thread_id, ResumeSession(interrupt_id=view.interrupt.id, answer={"ok": True}))
 
 
-async def deliveries(engine: Engine, session_id: UUID) -> list[DeliveryView]:
+async def deliveries(engine: Runtime, session_id: UUID) -> list[DeliveryView]:
     return (await engine.service.deliveries(session_id)).deliveries
 
 
-async def settled(engine: Engine, session_id: UUID, count: int = 1) -> list[DeliveryView]:
+async def settled(engine: Runtime, session_id: UUID, count: int = 1) -> list[DeliveryView]:
     """The session's deliveries once there are `count`, none of them pending."""
 
     async def check() -> list[DeliveryView] | None:
@@ -81,7 +81,7 @@ async def settled(engine: Engine, session_id: UUID, count: int = 1) -> list[Deli
 
 
 async def test_p63_question_and_end_are_told_once_each_signed_and_with_the_links(
-    hooked: Engine, receiver: Receiver
+    hooked: Runtime, receiver: Receiver
 ) -> None:
     view = await hooked.service.start(start(receiver.url("/hook?token=t0ken"), "work:a", "ask:why", "end:accepted"))
     (first,) = await received(receiver, 1)
@@ -114,7 +114,7 @@ async def test_p63_question_and_end_are_told_once_each_signed_and_with_the_links
     assert len(receiver.received) == 2
 
 
-async def test_a_session_that_fails_or_is_cancelled_is_told_of(hooked: Engine, receiver: Receiver) -> None:
+async def test_a_session_that_fails_or_is_cancelled_is_told_of(hooked: Runtime, receiver: Receiver) -> None:
     failing = await hooked.service.start(start(receiver.url(), "fail"))
     payload = (await received(receiver, 1))[0].verified(SECRET)
     assert (payload["type"], payload["data"]["status"]) == ("session.failed", "error")
@@ -129,7 +129,7 @@ async def test_a_session_that_fails_or_is_cancelled_is_told_of(hooked: Engine, r
     assert payload["data"]["outcome"] == "cancelled"
 
 
-async def test_a_session_without_a_webhook_leaves_nothing_behind(hooked: Engine, world: World) -> None:
+async def test_a_session_without_a_webhook_leaves_nothing_behind(hooked: Runtime, world: World) -> None:
     view = await hooked.service.start(StartSession(requirement="end:accepted"))
     await hooked.service.wait(view.thread_id, WAIT)
     listed = await hooked.service.deliveries(view.thread_id)
@@ -137,7 +137,7 @@ async def test_a_session_without_a_webhook_leaves_nothing_behind(hooked: Engine,
     assert await world.fetch("SELECT 1 FROM procrastinate_jobs WHERE task_name = 'webhook'") == []
 
 
-async def test_an_unwilling_receiver_is_tried_again_with_the_same_message(hooked: Engine, receiver: Receiver) -> None:
+async def test_an_unwilling_receiver_is_tried_again_with_the_same_message(hooked: Runtime, receiver: Receiver) -> None:
     receiver.answer = lambda number, _: 500 if number < 2 else 204
     view = await hooked.service.start(start(receiver.url(), "ask:q"))
     requests = await received(receiver, 3)
@@ -149,7 +149,7 @@ async def test_an_unwilling_receiver_is_tried_again_with_the_same_message(hooked
         request.verified(SECRET)
 
 
-async def test_eight_attempts_are_the_end_of_it(hooked: Engine, receiver: Receiver) -> None:
+async def test_eight_attempts_are_the_end_of_it(hooked: Runtime, receiver: Receiver) -> None:
     receiver.answer = lambda *_: 503
     view = await hooked.service.start(start(receiver.url(), "ask:q"))
     (delivery,) = await settled(hooked, view.thread_id)
@@ -158,7 +158,7 @@ async def test_eight_attempts_are_the_end_of_it(hooked: Engine, receiver: Receiv
     assert len(receiver.received) == 8
 
 
-async def test_gone_ends_the_webhooks_of_this_session_until_a_replay(hooked: Engine, receiver: Receiver) -> None:
+async def test_gone_ends_the_webhooks_of_this_session_until_a_replay(hooked: Runtime, receiver: Receiver) -> None:
     receiver.answer = lambda number, _: 410 if number == 0 else 200
     view = await hooked.service.start(start(receiver.url(), "ask:q", "ask:r", "end:accepted"))
     (delivery,) = await settled(hooked, view.thread_id)
@@ -202,7 +202,7 @@ async def test_a_slow_receiver_holds_no_session(database_dsn: str, receiver: Rec
         release.set()
 
 
-async def test_p63_redirects_are_not_followed(hooked: Engine, receiver: Receiver) -> None:
+async def test_p63_redirects_are_not_followed(hooked: Runtime, receiver: Receiver) -> None:
     with running_receiver() as inner:
         receiver.answer = lambda number, _: (307, {"Location": inner.url()}) if number == 0 else 200
         view = await hooked.service.start(start(receiver.url(), "ask:q"))
@@ -266,7 +266,7 @@ async def test_without_any_secret_no_webhook_is_promised(database_dsn: str, rece
 
 
 async def test_a_secret_of_its_own_is_shown_once_and_nowhere_else(
-    hooked: Engine, receiver: Receiver, world: World, caplog: pytest.LogCaptureFixture
+    hooked: Runtime, receiver: Receiver, world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     receiver.answer = lambda number, _: 500 if number == 0 else 200
@@ -317,7 +317,7 @@ async def test_p47_deleting_a_session_takes_the_webhooks_that_still_wait_for_an_
         assert await world.fetch(waiting) == []
 
 
-async def _events(engine: Engine, view: SessionView) -> list[Any]:
+async def _events(engine: Runtime, view: SessionView) -> list[Any]:
     found: list[Any] = []
     async for event in engine.service.events(view.thread_id):
         found.append(event)
@@ -367,7 +367,7 @@ async def test_p63_a_worker_lost_after_sending_means_the_same_webhook_again(
     assert (delivery.status, delivery.attempts) == ("delivered", 2)
 
 
-async def test_replay_knows_only_the_deliveries_of_the_session(hooked: Engine, receiver: Receiver) -> None:
+async def test_replay_knows_only_the_deliveries_of_the_session(hooked: Runtime, receiver: Receiver) -> None:
     one = await hooked.service.start(start(receiver.url(), "ask:q"))
     other = await hooked.service.start(start(receiver.url(), "ask:q"))
     (delivery,) = await settled(hooked, one.thread_id)
@@ -390,7 +390,7 @@ async def test_nobody_listening_is_a_failed_attempt(database_dsn: str) -> None:
     assert "cannot be reached" in str(delivery.error)
 
 
-async def test_the_deliveries_of_all_sessions_are_paged_newest_first(hooked: Engine, receiver: Receiver) -> None:
+async def test_the_deliveries_of_all_sessions_are_paged_newest_first(hooked: Runtime, receiver: Receiver) -> None:
     sessions = [await hooked.service.start(start(receiver.url(), "end:accepted")) for _ in range(3)]
     for view in sessions:
         await settled(hooked, view.thread_id)

@@ -13,14 +13,14 @@ from flowise_dev_agent.agent import AgentContext, FlowiseCapability, build_graph
 from flowise_dev_agent.agent.interrupts import check_answer
 from flowise_dev_agent.errors import AgentError
 from flowise_dev_agent.flowise.models import Chatflow, Prediction
-from flowise_dev_agent.knowledge.credentials import CredentialStore
+from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.knowledge.drift import CatalogueChange, compare
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.knowledge.patterns import PatternLibrary
+from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
 from flowise_dev_agent.knowledge.repair import Repair, decide_repair, not_found
 from flowise_dev_agent.knowledge.templates import TemplateStore
-from flowise_dev_agent.patch.ops import PatchOp
-from flowise_dev_agent.patch.schema import NodeSchema
+from flowise_dev_agent.patch.model.ops import PatchOp
+from flowise_dev_agent.patch.model.schema import NodeSchema
 from flowise_dev_agent.publish import Publisher
 from flowise_dev_agent.reasoning.contracts import (
     Intent,
@@ -181,7 +181,7 @@ def plan(**values: Any) -> PlanContract:
 
 
 class Bench:
-    """One session, driven leg by leg like the runtime does it. `reasoner` is the script unless another one is given,
+    """One session, driven run by run like the runtime does it. `reasoner` is the script unless another one is given,
     which then thinks in its place."""
 
     def __init__(

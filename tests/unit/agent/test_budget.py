@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.flowise.models import Credential
-from flowise_dev_agent.knowledge.credentials import CredentialStore
+from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.reasoning import DeterministicReasoner, LlmReasoner, PhasedReasoner, ReasoningEngine
 from flowise_dev_agent.reasoning.contracts import EngineResponse, Message, Usage
 from flowise_dev_agent.settings import ReasoningSettings

@@ -14,10 +14,10 @@ from flowise_dev_agent.errors import (
     PatchError,
 )
 from flowise_dev_agent.flowise.models import Credential
-from flowise_dev_agent.knowledge.credentials import CredentialStore
-from flowise_dev_agent.patch.findings import Finding
-from flowise_dev_agent.patch.ops import AddNode, BindCredential, Connect, PatchOp, SetParam
-from flowise_dev_agent.patch.schema import NodeSchema
+from flowise_dev_agent.knowledge.credential_store import CredentialStore
+from flowise_dev_agent.patch.model.findings import Finding
+from flowise_dev_agent.patch.model.ops import AddNode, BindCredential, Connect, PatchOp, SetParam
+from flowise_dev_agent.patch.model.schema import NodeSchema
 from flowise_dev_agent.reasoning.contracts import Approach, Intent, Usage, Verdict
 from tests.unit.agent.rig import OPENAI, OTHER_OPENAI, Bench, plan
 
@@ -67,7 +67,7 @@ async def test_each_conditional_edge_records_what_it_took_and_why(bench: Bench) 
     await bench.start()
     decisions = {event["node"]: event["data"] for event in bench.events if event["type"] == "decision"}
     assert decisions["plan_v2"]["taken"] == "hitl_plan_v2"
-    assert all(way["why"] for data in decisions.values() for way in data["ways"])
+    assert all(candidate["why"] for data in decisions.values() for candidate in data["candidates"])
 
 
 async def test_p30_no_flow_and_no_schema_enters_the_state(bench: Bench) -> None:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from flowise_dev_agent.agent.domains.classification import classify_failure
 from flowise_dev_agent.errors import FlowiseServerError
 from flowise_dev_agent.flowise.models import Credential
-from flowise_dev_agent.knowledge.credentials import CredentialStore
-from flowise_dev_agent.patch.ops import AddNode, PatchOp, SetParam
+from flowise_dev_agent.knowledge.credential_store import CredentialStore
+from flowise_dev_agent.patch.model.ops import AddNode, PatchOp, SetParam
 from flowise_dev_agent.reasoning import playbook
 from flowise_dev_agent.reasoning.contracts import FLOW_BUGS, Intent, PlanRequest, Verdict
 from flowise_dev_agent.reasoning.prompts import plan_prompt
@@ -41,7 +41,7 @@ def bench(given: list[PatchOp] | None = None, **limits: Any) -> Bench:
         ("memory.getChatMessages is not a function", "STRUCTURE"),
         ('This agent requires that the "bindTools()" method be implemented', "STRUCTURE"),
         ("Ending nodes not found", "STRUCTURE"),
-        ("Ending node must be either a Chain or Agent or Engine", "STRUCTURE"),
+        ("Ending node must be either a Chain or Agent or Runtime", "STRUCTURE"),
         ("Output of LLM Chain must be LLM Chain", "STRUCTURE"),
         ("Maximum call stack size exceeded", "STRUCTURE"),
         ("Cannot read properties of undefined (reading 'filePath')", "STRUCTURE"),

@@ -4,7 +4,7 @@ from typing import Any
 
 from flowise_dev_agent.agent import approved_plan, result_of
 from flowise_dev_agent.agent.interrupts import check_answer
-from flowise_dev_agent.runtime.views import PlanView, ResultView
+from flowise_dev_agent.runtime.sessions.views import PlanView, ResultView
 from tests.unit.agent.rig import plan
 
 REVIEW: dict[str, Any] = {

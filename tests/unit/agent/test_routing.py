@@ -27,7 +27,9 @@ def finding(code: str, **values: Any) -> dict[str, Any]:
 
 
 def test_there_are_18_nodes_and_every_one_is_reachable_and_leads_on() -> None:
-    targets = {name for _, ways in routing.ROUTERS.values() for name in ways} | {to for _, to in routing.EDGES}
+    targets = {name for _, candidates in routing.ROUTERS.values() for name in candidates} | {
+        to for _, to in routing.EDGES
+    }
     sources = set(routing.ROUTERS) | {source for source, _ in routing.EDGES}
     assert len(NODE_PHASES) == 18
     assert sources == set(NODE_PHASES)
@@ -61,11 +63,11 @@ def test_there_are_18_nodes_and_every_one_is_reachable_and_leads_on() -> None:
     )
 )
 def test_every_router_leads_only_where_its_edges_go_and_says_why(values: dict[str, Any]) -> None:
-    for router, ways in routing.ROUTERS.values():
+    for router, candidates in routing.ROUTERS.values():
         decision = router(state(**values))
-        assert decision.to in ways
-        assert all(way.why for way in decision.ways)
-        assert next(way.to for way in decision.ways if way.fits) == decision.to
+        assert decision.to in candidates
+        assert all(candidate.why for candidate in decision.candidates)
+        assert next(candidate.to for candidate in decision.candidates if candidate.fits) == decision.to
 
 
 def test_p05_findings_never_lead_to_a_write() -> None:

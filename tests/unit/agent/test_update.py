@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.agent.focus import components_of, focused_summary, texts_in_scope
+from flowise_dev_agent.agent.prompt_context import components_of, focused_summary, texts_in_scope
 from flowise_dev_agent.agent.regression import failed_alike, regressions
 from flowise_dev_agent.errors import FlowiseAuthError, FlowiseServerError, FlowiseUnreachableError
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.compiler import compile_ops
-from flowise_dev_agent.patch.graph import GraphIR
-from flowise_dev_agent.patch.ops import AddNode, BindCredential, Connect, PatchOp, SetParam
+from flowise_dev_agent.patch.compile.compiler import compile_ops
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.model.ops import AddNode, BindCredential, Connect, PatchOp, SetParam
 from flowise_dev_agent.reasoning.contracts import Intent, Verdict
 from tests.unit.agent.rig import OPENAI, Bench, plan
 from tests.unit.agent.test_graph import credentials

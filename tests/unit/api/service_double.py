@@ -12,10 +12,10 @@ from uuid import UUID, uuid4
 from flowise_dev_agent.errors import DeliveryNotFoundError, SessionExistsError, SessionNotFoundError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.observability.metrics import exposition
-from flowise_dev_agent.runtime.promotion import Promoted
-from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
-from flowise_dev_agent.runtime.versions import RolledBack, VersionDiff, VersionList, VersionView
-from flowise_dev_agent.runtime.views import InterruptView, SessionEvent, SessionPage, SessionView, Totals
+from flowise_dev_agent.runtime.flows.promotion import Promoted
+from flowise_dev_agent.runtime.flows.version_history import RolledBack, VersionDiff, VersionList, VersionView
+from flowise_dev_agent.runtime.sessions.requests import ResumeSession, StartSession
+from flowise_dev_agent.runtime.sessions.views import InterruptView, SessionEvent, SessionPage, SessionView, Totals
 from flowise_dev_agent.runtime.webhooks.views import DeliveryList, DeliveryPage, DeliveryView, StartedView, started_view
 from flowise_dev_agent.settings import FlowiseSettings
 

@@ -20,7 +20,7 @@ async def test_metrics_are_what_a_prometheus_reads(http: httpx2.AsyncClient) -> 
     response = await http.get("/metrics")
     assert response.status_code == 200
     assert response.headers["content-type"].startswith("text/plain; version=")
-    assert "# TYPE fda_legs_active gauge" in response.text
+    assert "# TYPE fda_runs_active gauge" in response.text
     assert "# TYPE process_resident_memory_bytes gauge" in response.text
 
 

@@ -12,7 +12,7 @@ from flowise_dev_agent.cli import approve as approve_module
 from flowise_dev_agent.cli.approve import Exit, Given, Question, approve, from_payload, show
 from flowise_dev_agent.client import ServiceError
 from flowise_dev_agent.errors import InvalidInputError
-from flowise_dev_agent.runtime.views import InterruptView, SessionView
+from flowise_dev_agent.runtime.sessions.views import InterruptView, SessionView
 from tests.unit.api.service_double import view
 from tests.unit.cli.conftest import Run
 

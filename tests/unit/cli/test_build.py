@@ -13,7 +13,7 @@ from flowise_dev_agent.cli.answers import obvious
 from flowise_dev_agent.cli.build import build
 from flowise_dev_agent.cli.progress import Progress
 from flowise_dev_agent.errors import NeedsPersonError
-from flowise_dev_agent.runtime.views import InterruptView, SessionEvent, SessionView
+from flowise_dev_agent.runtime.sessions.views import InterruptView, SessionEvent, SessionView
 from tests.unit.api.service_double import event, view
 
 PLAN = {"plan": "# Support bot\n\n- **chatOpenAI**", "approaches": [], "missing_credentials": []}

@@ -9,8 +9,8 @@ import pytest
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.compiler import compile_ops
-from flowise_dev_agent.patch.graph import GraphIR
+from flowise_dev_agent.patch.compile.compiler import compile_ops
+from flowise_dev_agent.patch.model.graph import GraphIR
 from tests.fixtures.golden_flows import NOWHERE, chat
 from tests.unit.cli.conftest import Run
 from tests.unit.publish.fakes import FakeServer

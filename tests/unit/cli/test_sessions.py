@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from flowise_dev_agent.cli.sessions import show
-from flowise_dev_agent.runtime.views import SessionPage
+from flowise_dev_agent.runtime.sessions.views import SessionPage
 from tests.unit.api.service_double import view
 
 IDS = [UUID(int=n) for n in (1, 2)]

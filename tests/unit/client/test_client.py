@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from flowise_dev_agent.client import AgentClient, ServiceError, ServiceUnreachableError
 from flowise_dev_agent.client import client as client_module
-from flowise_dev_agent.runtime.requests import ResumeSession, StartSession
+from flowise_dev_agent.runtime.sessions.requests import ResumeSession, StartSession
 from tests.unit.api.service_double import event, view
 
 SESSION = uuid4()

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from flowise_dev_agent.errors import FlowiseNotFoundError, FlowiseUnreachableError
 from flowise_dev_agent.flowise.models import NodeList
-from flowise_dev_agent.knowledge.credentials import Credential, CredentialKnowledge, CredentialStore
+from flowise_dev_agent.knowledge.credential_store import Credential, CredentialKnowledge, CredentialStore
 from flowise_dev_agent.knowledge.memory import MemoryNodes
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge
 

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.knowledge.patterns import (
+from flowise_dev_agent.knowledge.pattern_library import (
     PatternLibrary,
     category_of,
     make_pattern,
@@ -16,9 +16,9 @@ from flowise_dev_agent.knowledge.patterns import (
     terms_of,
     trimmed,
 )
-from flowise_dev_agent.patch.compiler import compile_ops
-from flowise_dev_agent.patch.graph import GraphIR
-from flowise_dev_agent.patch.ops import AddNode, BindCredential, Connect, PatchOp, SetPosition
+from flowise_dev_agent.patch.compile.compiler import compile_ops
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.model.ops import AddNode, BindCredential, Connect, PatchOp, SetPosition
 from tests.unit.knowledge.memory_patterns import MemoryPatterns
 
 CREDENTIAL = "0d3cf4b6-6a27-4c8e-9a0e-3f6d8ad0c001"

@@ -9,7 +9,7 @@ from flowise_dev_agent.knowledge.memory import MemoryNodes
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.repair import decide_repair
 from flowise_dev_agent.knowledge.snapshot import by_name, read_meta
-from flowise_dev_agent.patch.schema import NodeSchema, Schemas
+from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
 
 
 def _node(**values: Any) -> NodeSchema:

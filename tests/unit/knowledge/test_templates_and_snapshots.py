@@ -10,11 +10,16 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.errors import FlowiseUnreachableError, InvalidInputError
-from flowise_dev_agent.knowledge.credentials import Credential, CredentialKnowledge, CredentialStore, write_credentials
+from flowise_dev_agent.knowledge.credential_store import (
+    Credential,
+    CredentialKnowledge,
+    CredentialStore,
+    write_credentials,
+)
 from flowise_dev_agent.knowledge.memory import MemoryTemplates
 from flowise_dev_agent.knowledge.templates import TemplateKnowledge, TemplateStore
 from flowise_dev_agent.knowledge.workday import WorkdayMcpStore
-from flowise_dev_agent.patch.schema import Schemas
+from flowise_dev_agent.patch.model.schema import Schemas
 
 ROOT = Path(__file__).parents[3]
 ENDPOINT = "http://flowise.test"

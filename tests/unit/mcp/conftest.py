@@ -12,10 +12,10 @@ from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult
 
 from flowise_dev_agent.agent.interrupts import build_interrupt, option
 from flowise_dev_agent.mcp import AgentMcpServer, Host
-from flowise_dev_agent.patch.graph import GraphIR
-from flowise_dev_agent.runtime.catalogue import CatalogueHits
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.runtime.admin.catalogue import CatalogueHits
 from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSummary, SessionChange, change_of
-from flowise_dev_agent.runtime.views import InterruptView
+from flowise_dev_agent.runtime.sessions.views import InterruptView
 from tests.unit.api.service_double import ServiceDouble
 
 #: The handshake of 2025, and the self-contained requests of 2026.

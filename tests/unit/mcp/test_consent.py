@@ -8,7 +8,7 @@ from mcp_types import ElicitResult, InputRequiredResult
 from pydantic import SecretStr
 
 from flowise_dev_agent.mcp.consent import needs_person
-from flowise_dev_agent.runtime.views import InterruptView
+from flowise_dev_agent.runtime.sessions.views import InterruptView
 from tests.unit.mcp.conftest import (
     ERAS,
     PAGE,

@@ -9,7 +9,7 @@ import pytest
 
 from flowise_dev_agent.client import ServiceError
 from flowise_dev_agent.errors import DatabaseUnavailableError, RateLimitedError
-from flowise_dev_agent.runtime.views import ResultView, SessionEvent
+from flowise_dev_agent.runtime.sessions.views import ResultView, SessionEvent
 from tests.unit.api.service_double import event
 from tests.unit.mcp.conftest import (
     ERAS,

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.errors import PatchError
-from flowise_dev_agent.patch.compiler import compile_ops
-from flowise_dev_agent.patch.findings import Finding
-from flowise_dev_agent.patch.graph import GraphIR
-from flowise_dev_agent.patch.layout import GAP, Box
-from flowise_dev_agent.patch.ops import (
+from flowise_dev_agent.patch.compile.compiler import compile_ops
+from flowise_dev_agent.patch.layout.columns import GAP, Box
+from flowise_dev_agent.patch.model.findings import Finding
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.model.ops import (
     AddNode,
     BindCredential,
     Connect,
@@ -24,10 +24,10 @@ from flowise_dev_agent.patch.ops import (
     UnsetParam,
     UpgradeNode,
 )
-from flowise_dev_agent.patch.schema import Schemas
-from flowise_dev_agent.patch.summary import summarize
-from flowise_dev_agent.patch.validator import validate_flow
-from flowise_dev_agent.patch.validator.registry import RULES
+from flowise_dev_agent.patch.model.schema import Schemas
+from flowise_dev_agent.patch.validate import validate_flow
+from flowise_dev_agent.patch.validate.registry import RULES
+from flowise_dev_agent.patch.views.summary import summarize
 from tests.fixtures.golden_flows import NOWHERE, agentflow
 from tests.fixtures.trial_flows import TRIAL_FLOWS
 

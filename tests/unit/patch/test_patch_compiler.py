@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.errors import PatchError
-from flowise_dev_agent.patch.compiler import compile_ops
-from flowise_dev_agent.patch.findings import Finding
-from flowise_dev_agent.patch.graph import GraphIR
-from flowise_dev_agent.patch.hashing import payload_sha256
-from flowise_dev_agent.patch.ops import (
+from flowise_dev_agent.patch.compile.compiler import compile_ops
+from flowise_dev_agent.patch.model.findings import Finding
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.model.hashing import payload_sha256
+from flowise_dev_agent.patch.model.ops import (
     AddNode,
     BindCredential,
     Connect,
@@ -22,7 +22,7 @@ from flowise_dev_agent.patch.ops import (
     UnsetParam,
     ops_from_json,
 )
-from flowise_dev_agent.patch.schema import Schemas
+from flowise_dev_agent.patch.model.schema import Schemas
 from tests.fixtures.golden_flows import NOWHERE, llm_chain, rag, tool_agent
 
 UUID = NOWHERE["openAIApi"]

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from flowise_dev_agent.errors import PatchError
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.compiler import compile_ops
-from flowise_dev_agent.patch.decompiler import decompile
-from flowise_dev_agent.patch.flow_diff import diff
-from flowise_dev_agent.patch.graph import GraphIR
-from flowise_dev_agent.patch.ops import AddNode, Connect, PatchOp, RemoveNode, ReplaceNode, SetParam, UpgradeNode
-from flowise_dev_agent.patch.summary import summarize
-from flowise_dev_agent.patch.validator import validate_flow
+from flowise_dev_agent.patch.compile.compiler import compile_ops
+from flowise_dev_agent.patch.compile.decompiler import decompile
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.model.ops import AddNode, Connect, PatchOp, RemoveNode, ReplaceNode, SetParam, UpgradeNode
+from flowise_dev_agent.patch.validate import validate_flow
+from flowise_dev_agent.patch.views.flow_diff import diff
+from flowise_dev_agent.patch.views.summary import summarize
 
 SCHEMAS = NodeStore.from_snapshot().schemas
 ODD: list[Any] = [

@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.errors import PatchError
-from flowise_dev_agent.patch.compiler import CompileResult, compile_ops
-from flowise_dev_agent.patch.decompiler import decompile
-from flowise_dev_agent.patch.findings import Finding
-from flowise_dev_agent.patch.flow_diff import diff
-from flowise_dev_agent.patch.graph import FlowNode, GraphIR
-from flowise_dev_agent.patch.ops import (
+from flowise_dev_agent.patch.compile.compiler import CompileResult, compile_ops
+from flowise_dev_agent.patch.compile.decompiler import decompile
+from flowise_dev_agent.patch.model.findings import Finding
+from flowise_dev_agent.patch.model.graph import FlowNode, GraphIR
+from flowise_dev_agent.patch.model.ops import (
     AddNode,
     BindCredential,
     Connect,
@@ -26,8 +25,9 @@ from flowise_dev_agent.patch.ops import (
     UnsetParam,
     UpgradeNode,
 )
-from flowise_dev_agent.patch.schema import NodeSchema, Schemas
-from flowise_dev_agent.patch.validator import validate_flow
+from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
+from flowise_dev_agent.patch.validate import validate_flow
+from flowise_dev_agent.patch.views.flow_diff import diff
 from tests.fixtures.golden_flows import GOLDEN, NOWHERE, agentflow, chat, llm_chain, rag, tool_agent
 
 UUID = NOWHERE["openAIApi"]

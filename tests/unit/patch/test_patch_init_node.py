@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.patch.layout import Box, Link, node_height, place
-from flowise_dev_agent.patch.node import FreshNode
-from flowise_dev_agent.patch.prototype import Prototype
-from flowise_dev_agent.patch.schema import NodeSchema, Schemas
-from flowise_dev_agent.patch.visibility import is_visible, js_truthy, with_defaults
+from flowise_dev_agent.patch.layout.columns import Box, Link, node_height, place
+from flowise_dev_agent.patch.model.node import FreshNode
+from flowise_dev_agent.patch.model.prototype import Prototype
+from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
+from flowise_dev_agent.patch.model.visibility import is_visible, js_truthy, with_defaults
 
 _DIGEST = "b1665e5b076e1fb685ca559b81efef829d0e0350a79aa6cba16f185dfd90d720"
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from flowise_dev_agent.errors import PatchError
-from flowise_dev_agent.patch.findings import Finding
-from flowise_dev_agent.patch.ops import (
+from flowise_dev_agent.patch.model.findings import Finding
+from flowise_dev_agent.patch.model.ops import (
     OP_TYPES,
     AddNode,
     Connect,

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.patch.compiler import compile_ops
-from flowise_dev_agent.patch.decompiler import decompile
-from flowise_dev_agent.patch.flow_diff import diff
-from flowise_dev_agent.patch.graph import GraphIR
-from flowise_dev_agent.patch.ops import (
+from flowise_dev_agent.patch.compile.compiler import compile_ops
+from flowise_dev_agent.patch.compile.decompiler import decompile
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.model.ops import (
     AddNode,
     BindCredential,
     Connect,
@@ -21,8 +20,9 @@ from flowise_dev_agent.patch.ops import (
     SetParam,
     UpgradeNode,
 )
-from flowise_dev_agent.patch.schema import Schemas
-from flowise_dev_agent.patch.validator import validate_flow
+from flowise_dev_agent.patch.model.schema import Schemas
+from flowise_dev_agent.patch.validate import validate_flow
+from flowise_dev_agent.patch.views.flow_diff import diff
 from tests.fixtures.editor_flows import AGENTFLOWS, CHATFLOWS, MODEL, add, connect
 from tests.fixtures.golden_flows import GOLDEN, NOWHERE, agentflow
 

@@ -4,19 +4,19 @@ import dataclasses
 import json
 from typing import Any
 
-from flowise_dev_agent.patch.compiler import compile_ops
-from flowise_dev_agent.patch.flow_diff import diff
-from flowise_dev_agent.patch.graph import GraphIR
-from flowise_dev_agent.patch.ops import AddNode, Connect, PatchOp, SetParam
-from flowise_dev_agent.patch.picture import HIDDEN, Picture, picture, public_op, public_value
-from flowise_dev_agent.patch.schema import Schemas
+from flowise_dev_agent.patch.compile.compiler import compile_ops
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.model.ops import AddNode, Connect, PatchOp, SetParam
+from flowise_dev_agent.patch.model.schema import Schemas
+from flowise_dev_agent.patch.views.canvas_view import HIDDEN, CanvasView, canvas_view, public_op, public_value
+from flowise_dev_agent.patch.views.flow_diff import diff
 from tests.fixtures.golden_flows import NOWHERE, chat, rag
 
 KEY = "sk-abcdefghijklmnopqrstuvwx"
 
 
-def drawn(schemas: Schemas, *ops: PatchOp) -> Picture:
-    return picture(compile_ops(GraphIR.empty(), ops, schemas).graph)
+def drawn(schemas: Schemas, *ops: PatchOp) -> CanvasView:
+    return canvas_view(compile_ops(GraphIR.empty(), ops, schemas).graph)
 
 
 def test_each_edge_ends_at_ports_of_its_nodes(schemas: Schemas) -> None:
@@ -34,7 +34,7 @@ def test_each_edge_ends_at_ports_of_its_nodes(schemas: Schemas) -> None:
 def test_edges_carry_the_names_that_differences_use(schemas: Schemas) -> None:
     before = GraphIR.empty()
     after = compile_ops(before, rag(NOWHERE), schemas).graph
-    by_names = {(edge.source, edge.output, edge.target, edge.input) for edge in picture(after).edges}
+    by_names = {(edge.source, edge.output, edge.target, edge.input) for edge in canvas_view(after).edges}
     assert by_names == {dataclasses.astuple(edge) for edge in diff(before, after).connected}
 
 
@@ -98,7 +98,7 @@ def test_agentflows_have_branches_labels_and_notes(schemas: Schemas) -> None:
 
 def test_a_thumbnail_leaves_values_out(schemas: Schemas) -> None:
     graph = compile_ops(GraphIR.empty(), chat(NOWHERE), schemas).graph
-    small = picture(graph, params=False)
+    small = canvas_view(graph, params=False)
     assert all(node.params == () for node in small.nodes)
     assert len(small.edges) == 2
 
@@ -111,7 +111,7 @@ def test_flows_of_odd_shape_are_drawn_and_long_values_bounded() -> None:
         ],
         "edges": [{"source": "a", "target": "b", "sourceHandle": "out", "targetHandle": "in"}, {"source": "a"}],
     }
-    shown = picture(GraphIR(document))
+    shown = canvas_view(GraphIR(document))
     assert len(shown.nodes[0].params[0].value) == 4_000
     assert [port.id for port in shown.nodes[1].inputs] == ["in"]
     assert len(shown.edges) == 1

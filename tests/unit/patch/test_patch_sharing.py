@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flowise_dev_agent.patch.compiler import compile_ops
-from flowise_dev_agent.patch.decompiler import decompile
-from flowise_dev_agent.patch.flow_diff import diff
-from flowise_dev_agent.patch.graph import GraphIR
-from flowise_dev_agent.patch.lazy import lazy
-from flowise_dev_agent.patch.node import FlowNode, FreshNode
-from flowise_dev_agent.patch.ops import AddNode, BindCredential, Connect, PatchOp, SetLabel, SetParam, UpgradeNode
-from flowise_dev_agent.patch.picture import picture
-from flowise_dev_agent.patch.schema import Schemas
-from flowise_dev_agent.patch.secrecy import holds_secret
-from flowise_dev_agent.patch.summary import outline, summarize
-from flowise_dev_agent.patch.uuids import is_uuid
+from flowise_dev_agent.patch.compile.compiler import compile_ops
+from flowise_dev_agent.patch.compile.decompiler import decompile
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.model.lazy import lazy
+from flowise_dev_agent.patch.model.node import FlowNode, FreshNode
+from flowise_dev_agent.patch.model.ops import AddNode, BindCredential, Connect, PatchOp, SetLabel, SetParam, UpgradeNode
+from flowise_dev_agent.patch.model.schema import Schemas
+from flowise_dev_agent.patch.model.secrecy import holds_secret
+from flowise_dev_agent.patch.model.uuids import is_uuid
+from flowise_dev_agent.patch.views.canvas_view import canvas_view
+from flowise_dev_agent.patch.views.flow_diff import diff
+from flowise_dev_agent.patch.views.summary import outline, summarize
 from tests.fixtures.golden_flows import GOLDEN, NOWHERE
 
 _BUILDERS = sorted(GOLDEN)
@@ -92,7 +92,7 @@ def test_a_fresh_flow_looks_as_it_does_when_it_is_read_from_its_text(schemas: Sc
 
 def _looks_alike(graph: GraphIR, schemas: Schemas) -> None:
     read = GraphIR.from_flow_data(graph.to_flow_data())
-    views: list[Callable[[GraphIR], object]] = [picture, summarize, outline, lambda flow: decompile(flow, schemas)]
+    views: list[Callable[[GraphIR], object]] = [canvas_view, summarize, outline, lambda flow: decompile(flow, schemas)]
     assert [view(graph) for view in views] == [view(read) for view in views]
     assert diff(graph, read).text == diff(read, graph).text == "no difference"
     for mine, its in zip(graph.nodes, read.nodes, strict=True):

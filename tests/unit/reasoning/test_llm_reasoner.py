@@ -8,8 +8,8 @@ import pytest
 
 from flowise_dev_agent.errors import ModelOutputError
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.findings import Finding
-from flowise_dev_agent.patch.ops import AddNode, BindCredential
+from flowise_dev_agent.patch.model.findings import Finding
+from flowise_dev_agent.patch.model.ops import AddNode, BindCredential
 from flowise_dev_agent.reasoning import LlmReasoner, ReasoningEngine, ReasoningSettings
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,

@@ -6,10 +6,10 @@ import pytest
 
 from flowise_dev_agent.errors import ModelOutputError
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.compiler import compile_ops
-from flowise_dev_agent.patch.findings import errors
-from flowise_dev_agent.patch.graph import GraphIR
-from flowise_dev_agent.patch.ops import (
+from flowise_dev_agent.patch.compile.compiler import compile_ops
+from flowise_dev_agent.patch.model.findings import errors
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.model.ops import (
     AddNode,
     BindCredential,
     Connect,
@@ -18,8 +18,8 @@ from flowise_dev_agent.patch.ops import (
     ReplaceNode,
     SetParam,
 )
-from flowise_dev_agent.patch.summary import summarize
-from flowise_dev_agent.patch.validator import validate_flow
+from flowise_dev_agent.patch.validate import validate_flow
+from flowise_dev_agent.patch.views.summary import summarize
 from flowise_dev_agent.reasoning import DeterministicReasoner
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.compiler import compile_ops
-from flowise_dev_agent.patch.findings import errors
-from flowise_dev_agent.patch.graph import GraphIR
-from flowise_dev_agent.patch.ops import AddNode, BindCredential, Connect, PatchOp
-from flowise_dev_agent.patch.validator import validate_flow
+from flowise_dev_agent.patch.compile.compiler import compile_ops
+from flowise_dev_agent.patch.model.findings import errors
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.model.ops import AddNode, BindCredential, Connect, PatchOp
+from flowise_dev_agent.patch.validate import validate_flow
 from flowise_dev_agent.reasoning import DeterministicReasoner
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PatchRequest, PlanContract, PlanRequest
 
@@ -56,9 +56,9 @@ def branches_of(ops: list[PatchOp]) -> dict[str | None, str]:
             {"0": "Translate it into German", "1": "Translate it into French", "2": "Answer it"},
         ),
         (
-            "An agentflow: when the input does not contain the word please, an LLM asks for manners",
+            "An agentflow: when the input does not contain the word please, an LLM asks for capabilities",
             [("notContains", "please")],
-            {"0": "An LLM asks for manners", "1": "Answer"},
+            {"0": "An LLM asks for capabilities", "1": "Answer"},
         ),
         (
             "Erstelle einen Agentflow: wenn die Nachricht 'Storno' enthält, antwortet ein Experte, sonst ein "
@@ -103,7 +103,10 @@ async def test_a_fixed_answer_takes_no_model_and_each_branch_is_tested(catalogue
 @pytest.mark.parametrize(
     ("wish", "why"),
     [
-        ("Build an agentflow that repeats the draft until the score is above 8", "a loop only for a person's approval"),
+        (
+            "Build an agentflow that repeats the draft until the score is above 8",
+            "a loop only for a person's approval",
+        ),
         ("An AgentFlow that iterates over a list of cities", "a loop only for a person's approval"),
         ("An AgentFlow: if the amount is greater than 100 the boss is asked", "Branches on numbers"),
         ("Agentflow: if the message contains 'urgent' a human takes over, else an LLM answers", "Branches on numbers"),

@@ -1,4 +1,4 @@
-"""From a leg to the log: order, bundling, waiting for the database, the end of a lease."""
+"""From a run to the log: order, bundling, waiting for the database, the end of a lease."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ import pytest
 
 from flowise_dev_agent.errors import DatabaseUnavailableError, LeaseLostError
 from flowise_dev_agent.persistence import Events, Lease, NewEvent, StoredEvent
-from flowise_dev_agent.runtime.emission import EventWriter
+from flowise_dev_agent.runtime.runs.emission import EventWriter
 
 
 class Log(Events):
@@ -62,7 +62,7 @@ async def test_events_right_after_one_another_are_stored_together() -> None:
     await events.close()
 
 
-async def test_what_is_not_stored_at_the_end_is_left_to_the_end_of_the_leg() -> None:
+async def test_what_is_not_stored_at_the_end_is_left_to_the_end_of_the_run() -> None:
     log = Log()
     events = writer(log)
     events.put(NewEvent("node_start"))

@@ -8,7 +8,7 @@ import pytest
 
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.persistence import SessionRow
-from flowise_dev_agent.runtime.views import decode_cursor, encode_cursor, row_statuses, session_view
+from flowise_dev_agent.runtime.sessions.views import decode_cursor, encode_cursor, row_statuses, session_view
 
 ROW = SessionRow(
     id=uuid4(),

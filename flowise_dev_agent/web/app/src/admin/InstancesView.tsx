@@ -9,7 +9,7 @@ interface Health {
   status: string;
   version: string;
   feed?: string;
-  worker?: { state: string; legs: number } | null;
+  worker?: { state: string; runs: number } | null;
   database?: { state: string; latency_ms?: number };
   queue?: { queued: number; oldest_secs: number; workers: number };
 }
@@ -115,7 +115,7 @@ function Service() {
           </dd>
           <dt>Worker here</dt>
           <dd>
-            {data.worker ? `${data.worker.state}, ${plural(data.worker.legs, "step")} running` : "none: others work"}
+            {data.worker ? `${data.worker.state}, ${plural(data.worker.runs, "step")} running` : "none: others work"}
           </dd>
           <dt>Event feed</dt>
           <dd>{data.feed}</dd>

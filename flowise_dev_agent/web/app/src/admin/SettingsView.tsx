@@ -13,7 +13,7 @@ const LIMITS: Record<string, string> = {
   max_workflow_nodes: "Nodes that a session may add",
   session_tokens: "Tokens of a session",
   session_usd: "USD of a session",
-  leg_attempts: "Tries after an outage",
+  run_attempts: "Tries after an outage",
 };
 
 const KEPT: Record<string, string> = {

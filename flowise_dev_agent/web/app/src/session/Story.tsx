@@ -79,7 +79,7 @@ function StepLine({ step }: { step: Step }) {
 
 function NoteLine({ note }: { note: Note }) {
   const label = LABELS[note.type] ?? note.type;
-  const others = note.ways.filter((way) => !way.fits);
+  const others = note.candidates.filter((candidate) => !candidate.fits);
   const text = (
     <>
       <span className={`label ${note.type}`}>{label}</span> {note.text}
@@ -93,10 +93,10 @@ function NoteLine({ note }: { note: Note }) {
       </summary>
       <small>Not taken:</small>
       <ul>
-        {others.map((way) => (
-          <li key={`${way.to} ${way.why}`}>
+        {others.map((candidate) => (
+          <li key={`${candidate.to} ${candidate.why}`}>
             <small>
-              {way.to === "end" ? "the end" : doing(way.to).toLowerCase()}, if {way.why}
+              {candidate.to === "end" ? "the end" : doing(candidate.to).toLowerCase()}, if {candidate.why}
             </small>
           </li>
         ))}

@@ -57,13 +57,13 @@ describe("the story of a session", () => {
   it("keeps why it went on, what it cost and what fell back with the step", () => {
     const decision = event("decision", "plan_v2", {
       summary: "plan_v2 → hitl_plan_v2: the plan needs approval",
-      data: { ways: [{ to: "end", why: "it is answered", fits: false }] },
+      data: { candidates: [{ to: "end", why: "it is answered", fits: false }] },
     });
     const cost = event("cost", "plan_v2", { data: { input_tokens: 900, output_tokens: 100, usd: 0.01 } });
     const { groups, decision: last } = timelineOf([start("plan_v2"), cost, decision, end("plan_v2", 5)]);
     const step = groups[0]?.steps[0];
     expect(step?.tokens).toEqual({ input: 900, output: 100, usd: 0.01 });
-    expect(step?.notes[0]).toMatchObject({ text: "the plan needs approval", ways: [{ to: "end", fits: false }] });
+    expect(step?.notes[0]).toMatchObject({ text: "the plan needs approval", candidates: [{ to: "end", fits: false }] });
     expect(last?.text).toBe("the plan needs approval");
   });
 

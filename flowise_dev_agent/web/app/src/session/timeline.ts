@@ -2,7 +2,7 @@
 import type { SessionEvent } from "../api/types";
 import { doing } from "./words";
 
-export interface Way {
+export interface Candidate {
   to: string;
   why: string;
   fits: boolean;
@@ -12,8 +12,8 @@ export interface Note {
   seq: number;
   type: string;
   text: string;
-  /** Of a decision: all ways there were. */
-  ways: Way[];
+  /** Of a decision: all candidates there were. */
+  candidates: Candidate[];
 }
 
 export interface Step {
@@ -147,10 +147,10 @@ function newStep(event: SessionEvent): Step {
 }
 
 function note(event: SessionEvent): Note {
-  const ways = Array.isArray(event.data.ways) ? (event.data.ways as Way[]) : [];
+  const candidates = Array.isArray(event.data.candidates) ? (event.data.candidates as Candidate[]) : [];
   // A decision says "a → b: why"; on the page the step stands beside it already.
   const text = event.type === "decision" ? event.summary.replace(/^\w+ → \w+: /, "") : event.summary;
-  return { seq: event.seq ?? 0, type: event.type, text, ways };
+  return { seq: event.seq ?? 0, type: event.type, text, candidates };
 }
 
 function asked(event: SessionEvent): AskedQuestion {

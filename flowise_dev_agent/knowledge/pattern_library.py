@@ -1,0 +1,270 @@
+"""Accepted flows as starting points: what is kept of them, and which one fits a new wish."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, Protocol
+from uuid import UUID
+
+from pydantic import TypeAdapter, ValidationError
+
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch.compile.decompiler import decompile
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.model.ops import AddNode, Connect, PatchOp, SetOutput, SetParent, UnsetParam
+from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
+from flowise_dev_agent.patch.model.secrecy import looks_secret, masked
+from flowise_dev_agent.persistence import NewPattern, StoredPattern
+
+Category = Literal["rag", "tool_agent", "conversational", "custom"]
+CATEGORIES: Final[tuple[Category, ...]] = ("rag", "tool_agent", "conversational", "custom")
+#: Who owns what a service with one key, or none, keeps.
+DEFAULT_OWNER: Final = "default"
+#: Relevance times reliability (both up to 1) from which a pattern is worth starting from.
+THRESHOLD: Final = 0.6
+#: Two wishes that share less have nothing to do with each other, however short they are.
+MIN_SHARED: Final = 2
+#: Longer texts are a flow's content, not its form.
+_LONGEST_VALUE = 2_000
+_MAX_TERMS = 200
+_MAX_REQUIREMENT = 4_000
+
+_WORD = re.compile(r"[^\W_]+")
+# What every wish says, in the languages that the rules read.
+_EMPTY = frozenset(
+    _WORD.findall(
+        "a an and any are as at be by can could do does for from have how i in into is it its make me my of on or our "
+        "please should so some that the their them then they this to use used user uses using want we what when which "
+        "who will with you your need would like build create generate set up new simple bot chatbot chat flow chatflow "
+        "assistant agent "
+        "der die das den dem des ein eine einen einem einer und oder mit für von zu zum zur im am auf aus unser unsere "
+        "ich wir er sie es kann soll mir bitte baue erstelle neuen neuer "
+        "el la los las un una uno y o con para de del en que nuestro nuestra crea construye quiero "
+        "le les une et ou avec pour du sur notre qui crée créer construis je "
+        "os um uma e com em da dos na no nosso nossa crie quero"
+    )
+)
+_OP: TypeAdapter[PatchOp] = TypeAdapter(PatchOp)
+
+
+class PatternRows(Protocol):
+    """See `persistence.Patterns`."""
+
+    async def save(self, pattern: NewPattern, *, replace: bool = True) -> int | None: ...
+    async def matching(
+        self, owner: str, instance_id: str, terms: Sequence[str], *, limit: int = 50
+    ) -> list[StoredPattern]: ...
+    async def record(self, owner: str, pattern_id: int, session_id: UUID, *, accepted: bool) -> None: ...
+    async def touch(self, owner: str, pattern_id: int) -> None: ...
+
+
+@dataclass(frozen=True)
+class Match:
+    """A pattern beside a wish. `score` is relevance times reliability; `refused` says why it is not to be used."""
+
+    id: int
+    requirement: str
+    flow_kind: str
+    ops: tuple[PatchOp, ...]
+    score: float
+    refused: str | None = None
+
+
+class PatternLibrary:
+    """The patterns of one owner on one instance."""
+
+    def __init__(self, rows: PatternRows, *, instance_id: str, owner: str = DEFAULT_OWNER) -> None:
+        self._rows = rows
+        self._owner = owner
+        self._instance_id = instance_id
+
+    async def find(self, requirement: str, nodes: NodeStore) -> list[Match]:
+        """Patterns that share words with a wish, best first, at most five; only the first may be usable."""
+        wanted = terms_of(requirement)
+        if not wanted:
+            return []
+        rows = await self._rows.matching(self._owner, self._instance_id, wanted)
+        found = [_match(row, set(wanted), nodes) for row in rows]
+        return sorted(found, key=lambda match: (match.refused is not None, -match.score, match.id))[:5]
+
+    async def accepted(
+        self,
+        session_id: UUID,
+        *,
+        requirement: str,
+        name: str,
+        flow_kind: str,
+        flow: GraphIR,
+        nodes: NodeStore,
+        used: int | None,
+    ) -> int | None:
+        """Keep an accepted flow for its requirement, count it for the pattern that it started from; the new one's id.
+
+        None when the requirement has no words to find it by.
+        """
+        if used is not None:
+            await self._rows.record(self._owner, used, session_id, accepted=True)
+        pattern = make_pattern(
+            decompile(flow, nodes.schemas),
+            requirement=requirement,
+            name=name,
+            flow_kind=flow_kind,
+            schema_fingerprint=nodes.fingerprint,
+            schemas=nodes.schemas,
+            owner=self._owner,
+            instance_id=self._instance_id,
+        )
+        if not pattern.terms:
+            return None
+        pattern_id = await self._rows.save(pattern)
+        if pattern_id is not None:
+            await self._rows.record(self._owner, pattern_id, session_id, accepted=True)
+        return pattern_id
+
+    async def failed(self, session_id: UUID, pattern_id: int) -> None:
+        """A flow that started from it did not work out."""
+        await self._rows.record(self._owner, pattern_id, session_id, accepted=False)
+
+    async def touch(self, pattern_id: int) -> None:
+        """A session starts from it."""
+        await self._rows.touch(self._owner, pattern_id)
+
+
+def make_pattern(
+    ops: Iterable[PatchOp],
+    *,
+    requirement: str,
+    name: str,
+    flow_kind: str,
+    schema_fingerprint: str,
+    schemas: Schemas,
+    owner: str,
+    instance_id: str,
+    success_count: int = 0,
+    failure_count: int = 0,
+) -> NewPattern:
+    """A pattern of these ops: no credentials, no secrets, no pasted documents, no positions."""
+    kept = [clean for op in ops if (clean := _kept(op, schemas)) is not None]
+    names = sorted({op.node_name for op in kept if isinstance(op, AddNode)})
+    said = masked(requirement)[:_MAX_REQUIREMENT]
+    return NewPattern(
+        owner=owner,
+        instance_id=instance_id,
+        name=masked(name)[:120],
+        requirement=said,
+        terms=" ".join(terms_of(said)),
+        flow_kind=flow_kind,
+        ops=[op.model_dump(mode="json", exclude_defaults=True) | {"op_type": op.op_type} for op in kept],
+        node_types=names,
+        category=category_of(names, schemas),
+        schema_fingerprint=schema_fingerprint,
+        success_count=success_count,
+        failure_count=failure_count,
+    )
+
+
+def read_ops(raw: Sequence[Mapping[str, Any]]) -> tuple[PatchOp, ...]:
+    """Kept ops as ops. Raises ValueError when one is none, or none that a pattern may hold."""
+    try:
+        ops = tuple(_OP.validate_python(dict(item)) for item in raw)
+    except ValidationError as error:
+        raise ValueError(f"ops: {error.error_count()} values do not fit the Patch IR.") from None
+    if not any(isinstance(op, AddNode) for op in ops):
+        raise ValueError("ops: there is no node.")
+    return ops
+
+
+def category_of(names: Iterable[str], schemas: Schemas) -> Category:
+    """The first that fits: answers from documents, tools, conversation, anything else."""
+    found = [(name.casefold(), schemas[name].category if name in schemas else "") for name in names]
+    if any(category in ("Vector Stores", "Retrievers") or "retriev" in name for name, category in found):
+        return "rag"
+    if any(category == "Agents" or "agent" in name.removesuffix("agentflow") for name, category in found):
+        return "tool_agent"
+    if any(category == "Memory" or name == "conversationchain" for name, category in found):
+        return "conversational"
+    return "custom"
+
+
+def terms_of(text: str) -> list[str]:
+    """The words of a wish that say something, each once, sorted: lower case, without plural s."""
+    said = (word.casefold() for word in _WORD.findall(text))
+    plain = (word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word for word in said)
+    return sorted({word for word in plain if word not in _EMPTY})[:_MAX_TERMS]
+
+
+def relevance(one: set[str], other: set[str]) -> float:
+    """How much two wishes have in common: 1 for the same words, 0 for none."""
+    shared = len(one & other)
+    return shared / (len(one) * len(other)) ** 0.5 if shared >= min(MIN_SHARED, len(one), len(other)) else 0.0
+
+
+def trimmed(ops: Sequence[PatchOp], keep: set[str], *, with_params: bool) -> list[PatchOp]:
+    """The ops about the nodes in `keep`; without params the nodes have their defaults."""
+    result: list[PatchOp] = []
+    for op in ops:
+        match op:
+            case AddNode() if op.node_id in keep:
+                result.append(op if with_params else op.model_copy(update={"params": {}}))
+            case Connect() if {op.source_node_id, op.target_node_id} <= keep:
+                result.append(op)
+            case SetParent() if {op.node_id, op.parent_id} <= keep:
+                result.append(op)
+            case SetOutput() if op.node_id in keep:
+                result.append(op)
+            case UnsetParam() if op.node_id in keep and with_params:
+                result.append(op)
+            case _:
+                pass
+    return result
+
+
+def _match(row: StoredPattern, wanted: set[str], nodes: NodeStore) -> Match:
+    reliability = (row.success_count + 1) / (row.success_count + row.failure_count + 1)
+    score = round(relevance(wanted, set(row.terms.split())) * min(reliability, 1.0), 3)
+    ops: tuple[PatchOp, ...] = ()
+    refused: str | None = None
+    if score < THRESHOLD:
+        refused = f"relevance {score:g} is below {THRESHOLD:g}"
+    elif row.schema_fingerprint and row.schema_fingerprint != nodes.fingerprint:
+        refused = "made for other node schemas"
+    elif absent := [name for name in row.node_types if name not in nodes.schemas]:
+        refused = f"node types that are not there: {', '.join(absent)}"
+    else:
+        try:
+            ops = read_ops(row.ops)
+        except ValueError as error:
+            refused = str(error)
+    return Match(row.id, row.requirement, row.flow_kind, ops, score, refused)
+
+
+def _kept(op: PatchOp, schemas: Schemas) -> PatchOp | None:
+    match op:
+        case AddNode():
+            schema = schemas.get(op.node_name)
+            params = {name: clean for name, value in op.params.items() if (clean := _form(schema, name, value)) != ""}
+            return op.model_copy(update={"params": params})
+        case Connect() | SetOutput() | SetParent() | UnsetParam():
+            return op
+        case _:
+            return None
+
+
+def _form(schema: NodeSchema | None, name: str, value: Any) -> Any:
+    """The value, '' for what belongs to that flow alone: secrets, files, documents."""
+    if schema is not None:
+        kind = next((param.type for param in schema.params if param.name == name), "")
+        if kind in ("password", "file") or (schema.category == "Document Loaders" and name == "text"):
+            return ""
+    return _clean(name, value)
+
+
+def _clean(name: str, value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: clean for key, item in value.items() if (clean := _clean(key, item)) != ""}
+    if isinstance(value, list):
+        return [_clean(name, item) for item in value]
+    if not isinstance(value, str):
+        return value
+    content = len(value) > _LONGEST_VALUE or value.startswith(("FILE-STORAGE::", "data:"))
+    return "" if content or looks_secret(name, value) or "credential" in name.casefold() else value

@@ -1,0 +1,1 @@
+"""Ops to flowData and back."""

@@ -1,0 +1,188 @@
+"""A flow while a batch of ops is being applied to it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from flowise_dev_agent.patch.compile.edge_set import EdgeSet
+from flowise_dev_agent.patch.compile.op_summary import DiffSummary
+from flowise_dev_agent.patch.layout.columns import Link
+from flowise_dev_agent.patch.layout.placement import arrange
+from flowise_dev_agent.patch.model import agentflow as v2
+from flowise_dev_agent.patch.model.findings import Finding
+from flowise_dev_agent.patch.model.graph import FlowEdge, GraphIR
+from flowise_dev_agent.patch.model.json_text import dump_json
+from flowise_dev_agent.patch.model.node import FlowNode, FreshNode
+from flowise_dev_agent.patch.model.ops import AddNode, PatchOp, corrected_op, example_op
+from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
+from flowise_dev_agent.patch.model.suggest import closest, resolve_case
+
+
+@dataclass
+class Batch:
+    """The flow while it is being changed. Nodes of the base are copied at the first change."""
+
+    base: GraphIR
+    schemas: Schemas
+    nodes: dict[str, FlowNode] = field(init=False)
+    edges: EdgeSet = field(init=False)
+    findings: list[Finding] = field(default_factory=list)
+    summary: DiffSummary = field(default_factory=DiffSummary)
+    #: New ids whose AddNode failed: further ops on them are silently dropped, the cause is reported once.
+    failed: set[str] = field(default_factory=set)
+    changed: set[str] = field(default_factory=set)
+    added: set[str] = field(default_factory=set)
+    #: Ids of the nodes that stand, in their stored order.
+    standing: list[str] = field(init=False)
+    #: Nodes that an op has put somewhere, and nodes that moved into or out of an iteration.
+    positioned: set[str] = field(default_factory=set)
+    moved: set[str] = field(default_factory=set)
+    #: Fields of AddNode inside a model or tool: op index, op, path, value.
+    later: list[tuple[int, AddNode, str, Any]] = field(default_factory=list)
+    index: int = 0
+    op: PatchOp | None = None
+
+    def __post_init__(self) -> None:
+        self.nodes = dict(self.base.by_id)
+        self.edges = EdgeSet(self.base.edges)
+        self.standing = list(self.nodes)
+
+    def fail(
+        self, code: str, message: str, *, where: str = "", name: str = "", allowed: Sequence[str] = (), hint: str = ""
+    ) -> None:
+        """Report what is wrong with the op at hand; where a hint shows no op, the corrected one follows it."""
+        if self.op and '"op_type"' not in hint:
+            if allowed:
+                hint = f"{hint} For example {corrected_op(self.op, name, allowed[0])}".strip()
+            elif not hint:
+                hint = f"For example {example_op(self.op.op_type)}"
+        self.findings.append(
+            Finding(
+                code=code,
+                severity="error",
+                message=message,
+                where=where or (f"op {self.index}" if self.op else ""),
+                field=name,
+                allowed=tuple(allowed),
+                hint=hint,
+                op_index=self.index if self.op else None,
+                op_type=self.op.op_type if self.op else "",
+            )
+        )
+
+    def node(self, node_id: str, name: str) -> FlowNode | None:
+        """The node that an op speaks of; reports when there is none."""
+        if node := self.nodes.get(node_id):
+            return node
+        if node_id not in self.failed:
+            near = closest(node_id, self.nodes)
+            self.fail(
+                "UNKNOWN_NODE",
+                f"There is no node {node_id!r} in the flow.",
+                where=node_id,
+                name=name,
+                allowed=near,
+                hint=f"Add it with AddNode or use an existing id{such_as(near)}.",
+            )
+        return None
+
+    def schema(self, name: str, where: str) -> NodeSchema | None:
+        """The node type that an op names, case not minding; reports when there is none."""
+        if schema := self.schemas.get(name):
+            return schema
+        if right := resolve_case(name, self.schemas):
+            return self.schemas[right]
+        near = closest(name, self.schemas)
+        self.fail(
+            "UNKNOWN_NODE_NAME",
+            f"There is no node type {name!r}.",
+            where=where,
+            name="node_name",
+            allowed=near,
+            hint=f"Use a type of the catalogue{such_as(near)}.",
+        )
+        return None
+
+    def make(self, schema: NodeSchema, node_id: str) -> FreshNode:
+        """A fresh node in the flow, without a place yet."""
+        node = self.nodes[node_id] = FreshNode(schema.prototype, node_id)
+        self.changed.add(node_id)
+        return node
+
+    def edit(self, node_id: str) -> FlowNode:
+        """The node in a form that may be changed in place."""
+        node = self.nodes[node_id]
+        if node_id not in self.changed:
+            node = self.nodes[node_id] = node.copy()
+            self.changed.add(node_id)
+        return node
+
+    def set_input(self, node_id: str, name: str, value: Any) -> None:
+        self.edit(node_id).inputs[name] = value
+
+    def finish(self) -> GraphIR:
+        """New nodes placed and stored sources first, new edges by target and input: order carries no chance."""
+        for node_id in self.changed & self.nodes.keys():
+            self.nodes[node_id] = self.nodes[node_id].settled()
+        self._layer_edges()
+        fresh = self.added | self.moved
+        near = [edge for edge in self.edges if edge.source in fresh or edge.target in fresh] if fresh else []
+        ranks = {edge: self.input_rank(edge) for edge in near}
+        links = [Link(edge.source, edge.target, rank) for edge, rank in ranks.items()]
+        nodes = arrange(self.nodes, self.standing, links, fresh - self.positioned, self.positioned)
+        return self.base.with_parts(nodes, self._ordered_edges(nodes, ranks))
+
+    def _layer_edges(self) -> None:
+        """Edges of nodes that moved into or out of an iteration lie above or below it."""
+        for node_id in self.moved & self.nodes.keys():
+            for edge in [*self.edges.into(node_id), *self.edges.out_of(node_id)]:
+                parents = {self.nodes[end].parent for end in (edge.source, edge.target) if end in self.nodes}
+                raw = {key: value for key, value in edge.raw.items() if key != "zIndex"}
+                if len(parents) == 1 and parents != {""}:
+                    raw["zIndex"] = v2.EDGE_INSIDE_ITERATION
+                if raw != edge.raw:
+                    self.edges.replace(edge, FlowEdge(raw))
+
+    def _ordered_edges(self, nodes: Sequence[FlowNode], ranks: Mapping[FlowEdge, tuple[int, int]]) -> list[FlowEdge]:
+        kept, added = self.edges.kept_and_added()
+        if len(added) > 1:
+            place = {node.id: index for index, node in enumerate(nodes)}
+            keys = {
+                edge: (place[edge.target], ranks.get(edge) or self.input_rank(edge), place[edge.source])
+                for edge in added
+            }
+            added.sort(key=lambda edge: (*keys[edge], edge.source_handle))
+        return kept + added
+
+    def input_rank(self, edge: FlowEdge) -> tuple[int, int]:
+        """Where an edge arrives: number of the input on its node, then place in a list anchor."""
+        node = self.nodes.get(edge.target)
+        if node is None or node.is_agentflow:
+            return 0, 0
+        name = edge.input_name
+        value = node.inputs.get(name)
+        place = 0
+        if isinstance(value, list):
+            reference = f"{{{{{edge.source}.data.instance}}}}"
+            place = value.index(reference) if reference in value else len(value)
+        ranks = node.definitions.ranks
+        return ranks.get(name, len(ranks)), place
+
+
+def such_as(names: Sequence[str]) -> str:
+    return f", such as {', '.join(names)}" if names else ""
+
+
+def connect_example(source_id: str, target_id: str, anchor: str) -> str:
+    return dump_json(
+        {"op_type": "Connect", "source_node_id": source_id, "target_node_id": target_id, "target_anchor": anchor}
+    )
+
+
+def next_id(node_id: str, taken: Mapping[str, Any]) -> str:
+    """A free id of the same stem: ``chatOpenAI_1`` when ``chatOpenAI_0`` is taken."""
+    stem = node_id.rstrip("0123456789").rstrip("_") or node_id
+    number = 0
+    while f"{stem}_{number}" in taken:
+        number += 1
+    return f"{stem}_{number}"

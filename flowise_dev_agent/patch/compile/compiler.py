@@ -1,0 +1,142 @@
+"""Ops and schemas to ``flowData``: all or nothing, and the same bytes for the same input.
+
+A batch is a set of statements about the flow to be, not a script: nodes are removed and added first, then connections
+cut, nodes replaced, fields and credentials set, connections made. So independent ops may come in any order without
+changing a byte.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from flowise_dev_agent.patch.compile.batch import Batch
+from flowise_dev_agent.patch.compile.connect_op import connect
+from flowise_dev_agent.patch.compile.derived_fields import derive_agentflow_fields
+from flowise_dev_agent.patch.compile.edit_ops import disconnect, remove_node, set_parent, set_position
+from flowise_dev_agent.patch.compile.node_ops import (
+    add_node,
+    bind_credential,
+    set_label,
+    set_later,
+    set_output,
+    set_param,
+    unset_param,
+)
+from flowise_dev_agent.patch.compile.op_summary import DiffSummary
+from flowise_dev_agent.patch.compile.replace_op import replace_node, upgrade_node
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.model.hashing import payload_sha256
+from flowise_dev_agent.patch.model.lazy import lazy
+from flowise_dev_agent.patch.model.nested import is_path
+from flowise_dev_agent.patch.model.ops import (
+    AddNode,
+    BindCredential,
+    Connect,
+    Disconnect,
+    PatchOp,
+    RemoveNode,
+    ReplaceNode,
+    SetLabel,
+    SetOutput,
+    SetParam,
+    SetParent,
+    SetPosition,
+    UnsetParam,
+    UpgradeNode,
+    patch_error,
+)
+from flowise_dev_agent.patch.model.schema import Schemas
+
+
+@dataclass(frozen=True)
+class CompileResult:
+    """A compiled flow."""
+
+    graph: GraphIR
+    summary: DiffSummary
+
+    @lazy
+    def flow_data(self) -> str:
+        """What Flowise stores."""
+        return self.graph.to_flow_data()
+
+    @lazy
+    def sha256(self) -> str:
+        """Of ``flow_data`` in UTF-8."""
+        return payload_sha256(self.flow_data)
+
+
+def compile_ops(base: GraphIR, ops: Sequence[PatchOp], schemas: Schemas) -> CompileResult:
+    """Apply ``ops`` to ``base``.
+
+    Raises PatchError with all findings in ``details["findings"]`` (EMPTY_PATCH, UNKNOWN_NODE_NAME, NODE_EXISTS,
+    BAD_NODE_ID, UNKNOWN_NODE, UNKNOWN_PARAM, PARAM_IS_ANCHOR, PARAM_IS_CREDENTIAL, value codes of `values.normalize`,
+    UNKNOWN_ANCHOR, UNKNOWN_OUTPUT, OUTPUT_CONFLICT, TYPE_MISMATCH, KIND_MISMATCH, ANCHOR_OCCUPIED, REFERENCE_MISSING,
+    NOT_CONNECTED, BAD_PARENT, NO_CREDENTIAL_FIELD, CREDENTIAL_NOT_UUID, CREDENTIAL_TYPE_MISMATCH); ``base`` is never
+    changed.
+    """
+    batch = Batch(base, schemas)
+    if not ops:
+        batch.fail("EMPTY_PATCH", "There is no op to apply.")
+    phases: list[list[tuple[int, PatchOp]]] = [[] for _ in range(_PHASES)]
+    for index, op in enumerate(ops):
+        phases[_phase(op)].append((index, op))
+    _apply(batch, chain.from_iterable(phases[: _SETTLED + 1]))
+    derive_agentflow_fields(batch)
+    for index, op, name, value in batch.later:
+        batch.index, batch.op = index, op
+        set_later(batch, op, name, value)
+    _apply(batch, chain.from_iterable(phases[_SETTLED + 1 :]))
+    if batch.findings:
+        raise patch_error(sorted(batch.findings, key=lambda finding: finding.op_index or 0))
+    return CompileResult(batch.finish(), batch.summary)
+
+
+def _apply(batch: Batch, steps: Iterable[tuple[int, PatchOp]]) -> None:
+    for index, op in steps:
+        batch.index, batch.op = index, op
+        _HANDLERS[type(op)](batch, op)
+
+
+#: Fields set in this phase decide which branches an agentflow node has, and which models and tools stand in it.
+_SETTLED = 4
+_PHASES = 7
+_PHASE: Mapping[type[Any], int] = {
+    RemoveNode: 0,
+    AddNode: 1,
+    Disconnect: 2,
+    ReplaceNode: 3,
+    UpgradeNode: 3,
+    SetParam: _SETTLED,
+    UnsetParam: _SETTLED,
+    SetLabel: _SETTLED,
+    SetParent: _SETTLED,
+    SetPosition: _SETTLED,
+    BindCredential: 5,
+    SetOutput: 5,
+    Connect: 6,
+}
+_HANDLERS: Mapping[type[Any], Callable[[Batch, Any], None]] = {
+    RemoveNode: remove_node,
+    AddNode: add_node,
+    Disconnect: disconnect,
+    ReplaceNode: replace_node,
+    UpgradeNode: upgrade_node,
+    SetParam: set_param,
+    UnsetParam: unset_param,
+    SetLabel: set_label,
+    SetParent: set_parent,
+    SetPosition: set_position,
+    BindCredential: bind_credential,
+    SetOutput: set_output,
+    Connect: connect,
+}
+
+
+def _phase(op: PatchOp) -> int:
+    phase = _PHASE[type(op)]
+    # What lies inside a model or tool is reached when that is there.
+    if phase == _SETTLED and isinstance(op, (SetParam, UnsetParam)) and is_path(op.param_name):
+        return _SETTLED + 1
+    return phase

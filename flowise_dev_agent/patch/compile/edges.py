@@ -1,0 +1,72 @@
+"""Cutting connections: the edge, the exact reference, and the output that was chosen only for them."""
+
+from typing import Any
+
+from flowise_dev_agent.patch.compile.batch import Batch
+from flowise_dev_agent.patch.compile.op_summary import Connected
+from flowise_dev_agent.patch.model.graph import FlowEdge
+from flowise_dev_agent.patch.model.json_text import as_dict
+from flowise_dev_agent.patch.model.node import FlowNode
+from flowise_dev_agent.patch.model.references import forgotten, referenced, sole_reference
+
+
+def chatflow_edge(source_id: str, source_handle: str, target_id: str, target_handle: str) -> FlowEdge:
+    """An edge as the editor draws it."""
+    return FlowEdge(
+        {
+            "source": source_id,
+            "sourceHandle": source_handle,
+            "target": target_id,
+            "targetHandle": target_handle,
+            "type": "buttonedge",
+            "id": f"{source_id}-{source_handle}-{target_id}-{target_handle}",
+        }
+    )
+
+
+def by_names(batch: Batch, edge: FlowEdge) -> Connected:
+    """The connection in people's terms."""
+    source = batch.nodes.get(edge.source)
+    output = edge.output_name if source is not None and source.names_outputs else ""
+    return Connected(edge.source, output, edge.target, edge.input_name)
+
+
+def cut(batch: Batch, edge: FlowEdge) -> None:
+    """Remove a connection with all that Connect wrote for it."""
+    batch.summary.disconnected.append(by_names(batch, edge))
+    batch.edges.remove(edge)
+    target, source = batch.nodes.get(edge.target), batch.nodes.get(edge.source)
+    if target is not None and edge.input_name:
+        still = any(
+            other.target == edge.target and other.input_name == edge.input_name
+            for other in batch.edges.out_of(edge.source)
+        )
+        if not still:
+            forget(batch, target, edge.input_name, edge.source)
+    if source is not None:
+        _release_output(batch, source)
+
+
+def forget(batch: Batch, node: FlowNode, name: str, source_id: str) -> None:
+    """Take the reference to ``source_id`` out of one input, and no other that merely begins like it."""
+    value = node.inputs.get(name)
+    if source_id not in referenced(value):
+        return
+    batch.set_input(node.id, name, _without(value, source_id))
+
+
+def _without(value: Any, source_id: str) -> Any:
+    if isinstance(value, list):
+        # An anchor without connections holds '' like a fresh one.
+        return [item for item in value if sole_reference(item) != source_id] or ""
+    return "" if sole_reference(value) == source_id else forgotten(value, source_id)
+
+
+def _release_output(batch: Batch, source: FlowNode) -> None:
+    """A node that nobody takes from any more gives what it gave when it was new."""
+    if not source.multi_output or batch.edges.out_of(source.id):
+        return
+    default = next((anchor.get("default") for anchor in source.output_anchors if "options" in anchor), None)
+    if default and source.selected_output != default:
+        own = batch.edit(source.id).own
+        own["outputs"] = {**as_dict(own.get("outputs")), "output": default}

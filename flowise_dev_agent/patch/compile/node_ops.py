@@ -1,0 +1,380 @@
+"""What ops do to the fields of single nodes: AddNode, SetParam, UnsetParam, BindCredential, SetLabel, SetOutput."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from flowise_dev_agent.patch.compile.batch import Batch, connect_example, next_id, such_as
+from flowise_dev_agent.patch.compile.op_summary import AddedNode, Bound
+from flowise_dev_agent.patch.model import agentflow as v2
+from flowise_dev_agent.patch.model.json_text import as_dict, dump_json
+from flowise_dev_agent.patch.model.nested import (
+    CREDENTIAL_KEY,
+    Nested,
+    Steps,
+    is_path,
+    nested_components,
+    parse_path,
+    value_at,
+    with_value,
+    without_value,
+)
+from flowise_dev_agent.patch.model.node import FlowNode
+from flowise_dev_agent.patch.model.ops import AddNode, BindCredential, SetLabel, SetOutput, SetParam, UnsetParam
+from flowise_dev_agent.patch.model.references import NODE_ID
+from flowise_dev_agent.patch.model.suggest import closest, resolve_case
+from flowise_dev_agent.patch.model.uuids import is_uuid
+from flowise_dev_agent.patch.model.values import normalize
+
+# --- AddNode -----------------------------------------------------------------------------------------------------
+
+
+def add_node(batch: Batch, op: AddNode) -> None:
+    if not usable_id(batch, op.node_id, op.node_name):
+        return
+    schema = batch.schema(op.node_name, op.node_id)
+    if schema is None:
+        batch.failed.add(op.node_id)
+        return
+    node = batch.make(schema, op.node_id)
+    batch.added.add(op.node_id)
+    if op.label:
+        node.own["label"] = op.label
+    batch.summary.added_nodes.append(AddedNode(op.node_id, schema.name, node.label))
+    for name, value in op.params.items():
+        if is_path(name) and name not in node.params_by_name:
+            batch.later.append((batch.index, op, name, value))
+        else:
+            _set_value(batch, op.node_id, name, value)
+
+
+def usable_id(batch: Batch, node_id: str, node_name: str) -> bool:
+    """Whether a node may be stored under this id; reports why not."""
+    if not NODE_ID.fullmatch(node_id):
+        batch.failed.add(node_id)
+        batch.fail(
+            "BAD_NODE_ID",
+            f"{node_id!r} cannot be a node id: only letters, digits and _ are allowed.",
+            name="node_id",
+            hint=f"For example {node_name}_0.",
+        )
+        return False
+    if node_id in batch.nodes:
+        batch.fail(
+            "NODE_EXISTS",
+            f"A node {node_id!r} exists already.",
+            where=node_id,
+            name="node_id",
+            hint=f"Use SetParam and Connect on it, or add another node as {next_id(node_id, batch.nodes)!r}.",
+        )
+        return False
+    return True
+
+
+# --- SetParam, UnsetParam ----------------------------------------------------------------------------------------
+
+
+def set_param(batch: Batch, op: SetParam) -> None:
+    if batch.node(op.node_id, "node_id"):
+        _set_value(batch, op.node_id, op.param_name, op.value)
+
+
+def set_later(batch: Batch, op: AddNode, name: str, value: Any) -> None:
+    """A field of AddNode that lies inside a model or tool, which is there only after all plain fields are set."""
+    if batch.node(op.node_id, "node_id"):  # an op between may have put another in its place
+        _set_value(batch, op.node_id, name, value)
+
+
+def unset_param(batch: Batch, op: UnsetParam) -> None:
+    node = batch.node(op.node_id, "node_id")
+    if node is None:
+        return
+    steps = _steps(node, op.param_name)
+    names = [key for key in node.inputs if key not in node.definitions.anchor_names]
+    if steps is None or len(steps) == 1:
+        name = resolve_case(op.param_name, names)
+        if name is None and op.param_name in node.params_by_name:
+            return  # nothing is set
+        if name is None:
+            _no_such_param(batch, node, op.param_name, names)
+            return
+        del batch.edit(node.id).inputs[name]
+    else:
+        if not isinstance(value_at(node.inputs, steps[:-1]), Mapping):
+            _no_such_param(batch, node, op.param_name, names)
+            return
+        if value_at(node.inputs, steps) is None:
+            return
+        batch.edit(node.id).set_inputs(without_value(node.inputs, steps))
+    batch.summary.unset_params.append((node.id, op.param_name))
+
+
+def _steps(node: FlowNode, name: str) -> Steps | None:
+    return (name,) if name in node.params_by_name or not is_path(name) else parse_path(name)
+
+
+def _set_value(batch: Batch, node_id: str, wanted: str, value: Any) -> None:
+    node = batch.nodes[node_id]
+    found = _definitions(batch, node, wanted)
+    if found is None:
+        return
+    steps, definitions = found
+    if value is None:
+        batch.fail(
+            "NOT_A_VALUE", f"`{wanted}` cannot be null.", where=node_id, name=wanted, hint="Use UnsetParam to clear it."
+        )
+        return
+    stored, problem = value, None
+    for definition in definitions:
+        stored, problem = normalize(definition, value)
+        if problem is None:
+            break
+    if problem:
+        example = dump_json({"op_type": "SetParam", "node_id": node_id, "param_name": wanted, "value": problem.example})
+        batch.fail(
+            problem.code,
+            f"`{wanted}` of {node_id}: {problem.message}",
+            where=node_id,
+            name=wanted,
+            allowed=problem.allowed,
+            hint=f"For example {example}",
+        )
+        return
+    first, *inner = steps
+    name = wanted if inner else str(first)
+    batch.summary.set_param(node_id, name, stored, secret="password" in [entry.get("type") for entry in definitions])
+    if inner:
+        batch.edit(node_id).set_inputs(with_value(node.inputs, steps, stored))
+    else:
+        batch.set_input(node_id, name, stored)
+
+
+def _definitions(batch: Batch, node: FlowNode, wanted: str) -> tuple[Steps, Sequence[Mapping[str, Any]]] | None:
+    """Where a field stands and what it may hold; reports what there is instead."""
+    by_name = node.params_by_name
+    if same_named := by_name.get(wanted):
+        return (wanted,), same_named
+    if is_path(wanted):
+        return _nested_definitions(batch, node, wanted)
+    if name := resolve_case(wanted, by_name):
+        return (name,), by_name[name]
+    if definition := node.definitions.undeclared(node.id).get(wanted):
+        return (wanted,), [definition]
+    _no_such_param(batch, node, wanted, list(by_name))
+    return None
+
+
+def _nested_definitions(batch: Batch, node: FlowNode, path: str) -> tuple[Steps, Sequence[Mapping[str, Any]]] | None:
+    steps = parse_path(path)
+    definitions: Sequence[Mapping[str, Any]] = node.params
+    container: Any = node.inputs
+    for index, step in enumerate(steps or ()):
+        if isinstance(step, int):
+            if isinstance(container, list) and step >= len(container):
+                count = f"{len(container)} row{'' if len(container) == 1 else 's'}"
+                _no_such_row(
+                    batch, node, path, f"`{path}` of {node.id}: there is no [{step}], but {count} from [0] on."
+                )
+                return None
+            container = container[step] if isinstance(container, list) else None
+        else:
+            if not isinstance(container, Mapping):
+                break
+            matching = [entry for entry in definitions if entry.get("name") == step]
+            owner = step.removesuffix("Config")
+            component = container.get(owner) if owner != step else None
+            if matching and index == len(steps or ()) - 1:
+                return steps or (), matching
+            if matching:
+                definitions = matching[0].get("array") or ()
+            elif isinstance(component, str) and (schema := batch.schemas.get(component)):
+                definitions = schema.input_definitions
+            else:
+                break
+            container = container.get(step)
+    _no_such_param(batch, node, path, [str(entry.get("name")) for entry in definitions])
+    return None
+
+
+def _no_such_row(batch: Batch, node: FlowNode, path: str, why: str) -> None:
+    name = path.partition("[")[0]
+    example = {"op_type": "SetParam", "node_id": node.id, "param_name": name, "value": [{"<field>": "<value>"}]}
+    batch.fail(
+        "UNKNOWN_PARAM",
+        why,
+        where=node.id,
+        name=path,
+        hint=f"Name a field inside of a row that is there, or set all rows at once: {dump_json(example)}",
+    )
+
+
+def _no_such_param(batch: Batch, node: FlowNode, wanted: str, names: list[str]) -> None:
+    anchors = [entry["name"] for entry in node.anchors]
+    if wanted.endswith("]"):
+        _no_such_row(batch, node, wanted, f"`{wanted}` of {node.id} is no field, but a whole row.")
+    elif anchor := resolve_case(wanted, anchors):
+        batch.fail(
+            "PARAM_IS_ANCHOR",
+            f"`{anchor}` of {node.id} takes a connection, not a value.",
+            where=node.id,
+            name=anchor,
+            hint=f"Use {connect_example('<source node id>', node.id, anchor)}",
+        )
+    elif node.credential_param and resolve_case(wanted, ["credential", CREDENTIAL_KEY, "credentialId"]):
+        batch.fail(
+            "PARAM_IS_CREDENTIAL",
+            f"The credential of {node.id} is bound, not set.",
+            where=node.id,
+            name="credential",
+            hint=f'Use {{"op_type":"BindCredential","node_id":"{node.id}","credential_id":"<uuid>"}}',
+        )
+    elif _came_later(batch, node, wanted):
+        batch.fail(
+            "UNKNOWN_PARAM",
+            f"{node.id} was stored before {node.name} had the field {wanted!r}.",
+            where=node.id,
+            name=wanted,
+            hint=f'Upgrade it in the same patch: {{"op_type":"UpgradeNode","node_id":"{node.id}"}}',
+        )
+    else:
+        near = closest(wanted.rpartition(".")[2], names) or tuple(names[:3])
+        batch.fail(
+            "UNKNOWN_PARAM",
+            f"{node.name} has no field {wanted!r}.",
+            where=node.id,
+            name=wanted,
+            allowed=near,
+            hint=f"Use one of its fields{such_as(near)}." if names else "It has no fields at all.",
+        )
+
+
+def _came_later(batch: Batch, node: FlowNode, wanted: str) -> bool:
+    schema = batch.schemas.get(node.name)
+    return schema is not None and any(entry["name"] == wanted for entry in schema.input_definitions)
+
+
+# --- BindCredential ----------------------------------------------------------------------------------------------
+
+
+def bind_credential(batch: Batch, op: BindCredential) -> None:
+    node = batch.node(op.node_id, "node_id")
+    if node is None:
+        return
+    nested = _nested(batch, op, node)
+    if nested is None and (op.path or node.credential_param is None):
+        _takes_no_credential(batch, op, node)
+        return
+    if nested is None:
+        names: Sequence[str] = (node.credential_param or {}).get("credentialNames") or ()
+        taker = node.name
+    else:
+        schema = batch.schemas.get(nested.component)
+        names, taker = schema.credential_names if schema else (), nested.component
+    if op.credential_type and names and op.credential_type not in names:
+        batch.fail(
+            "CREDENTIAL_TYPE_MISMATCH",
+            f"{taker} does not take a credential of type {op.credential_type!r}.",
+            where=node.id,
+            name="credential_type",
+            allowed=names[:3],
+            hint=f"It takes {' or '.join(names)}.",
+        )
+        return
+    if op.credential_id and not is_uuid(op.credential_id):
+        batch.fail(
+            "CREDENTIAL_NOT_UUID",
+            f"The credential of {node.id} must be given by its id (a uuid), not by name or value.",
+            where=node.id,
+            name="credential_id",
+            hint="Take the id from the list of credentials, or leave credential_id empty to have it chosen.",
+        )
+        return
+    # An empty id leaves what is bound; the validator reports a node that ends up without one.
+    if not op.credential_id:
+        return
+    if nested is None:
+        batch.edit(node.id).own["credential"] = op.credential_id
+    else:
+        steps = (*nested.steps, CREDENTIAL_KEY)
+        batch.edit(node.id).set_inputs(with_value(node.inputs, steps, op.credential_id))
+    batch.summary.bound.append(Bound(node.id, op.credential_id, op.credential_type))
+
+
+def _nested(batch: Batch, op: BindCredential, node: FlowNode) -> Nested | None:
+    """The model or tool that is meant: by path, or the only one that takes a credential where the node takes none."""
+    components = _credentialed(batch, node)
+    if op.path:
+        steps = parse_path(op.path)
+        return next((nested for nested in components if nested.steps == steps), None)
+    if node.credential_param is None and len(components) == 1:
+        return components[0]
+    return None
+
+
+def _credentialed(batch: Batch, node: FlowNode) -> list[Nested]:
+    found: list[Nested] = []
+    if not node.is_agentflow:
+        return found
+    for nested in nested_components(node.params, node.inputs):
+        schema = batch.schemas.get(nested.component)
+        if schema is not None and schema.credential_names and isinstance(nested.config, Mapping):
+            found.append(nested)
+    return found
+
+
+def _takes_no_credential(batch: Batch, op: BindCredential, node: FlowNode) -> None:
+    paths = tuple(nested.path for nested in _credentialed(batch, node))
+    if paths:
+        message = f"Say which part of {node.id} the credential is for."
+        hint = f"Put one of these into `path`: {', '.join(paths)}."
+    else:
+        message, hint = f"{node.name} takes no credential{' there' if op.path else ''}.", "Leave this op out."
+    batch.fail(
+        "NO_CREDENTIAL_FIELD",
+        message,
+        where=node.id,
+        name="path" if op.path or paths else "credential_id",
+        allowed=paths[:3],
+        hint=hint,
+    )
+
+
+# --- SetLabel, SetOutput -----------------------------------------------------------------------------------------
+
+
+def set_label(batch: Batch, op: SetLabel) -> None:
+    node = batch.node(op.node_id, "node_id")
+    if node is None or node.label == op.label:
+        return
+    # Loops name their target by id and title.
+    old, new = f"{node.id}-{node.label}", f"{node.id}-{op.label}"
+    for other in list(batch.nodes.values()):
+        if other.name == v2.LOOP and other.inputs.get(v2.LOOP_TARGET) == old:
+            batch.set_input(other.id, v2.LOOP_TARGET, new)
+    batch.edit(node.id).own["label"] = op.label
+    batch.summary.set_param(node.id, "label", op.label)
+
+
+def set_output(batch: Batch, op: SetOutput) -> None:
+    node = batch.node(op.node_id, "node_id")
+    if node is None:
+        return
+    names = [output.name for output in node.outputs if not output.independent] if node.multi_output else []
+    name = resolve_case(op.output, names)
+    if name is None:
+        near = closest(op.output, names) or tuple(names[:3])
+        batch.fail(
+            "UNKNOWN_OUTPUT",
+            f"{node.name} has no output {op.output!r} to choose.",
+            where=node.id,
+            name="output",
+            allowed=near,
+            hint=f"Use one of {', '.join(names)}." if names else "It gives only one thing; leave this op out.",
+        )
+        return
+    select_output(batch, node.id, name)
+
+
+def select_output(batch: Batch, node_id: str, name: str) -> None:
+    node = batch.edit(node_id)
+    if node.selected_output != name:
+        node.own["outputs"] = {**as_dict(node.own.get("outputs")), "output": name}

@@ -1,0 +1,246 @@
+"""ReplaceNode and UpgradeNode: a fresh node in the place of one, with all of the old that fits."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from flowise_dev_agent.patch.compile.batch import Batch
+from flowise_dev_agent.patch.compile.edges import chatflow_edge, cut
+from flowise_dev_agent.patch.compile.node_ops import select_output, usable_id
+from flowise_dev_agent.patch.compile.op_summary import AddedNode
+from flowise_dev_agent.patch.model import agentflow as v2
+from flowise_dev_agent.patch.model.definitions import split_types
+from flowise_dev_agent.patch.model.graph import FlowEdge
+from flowise_dev_agent.patch.model.node import FlowNode
+from flowise_dev_agent.patch.model.ops import ReplaceNode, UpgradeNode
+from flowise_dev_agent.patch.model.prototype import MARK, Output
+from flowise_dev_agent.patch.model.references import reference, referenced, renamed, sole_reference
+from flowise_dev_agent.patch.model.schema import NodeSchema
+from flowise_dev_agent.patch.model.values import is_empty, normalize
+
+_LISTED_BY_TYPE: Final = frozenset({"asyncOptions", "asyncMultiOptions"})
+
+
+def replace_node(batch: Batch, op: ReplaceNode) -> None:
+    node = batch.node(op.node_id, "node_id")
+    schema = batch.schema(op.node_name, op.node_id) if node is not None else None
+    if node is None or schema is None:
+        return
+    new_id = op.new_node_id or node.id
+    if new_id != node.id and not usable_id(batch, new_id, schema.name):
+        return
+    if schema.is_agentflow != node.is_agentflow:
+        batch.fail(
+            "KIND_MISMATCH",
+            f"{schema.name} belongs to another type of flow than {node.name}.",
+            where=node.id,
+            name="node_name",
+            hint="Choose a node type of the same kind of flow.",
+        )
+        return
+    _rebuild(batch, node, schema, new_id)
+
+
+def upgrade_node(batch: Batch, op: UpgradeNode) -> None:
+    node = batch.node(op.node_id, "node_id")
+    schema = batch.schema(node.name, op.node_id) if node is not None else None
+    if node is not None and schema is not None:
+        _rebuild(batch, node, schema, node.id)
+
+
+def _rebuild(batch: Batch, old: FlowNode, schema: NodeSchema, new_id: str) -> None:
+    into = batch.edges.into(old.id)
+    node = _take_place(batch, old, schema, new_id)
+    _carry_fields(batch, old, node)
+    if new_id != old.id:
+        _rename(batch, old, new_id)
+    for edge in into:
+        _carry_incoming(batch, edge, new_id)
+    carried: set[str] = set()
+    for edge in batch.edges.out_of(old.id):
+        _carry_outgoing(batch, old, edge, new_id, carried)
+    if not carried and old.selected_output in {output.name for output in node.outputs}:
+        select_output(batch, new_id, old.selected_output)  # chosen by nobody's connection, such as EndingNode
+    batch.summary.replaced_nodes.append(
+        AddedNode(new_id, schema.name, str(batch.nodes[new_id].label), instead_of=f"{old.name} {_version(old)}".strip())
+    )
+
+
+def _version(node: FlowNode) -> str:
+    return f"{node.version:g}" if isinstance(node.version, (int, float)) else ""
+
+
+def _take_place(batch: Batch, old: FlowNode, schema: NodeSchema, new_id: str) -> FlowNode:
+    was_added = old.id in batch.added
+    del batch.nodes[old.id]
+    batch.changed.discard(old.id)
+    node = batch.make(schema, new_id)
+    old_title = batch.schemas[old.name].label if old.name in batch.schemas else old.name
+    if old.label != old_title:
+        node.own["label"] = old.label
+    frame = {**old.frame, "id": new_id, "type": node.frame["type"], "data": MARK}
+    if not schema.is_agentflow and "height" in frame:
+        frame["height"] = node.prototype.height(node.shown)
+    node.frame = frame
+    if was_added:
+        batch.added.discard(old.id)
+        batch.added.add(new_id)
+    else:
+        batch.standing[batch.standing.index(old.id)] = new_id
+    return node
+
+
+def _carry_fields(batch: Batch, old: FlowNode, node: FlowNode) -> None:
+    same_type = old.name == node.name
+    anchors = old.definitions.anchor_names
+    for name, value in old.inputs.items():
+        if name in anchors or is_empty(value):
+            continue
+        defaults = [entry.get("default") for entry in old.params_by_name.get(name, ())]
+        # Which tab is open is kept under a key that ends in the node's id.
+        its_name = f"{name.removesuffix(f'_{old.id}')}_{node.id}" if name.endswith(f"_{old.id}") else name
+        stored = _fitting(node, its_name, value, same_type=same_type)
+        if stored is None:
+            if value not in defaults:
+                batch.summary.lost.append(f"{node.id}.{its_name}")
+        elif same_type or value not in defaults:
+            node.inputs[its_name] = stored
+    if same_type:
+        for name in [name for name, value in old.inputs.items() if is_empty(value) and name in node.params_by_name]:
+            node.inputs[name] = old.inputs[name]  # cleared by choice
+    _carry_credential(batch, old, node)
+    count = v2.branch_count(node.name, node.inputs)
+    if count is not None and count != len(node.outputs):
+        node.set_output_anchors(v2.branch_anchors(node.id, node.name, count))
+
+
+def _fitting(node: FlowNode, name: str, value: Any, *, same_type: bool) -> Any:
+    """The value as the new node may hold it, None when it has no place for it."""
+    definitions = node.params_by_name.get(name)
+    if definitions is None:
+        return value if name in node.definitions.undeclared(node.id) else None
+    if same_type:
+        return value
+    for definition in definitions:
+        # The server lists the choices for each type: the model of one provider is none of another's.
+        if definition.get("type") in _LISTED_BY_TYPE:
+            return None
+        stored, problem = normalize(definition, value)
+        if problem is None:
+            return stored
+    return None
+
+
+def _carry_credential(batch: Batch, old: FlowNode, node: FlowNode) -> None:
+    if not old.credential:
+        return
+    had: list[str] = (old.credential_param or {}).get("credentialNames") or []
+    takes: list[str] = (node.credential_param or {}).get("credentialNames") or []
+    if node.credential_param is not None and (old.name == node.name or set(had) & set(takes)):
+        node.own["credential"] = old.credential
+    else:
+        batch.summary.lost.append(f"{node.id}.credential")
+
+
+def _rename(batch: Batch, old: FlowNode, new_id: str) -> None:
+    """Variables, loops and iterations that name the node by its id."""
+    was, becomes = f"{old.id}-", f"{new_id}-"
+    for other in list(batch.nodes.values()):
+        if other.parent == old.id:
+            batch.edit(other.id).frame["parentNode"] = new_id
+        target = other.inputs.get(v2.LOOP_TARGET)
+        if other.name == v2.LOOP and isinstance(target, str) and target.startswith(was):
+            batch.set_input(other.id, v2.LOOP_TARGET, becomes + target.removeprefix(was))
+        for name, value in other.inputs.items():
+            changed = renamed(value, old.id, new_id)
+            if changed is not value:
+                batch.set_input(other.id, name, changed)
+
+
+def _carry_incoming(batch: Batch, edge: FlowEdge, new_id: str) -> None:
+    node, source = batch.nodes[new_id], batch.nodes.get(edge.source)
+    if node.is_agentflow:
+        batch.edges.replace(edge, _moved(edge, target=new_id, target_handle=new_id))
+        return
+    output = _output_of(source, edge)
+    entry = _input_for(node, edge.input_name, output) if output else None
+    if source is None or entry is None:
+        cut(batch, edge)
+        return
+    name = str(entry["name"])
+    value = node.inputs.get(name)
+    if source.id not in referenced(value):
+        ref = reference(source.id)
+        items = value if isinstance(value, list) else []
+        node.inputs[name] = [*items, ref] if entry.get("list") else ref
+    batch.edges.replace(edge, chatflow_edge(source.id, edge.source_handle, new_id, node.handle(entry)))
+
+
+def _input_for(node: FlowNode, name: str, output: Output) -> Mapping[str, Any] | None:
+    """The input of the same name if it takes this type, else a free one that does."""
+    fitting = [
+        entry
+        for entries in node.connectable.values()
+        for entry in entries
+        if set(split_types(str(entry.get("type") or ""))) & set(output.types)
+    ]
+    named = [entry for entry in fitting if entry["name"] == name]
+    anchors = node.definitions.anchor_names
+    free = [
+        entry
+        for entry in fitting
+        if entry["name"] in anchors and (entry.get("list") or is_empty(node.inputs.get(entry["name"])))
+    ]
+    candidates = [entry for entry in named if entry in free or sole_reference(node.inputs.get(name)) is None] or free
+    return candidates[0] if candidates else None
+
+
+def _carry_outgoing(batch: Batch, old: FlowNode, edge: FlowEdge, new_id: str, carried: set[str]) -> None:
+    """``carried`` collects the handles in use: a node gives one of its outputs."""
+    node, target = batch.nodes[new_id], batch.nodes.get(edge.target)
+    if target is None or not node.outputs:
+        _drop(batch, edge, new_id)
+        return
+    if node.is_agentflow:
+        numbers = [output.handle for output in old.outputs]
+        number = numbers.index(edge.source_handle) if edge.source_handle in numbers else 0
+        if number >= len(node.outputs):
+            _drop(batch, edge, new_id)
+        else:
+            handle = node.outputs[number].handle
+            batch.edges.replace(edge, _moved(edge, source=new_id, source_handle=handle))
+        return
+    entry = target.input_at(edge.target_handle)
+    output = _output_for(node, edge.output_name, split_types(str((entry or {}).get("type") or "")))
+    chosen = {other.name for other in node.outputs if other.handle in carried}
+    if output is None or (not output.independent and chosen - {output.name}):
+        _drop(batch, edge, new_id)
+        return
+    if node.multi_output and not output.independent and node.selected_output != output.name:
+        select_output(batch, new_id, output.name)
+    carried.add(output.handle)
+    batch.edges.replace(edge, chatflow_edge(new_id, output.handle, edge.target, edge.target_handle))
+
+
+def _drop(batch: Batch, edge: FlowEdge, new_id: str) -> None:
+    """Cut a connection for which the new node has no output; references to the old one have the new id by now."""
+    moved = _moved(edge, source=new_id)
+    batch.edges.replace(edge, moved)
+    cut(batch, moved)
+
+
+def _output_of(source: FlowNode | None, edge: FlowEdge) -> Output | None:
+    if source is None:
+        return None
+    return source.output_at(edge.source_handle)
+
+
+def _output_for(node: FlowNode, name: str, wanted: tuple[str, ...]) -> Output | None:
+    fitting = [output for output in node.outputs if set(wanted) & set(output.types)]
+    return next((output for output in fitting if output.name == name), fitting[0] if fitting else None)
+
+
+def _moved(edge: FlowEdge, **ends: str) -> FlowEdge:
+    names = {"source": "source", "source_handle": "sourceHandle", "target": "target", "target_handle": "targetHandle"}
+    raw = {**edge.raw, **{names[key]: value for key, value in ends.items()}}
+    raw["id"] = f"{raw['source']}-{raw['sourceHandle']}-{raw['target']}-{raw['targetHandle']}"
+    return FlowEdge(raw)

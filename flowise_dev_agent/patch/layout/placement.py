@@ -1,0 +1,201 @@
+"""Positions and storage order of all nodes of a flow: what stands stays, iterations grow around what they hold."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from flowise_dev_agent.patch.layout.columns import GAP, Box, Link, place, storage_order
+from flowise_dev_agent.patch.model import agentflow as v2
+from flowise_dev_agent.patch.model.node import FlowNode
+
+#: Free space inside an iteration: its title above, a border elsewhere.
+_TITLE = 80
+_BORDER = 40
+#: The title of an iteration stands above its box.
+_ABOVE_ITERATION = 72
+
+
+def arrange(
+    nodes: Mapping[str, FlowNode],
+    standing: Sequence[str],
+    links: Sequence[Link],
+    floating: Collection[str],
+    positioned: Collection[str] = (),
+) -> list[FlowNode]:
+    """Nodes as they are to be stored: ``standing`` ones in their order, then the others, sources first.
+
+    ``floating`` nodes are given a place, all others keep theirs; ``positioned`` ones have just been given theirs.
+    """
+    known = set(standing)
+    fresh = [node_id for node_id in nodes if node_id not in known]
+    held = {node.id: node.parent for node in nodes.values() if "parentNode" in node.frame and node.parent in nodes}
+    boxes: dict[str, Box] = {}
+    ordered: Sequence[str] = fresh
+    if fresh or floating:
+        boxes = _placed(nodes, known, held, links, floating)
+        # Where all new nodes were placed together, they are in their order already.
+        together = not held and boxes.keys() == set(fresh)
+        ordered = list(boxes) if together else storage_order(fresh, links)
+    for node_id in [*fresh, *positioned]:
+        if node_id not in boxes:
+            boxes[node_id] = _box(nodes[node_id])
+    order = [*standing, *ordered]
+    if held:
+        order = _parents_first(held, order)
+    return [
+        _written(nodes, node_id, boxes, is_new=node_id not in known) if node_id in boxes else nodes[node_id]
+        for node_id in order
+    ]
+
+
+def _placed(
+    nodes: Mapping[str, FlowNode],
+    known: Collection[str],
+    held: Mapping[str, str],
+    links: Sequence[Link],
+    floating: Collection[str],
+) -> dict[str, Box]:
+    """Boxes of the floating nodes and of iterations that grew around them; ``held`` says what stands in which."""
+    if not held:
+        return _place_group(nodes, nodes, links, floating, {}, inside=False)
+    groups: dict[str, list[str]] = {}
+    for node_id in nodes:
+        groups.setdefault(held.get(node_id, ""), []).append(node_id)
+    boxes: dict[str, Box] = {}
+    for parent in sorted(groups, key=lambda parent: -_depth(held, parent)):
+        members = groups[parent]
+        placed = _place_group(nodes, members, links, floating, boxes, inside=bool(parent))
+        if parent and (placed or parent not in known):
+            inside = [placed.get(node_id) or _box(nodes[node_id]) for node_id in members]
+            boxes[parent] = _around(_box(nodes[parent]), inside)
+        boxes |= placed
+    return boxes
+
+
+def _depth(held: Mapping[str, str], node_id: str) -> int:
+    """How many iterations lie around what ``node_id`` holds; 0 for the canvas."""
+    depth = 0
+    while node_id and depth <= len(held):
+        depth += 1
+        node_id = held.get(node_id, "")
+    return depth
+
+
+def _place_group(
+    nodes: Mapping[str, FlowNode],
+    members: Collection[str],
+    links: Sequence[Link],
+    floating: Collection[str],
+    sized: Mapping[str, Box],
+    *,
+    inside: bool,
+) -> dict[str, Box]:
+    """Boxes of the floating members, and of iterations among the others that grew."""
+    heights: dict[str, float] = {}
+    widths: dict[str, float] = {}
+    fixed: dict[str, Box] = {}
+    titled: list[str] = []
+    for node_id in members:
+        node, box = nodes[node_id], sized.get(node_id)
+        if node_id in floating:
+            widths[node_id], heights[node_id] = (box.width, box.height) if box else node.size
+        else:
+            fixed[node_id] = box or _box(node)
+        if node.frame.get("type") == v2.CANVAS_ITERATION:
+            titled.append(node_id)
+    if not heights:
+        return {node_id: sized[node_id] for node_id in fixed if node_id in sized}
+    heights |= {node_id: heights[node_id] + _ABOVE_ITERATION for node_id in titled if node_id in heights}
+    above = {node_id: _taller(fixed[node_id], -_ABOVE_ITERATION) for node_id in titled if node_id in fixed}
+    boxes = place(heights, links, fixed | above, widths)
+    boxes |= {node_id: _taller(boxes[node_id], _ABOVE_ITERATION) for node_id in titled if node_id in boxes}
+    if inside:
+        boxes = _inside(boxes, list(fixed.values()))
+    return boxes | {node_id: sized[node_id] for node_id in fixed if node_id in sized}
+
+
+def _taller(box: Box, top: float) -> Box:
+    """The box with its upper edge moved down by ``top`` (up, where that is negative); the lower edge stays."""
+    return box._replace(y=box.y + top, height=box.height - top)
+
+
+def _inside(boxes: dict[str, Box], fixed: Sequence[Box]) -> dict[str, Box]:
+    """The same boxes where an iteration can hold them: its corner is the origin."""
+    if not fixed:
+        x = _BORDER - min(box.x for box in boxes.values())
+        y = _TITLE - min(box.y for box in boxes.values())
+        return {key: Box(box.x + x, box.y + y, box.width, box.height) for key, box in boxes.items()}
+    bottom = max(box.y + box.height for box in [*boxes.values(), *fixed])
+    moved: dict[str, Box] = {}
+    for key, box in boxes.items():
+        if box.x < 0 or box.y < 0:
+            box = Box(_BORDER, bottom + GAP, box.width, box.height)
+            bottom = box.y + box.height
+        moved[key] = box
+    return moved
+
+
+def _around(own: Box, held: Sequence[Box]) -> Box:
+    """An iteration's own box, grown to hold what is in it."""
+    width = max([own.width, *(box.x + box.width + _BORDER for box in held)])
+    height = max([own.height, *(box.y + box.height + _BORDER for box in held)])
+    return Box(own.x, own.y, width, height)
+
+
+def _box(node: FlowNode) -> Box:
+    position: Mapping[str, Any] = node.frame.get("position") or {}
+    return Box(float(position.get("x") or 0), float(position.get("y") or 0), *node.size)
+
+
+def _parents_first(held: Mapping[str, str], order: Sequence[str]) -> list[str]:
+    """The editor wants an iteration before what it holds."""
+    result: dict[str, None] = {}
+    for node_id in order:
+        chain = [node_id]
+        while (parent := held.get(chain[-1])) and parent not in chain:
+            chain.append(parent)
+        result.update(dict.fromkeys(reversed(chain)))
+    return list(result)
+
+
+def _written(nodes: Mapping[str, FlowNode], node_id: str, boxes: Mapping[str, Box], *, is_new: bool) -> FlowNode:
+    node, box, frame = nodes[node_id], boxes[node_id], nodes[node_id].frame
+    x, y, width, height = _tidy(box.x), _tidy(box.y), _tidy(box.width), _tidy(box.height)
+    inside = nodes.get(node.parent) if "parentNode" in frame else None
+    absolute = {"x": x, "y": y} if inside is None else _absolute(nodes, inside, boxes, x, y)
+    # An iteration draws itself by its style.
+    style = {"style": {"width": width, "height": height}} if frame["type"] == v2.CANVAS_ITERATION else {}
+    if not is_new:
+        same = (box.width, box.height) == (frame.get("width"), frame.get("height"))
+        grown = {} if same else {"width": width, "height": height, **style}
+        return node.placed({**frame, "position": {"x": x, "y": y}, "positionAbsolute": absolute, **grown})
+    held = {key: frame[key] for key in ("parentNode", "extent") if key in frame}
+    node.frame = {
+        "id": node_id,
+        "position": {"x": x, "y": y},
+        "type": frame["type"],
+        "data": frame["data"],
+        **held,
+        "width": width,
+        "height": height,
+        "selected": False,
+        "positionAbsolute": absolute,
+        "dragging": False,
+        **style,
+    }
+    return node
+
+
+def _absolute(
+    nodes: Mapping[str, FlowNode], parent: FlowNode | None, boxes: Mapping[str, Box], x: float, y: float
+) -> dict[str, float]:
+    """A place inside an iteration as one on the canvas."""
+    while parent is not None:
+        corner = boxes.get(parent.id) or _box(parent)
+        x, y = _tidy(x + corner.x), _tidy(y + corner.y)
+        parent = nodes.get(parent.parent)
+    return {"x": x, "y": y}
+
+
+def _tidy(number: float) -> float:
+    """Whole numbers are written as such."""
+    return int(number) if number == int(number) else number

@@ -1,0 +1,120 @@
+"""Models and tools that stand inside agentflow nodes: a field names the component, ``<field>Config`` holds its inputs.
+
+Paths say where: ``llmModelConfig.temperature``, ``agentTools[0].agentSelectedToolConfig``.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flowise_dev_agent.patch.model.schema import NodeSchema
+from flowise_dev_agent.patch.model.visibility import is_visible
+
+#: Where the server reads the credential of a nested component.
+CREDENTIAL_KEY = "FLOWISE_CREDENTIAL_ID"
+_STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
+
+Steps = tuple[str | int, ...]
+Definitions = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """One component inside a node. ``path`` is that of its config, ``config`` what is stored there."""
+
+    path: str
+    steps: Steps
+    param: str
+    component: str
+    config: Any
+
+
+def parse_path(path: str) -> Steps | None:
+    """``agentTools[0].x`` as ``("agentTools", 0, "x")``; None for what is no path."""
+    steps: list[str | int] = []
+    position = 0
+    while position < len(path):
+        match = _STEP.match(path, position)
+        if match is None:
+            return None
+        steps.append(match[1] if match[1] is not None else int(match[2]))
+        position = match.end()
+    return tuple(steps) if steps and isinstance(steps[0], str) else None
+
+
+def is_path(name: str) -> bool:
+    """Names of fields hold neither dots nor brackets."""
+    return "." in name or "[" in name
+
+
+def value_at(inputs: Mapping[str, Any], steps: Steps) -> Any:
+    """The value at a path, None when there is none."""
+    value: Any = inputs
+    for step in steps:
+        if isinstance(step, str) and isinstance(value, Mapping):
+            value = value.get(step)
+        elif isinstance(step, int) and isinstance(value, list) and step < len(value):
+            value = value[step]
+        else:
+            return None
+    return value
+
+
+def with_value(container: Any, steps: Steps, value: Any) -> Any:
+    """The container with another value at a path; what lies beside the path is shared. The path must exist."""
+    if not steps:
+        return value
+    step, rest = steps[0], steps[1:]
+    if isinstance(step, int):
+        return [*container[:step], with_value(container[step], rest, value), *container[step + 1 :]]
+    return {**container, step: with_value(container.get(step), rest, value)}
+
+
+def without_value(container: Any, steps: Steps) -> Any:
+    """The container without the key at the end of a path, which must exist."""
+    if len(steps) == 1:
+        return {key: value for key, value in container.items() if key != steps[0]}
+    return with_value(container, steps[:1], without_value(container[steps[0]], steps[1:]))
+
+
+def nested_components(definitions: Definitions, inputs: Mapping[str, Any]) -> Iterator[Nested]:
+    """Components that are chosen in the inputs now, in the order of the fields."""
+    for entry in definitions:
+        name = str(entry.get("name"))
+        if entry.get("loadConfig"):
+            yield from _component(name, inputs, ())
+        items = inputs.get(name)
+        if entry.get("type") != "array" or not isinstance(items, list):
+            continue
+        for index, item in enumerate(items):
+            if not isinstance(item, Mapping):
+                continue
+            for part in entry.get("array") or ():
+                if part.get("loadConfig"):
+                    yield from _component(str(part["name"]), item, (name, index))
+
+
+def _component(param: str, container: Mapping[str, Any], around: Steps) -> Iterator[Nested]:
+    component = container.get(param)
+    if isinstance(component, str) and component:
+        steps = (*around, f"{param}Config")
+        path = f"{around[0]}[{around[1]}].{param}Config" if around else f"{param}Config"
+        yield Nested(path, steps, param, component, container.get(f"{param}Config"))
+
+
+def complete_config(nested: Nested, schema: NodeSchema) -> dict[str, Any]:
+    """The config as the editor would store it: of this component, with the defaults of what it shows.
+
+    A config that says itself whose it is stays as it is; one of another component gives way to a fresh one.
+    """
+    given: dict[str, Any] = dict(nested.config) if isinstance(nested.config, Mapping) else {}
+    owner = given.get(nested.param)
+    if owner == nested.component:
+        return given
+    if owner:
+        given = {}
+    fresh = schema.prototype.fresh_inputs()
+    shown = {**fresh, **given}
+    defaults = {entry["name"]: fresh[entry["name"]] for entry in schema.input_definitions if is_visible(entry, shown)}
+    return {**defaults, **given, nested.param: nested.component}

@@ -1,0 +1,377 @@
+"""The Patch IR: what a model or a person may say about a flow. Handles, references and positions are the compiler's."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
+
+from flowise_dev_agent.errors import PatchError
+from flowise_dev_agent.patch.model.findings import Finding
+from flowise_dev_agent.patch.model.secrecy import looks_secret
+from flowise_dev_agent.patch.model.suggest import closest, resolve_case
+from flowise_dev_agent.patch.model.uuids import is_uuid
+
+
+class _Op(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class AddNode(_Op):
+    """Add a node of a known type under a new id."""
+
+    op_type: Literal["AddNode"] = "AddNode"
+    node_name: str = Field(min_length=1, max_length=200, description="node type as in the catalogue, e.g. chatOpenAI")
+    node_id: str = Field(
+        min_length=1, max_length=100, description="new id, letters, digits and _ only, e.g. chatOpenAI_0"
+    )
+    label: str | None = Field(default=None, max_length=200, description="title on the node; the type's by default")
+    params: dict[str, JsonValue] = Field(default_factory=dict, description="field values by field name")
+
+
+class SetParam(_Op):
+    """Set one field of a node."""
+
+    op_type: Literal["SetParam"] = "SetParam"
+    node_id: str = Field(min_length=1, max_length=100)
+    param_name: str = Field(
+        min_length=1, max_length=200, description="field name; inside a model or tool a path, llmModelConfig.modelName"
+    )
+    value: JsonValue
+
+
+class UnsetParam(_Op):
+    """Remove the value of one field, so that the node runs on its own default."""
+
+    op_type: Literal["UnsetParam"] = "UnsetParam"
+    node_id: str = Field(min_length=1, max_length=100)
+    param_name: str = Field(min_length=1, max_length=200)
+
+
+class Connect(_Op):
+    """Connect an output of one node to an input of another, by names."""
+
+    op_type: Literal["Connect"] = "Connect"
+    source_node_id: str = Field(min_length=1, max_length=100)
+    source_anchor: str | None = Field(
+        default=None, max_length=200, description="output name; leave out to choose the one that fits by type"
+    )
+    target_node_id: str = Field(min_length=1, max_length=100)
+    target_anchor: str = Field(
+        default="", max_length=200, description="input name, e.g. model, memory, tools; none for agentflow nodes"
+    )
+
+
+class Disconnect(_Op):
+    """Remove the connection between two nodes; with an input name only that one."""
+
+    op_type: Literal["Disconnect"] = "Disconnect"
+    source_node_id: str = Field(min_length=1, max_length=100)
+    source_anchor: str | None = Field(default=None, max_length=200, description="output name")
+    target_node_id: str = Field(min_length=1, max_length=100)
+    target_anchor: str = Field(default="", max_length=200, description="input name")
+
+
+class BindCredential(_Op):
+    """Bind a stored credential to a node. An empty id is a credential still to be chosen."""
+
+    op_type: Literal["BindCredential"] = "BindCredential"
+    node_id: str = Field(min_length=1, max_length=100)
+    credential_id: str = Field(default="", max_length=100, description="uuid of the credential on the Flowise server")
+    credential_type: str | None = Field(default=None, max_length=200, description="e.g. openAIApi")
+    path: str = Field(
+        default="",
+        max_length=200,
+        description="model or tool in an agentflow node: llmModelConfig, agentTools[0].agentSelectedToolConfig",
+    )
+
+
+class RemoveNode(_Op):
+    """Remove a node with its connections; an iteration goes with the nodes inside it."""
+
+    op_type: Literal["RemoveNode"] = "RemoveNode"
+    node_id: str = Field(min_length=1, max_length=100)
+
+
+class ReplaceNode(_Op):
+    """Put a node of another type in the place of one; fields and connections that fit the new type are kept."""
+
+    op_type: Literal["ReplaceNode"] = "ReplaceNode"
+    node_id: str = Field(min_length=1, max_length=100)
+    node_name: str = Field(min_length=1, max_length=200, description="node type as in the catalogue")
+    new_node_id: str | None = Field(default=None, max_length=100, description="another id; the same by default")
+
+
+class UpgradeNode(_Op):
+    """Bring a node to the version of its type that the server has; fields and connections are carried over."""
+
+    op_type: Literal["UpgradeNode"] = "UpgradeNode"
+    node_id: str = Field(min_length=1, max_length=100)
+
+
+class SetLabel(_Op):
+    """Set the title on a node."""
+
+    op_type: Literal["SetLabel"] = "SetLabel"
+    node_id: str = Field(min_length=1, max_length=100)
+    label: str = Field(min_length=1, max_length=200)
+
+
+class SetOutput(_Op):
+    """Choose what a node with several outputs gives. Connect does it by itself; an ending node needs it."""
+
+    op_type: Literal["SetOutput"] = "SetOutput"
+    node_id: str = Field(min_length=1, max_length=100)
+    output: str = Field(min_length=1, max_length=200, description="output name")
+
+
+class SetPosition(_Op):
+    """Put a node somewhere on the canvas; inside an iteration counted from its corner."""
+
+    op_type: Literal["SetPosition"] = "SetPosition"
+    node_id: str = Field(min_length=1, max_length=100)
+    x: float
+    y: float
+
+
+class SetParent(_Op):
+    """Put an agentflow node into an iteration, or take it out of it."""
+
+    op_type: Literal["SetParent"] = "SetParent"
+    node_id: str = Field(min_length=1, max_length=100)
+    parent_id: str | None = Field(default=None, max_length=100, description="id of the iteration node, null for none")
+
+
+PatchOp = Annotated[
+    AddNode
+    | SetParam
+    | UnsetParam
+    | Connect
+    | Disconnect
+    | BindCredential
+    | RemoveNode
+    | ReplaceNode
+    | UpgradeNode
+    | SetLabel
+    | SetOutput
+    | SetPosition
+    | SetParent,
+    Field(discriminator="op_type"),
+]
+
+_EXAMPLES: tuple[PatchOp, ...] = (
+    AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0", params={"modelName": "gpt-4o"}),
+    SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.2),
+    Connect(source_node_id="chatOpenAI_0", target_node_id="conversationChain_0", target_anchor="model"),
+    BindCredential(node_id="chatOpenAI_0", credential_type="openAIApi"),
+    UnsetParam(node_id="chatOpenAI_0", param_name="maxTokens"),
+    Disconnect(source_node_id="calculator_0", target_node_id="toolAgent_0", target_anchor="tools"),
+    RemoveNode(node_id="calculator_0"),
+    ReplaceNode(node_id="bufferMemory_0", node_name="bufferWindowMemory", new_node_id="bufferWindowMemory_0"),
+    UpgradeNode(node_id="chatOpenAI_0"),
+    SetLabel(node_id="chatOpenAI_0", label="Answering model"),
+    SetOutput(node_id="customFunction_0", output="EndingNode"),
+    SetPosition(node_id="chatOpenAI_0", x=0, y=0),
+    SetParent(node_id="llmAgentflow_0", parent_id="iterationAgentflow_0"),
+)
+
+OP_TYPES: Mapping[str, type[_Op]] = {op.op_type: type(op) for op in _EXAMPLES}
+
+
+class _Ops(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    ops: list[PatchOp] = Field(min_length=1)
+
+
+_ADAPTER: TypeAdapter[PatchOp] = TypeAdapter(PatchOp)
+#: Characters of a value that an example repeats.
+_SHOWN_VALUE = 60
+# Where a batch can begin: an array of objects (or an empty one), or an object with keys (or an empty one).
+_START = re.compile(r"\[\s*[\{\]]|\{\s*[\"\}]")
+
+
+def ops_json_schema() -> dict[str, Any]:
+    """JSON schema of ``{"ops": [...]}`` for structured output."""
+    return _Ops.model_json_schema()
+
+
+def example_op(op_type: str) -> str:
+    """A correct op of this type as JSON text, '' for an unknown type."""
+    example = next((op for op in _EXAMPLES if op.op_type == op_type), None)
+    if example is None:
+        return ""
+    # What is left at its default is left out, except for what makes the example one.
+    shown = {"op_type", "credential_id"} | example.model_fields_set
+    return example.model_dump_json(include=shown)
+
+
+def corrected_op(op: PatchOp, field: str, right: str) -> str:
+    """The op as JSON text with ``right`` in the place of what does not fit: a field of the op, or the field of the node
+    or the input that it names ``field``. Long values and those that may be secrets are left out.
+    """
+    said: dict[str, Any] = op.model_dump(mode="json", exclude_defaults=True) | {"op_type": op.op_type}
+    path = field.rpartition(".")[0]
+    whole = f"{path}.{right}" if path else right
+    match op:
+        case AddNode() if field in op.params:
+            said["params"] = {whole: _shown_value(field, op.params[field])}
+        case SetParam() | UnsetParam() if field == op.param_name:
+            said["param_name"] = whole
+        case Connect() if field not in type(op).model_fields:
+            said["target_anchor"] = right
+        case _:
+            said[field] = right
+    if isinstance(op, SetParam):
+        said["value"] = _shown_value(op.param_name, op.value)
+    elif isinstance(op, BindCredential) and not is_uuid(op.credential_id):
+        said.pop("credential_id", None)
+    elif isinstance(op, AddNode) and field not in op.params:
+        said.pop("params", None)
+    return json.dumps({"op_type": said.pop("op_type"), **said}, ensure_ascii=False, separators=(",", ":"))
+
+
+def _shown_value(name: str, value: JsonValue) -> JsonValue:
+    short = len(json.dumps(value)) <= _SHOWN_VALUE
+    return value if short and not looks_secret(name, value) else "<value>"
+
+
+def ops_from_json(text: str) -> list[PatchOp]:
+    """Read a model's answer: a bare array or ``{"ops": [...]}``, with Markdown fences and prose around it or not.
+
+    Raises PatchError with one finding per problem in ``details["findings"]``: NO_JSON, INVALID_JSON, TRUNCATED_JSON,
+    AMBIGUOUS_JSON, EMPTY_PATCH, UNKNOWN_OP, BAD_OP. Nothing is guessed into place: an unusable answer never becomes a
+    smaller patch.
+    """
+    raw_ops = _find_batch(text)
+    if not raw_ops:
+        raise _unusable("EMPTY_PATCH", "The list of ops is empty.", "Answer with at least one op.")
+    ops: list[PatchOp] = []
+    findings: list[Finding] = []
+    for index, raw in enumerate(raw_ops):
+        problems = _op_problems(index, raw)
+        findings.extend(problems)
+        if not problems:
+            ops.append(_ADAPTER.validate_python(raw))
+    if findings:
+        raise patch_error(findings)
+    return ops
+
+
+def patch_error(findings: Sequence[Finding]) -> PatchError:
+    """All findings in one error, the first one as its message."""
+    more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
+    return PatchError(
+        f"The patch cannot be used: {findings[0].text}{more}",
+        details={"findings": [finding.model_dump(mode="json") for finding in findings]},
+    )
+
+
+def _find_batch(text: str) -> list[Any]:
+    decoder = json.JSONDecoder(parse_constant=_no_constant)
+    batches: list[list[Any]] = []
+    broken: str | None = None
+    position = 0
+    while match := _START.search(text, position):
+        try:
+            value, end = decoder.raw_decode(text, match.start())
+        except RecursionError:
+            raise _unusable("INVALID_JSON", "The JSON is nested too deeply.", "Answer with a flat list.") from None
+        except ValueError as exc:
+            if isinstance(exc, json.JSONDecodeError) and _is_cut(exc, text):
+                raise _unusable(
+                    "TRUNCATED_JSON",
+                    f"The JSON ends in the middle, after {len(text)} characters.",
+                    "Answer with the complete list; use fewer words around it.",
+                ) from None
+            broken = broken or str(exc)
+            position = match.start() + 1
+            continue
+        if (batch := _as_batch(value)) is not None:
+            batches.append(batch)
+        position = end
+    # An empty list beside another one is prose: a box to tick, an example.
+    batches = [batch for batch in batches if batch] or batches
+    if len(batches) > 1:
+        # The same list twice (a draft repeated as the answer) says one thing.
+        if all(batch == batches[0] for batch in batches):
+            return batches[0]
+        raise _unusable("AMBIGUOUS_JSON", f"The answer holds {len(batches)} lists of ops.", "Answer with one list.")
+    # Next to broken JSON a list counts only if it is beyond doubt one of ops, and not a piece of what is broken.
+    if batches and (broken is None or (batches[0] and all("op_type" in op for op in batches[0]))):
+        return batches[0]
+    if broken is not None:
+        raise _unusable("INVALID_JSON", f"The answer is not valid JSON: {broken}.", _shape_hint())
+    raise _unusable("NO_JSON", "The answer holds no list of ops.", _shape_hint())
+
+
+def _as_batch(value: Any) -> list[Any] | None:
+    if isinstance(value, dict) and isinstance(value.get("ops"), list):
+        return value["ops"]
+    if isinstance(value, list) and all(isinstance(item, dict) for item in value):
+        return value
+    return None
+
+
+def _is_cut(exc: json.JSONDecodeError, text: str) -> bool:
+    return exc.msg.startswith("Unterminated string") or exc.pos >= len(text.rstrip().rstrip("`").rstrip())
+
+
+def _op_problems(index: int, raw: Any) -> list[Finding]:
+    where = f"op {index}"
+    op_type = raw.get("op_type") if isinstance(raw, dict) else None
+    if not isinstance(op_type, str) or op_type not in OP_TYPES:
+        near = closest(str(op_type), OP_TYPES) if op_type else tuple(OP_TYPES)[:3]
+        exact = resolve_case(str(op_type), OP_TYPES)
+        return [
+            Finding(
+                code="UNKNOWN_OP",
+                severity="error",
+                message=f"There is no op {str(op_type)[:60]!r}." if op_type else "The op has no `op_type`.",
+                where=where,
+                field="op_type",
+                allowed=tuple(OP_TYPES),
+                hint=f"For example {example_op(exact or (near[0] if near else 'AddNode'))}",
+                op_index=index,
+            )
+        ]
+    try:
+        _ADAPTER.validate_python(raw)
+    except ValidationError as exc:
+        fields = OP_TYPES[op_type].model_fields
+        return [
+            Finding(
+                code="BAD_OP",
+                severity="error",
+                message=_field_message(problem["type"], problem["msg"], str(problem["loc"][-1])),
+                where=where,
+                field=".".join(str(part) for part in problem["loc"][1:2]),
+                allowed=closest(str(problem["loc"][-1]), fields) if problem["type"] == "extra_forbidden" else (),
+                hint=f"For example {example_op(op_type)}",
+                op_index=index,
+                op_type=op_type,
+            )
+            for problem in exc.errors(include_input=False, include_url=False)
+        ]
+    return []
+
+
+def _field_message(kind: str, message: str, name: str) -> str:
+    if kind == "missing":
+        return f"The field `{name}` is missing."
+    if kind == "extra_forbidden":
+        return f"There is no field `{name[:60]}`."
+    return f"`{name[:60]}`: {message}."
+
+
+def _unusable(code: str, message: str, hint: str) -> PatchError:
+    return patch_error([Finding(code=code, severity="error", message=message, hint=hint)])
+
+
+def _shape_hint() -> str:
+    return f'Answer with {{"ops": [{example_op("AddNode")}, ...]}}.'
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")

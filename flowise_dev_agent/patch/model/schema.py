@@ -1,0 +1,180 @@
+"""A Flowise node type as `GET /nodes` describes it, with the questions that compiler and validator ask of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from flowise_dev_agent.patch.model.definitions import PARAM_TYPES, split_types
+from flowise_dev_agent.patch.model.lazy import lazy
+from flowise_dev_agent.patch.model.prototype import Prototype
+
+#: Categories whose nodes run only in flows of another type than CHATFLOW.
+KIND_OF_CATEGORY: Mapping[str, str] = {
+    "Agent Flows": "AGENTFLOW",
+    "Sequential Agents": "MULTIAGENT",
+    "Multi Agents": "MULTIAGENT",
+}
+
+#: Absolute paths on the server: no meaning elsewhere, and they would change the fingerprint from host to host.
+_MACHINE_KEYS = frozenset({"icon", "filePath"})
+
+
+@dataclass(frozen=True, slots=True)
+class InputAnchor:
+    """A connection point: another node's output goes here."""
+
+    name: str
+    label: str
+    types: tuple[str, ...]
+    is_list: bool
+    optional: bool
+    show: Mapping[str, Any] | None
+    hide: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class InputParam:
+    """A field. ``options`` are the names of static choices; ``accept_variable`` fields also take connections."""
+
+    name: str
+    label: str
+    type: str
+    default: Any
+    options: tuple[str, ...]
+    optional: bool
+    accept_variable: bool
+    additional: bool
+    description: str
+    show: Mapping[str, Any] | None
+    hide: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class OutputOption:
+    """One of the things that a node can give, by class names."""
+
+    name: str
+    label: str
+    base_classes: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class NodeSchema:
+    """One entry of `GET /nodes`. ``raw`` is shared and must not be changed."""
+
+    raw: Mapping[str, Any]
+
+    @classmethod
+    def from_raw(cls, raw: Mapping[str, Any]) -> "NodeSchema":
+        """Takes an entry as Flowise sends it; raises KeyError when it has no ``name``."""
+        if "name" not in raw:
+            raise KeyError("name")
+        return cls({key: value for key, value in raw.items() if key not in _MACHINE_KEYS})
+
+    @property
+    def name(self) -> str:
+        return str(self.raw["name"])
+
+    @property
+    def label(self) -> str:
+        return str(self.raw.get("label") or self.name)
+
+    @property
+    def version(self) -> float:
+        return float(self.raw.get("version") or 0)
+
+    @property
+    def category(self) -> str:
+        return str(self.raw.get("category") or "")
+
+    @property
+    def description(self) -> str:
+        return str(self.raw.get("description") or "")
+
+    @property
+    def is_agentflow(self) -> bool:
+        """A node of flows of type AGENTFLOW (V2)."""
+        return KIND_OF_CATEGORY.get(self.category) == "AGENTFLOW"
+
+    @property
+    def deprecated(self) -> bool:
+        return self.raw.get("badge") == "DEPRECATING"
+
+    @lazy
+    def base_classes(self) -> tuple[str, ...]:
+        return tuple(self.raw.get("baseClasses") or ())
+
+    @property
+    def input_definitions(self) -> list[Mapping[str, Any]]:
+        """The raw input entries in order; a name may occur more than once, told apart by show and hide."""
+        return self.raw.get("inputs") or []
+
+    @lazy
+    def anchors(self) -> tuple[InputAnchor, ...]:
+        return tuple(
+            InputAnchor(
+                name=entry["name"],
+                label=entry.get("label") or entry["name"],
+                types=split_types(entry["type"]),
+                is_list=bool(entry.get("list")),
+                optional=bool(entry.get("optional")),
+                show=entry.get("show"),
+                hide=entry.get("hide"),
+            )
+            for entry in self.input_definitions
+            if entry["type"] not in PARAM_TYPES
+        )
+
+    @lazy
+    def params(self) -> tuple[InputParam, ...]:
+        return tuple(
+            InputParam(
+                name=entry["name"],
+                label=entry.get("label") or entry["name"],
+                type=entry["type"],
+                default=entry.get("default"),
+                options=tuple(str(option["name"]) for option in entry.get("options") or ()),
+                optional=bool(entry.get("optional")),
+                accept_variable=bool(entry.get("acceptVariable")),
+                additional=bool(entry.get("additionalParams")),
+                description=str(entry.get("description") or ""),
+                show=entry.get("show"),
+                hide=entry.get("hide"),
+            )
+            for entry in self.input_definitions
+            if entry["type"] in PARAM_TYPES
+        )
+
+    @lazy
+    def prototype(self) -> Prototype:
+        """Fresh nodes of this type."""
+        return Prototype(self.raw, agentflow=self.is_agentflow)
+
+    @property
+    def multi_output(self) -> bool:
+        return bool(self.raw.get("outputs"))
+
+    @lazy
+    def outputs(self) -> tuple[OutputOption, ...]:
+        if self.raw.get("hideOutput"):
+            return ()
+        if not self.multi_output:
+            return (OutputOption(self.name, str(self.raw.get("type") or self.label), self.base_classes),)
+        return tuple(
+            OutputOption(entry["name"], entry.get("label") or entry["name"], tuple(entry.get("baseClasses") or ()))
+            for entry in self.raw["outputs"]
+        )
+
+    @lazy
+    def credential_names(self) -> tuple[str, ...]:
+        credential = self.raw.get("credential") or {}
+        return tuple(credential.get("credentialNames") or ())
+
+    @property
+    def credential_optional(self) -> bool:
+        """True as well when the node takes no credential at all."""
+        credential = self.raw.get("credential")
+        return not credential or bool(credential.get("optional"))
+
+
+Schemas = Mapping[str, NodeSchema]

@@ -1,0 +1,116 @@
+"""The outermost check: text that is a flow at all. Everything else may rely on what passes here.
+
+Flowise saves any JSON with two lists. What is refused below leaves its editor blank or stops the server at the node;
+what it reads as absent (missing keys, null) is left alone.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic_core import from_json
+
+from flowise_dev_agent.patch.model.findings import Finding, error
+
+_OUTPUTS = "outputAnchors"
+_REPLACE = "Delete the node in Flowise's editor and add it again, or restore an earlier version of the flow."
+_ENTRY_LISTS = ("inputAnchors", "inputParams", _OUTPUTS)
+
+
+def parse_document(text: str) -> tuple[dict[str, Any] | None, list[Finding]]:
+    """The document, or None and why Flowise would not save, show or run it at all."""
+    try:
+        document = _parsed(text)
+    except (ValueError, RecursionError) as exc:
+        return None, [error("SHAPE", f"flowData is not valid JSON ({exc}).")]
+    if not isinstance(document, dict):
+        return None, [error("SHAPE", "flowData must be a JSON object with `nodes` and `edges`.")]
+    findings = [
+        error("SHAPE", f"`{key}` must be an array.", field=key, hint="Flowise refuses to save such a flow.")
+        for key in ("nodes", "edges")
+        if not isinstance(document.get(key), list)
+    ]
+    if findings:
+        return None, findings
+    for index, node in enumerate(document["nodes"]):
+        if not isinstance(node, dict) or not isinstance(node.get("id"), str) or not node["id"]:
+            findings.append(error("SHAPE", f"Node {index} is no object with a text `id`.", field="nodes"))
+        else:
+            findings.extend(
+                error("SHAPE", f"{what}.", where=node["id"], field=field, hint=_REPLACE)
+                for field, what in _node_problems(node)
+            )
+    findings.extend(
+        error("SHAPE", f"Edge {index} is no object.", field="edges")
+        for index, edge in enumerate(document["edges"])
+        if not isinstance(edge, dict)
+    )
+    return (None, findings) if findings else (document, [])
+
+
+def _node_problems(node: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Field and what is wrong with it."""
+    data = node.get("data")
+    if not isinstance(data, dict):
+        yield "data", "The node has no `data` object"
+        return
+    for key, value in (("type", node.get("type")), ("data.name", data.get("name"))):
+        if not isinstance(value, str | None):
+            yield key, f"`{key}` is no text"
+    position = node.get("position")
+    if not isinstance(position, dict | None):
+        yield "position", "`position` is no object"
+    for frame, names in ((position or {}, ("x", "y")), (node, ("width", "height"))):
+        for name in names:
+            if isinstance(frame, dict) and not _is_number(frame.get(name)):
+                yield name, f"`{name}` is no number"
+    for key in _ENTRY_LISTS:
+        yield from _entry_problems(key, data.get(key))
+
+
+def _entry_problems(path: str, entries: Any) -> Iterator[tuple[str, str]]:
+    """Problems of a list of what a node declares."""
+    if entries is None:
+        return
+    if not isinstance(entries, list):
+        yield path, f"`{path}` is no list"
+        return
+    for index, entry in enumerate(entries):
+        # The branches of an agentflow node are numbered, not named.
+        if not isinstance(entry, dict) or not isinstance(entry.get("name"), str | int if path == _OUTPUTS else str):
+            yield path, f"`{path}[{index}]` is no object with a `name`"
+            continue
+        where = f"{path}[{index}]"
+        if not isinstance(entry.get("type"), str | None):
+            yield path, f"`{where}.type` is no text"
+        for key in ("show", "hide"):
+            if key in entry and not isinstance(entry[key], dict | None):
+                yield path, f"`{where}.{key}` is no object"
+        if "array" in entry:
+            yield from _entry_problems(f"{where}.array", entry["array"])
+        names = entry.get("credentialNames")
+        if names is not None and not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+            yield path, f"`{where}.credentialNames` is no list of texts"
+
+
+def _is_number(value: Any) -> bool:
+    """Absent, a number, or a text that JavaScript takes for one."""
+    if isinstance(value, str):
+        try:
+            float(value)
+        except ValueError:
+            return not value
+        return True
+    return isinstance(value, int | float | None)
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return from_json(text, allow_inf_nan=False)
+    except ValueError:
+        # Says better what is wrong, and reads half surrogate pairs and deep nesting.
+        return json.loads(text, parse_constant=_no_constant)
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")

@@ -1,0 +1,182 @@
+"""Values of fields: put a given value into the form that Flowise stores, or say why it cannot be meant."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flowise_dev_agent.patch.model.json_text import dump_json
+from flowise_dev_agent.patch.model.references import has_variable
+from flowise_dev_agent.patch.model.suggest import closest, fold
+from flowise_dev_agent.patch.model.visibility import is_visible
+
+_VARIABLE = re.compile(r"\{\{[^{}]*\}\}")
+_SHOWN_LENGTH = 60
+#: What has a form of its own although it holds texts with variables.
+_CHECKED_WITH_VARIABLES = frozenset({"json", "array", "config"})
+
+
+@dataclass(frozen=True, slots=True)
+class ValueProblem:
+    """Why a value does not fit its field. ``example`` is a value that would."""
+
+    code: str
+    message: str
+    allowed: tuple[str, ...] = ()
+    example: Any = None
+
+
+def is_empty(value: Any) -> bool:
+    """What an untouched or cleared field holds."""
+    return value is None or (isinstance(value, str) and not value.strip()) or value == []
+
+
+def shown(value: Any) -> str:
+    """A value short enough for a message."""
+    text = value if isinstance(value, str) else dump_json(value)
+    text = " ".join(text.split())
+    return text if len(text) <= _SHOWN_LENGTH else f"{text[: _SHOWN_LENGTH - 1]}…"
+
+
+def normalize(
+    definition: Mapping[str, Any], value: Any, inputs: Mapping[str, Any] | None = None
+) -> tuple[Any, ValueProblem | None]:
+    """The value as stored, and the problem if there is one (then the value is unchanged).
+
+    Text with ``{{...}}`` is filled in at run time and passes as it is. ``inputs`` are the node's other values: with
+    them only the options that the editor offers in that state are allowed.
+    """
+    kind = str(definition.get("type") or "")
+    if is_empty(value) or (has_variable(value) and kind not in _CHECKED_WITH_VARIABLES):
+        return value, None
+    match kind:
+        case "number":
+            return _number(value)
+        case "boolean":
+            return _boolean(value)
+        case "options" | "multiOptions":
+            return _options(definition, value, inputs, several=kind == "multiOptions")
+        case "json":
+            return _json(value)
+        case "string" | "code" | "password" | "asyncOptions" | "date" | "file" | "folder":
+            return _text(value)
+        case "array":
+            return _array(value)
+        case "config":
+            return _config(value)
+        case "asyncMultiOptions" | "datagrid":
+            return (dump_json(value) if isinstance(value, (list, dict)) else value), None
+        case _:
+            return value, None
+
+
+def _number(value: Any) -> tuple[Any, ValueProblem | None]:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value, None
+    if isinstance(value, str):
+        try:
+            number = float(value)
+        except ValueError:
+            number = float("nan")
+        if number == number and abs(number) != float("inf"):
+            return value, None
+    return value, ValueProblem("NOT_A_NUMBER", f"{shown(value)!r} is not a number.", example=1)
+
+
+def _boolean(value: Any) -> tuple[Any, ValueProblem | None]:
+    if isinstance(value, bool):
+        return value, None
+    if isinstance(value, str) and value.lower() in ("true", "false"):
+        return value.lower() == "true", None
+    return value, ValueProblem("NOT_A_BOOLEAN", f"{shown(value)!r} is neither true nor false.", example=True)
+
+
+def _options(
+    definition: Mapping[str, Any], value: Any, inputs: Mapping[str, Any] | None, *, several: bool
+) -> tuple[Any, ValueProblem | None]:
+    options: list[Mapping[str, Any]] = definition.get("options") or []
+    if inputs is not None:
+        options = [option for option in options if is_visible(option, inputs)]
+    names = [str(option["name"]) for option in options]
+    if not names or definition.get("freeSolo"):
+        return value, None
+    if several:
+        wanted = _listed(value)
+    elif isinstance(value, (list, dict)):
+        return value, ValueProblem("BAD_OPTION", "One option is needed, not a list.", tuple(names[:3]), names[0])
+    else:
+        wanted = [value]
+    chosen: list[str] = []
+    for one in wanted:
+        text = str(one).lower() if isinstance(one, bool) else str(one)
+        if text in names:
+            chosen.append(text)
+        elif name := _folded(options).get(fold(text)):
+            chosen.append(name)
+        else:
+            near = closest(text, names) or tuple(names[:3])
+            example = [near[0]] if several else near[0]
+            return value, ValueProblem("BAD_OPTION", f"{shown(one)!r} is not one of its options.", near, example)
+    return (dump_json(chosen) if several else chosen[0]), None
+
+
+def _folded(options: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Names of options by what people may write for them: the label or the name, case and separators not minding."""
+    by_label = {fold(str(option.get("label") or "")): str(option["name"]) for option in options}
+    return by_label | {fold(str(option["name"])): str(option["name"]) for option in options}
+
+
+def _listed(value: Any) -> list[Any]:
+    """The editor keeps several options as JSON text."""
+    value = _parsed(value)
+    return value if isinstance(value, list) else [value]
+
+
+def _json(value: Any) -> tuple[Any, ValueProblem | None]:
+    if isinstance(value, (list, dict)):
+        return dump_json(value), None
+    if isinstance(value, str) and (_is_json(value) or _is_json(_VARIABLE.sub("null", value))):
+        return value, None
+    return value, ValueProblem("BAD_JSON", "The value is not valid JSON.", example={"key": "value"})
+
+
+def _array(value: Any) -> tuple[Any, ValueProblem | None]:
+    """Rows of an agentflow node. The server reads a list; text of one is what models like to write."""
+    rows = _parsed(value)
+    if isinstance(rows, list) and all(isinstance(row, dict) for row in rows):
+        return rows, None
+    return value, ValueProblem("NOT_A_LIST", "A list of objects is needed.", example=[{"key": "value"}])
+
+
+def _config(value: Any) -> tuple[Any, ValueProblem | None]:
+    """Inputs of a model or tool inside a node; the server fails on text."""
+    inputs = _parsed(value)
+    if isinstance(inputs, dict):
+        return inputs, None
+    return value, ValueProblem("NOT_AN_OBJECT", "An object of field values is needed.", example={"modelName": "gpt-4o"})
+
+
+def _parsed(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _text(value: Any) -> tuple[Any, ValueProblem | None]:
+    if isinstance(value, str):
+        return value, None
+    if isinstance(value, (list, dict)):
+        return value, ValueProblem("NOT_A_TEXT", "The value must be a text.", example="text")
+    return (str(value).lower() if isinstance(value, bool) else str(value)), None

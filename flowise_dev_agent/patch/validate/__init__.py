@@ -1,0 +1,73 @@
+"""Checks on the final ``flowData`` string, before any byte of it is written.
+
+Flowise saves anything: each rule here stands for a flow that was saved with 200 and then failed at its first question,
+answered wrongly without saying so, or left the editor blank (Flowise 3.1.4, measured).
+"""
+
+from collections.abc import Mapping
+
+from flowise_dev_agent.patch.model.findings import Finding, error
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.model.schema import Schemas
+from flowise_dev_agent.patch.model.shape import parse_document
+
+# Importing a rule module registers its rules.
+from flowise_dev_agent.patch.validate import (
+    agentflow,
+    connections,
+    credentials,
+    nested,
+    nodes,
+    params,
+    prompts,
+    rows,
+    topology,
+)
+from flowise_dev_agent.patch.validate.context import FlowContext, known_names
+from flowise_dev_agent.patch.validate.params import CUSTOM_TOOL
+from flowise_dev_agent.patch.validate.registry import RULES
+
+__all__ = ["CUSTOM_TOOL", "RULE_MODULES", "validate_flow"]
+
+RULE_MODULES = (nodes, connections, topology, agentflow, params, rows, nested, prompts, credentials)
+
+#: Of the other types only the shape is checked: they are carried through, not built.
+_KINDS = frozenset({"CHATFLOW", "AGENTFLOW", "MULTIAGENT", "ASSISTANT"})
+
+
+def validate_flow(
+    flow_data: str,
+    *,
+    schemas: Schemas,
+    credentials: Mapping[str, str] | None,
+    kind: str = "CHATFLOW",
+    base_flow_data: str | None = None,
+    tools: Mapping[str, str] | None = None,
+) -> list[Finding]:
+    """All findings, in the order of rules and nodes; empty for a good flow. Any text may be given.
+
+    ``credentials`` maps the instance's credential ids to their types; None means unknown, then only unbound ones are
+    found. ``base_flow_data`` is the flow before an update: node types that no schema knows but that stood there already
+    (community nodes) are warnings, new ones errors. ``tools`` maps ids of the instance's custom tools to names; None
+    means unknown.
+    """
+    if kind not in _KINDS:
+        return [
+            error(
+                "KIND_UNKNOWN", f"Flowise has no flows of type {kind!r}.", hint=f"One of {', '.join(sorted(_KINDS))}."
+            )
+        ]
+    document, findings = parse_document(flow_data)
+    if document is None:
+        return findings
+    base = parse_document(base_flow_data)[0] if base_flow_data else None
+    known = known_names(GraphIR(base)) if base else frozenset[str]()
+    context = FlowContext(
+        graph=GraphIR(document),
+        schemas=schemas,
+        credentials=credentials,
+        known_names=known,
+        kind=kind,
+        tools=tools,
+    )
+    return [finding for rule in RULES if kind in rule.kinds for finding in rule.check(context)]

@@ -1,0 +1,201 @@
+"""Rules on flows of type AGENTFLOW (V2) as a whole: where they start, how they branch, loop and iterate."""
+
+import re
+from collections.abc import Iterator
+
+from flowise_dev_agent.patch.model import agentflow as v2
+from flowise_dev_agent.patch.model.findings import Finding, error, warning
+from flowise_dev_agent.patch.model.references import has_variable, variable_head, variables
+from flowise_dev_agent.patch.model.suggest import closest
+from flowise_dev_agent.patch.validate.context import FlowContext
+from flowise_dev_agent.patch.validate.registry import AGENTFLOW, rule
+
+_ITERATED = "iterationInput"
+#: What the editor writes around a text.
+_MARKUP = re.compile(r"<[^>]*>")
+_STATE = "$flow.state."
+#: How fields with rows of the state end: startState, llmUpdateState.
+_STATE_ROWS = "State"
+
+
+@rule("NO_START_NODE", "MULTIPLE_START_NODES", "UNREACHED_NODE", kinds=(AGENTFLOW,))
+def start(flow: FlowContext) -> Iterator[Finding]:
+    """One start node, and nothing else that nothing leads to: the server takes any such node for another start."""
+    if not flow.nodes:
+        return
+    starts = [node for node in flow.nodes if node.name == v2.START]
+    if not starts:
+        yield error("NO_START_NODE", "The flow has no start node.", hint="Add a startAgentflow and connect it.")
+    if len(starts) > 1:
+        yield error(
+            "MULTIPLE_START_NODES",
+            f"The flow has {len(starts)} start nodes: {', '.join(node.id for node in starts)}.",
+            where=starts[1].id,
+            hint="Remove all but one.",
+        )
+    for node in flow.nodes:
+        inside = node.raw.get("extent") == "parent"
+        if node.name == v2.START or node.id in flow.wires_into or inside:
+            continue
+        yield error(
+            "UNREACHED_NODE",
+            f"Nothing leads to {node.id}; the server refuses to run a flow with such a node.",
+            where=node.id,
+            hint="Connect a node to it, or remove it.",
+        )
+
+
+@rule("BAD_SOURCE_HANDLE", "BAD_TARGET_HANDLE", "BRANCHES_OUTDATED", kinds=(AGENTFLOW,))
+def handles(flow: FlowContext) -> Iterator[Finding]:
+    """Branches are told apart by the handle alone: with a wrong one every branch runs."""
+    for node in flow.nodes:
+        wanted, present = v2.branch_count(node.name, node.inputs), len(node.outputs)
+        if wanted is not None and wanted != present:
+            name = v2.BRANCHES_FROM[node.name]
+            yield error(
+                "BRANCHES_OUTDATED",
+                f"{node.id} has {present} branches, but {wanted} follow from `{name}`.",
+                where=node.id,
+                field=name,
+                hint=f"Use SetParam on `{name}` of {node.id}.",
+            )
+    for wire in flow.wires:
+        if wire.output is None and isinstance(wire.source.data.get("outputAnchors"), list):
+            yield error(
+                "BAD_SOURCE_HANDLE",
+                f"The edge to {wire.target.id} leaves at no branch of the node; the server would run every branch.",
+                where=wire.source.id,
+                field=wire.edge.output_name,
+                hint=f"Disconnect {wire.source.id} from {wire.target.id} and Connect it with its branch.",
+            )
+        if wire.edge.target_handle != wire.target.id:
+            yield error(
+                "BAD_TARGET_HANDLE",
+                f"The edge from {wire.source.id} arrives at no handle of the node.",
+                where=wire.target.id,
+                field="targetHandle",
+            )
+
+
+@rule("BAD_PARENT", kinds=(AGENTFLOW,))
+def iterations(flow: FlowContext) -> Iterator[Finding]:
+    """Only iterations hold nodes, one level deep, and what they hold says so twice."""
+    for node in flow.nodes:
+        if not node.parent:
+            continue
+        holder = flow.graph.node(node.parent)
+        problem = ""
+        if holder is None or holder.name != v2.ITERATION:
+            problem = f"{node.id} stands inside {node.parent!r}, which is no iteration of the flow."
+        elif node.name in (v2.ITERATION, v2.HUMAN_INPUT):
+            problem = f"{node.name} cannot run inside an iteration."
+        elif node.raw.get("extent") != "parent":
+            problem = f"{node.id} stands inside {holder.id} without `extent`, so the server runs it by itself as well."
+        if problem:
+            yield error("BAD_PARENT", problem, where=node.id, field="parentNode", hint="Use SetParent.")
+
+
+@rule("EDGE_ACROSS_ITERATION", kinds=(AGENTFLOW,))
+def borders(flow: FlowContext) -> Iterator[Finding]:
+    """An iteration runs what it holds by itself; edges across its border are not followed."""
+    for wire in flow.wires:
+        if wire.source.parent != wire.target.parent:
+            yield error(
+                "EDGE_ACROSS_ITERATION",
+                f"The edge from {wire.source.id} to {wire.target.id} crosses the border of an iteration.",
+                where=wire.target.id,
+                hint="Connect to the iteration itself, or move both nodes to the same side with SetParent.",
+            )
+
+
+@rule("EMPTY_FLOW", "EMPTY_ITERATION", kinds=(AGENTFLOW,))
+def something_to_do(flow: FlowContext) -> Iterator[Finding]:
+    """A start with nothing behind it answers with a blank; so does an iteration that holds nothing."""
+    if flow.nodes and all(node.name == v2.START for node in flow.nodes):
+        yield error(
+            "EMPTY_FLOW", "Nothing follows the start.", where=flow.nodes[0].id, hint="Add a node and Connect it to it."
+        )
+    holders = {node.parent for node in flow.nodes}
+    for node in flow.nodes:
+        if node.name == v2.ITERATION and node.id not in holders:
+            yield warning(
+                "EMPTY_ITERATION",
+                "The iteration holds no node, so it does nothing.",
+                where=node.id,
+                hint="Put nodes into it with SetParent.",
+            )
+
+
+@rule("BAD_JSON", kinds=(AGENTFLOW,))
+def iterated(flow: FlowContext) -> Iterator[Finding]:
+    """What an iteration goes through is a list, as text or from another node. The server reads JSON5 and more."""
+    for node in flow.nodes:
+        value = node.inputs.get(_ITERATED)
+        if node.name != v2.ITERATION or not isinstance(value, str) or has_variable(value):
+            continue
+        text = _MARKUP.sub("", value).strip()
+        if text and not text.startswith("["):
+            yield error(
+                "BAD_JSON",
+                f"`{_ITERATED}` is no list; the server fails on it.",
+                where=node.id,
+                field=_ITERATED,
+                hint='For example ["one", "two"], or the output of a node that gives a list.',
+            )
+
+
+@rule("LOOP_TARGET_UNKNOWN", kinds=(AGENTFLOW,))
+def loops(flow: FlowContext) -> Iterator[Finding]:
+    """A loop to a node that is not there answers with its own description."""
+    for node in flow.nodes:
+        target = node.inputs.get(v2.LOOP_TARGET)
+        if node.name != v2.LOOP or not isinstance(target, str) or not target:
+            continue
+        target_id = target.partition("-")[0]
+        if flow.graph.node(target_id) is None:
+            near = closest(target_id, [other.id for other in flow.nodes])
+            options = tuple(f"{other.id}-{other.label}" for other in flow.nodes if other.id in near)
+            yield Finding(
+                code="LOOP_TARGET_UNKNOWN",
+                severity="error",
+                message=f"The loop goes back to {target_id!r}, which is not in the flow.",
+                where=node.id,
+                field=v2.LOOP_TARGET,
+                allowed=options,
+                hint="The target is written as the node's id, a dash and its title.",
+            )
+
+
+@rule("UNKNOWN_VARIABLE", "UNDECLARED_STATE", kinds=(AGENTFLOW,))
+def node_variables(flow: FlowContext) -> Iterator[Finding]:
+    """What stands for the output of a node that is not there resolves to nothing, without a word."""
+    state = _declared_state(flow)
+    for node in flow.nodes:
+        for name, value in node.inputs.items():
+            for variable in dict.fromkeys(variables(value)):
+                head = variable_head(variable)
+                kind = flow.schemas.get(head.rpartition("_")[0])
+                if kind is not None and kind.is_agentflow and flow.graph.node(head) is None:
+                    yield error(
+                        "UNKNOWN_VARIABLE",
+                        f"`{name}` uses the output of {head!r}, which is not in the flow; it would be empty.",
+                        where=node.id,
+                        field=name,
+                        hint="Use the id of a node that runs before.",
+                    )
+                key = variable.removeprefix(_STATE)
+                if key != variable and key not in state:
+                    yield warning(
+                        "UNDECLARED_STATE",
+                        f"`{name}` reads the state {key!r}, which no node declares or sets.",
+                        where=node.id,
+                        field=name,
+                        hint="Add it to `startState` of the start node.",
+                    )
+
+
+def _declared_state(flow: FlowContext) -> set[str]:
+    """Keys that the start node declares, and those that another node sets as it runs."""
+    lists = [value for node in flow.nodes for name, value in node.inputs.items() if name.endswith(_STATE_ROWS)]
+    rows = [row for rows in lists if isinstance(rows, list) for row in rows]
+    return {str(row.get("key")) for row in rows if isinstance(row, dict)}

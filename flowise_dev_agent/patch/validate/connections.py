@@ -1,0 +1,232 @@
+"""Rules on connections. The server wires by references, the editor draws by edges: both must say the same."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from flowise_dev_agent.patch.model.definitions import split_types, type_set
+from flowise_dev_agent.patch.model.findings import Finding, error
+from flowise_dev_agent.patch.model.node import FlowNode
+from flowise_dev_agent.patch.model.references import referenced, sole_reference
+from flowise_dev_agent.patch.model.values import is_empty
+from flowise_dev_agent.patch.validate.context import FlowContext, Wire
+from flowise_dev_agent.patch.validate.registry import CHATFLOW, rule
+
+
+@rule("DANGLING_EDGE", "DUPLICATE_EDGE")
+def edge_ends(flow: FlowContext) -> Iterator[Finding]:
+    """Edges join two nodes that exist, once."""
+    seen: set[tuple[str, str, str, str]] = set()
+    for edge in flow.graph.edges:
+        for end in (edge.source, edge.target):
+            if flow.graph.node(end) is None:
+                yield error(
+                    "DANGLING_EDGE",
+                    f"An edge from {edge.source!r} to {edge.target!r} ends at no node.",
+                    where=end,
+                    field=edge.input_name,
+                )
+        ends = (edge.source, edge.source_handle, edge.target, edge.target_handle)
+        if ends in seen:
+            yield error(
+                "DUPLICATE_EDGE",
+                f"{edge.source} is connected twice to the same input.",
+                where=edge.target,
+                field=edge.input_name,
+            )
+        seen.add(ends)
+
+
+@rule("BAD_SOURCE_HANDLE", "BAD_TARGET_HANDLE", kinds=(CHATFLOW,))
+def handles(flow: FlowContext) -> Iterator[Finding]:
+    """Handles are those of the stored anchors, letter by letter; otherwise the editor cannot draw the edge."""
+    for wire in flow.wires:
+        if wire.output is None and isinstance(wire.source.data.get("outputAnchors"), list):
+            yield error(
+                "BAD_SOURCE_HANDLE",
+                f"The edge to {wire.target.id} leaves at a handle that the node does not have.",
+                where=wire.source.id,
+                field=wire.edge.output_name,
+            )
+        stored = wire.target.data
+        complete = isinstance(stored.get("inputAnchors"), list) and isinstance(stored.get("inputParams"), list)
+        if wire.input is None and complete:
+            yield error(
+                "BAD_TARGET_HANDLE",
+                f"The edge from {wire.source.id} arrives at a handle that the node does not have.",
+                where=wire.target.id,
+                field=wire.edge.input_name,
+            )
+
+
+@rule("TYPE_MISMATCH", kinds=(CHATFLOW,))
+def types(flow: FlowContext) -> Iterator[Finding]:
+    """Output and input share a class, by the editor's own test."""
+    for wire in flow.wires:
+        if wire.output is None or wire.input is None:
+            continue
+        kind = str(wire.input.get("type") or "")
+        if type_set(kind).isdisjoint(wire.output.types):
+            needed = split_types(kind)
+            yield error(
+                "TYPE_MISMATCH",
+                f"{wire.source.id} gives {' | '.join(wire.output.types)}, but {' | '.join(needed)} is needed.",
+                where=wire.target.id,
+                field=wire.input_name,
+                hint="Connect a node that gives this type.",
+            )
+
+
+@rule("UNKNOWN_OUTPUT", "OUTPUT_SELECTION_MISMATCH", kinds=(CHATFLOW,))
+def outputs(flow: FlowContext) -> Iterator[Finding]:
+    """A node with several outputs gives the one that ``outputs.output`` names, whatever the edge says."""
+    for node in flow.nodes:
+        if not node.multi_output or not isinstance(node.data.get("outputs"), dict):
+            continue
+        names = [output.name for output in node.outputs]
+        if node.selected_output and node.selected_output not in names:
+            yield error(
+                "UNKNOWN_OUTPUT",
+                f"The selected output {node.selected_output!r} is none of {', '.join(names)}.",
+                where=node.id,
+                field="outputs",
+            )
+            continue
+        for wire in flow.wires_out_of.get(node.id, ()):
+            chosen = wire.output
+            if wire.source is not node or chosen is None or chosen.independent:
+                continue
+            if chosen.name != node.selected_output:
+                yield error(
+                    "OUTPUT_SELECTION_MISMATCH",
+                    f"The edge to {wire.target.id} takes {chosen.name!r}, "
+                    f"but the node is set to give {node.selected_output!r}.",
+                    where=node.id,
+                    field="outputs",
+                )
+
+
+@rule("SINGLE_ANCHOR_IS_LIST", "LIST_ANCHOR_NOT_LIST", "BAD_REFERENCE", "ANCHOR_OCCUPIED", kinds=(CHATFLOW,))
+def anchor_values(flow: FlowContext) -> Iterator[Finding]:
+    """Anchors hold references and nothing else: one text, or a list of texts."""
+    for node in flow.nodes:
+        arriving = flow.wires_at_inputs.get(node.id, {})
+        for anchor in _anchors(flow, node):
+            name, value = str(anchor["name"]), node.inputs.get(anchor["name"])
+            if value != "" and not is_empty(value):
+                problem = _anchor_problem(node.id, name, value, is_list=bool(anchor.get("list")))
+                if problem is not None:
+                    yield problem
+            wires = arriving.get(name, [])
+            if len(wires) > 1 and not anchor.get("list") and len({wire.source.id for wire in wires}) > 1:
+                yield error(
+                    "ANCHOR_OCCUPIED",
+                    f"{', '.join(wire.source.id for wire in wires)} are connected to an input that takes one.",
+                    where=node.id,
+                    field=name,
+                )
+
+
+def _anchor_problem(node_id: str, name: str, value: Any, *, is_list: bool) -> Finding | None:
+    items = value if isinstance(value, list) else [value]
+    if is_list and not isinstance(value, list):
+        return error(
+            "LIST_ANCHOR_NOT_LIST",
+            "A list of references is needed; with a plain text the server connects nothing and says nothing.",
+            where=node_id,
+            field=name,
+        )
+    if not is_list and isinstance(value, list):
+        return error("SINGLE_ANCHOR_IS_LIST", "One reference is needed, not a list.", where=node_id, field=name)
+    if not all(map(sole_reference, items)):
+        return error(
+            "BAD_REFERENCE",
+            "The input holds something that is no reference to a node.",
+            where=node_id,
+            field=name,
+            hint="A reference reads {{chatOpenAI_0.data.instance}}.",
+        )
+    return None
+
+
+@rule("REF_TO_MISSING_NODE", "REF_WITHOUT_EDGE", "EDGE_WITHOUT_REF", kinds=(CHATFLOW,))
+def references(flow: FlowContext) -> Iterator[Finding]:
+    """Each reference has its edge and each edge its reference."""
+    for node in flow.nodes:
+        by_input = flow.wires_at_inputs.get(node.id, {})
+        found = {name: ids for name, value in node.inputs.items() if value and (ids := referenced(value))}
+        for name, ids in found.items():
+            wired = [wire.source.id for wire in by_input.get(name, ())]
+            if ids != wired:
+                yield from _unmatched_references(flow, node, name, ids, wired)
+        for name, wires in by_input.items():
+            ids = found.get(name, [])
+            if ids != [wire.source.id for wire in wires]:
+                yield from _unmatched_edges(flow, node, name, ids, wires)
+
+
+def _unmatched_references(
+    flow: FlowContext, node: FlowNode, name: str, ids: list[str], wired: list[str]
+) -> Iterator[Finding]:
+    for source_id in dict.fromkeys(ids):
+        if flow.graph.node(source_id) is None:
+            yield error(
+                "REF_TO_MISSING_NODE",
+                f"The input refers to {source_id!r}, which is not in the flow.",
+                where=node.id,
+                field=name,
+            )
+        elif source_id not in wired:
+            yield error(
+                "REF_WITHOUT_EDGE",
+                f"The input refers to {source_id}, but no edge leads from there.",
+                where=node.id,
+                field=name,
+                hint=f"Use Connect from {source_id} to `{name}` of {node.id}.",
+            )
+
+
+def _unmatched_edges(
+    flow: FlowContext, node: FlowNode, name: str, ids: list[str], wires: list[Wire]
+) -> Iterator[Finding]:
+    if any(flow.graph.node(node_id) is None for node_id in ids):
+        return  # reported as the reference that it is
+    definition = wires[0].input
+    is_list = bool(definition and definition.get("list"))
+    wired = {wire.source.id for wire in wires}
+    if not is_list and wired & set(ids):
+        return  # a second edge on a single input is ANCHOR_OCCUPIED
+    if not is_list and isinstance(node.inputs.get(name), list):
+        return  # SINGLE_ANCHOR_IS_LIST
+    for source_id in dict.fromkeys(wire.source.id for wire in wires):
+        if source_id not in ids:
+            yield error(
+                "EDGE_WITHOUT_REF",
+                f"An edge leads here from {source_id}, but the input does not refer to it: the server ignores it.",
+                where=node.id,
+                field=name,
+                hint=f"Use Connect from {source_id} to `{name}` of {node.id}.",
+            )
+
+
+def _anchors(flow: FlowContext, node: FlowNode) -> list[dict[str, Any]]:
+    """The stored anchors, or the schema's when the node has lost its own."""
+    if isinstance(node.data.get("inputAnchors"), list):
+        return node.anchors
+    return flow.definitions(node).anchors
+
+
+@rule("REQUIRED_ANCHOR_UNCONNECTED", kinds=(CHATFLOW,))
+def required_anchors(flow: FlowContext) -> Iterator[Finding]:
+    """Inputs without which the node fails, or does quietly less than it says (an agent without tools)."""
+    for node in flow.nodes:
+        for anchor in flow.visible_anchors(node):
+            name = str(anchor["name"])
+            if anchor.get("optional") or not is_empty(node.inputs.get(name)) or flow.is_connected(node, name):
+                continue
+            yield error(
+                "REQUIRED_ANCHOR_UNCONNECTED",
+                f"{node.name} needs something connected to `{name}` ({anchor['type']}).",
+                where=node.id,
+                field=name,
+                hint=f"Add a node that gives {anchor['type']} and Connect it to `{name}`.",
+            )

@@ -1,0 +1,164 @@
+"""What rules look at: the flow by name, with edges resolved to inputs and outputs once for all of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from flowise_dev_agent.patch.model.definitions import PARAM_TYPES, Definitions
+from flowise_dev_agent.patch.model.graph import FlowEdge, GraphIR
+from flowise_dev_agent.patch.model.lazy import lazy
+from flowise_dev_agent.patch.model.nested import Nested, nested_components
+from flowise_dev_agent.patch.model.node import FlowNode
+from flowise_dev_agent.patch.model.prototype import Output
+from flowise_dev_agent.patch.model.references import referenced
+from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
+from flowise_dev_agent.patch.validate.cycles import circles
+
+
+@dataclass(slots=True)
+class Wire:
+    """An edge between two nodes that exist. ``input`` and ``output`` are None when the handle names none of theirs."""
+
+    edge: FlowEdge
+    source: FlowNode
+    target: FlowNode
+    output: Output | None
+    input: Mapping[str, Any] | None
+    input_name: str
+
+
+@dataclass(frozen=True, eq=False)
+class FlowContext:
+    """One flow under check. ``known_names`` are node types that the flow had before the update.
+
+    ``credentials`` maps ids to types, ``tools`` ids to names; None for what is not known.
+    """
+
+    graph: GraphIR
+    schemas: Schemas
+    credentials: Mapping[str, str] | None
+    known_names: frozenset[str] = frozenset()
+    kind: str = "CHATFLOW"
+    tools: Mapping[str, str] | None = None
+
+    @lazy
+    def nodes(self) -> list[FlowNode]:
+        """Without sticky notes."""
+        return [node for node in self.graph.nodes if not node.is_note]
+
+    def schema(self, node: FlowNode) -> NodeSchema | None:
+        return self.schemas.get(node.name)
+
+    @lazy
+    def wires(self) -> list[Wire]:
+        """Edges whose ends exist, in stored order."""
+        found: list[Wire] = []
+        for edge in self.graph.edges:
+            source, target = self.graph.node(edge.source), self.graph.node(edge.target)
+            if source is None or target is None:
+                continue
+            output = source.output_at(edge.source_handle)
+            entry = _input_with(target.anchors, edge.target_handle) or _input_with(target.params, edge.target_handle)
+            name = str(entry["name"]) if entry is not None else edge.input_name
+            found.append(Wire(edge, source, target, output, entry, name))
+        return found
+
+    @lazy
+    def wires_into(self) -> dict[str, list[Wire]]:
+        grouped: dict[str, list[Wire]] = {}
+        for wire in self.wires:
+            grouped.setdefault(wire.target.id, []).append(wire)
+        return grouped
+
+    @lazy
+    def wires_out_of(self) -> dict[str, list[Wire]]:
+        grouped: dict[str, list[Wire]] = {}
+        for wire in self.wires:
+            grouped.setdefault(wire.source.id, []).append(wire)
+        return grouped
+
+    @lazy
+    def wires_at_inputs(self) -> dict[str, dict[str, list[Wire]]]:
+        """Node id to the wires that arrive there, by the name of the input."""
+        grouped: dict[str, dict[str, list[Wire]]] = {}
+        for wire in self.wires:
+            grouped.setdefault(wire.target.id, {}).setdefault(wire.input_name, []).append(wire)
+        return grouped
+
+    @lazy
+    def successors(self) -> dict[str, list[str]]:
+        """Node id to the ids that it feeds, duplicates removed."""
+        grouped: dict[str, dict[str, None]] = {node.id: {} for node in self.nodes}
+        for wire in self.wires:
+            grouped.setdefault(wire.source.id, {})[wire.target.id] = None
+        return {node_id: list(targets) for node_id, targets in grouped.items()}
+
+    @lazy
+    def circles(self) -> list[list[str]]:
+        """Ids of nodes that feed each other or themselves, each group in stored order."""
+        position = {node.id: index for index, node in enumerate(self.graph.nodes)}
+        return [sorted(group, key=lambda node_id: position.get(node_id, 0)) for group in circles(self.successors)]
+
+    def definitions(self, node: FlowNode) -> Definitions:
+        """Inputs by today's schema, or the stored ones of a type that no schema knows."""
+        schema = self.schema(node)
+        if schema is not None:
+            return schema.prototype.definitions
+        entries = [*node.anchors, *node.params]
+        return Definitions(
+            {
+                "inputAnchors": [entry for entry in entries if entry["type"] not in PARAM_TYPES],
+                "inputParams": [entry for entry in entries if entry["type"] in PARAM_TYPES],
+            }
+        )
+
+    def visible_anchors(self, node: FlowNode) -> list[dict[str, Any]]:
+        return self._visible[node][0]
+
+    def visible_params(self, node: FlowNode) -> list[dict[str, Any]]:
+        """Fields that the editor shows now, on the node or behind its button."""
+        return self._visible[node][1]
+
+    @lazy
+    def _visible(self) -> dict[FlowNode, tuple[list[dict[str, Any]], list[dict[str, Any]]]]:
+        found: dict[FlowNode, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {}
+        for node in self.nodes:
+            definitions = self.definitions(node)
+            found[node] = definitions.drawn_anchors.given(node.inputs), definitions.drawn_params.given(node.inputs)
+        return found
+
+    def nested(self, node: FlowNode) -> list[Nested]:
+        """Models and tools inside an agentflow node that run in its present state."""
+        return self._nested.get(node.id, [])
+
+    @lazy
+    def _nested(self) -> dict[str, list[Nested]]:
+        return {
+            node.id: list(nested_components(self.visible_params(node), node.inputs))
+            for node in self.nodes
+            if node.is_agentflow
+        }
+
+    def is_connected(self, node: FlowNode, name: str) -> bool:
+        """An edge or a reference: when only one of them is there, another rule says so."""
+        return name in self.wires_at_inputs.get(node.id, ()) or bool(referenced(node.inputs.get(name)))
+
+    def version_drifted(self, node: FlowNode) -> bool:
+        """The node was stored under an older version of its schema than the instance has."""
+        schema = self.schema(node)
+        if schema is None:
+            return False
+        return not isinstance(node.version, (int, float)) or float(node.version) < schema.version
+
+
+def _input_with(entries: list[dict[str, Any]], handle: str) -> dict[str, Any] | None:
+    for entry in entries:
+        if entry.get("id") == handle:
+            return entry
+    return None
+
+
+def known_names(graph: GraphIR) -> frozenset[str]:
+    """Node types of a flow, those of models and tools inside its nodes included."""
+    inner = (nested.component for node in graph.nodes for nested in nested_components(node.params, node.inputs))
+    return frozenset([*(node.name for node in graph.nodes), *inner])

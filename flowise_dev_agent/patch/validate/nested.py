@@ -1,0 +1,111 @@
+"""Rules on the models and tools that stand inside agentflow nodes."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from flowise_dev_agent.patch.model.findings import Finding, error
+from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY, Nested
+from flowise_dev_agent.patch.model.node import FlowNode
+from flowise_dev_agent.patch.model.schema import NodeSchema
+from flowise_dev_agent.patch.model.values import is_empty, normalize
+from flowise_dev_agent.patch.model.visibility import with_defaults
+from flowise_dev_agent.patch.validate.context import FlowContext
+from flowise_dev_agent.patch.validate.credentials import wrong_credential
+from flowise_dev_agent.patch.validate.nodes import unknown_type
+from flowise_dev_agent.patch.validate.params import CUSTOM_TOOL, is_missing, tool_id, value_finding
+from flowise_dev_agent.patch.validate.registry import AGENTFLOW, rule
+
+
+@rule("NESTED_NODE_UNKNOWN", "NESTED_NODE_MISSING", "NESTED_CONFIG_MISSING", kinds=(AGENTFLOW,))
+def components(flow: FlowContext) -> Iterator[Finding]:
+    """A model or tool exists on the server and has its inputs beside its name, as an object."""
+    for node in flow.nodes:
+        yield from _rows_without_component(flow, node)
+        for nested in flow.nested(node):
+            if nested.component not in flow.schemas:
+                path = nested.path.removesuffix("Config")
+                yield unknown_type(flow, nested.component, node.id, path, code="NESTED_NODE_UNKNOWN")
+            elif not isinstance(nested.config, dict):
+                yield error(
+                    "NESTED_CONFIG_MISSING",
+                    f"The inputs of {nested.component} must stand in `{nested.path}`, as an object.",
+                    where=node.id,
+                    field=nested.path,
+                    hint=f"Use SetParam on `{nested.path.removesuffix('Config')}` of {node.id}, or on `{nested.path}`.",
+                )
+
+
+def _rows_without_component(flow: FlowContext, node: FlowNode) -> Iterator[Finding]:
+    for entry in flow.visible_params(node):
+        parts = [part for part in entry.get("array") or () if part.get("loadConfig") and not part.get("optional")]
+        rows = node.inputs.get(entry["name"])
+        if not parts or not isinstance(rows, list):
+            continue
+        for number, row in enumerate(rows):
+            for part in parts:
+                if isinstance(row, dict) and is_empty(row.get(part["name"])):
+                    field = f"{entry['name']}[{number}].{part['name']}"
+                    yield error("NESTED_NODE_MISSING", "The row names no node type.", where=node.id, field=field)
+
+
+@rule("NESTED_CREDENTIAL_UNBOUND", kinds=(AGENTFLOW,))
+def credentials(flow: FlowContext) -> Iterator[Finding]:
+    """The server reads FLOWISE_CREDENTIAL_ID in the config and nothing else."""
+    for node, nested, schema, config in _configured(flow):
+        bound = config.get(CREDENTIAL_KEY)
+        if not is_empty(bound):
+            if problem := wrong_credential(flow, schema, str(bound), node.id, nested.path):
+                yield problem
+        elif config.get("credential"):
+            yield error(
+                "CREDENTIAL_MISPLACED",
+                f"The credential of {nested.component} stands under `credential`, where the server does not read it.",
+                where=node.id,
+                field=nested.path,
+                hint=_bind_hint(node, nested),
+            )
+        elif not schema.credential_optional:
+            yield error(
+                "NESTED_CREDENTIAL_UNBOUND",
+                f"{nested.component} needs a credential of type {' or '.join(schema.credential_names)} and has none.",
+                where=node.id,
+                field=nested.path,
+                hint=_bind_hint(node, nested),
+            )
+
+
+def _bind_hint(node: FlowNode, nested: Nested) -> str:
+    return f"Use BindCredential on {node.id} with the path {nested.path}."
+
+
+@rule("REQUIRED_PARAM_MISSING", kinds=(AGENTFLOW,))
+def fields(flow: FlowContext) -> Iterator[Finding]:
+    """Fields of models and tools, by the same rules as those of nodes."""
+    for node, nested, schema, config in _configured(flow):
+        definitions = schema.prototype.definitions
+        inputs = with_defaults(definitions.params, config)
+        shown = definitions.drawn_params.given(config)
+        for name in dict.fromkeys(str(entry["name"]) for entry in shown if is_missing(config, entry)):
+            yield error(
+                "REQUIRED_PARAM_MISSING",
+                f"{nested.component} needs a value for `{name}`.",
+                where=node.id,
+                field=f"{nested.path}.{name}",
+                hint=f"Use SetParam on `{nested.path}.{name}` of {node.id}.",
+            )
+        for entry in shown:
+            problem = normalize(entry, config.get(entry["name"]), inputs)[1]
+            if problem and sum(other["name"] == entry["name"] for other in shown) == 1:
+                # The config does not say which version of the component it was made for.
+                lenient = problem.code == "BAD_OPTION" and flow.version_drifted(node)
+                yield value_finding(problem, node.id, f"{nested.path}.{entry['name']}", lenient=lenient)
+        if nested.component == CUSTOM_TOOL:
+            yield from tool_id(flow, config.get("selectedTool"), node.id, f"{nested.path}.selectedTool")
+
+
+def _configured(flow: FlowContext) -> Iterator[tuple[FlowNode, Nested, NodeSchema, Mapping[str, Any]]]:
+    for node in flow.nodes:
+        for nested in flow.nested(node):
+            schema = flow.schemas.get(nested.component)
+            if schema is not None and isinstance(nested.config, dict):
+                yield node, nested, schema, nested.config

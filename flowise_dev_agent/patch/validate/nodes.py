@@ -1,0 +1,124 @@
+"""Rules on single nodes: identity, type, and the fields that the editor needs to draw them."""
+
+from collections.abc import Iterator
+
+from flowise_dev_agent.patch.model.findings import Finding, error, warning
+from flowise_dev_agent.patch.model.node import FlowNode
+from flowise_dev_agent.patch.model.references import NODE_ID
+from flowise_dev_agent.patch.model.schema import KIND_OF_CATEGORY
+from flowise_dev_agent.patch.model.suggest import closest, resolve_case
+from flowise_dev_agent.patch.validate.context import FlowContext
+from flowise_dev_agent.patch.validate.registry import rule
+
+
+@rule("DUPLICATE_NODE_ID", "BAD_NODE_ID", "NODE_ID_MISMATCH")
+def node_ids(flow: FlowContext) -> Iterator[Finding]:
+    """Ids are unique, usable in handles and references, and the same inside and outside ``data``."""
+    seen: set[str] = set()
+    for node in flow.graph.nodes:
+        if node.id in seen:
+            yield error("DUPLICATE_NODE_ID", "Two nodes have this id.", where=node.id, hint="Give one another id.")
+            continue
+        seen.add(node.id)
+        if not NODE_ID.fullmatch(node.id):
+            yield error(
+                "BAD_NODE_ID",
+                "Only letters, digits and _ may stand in a node id; '-' breaks the editor, '.' the server.",
+                where=node.id,
+                hint=f"For example {node.name or 'node'}_0.",
+            )
+        if node.data.get("id") != node.id:
+            yield error("NODE_ID_MISMATCH", "`data.id` differs from the node's id.", where=node.id, field="id")
+
+
+@rule("DATA_FIELD_MISSING")
+def data_fields(flow: FlowContext) -> Iterator[Finding]:
+    """What the server or the editor reads without asking whether it is there."""
+    for node in flow.nodes:
+        for name in _missing_fields(node):
+            yield error(
+                "DATA_FIELD_MISSING",
+                f"`{name}` is missing: the server fails on it or the editor stays blank.",
+                where=node.id,
+                field=name,
+            )
+
+
+def _missing_fields(node: FlowNode) -> Iterator[str]:
+    data = node.data
+    for name in ("name", "category"):
+        if not isinstance(data.get(name), str):
+            yield name
+    if not isinstance(data.get("inputs"), dict):
+        yield "inputs"
+    for name in ("inputAnchors", "inputParams", "outputAnchors"):
+        if not isinstance(data.get(name), list):
+            yield name
+    if node.multi_output and not isinstance(data.get("outputs"), dict):
+        yield "outputs"
+    if not isinstance(node.raw.get("position"), dict):
+        yield "position"
+    if not isinstance(node.raw.get("type"), str):
+        yield "type"
+
+
+@rule("UNKNOWN_NODE_NAME", "UNVERIFIED_NODE")
+def node_types(flow: FlowContext) -> Iterator[Finding]:
+    """Types that the server does not have: it fails on them without naming the node."""
+    for node in flow.nodes:
+        if not node.name or flow.schema(node):
+            continue
+        yield unknown_type(flow, node.name, node.id, "name")
+
+
+def unknown_type(flow: FlowContext, name: str, where: str, field: str, *, code: str = "UNKNOWN_NODE_NAME") -> Finding:
+    """A type that no schema has: unverified when the flow had it before, else an error."""
+    right = resolve_case(name, flow.schemas)
+    if right is None and name in flow.known_names:
+        return warning(
+            "UNVERIFIED_NODE",
+            f"The type {name!r} is not in the catalogue; it was in the flow before and stays unverified.",
+            where=where,
+            field=field,
+        )
+    near = (right,) if right else closest(name, flow.schemas)
+    return Finding(
+        code=code,
+        severity="error",
+        message=f"There is no node type {name!r} on this Flowise server.",
+        where=where,
+        field=field,
+        allowed=near,
+        hint=f"Did you mean {near[0]!r}?" if near else "",
+    )
+
+
+@rule("VERSION_DRIFT")
+def versions(flow: FlowContext) -> Iterator[Finding]:
+    """The editor marks such nodes as outdated; the server runs its own version of them."""
+    for node in flow.nodes:
+        schema = flow.schema(node)
+        if schema and flow.version_drifted(node):
+            yield warning(
+                "VERSION_DRIFT",
+                f"Stored as version {node.data.get('version', 'none')}, the server has {schema.version:g}.",
+                where=node.id,
+                field="version",
+            )
+
+
+@rule("KIND_MISMATCH")
+def kinds(flow: FlowContext) -> Iterator[Finding]:
+    """Nodes that run only in another type of flow."""
+    for node in flow.nodes:
+        belongs = KIND_OF_CATEGORY.get(node.category, "CHATFLOW")
+        if belongs == flow.kind or not node.category:
+            continue
+        yield error(
+            "KIND_MISMATCH",
+            f"Nodes of category {node.category!r} run only in flows of type {belongs}, not in one of type {flow.kind}.",
+            where=node.id,
+            hint="Use a chain or an agent of the chatflow kind, for example toolAgent."
+            if flow.kind == "CHATFLOW"
+            else "In an agentflow models, tools and stores stand inside nodes such as agentAgentflow.",
+        )

@@ -1,0 +1,197 @@
+"""Rules on prompt texts: templates that LangChain cannot read, and placeholders that nobody fills."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from flowise_dev_agent.patch.model.findings import Finding, error
+from flowise_dev_agent.patch.model.node import FlowNode
+from flowise_dev_agent.patch.model.references import has_variable
+from flowise_dev_agent.patch.validate.context import FlowContext
+from flowise_dev_agent.patch.validate.registry import CHATFLOW, rule
+
+_QUESTION = "question"
+_MEMORY_KEY = "chat_history"
+
+
+@dataclass(frozen=True, slots=True)
+class _Template:
+    """A field with {placeholders}, as Flowise 3.1.4 reads it.
+
+    ``filled`` are those that the node fills by itself, besides question and history of its memory where it has
+    ``memory``; None when another node fills them. ``needed`` ones must be there. ``json_is_text``: the server doubles
+    the braces of a group with a colon. With something on ``replaced_by`` the field is not read.
+    """
+
+    filled: frozenset[str] | None = None
+    needed: frozenset[str] = frozenset()
+    memory: bool = False
+    json_is_text: bool = True
+    replaced_by: str = ""
+
+
+_SCRATCHPAD = frozenset({"agent_scratchpad"})
+_GIVEN_VALUES = _Template()
+_TEMPLATES: Mapping[str, Mapping[str, _Template]] = {
+    "promptTemplate": {"template": _GIVEN_VALUES},
+    "chatPromptTemplate": {"systemMessagePrompt": _GIVEN_VALUES, "humanMessagePrompt": _GIVEN_VALUES},
+    "fewShotPromptTemplate": dict.fromkeys(("prefix", "suffix"), _Template(json_is_text=False)),
+    "promptRetriever": {"systemMessage": _GIVEN_VALUES},
+    "sqlDatabaseChain": {"customPrompt": _GIVEN_VALUES},
+    "HydeRetriever": {"customPrompt": _Template(json_is_text=False)},
+    "multiQueryRetriever": {"modelPrompt": _Template(json_is_text=False)},
+    "conversationChain": {"systemMessagePrompt": _Template(frozenset(), memory=True, replaced_by="chatPromptTemplate")},
+    "toolAgent": {"systemMessage": _Template(_SCRATCHPAD, memory=True, replaced_by="chatPromptTemplate")},
+    "conversationalAgent": {"systemMessage": _Template(_SCRATCHPAD, memory=True)},
+    "conversationalRetrievalToolAgent": {"systemMessage": _Template(_SCRATCHPAD | {"context"}, memory=True)},
+    "xmlAgent": {
+        "systemMessage": _Template(
+            frozenset({"input", _MEMORY_KEY, "tools"}) | _SCRATCHPAD, needed=_SCRATCHPAD | {"tools"}, memory=True
+        )
+    },
+    "conversationalRetrievalQAChain": {
+        "responsePrompt": _Template(frozenset({"context", _QUESTION, _MEMORY_KEY}), json_is_text=False),
+        "rephrasePrompt": _Template(frozenset({_QUESTION, _MEMORY_KEY}), json_is_text=False),
+    },
+}
+#: Nodes that take a prompt from another node: the anchor, and the placeholders that they fill besides its values.
+_PROMPT_TAKERS: Mapping[str, tuple[str, frozenset[str]]] = {
+    "conversationChain": ("chatPromptTemplate", frozenset()),
+    "toolAgent": ("chatPromptTemplate", _SCRATCHPAD),
+}
+#: A chain without a memory: it fills what its parser asks for, and one placeholder, whatever its name, by the question.
+_CHAIN, _PROMPT = "llmChain", "prompt"
+_PARSER_PLACEHOLDER = "format_instructions"
+
+_JSON_GROUP = re.compile(r"(?<!\{)\{([^{}]*:[^{}]*)\}(?!\})")
+#: A pair stands for a brace that is just text.
+_BRACE = re.compile(r"\{\{|\}\}|[{}]")
+_FLOWISE_VARIABLE = re.compile(r"\{\{[^{}]*\}\}")
+
+
+@rule("PROMPT_BRACES", kinds=(CHATFLOW,))
+def braces(flow: FlowContext) -> Iterator[Finding]:
+    """A brace without its partner stops the chain at its first question."""
+    for node in flow.nodes:
+        for name, template, text in _templates(flow, node):
+            if problem := read_template(text, json_is_text=template.json_is_text)[1]:
+                yield error(
+                    "PROMPT_BRACES",
+                    f"`{name}` cannot be read as a template: {problem}",
+                    where=node.id,
+                    field=name,
+                    hint="Write {name} for a placeholder, and {{ or }} for a brace that is just text.",
+                )
+
+
+@rule("PROMPT_VALUE_MISSING", kinds=(CHATFLOW,))
+def placeholders(flow: FlowContext) -> Iterator[Finding]:
+    """A placeholder that nothing fills stops the chain, at its first question or when there is a history."""
+    for node in flow.nodes:
+        for name, template, text in _templates(flow, node):
+            if template.filled is None:
+                continue
+            found = read_template(text, json_is_text=template.json_is_text)[0]
+            filled = template.filled | (_memory_keys(flow, node) if template.memory else frozenset())
+            if unfilled := [one for one in found if one not in filled]:
+                yield _unfilled(node.id, name, unfilled, f"It fills {_braced(sorted(filled))}.")
+            elif lacking := sorted(template.needed - set(found)):
+                yield error(
+                    "PROMPT_VALUE_MISSING",
+                    f"`{name}` must have {_braced(lacking)}: {node.name} puts what it knows there.",
+                    where=node.id,
+                    field=name,
+                )
+        yield from _unfilled_prompts(flow, node)
+
+
+def _unfilled_prompts(flow: FlowContext, node: FlowNode) -> Iterator[Finding]:
+    """Prompts that stand in nodes of their own, with their values."""
+    if node.name == _CHAIN:
+        anchor, filled, by_question = _PROMPT, frozenset({_PARSER_PLACEHOLDER}), 1
+    elif node.name in _PROMPT_TAKERS:
+        anchor, own = _PROMPT_TAKERS[node.name]
+        filled, by_question = own | _memory_keys(flow, node), 0
+    else:
+        return
+    for wire in flow.wires_into.get(node.id, ()):
+        prompt, given = wire.source, _given(wire.source)
+        if wire.input_name != anchor or given is None:
+            continue
+        found = [
+            one
+            for _, template, text in _templates(flow, prompt)
+            for one in read_template(text, json_is_text=template.json_is_text)[0]
+        ]
+        unfilled = [one for one in dict.fromkeys(found) if one not in filled | given]
+        if len(unfilled) > by_question:
+            asked = " One of them may stay open for the question." if by_question else ""
+            yield _unfilled(prompt.id, "promptValues", unfilled, f"Give them values in `promptValues`.{asked}")
+
+
+def _templates(flow: FlowContext, node: FlowNode) -> Iterator[tuple[str, _Template, str]]:
+    """Name, kind and text of the node's templates that are filled in and that the server reads."""
+    if node.inputs.get("templateFormat") == "jinja-2":
+        return
+    for name, template in _TEMPLATES.get(node.name, {}).items():
+        value = node.inputs.get(name)
+        replaced = template.replaced_by and flow.is_connected(node, template.replaced_by)
+        if isinstance(value, str) and value.strip() and not replaced:
+            yield name, template, value
+
+
+def _memory_keys(flow: FlowContext, node: FlowNode) -> frozenset[str]:
+    """How the chain calls its question and its history, as the memory says."""
+    sources = [wire.source for wire in flow.wires_into.get(node.id, ()) if wire.input_name == "memory"]
+    said = sources[0].inputs if sources else {}
+    return frozenset({"input", str(said.get("inputKey") or "input"), str(said.get("memoryKey") or _MEMORY_KEY)})
+
+
+def _given(prompt: FlowNode) -> frozenset[str] | None:
+    """Placeholders with a value; None when only the server can tell."""
+    values = prompt.inputs.get("promptValues")
+    if isinstance(values, str):
+        try:
+            values = json.loads(_FLOWISE_VARIABLE.sub("0", values)) if values.strip() else {}
+        except (ValueError, RecursionError):
+            return None  # BAD_JSON says so
+    if values is None:
+        return frozenset()
+    return frozenset(key for key, value in values.items() if value is not None) if isinstance(values, dict) else None
+
+
+def _unfilled(where: str, field: str, names: list[str], hint: str) -> Finding:
+    text = f"Nothing fills {_braced(names)}."
+    braces_hint = " Braces that are just text are written {{ and }}."
+    return error("PROMPT_VALUE_MISSING", text, where=where, field=field, hint=hint + braces_hint)
+
+
+def _braced(names: list[str]) -> str:
+    return ", ".join(f"{{{name[:60]}}}" for name in names[:5])
+
+
+def read_template(text: str, *, json_is_text: bool = True) -> tuple[tuple[str, ...], str]:
+    """The placeholders of a template, each once, and why LangChain would refuse it ('' when it would not)."""
+    if has_variable(text):
+        text = _FLOWISE_VARIABLE.sub("", text)
+    if json_is_text:
+        text = _JSON_GROUP.sub(r"{{\1}}", text)
+    found: dict[str, None] = {}
+    position = 0
+    while brace := _BRACE.search(text, position):
+        position = brace.end()
+        if brace[0] == "}":
+            return tuple(found), f"there is a single '}}' after {_before(text, brace.start())}."
+        if brace[0] == "{":
+            end = text.find("}", position)
+            if end < 0:
+                return tuple(found), f"the '{{' after {_before(text, brace.start())} is not closed."
+            found[text[position:end]] = None
+            position = end + 1
+    return tuple(found), ""
+
+
+def _before(text: str, position: int) -> str:
+    before = " ".join(text[:position].split())
+    return f"{before[-30:]!r}" if before else "the beginning"

@@ -1,0 +1,125 @@
+"""Rules on the rows of agentflow nodes: conditions, messages, fields of an answer, knowledge, changes of the state."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from flowise_dev_agent.patch.model import agentflow as v2
+from flowise_dev_agent.patch.model.findings import Finding, error, warning
+from flowise_dev_agent.patch.model.node import FlowNode
+from flowise_dev_agent.patch.model.values import is_empty, normalize
+from flowise_dev_agent.patch.model.visibility import is_visible, js_truthy
+from flowise_dev_agent.patch.validate.context import FlowContext
+from flowise_dev_agent.patch.validate.params import id_problem, value_finding
+from flowise_dev_agent.patch.validate.registry import AGENTFLOW, rule
+
+_CHOICES = frozenset({"options", "asyncOptions"})
+#: Has a default in the editor, which the server does not know: it fails.
+_NO_DEFAULT_THERE = (v2.CONDITION, "operation")
+#: A row of these without the key at all fails; an empty text is fine.
+_VALUE = "value"
+_STATE_ROWS = ("State",)
+
+
+#: Whether it remembers, and what it is told.
+_MEMORY_AND_MESSAGES: Mapping[str, tuple[str, str]] = {
+    "llmAgentflow": ("llmEnableMemory", "llmMessages"),
+    "agentAgentflow": ("agentEnableMemory", "agentMessages"),
+}
+#: Nodes that put something into the conversation.
+_SPEAKING = frozenset({*_MEMORY_AND_MESSAGES, v2.CONDITION_AGENT, v2.HUMAN_INPUT, "executeFlowAgentflow"})
+
+
+@rule("REQUIRED_PARAM_MISSING", kinds=(AGENTFLOW,))
+def messages(flow: FlowContext) -> Iterator[Finding]:
+    """The first model of a conversation, its memory off, looks for the question among its messages: in a list."""
+    for node in flow.nodes:
+        memory, name = _MEMORY_AND_MESSAGES.get(node.name, ("", ""))
+        if not memory or js_truthy(node.inputs.get(memory)) or node.inputs.get(name) != "":
+            continue
+        if not any(other.name in _SPEAKING for other in _before(flow, node)):
+            yield error(
+                "REQUIRED_PARAM_MISSING",
+                f"With its memory off {node.id} fails on an empty `{name}`.",
+                where=node.id,
+                field=name,
+                hint=f"Use SetParam on `{name}` of {node.id} with a list of messages, or UnsetParam to leave it out.",
+            )
+
+
+def _before(flow: FlowContext, node: FlowNode) -> list[FlowNode]:
+    found: dict[str, FlowNode] = {}
+    queue = [node]
+    while queue:
+        for wire in flow.wires_into.get(queue.pop().id, ()):
+            if wire.source.id not in found:
+                found[wire.source.id] = wire.source
+                queue.append(wire.source)
+    return list(found.values())
+
+
+@rule("REQUIRED_PARAM_MISSING", "BAD_OPTION", kinds=(AGENTFLOW,))
+def rows(flow: FlowContext) -> Iterator[Finding]:
+    """The editor completes rows as they are typed; a row from elsewhere may lack what the server takes for granted."""
+    for node in flow.nodes:
+        for entry in flow.visible_params(node):
+            parts: Sequence[Mapping[str, Any]] = entry.get("array") or ()
+            listed = node.inputs.get(entry["name"])
+            if entry["type"] != "array" or not isinstance(listed, list):
+                continue
+            for number, row in enumerate(listed):
+                field = f"{entry['name']}[{number}]"
+                if isinstance(row, dict):  # else the list is NOT_A_LIST of rows
+                    yield from _row(flow, node, field, row, _shown(parts, node, entry["name"], number, row))
+
+
+def _shown(
+    parts: Sequence[Mapping[str, Any]], node: FlowNode, name: str, number: int, row: Mapping[str, Any]
+) -> list[Mapping[str, Any]]:
+    """The fields of this row, the first of a name: conditions on a row say ``$index`` for its number."""
+    defaults = {part["name"]: part["default"] for part in parts if part.get("default") and not part.get("show")}
+    inputs = {**node.inputs, name: [{}] * number + [{**defaults, **row}]}
+    found: dict[str, Mapping[str, Any]] = {}
+    for part in parts:
+        numbered = {
+            key: {path.replace("$index", str(number)): wanted for path, wanted in part[key].items()}
+            for key in ("show", "hide")
+            if part.get(key)
+        }
+        if is_visible(numbered, inputs):
+            found.setdefault(str(part["name"]), part)
+    return list(found.values())
+
+
+def _row(
+    flow: FlowContext, node: FlowNode, field: str, row: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]
+) -> Iterator[Finding]:
+    for place, part in enumerate(parts):
+        name = str(part["name"])
+        path, value = f"{field}.{name}", row.get(name)
+        if part.get("loadConfig"):
+            continue  # a model or tool: NESTED_NODE_MISSING
+        if is_empty(value):
+            if problem := _missing(node, part, name, row, path, first=place == 0):
+                yield problem
+            continue
+        if problem := id_problem(part, value, node.id, path):
+            yield problem
+        elif found := normalize(part, value)[1]:
+            lenient = found.code != "BAD_OPTION" or flow.version_drifted(node)
+            yield value_finding(found, node.id, path, lenient=lenient)
+
+
+def _missing(
+    node: FlowNode, part: Mapping[str, Any], name: str, row: Mapping[str, Any], path: str, *, first: bool
+) -> Finding | None:
+    text, hint = f"The row needs `{name}`.", f"Use SetParam on `{path}` of {node.id}."
+    if name == _VALUE and name not in row and path.partition("[")[0].endswith(_STATE_ROWS):
+        return error("REQUIRED_PARAM_MISSING", f"{text} It may be empty.", where=node.id, field=path, hint=hint)
+    default = part.get("default")
+    if part.get("optional") or part["type"] == "boolean" or (default is not None and not js_truthy(default)):
+        return None
+    if default is not None and (node.name, name) != _NO_DEFAULT_THERE:
+        return None
+    # What a row is known by, and what is chosen from a list, the server needs; other texts it can do without.
+    make = error if first or part["type"] in _CHOICES else warning
+    return make("REQUIRED_PARAM_MISSING", text, where=node.id, field=path, hint=hint)

@@ -1,0 +1,155 @@
+"""Rules on the flow as a whole: where it ends, what leads nowhere, what goes in circles."""
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+from flowise_dev_agent.patch.model.findings import Finding, error, warning
+from flowise_dev_agent.patch.model.node import FlowNode
+from flowise_dev_agent.patch.validate.context import FlowContext
+from flowise_dev_agent.patch.validate.registry import CHATFLOW, rule
+
+_ENDING_CATEGORIES = frozenset({"Chains", "Agents", "Engine", "Multi Agents", "Sequential Agents"})
+#: Keeps its vectors only while it runs: without documents it is empty at every question. Other stores may have been
+#: filled by an earlier upsert.
+_VOLATILE_STORES = frozenset({"memoryVectorStore"})
+
+
+@rule("EMPTY_FLOW")
+def empty(flow: FlowContext) -> Iterator[Finding]:
+    """A flow without nodes saves and never answers."""
+    if not flow.nodes:
+        yield error("EMPTY_FLOW", "The flow has no nodes.", hint="Add at least a chain or an agent and its model.")
+
+
+@rule("CYCLE")
+def cycles(flow: FlowContext) -> Iterator[Finding]:
+    """One finding per circle, at its first node in stored order."""
+    for circle in flow.circles:
+        yield error(
+            "CYCLE",
+            f"The connections go in a circle: {', '.join(circle)}.",
+            where=circle[0],
+            hint="Remove one of these connections.",
+        )
+
+
+@rule(
+    "NO_ENDING_NODE", "ENDING_NODE_KIND", "ENDING_NODE_OUTPUT", "MULTIPLE_ENDING_NODES", "DEAD_END", kinds=(CHATFLOW,)
+)
+def ending_node(flow: FlowContext) -> Iterator[Finding]:
+    """Exactly one chain, agent or engine ends the flow and gives the answer."""
+    if not flow.nodes or flow.circles:
+        return
+    ends = _ends(flow)
+    answering: list[FlowNode] = []
+    problems: list[Finding] = []
+    for node in ends:
+        if problem := _not_an_ending(node):
+            problems.append(problem)
+        else:
+            answering.append(node)
+    if not ends:
+        yield error(
+            "NO_ENDING_NODE",
+            "No node ends the flow: nothing is connected.",
+            hint="Connect model, memory and tools to one chain or agent.",
+        )
+    elif not answering:
+        yield from problems
+    else:
+        for problem in problems:
+            yield warning("DEAD_END", "Nothing uses what this node gives.", where=problem.where)
+        if len(answering) > 1 and not _take_turns(flow, answering):
+            names = ", ".join(node.id for node in answering)
+            yield error(
+                "MULTIPLE_ENDING_NODES",
+                f"Several nodes end the flow ({names}); only the last one would answer.",
+                where=answering[-1].id,
+                hint="Connect them so that one is left, or remove the others.",
+            )
+
+
+def _ends(flow: FlowContext) -> list[FlowNode]:
+    if len(flow.graph.nodes) == 1:
+        return flow.nodes
+    return [node for node in flow.nodes if not flow.successors[node.id] and flow.wires_into.get(node.id)]
+
+
+def _take_turns(flow: FlowContext, endings: Sequence[FlowNode]) -> bool:
+    """Whether each two of the endings stand behind different outputs of one fork: the server runs one of them."""
+    taken: dict[str, set[tuple[str, str]]] = {}
+    for node in endings:
+        behind, seen, queue = taken.setdefault(node.id, set()), {node.id}, [node.id]
+        while queue:
+            for wire in flow.wires_into.get(queue.pop(), ()):
+                if wire.output is not None and wire.output.independent:
+                    behind.add((wire.source.id, wire.output.name))
+                if wire.source.id not in seen:
+                    seen.add(wire.source.id)
+                    queue.append(wire.source.id)
+    return all(
+        any(fork == other and output != another for fork, output in taken[a.id] for other, another in taken[b.id])
+        for a, b in combinations(endings, 2)
+    )
+
+
+def _not_an_ending(node: FlowNode) -> Finding | None:
+    if node.selected_output == "EndingNode":
+        return None
+    if node.category not in _ENDING_CATEGORIES:
+        return error(
+            "ENDING_NODE_KIND",
+            f"The flow ends in {node.name} ({node.category or 'no category'}); only chains, agents and engines answer.",
+            where=node.id,
+            hint="Connect it to a chain or an agent.",
+        )
+    if node.multi_output and node.selected_output != node.name and any(o.name == node.name for o in node.outputs):
+        return error(
+            "ENDING_NODE_OUTPUT",
+            f"The ending node must give itself ({node.name!r}), not {node.selected_output!r}.",
+            where=node.id,
+            field="outputs",
+        )
+    return None
+
+
+@rule("ISOLATED_NODE", kinds=(CHATFLOW,))
+def isolated(flow: FlowContext) -> Iterator[Finding]:
+    """Nodes that nothing reaches and that reach nothing are never run."""
+    if len(flow.nodes) < 2:
+        return
+    for node in flow.nodes:
+        if not flow.successors[node.id] and not flow.wires_into.get(node.id):
+            yield warning(
+                "ISOLATED_NODE",
+                f"{node.name} is connected to nothing and is never used.",
+                where=node.id,
+                hint="Connect it or leave it out.",
+            )
+
+
+@rule("VECTOR_STORE_WITHOUT_DOCUMENT", kinds=(CHATFLOW,))
+def vector_stores(flow: FlowContext) -> Iterator[Finding]:
+    """Retrieval from a store that nothing was put into finds nothing, without a word."""
+    for node in flow.nodes:
+        anchors = [anchor for anchor in flow.visible_anchors(node) if anchor["type"] == "Document"]
+        if node.category != "Vector Stores" or not anchors:
+            continue
+        if any(flow.is_connected(node, str(anchor["name"])) for anchor in anchors):
+            continue
+        name = str(anchors[0]["name"])
+        if node.name in _VOLATILE_STORES:
+            yield error(
+                "VECTOR_STORE_WITHOUT_DOCUMENT",
+                "The in-memory store has no document loader, so it is empty at every question.",
+                where=node.id,
+                field=name,
+                hint=f"Connect a document loader, for example plainText, to `{name}`.",
+            )
+        else:
+            yield warning(
+                "VECTOR_STORE_WITHOUT_DOCUMENT",
+                "The vector store has no document loader: it answers only from what was upserted earlier.",
+                where=node.id,
+                field=name,
+            )

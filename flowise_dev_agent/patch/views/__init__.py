@@ -1,0 +1,1 @@
+"""A flow as people and prompts see it: canvas, summary, difference."""

@@ -1,0 +1,218 @@
+"""What differs between two flows, by names: for people before they approve, for the page's drawing, for events."""
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from flowise_dev_agent.patch.compile.op_summary import AddedNode, Connected
+from flowise_dev_agent.patch.model.graph import FlowEdge, GraphIR
+from flowise_dev_agent.patch.model.json_text import dump_json
+from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY
+from flowise_dev_agent.patch.model.node import FlowNode
+from flowise_dev_agent.patch.model.secrecy import looks_secret
+from flowise_dev_agent.patch.model.values import is_empty
+
+#: Characters of a value that are shown, and of what is alike before the first difference.
+_SHOWN = 80
+_BEFORE_CHANGE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """A field by name or path, with both values as people may see them: short, secrets hidden, '' for none."""
+
+    name: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChange:
+    """What changed on a node that is in both flows. Types, titles, versions and outputs appear among the fields."""
+
+    id: str
+    name: str
+    label: str
+    fields: tuple[FieldChange, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FlowDiff:
+    """All differences, in the order of the nodes and edges of the later flow, then of what is gone."""
+
+    added: tuple[AddedNode, ...]
+    removed: tuple[AddedNode, ...]
+    changed: tuple[NodeChange, ...]
+    connected: tuple[Connected, ...]
+    disconnected: tuple[Connected, ...]
+    #: Ids of nodes that stand elsewhere.
+    moved: tuple[str, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        """True when the flows do the same; where nodes stand does not matter."""
+        return not (self.added or self.removed or self.changed or self.connected or self.disconnected)
+
+    @property
+    def summary(self) -> str:
+        """One line: ``2 nodes added, 1 removed; 3 fields changed; 2 connections made, 1 cut``."""
+        fields = sum(len(node.fields) for node in self.changed)
+        groups = (
+            _counted("node", (len(self.added), "added"), (len(self.removed), "removed"), (len(self.moved), "moved")),
+            _counted("field", (fields, "changed")),
+            _counted("connection", (len(self.connected), "made"), (len(self.disconnected), "cut")),
+        )
+        return "; ".join(group for group in groups if group) or "no difference"
+
+    @property
+    def text(self) -> str:
+        """One line per difference, ``+`` for what came, ``-`` for what went, ``~`` for what changed."""
+        lines = [f"+ {_titled(node)}" for node in self.added]
+        lines += [f"- {_titled(node)}" for node in self.removed]
+        for node in self.changed:
+            lines.append(f"~ {node.id} ({node.name})")
+            lines += [
+                f"    {field.name}: {field.before or '(none)'} -> {field.after or '(none)'}" for field in node.fields
+            ]
+        lines += [f"+ {_arrow(edge)}" for edge in self.connected]
+        lines += [f"- {_arrow(edge)}" for edge in self.disconnected]
+        if self.moved:
+            lines.append(f"~ moved: {', '.join(self.moved)}")
+        return "\n".join(lines) or "no difference"
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain lists and objects."""
+        return dataclasses.asdict(self)
+
+
+def diff(before: GraphIR, after: GraphIR) -> FlowDiff:
+    """Compare two flows. Nodes are the same when their ids are, connections when their ends and names are."""
+    both = [(old, node) for node in after.nodes if (old := before.node(node.id)) is not None]
+    changes = [NodeChange(node.id, node.name, node.label, tuple(_changes(old, node))) for old, node in both]
+    had, has = _edges(before), _edges(after)
+    return FlowDiff(
+        added=tuple(_node(node) for node in after.nodes if before.node(node.id) is None),
+        removed=tuple(_node(node) for node in before.nodes if after.node(node.id) is None),
+        changed=tuple(change for change in changes if change.fields),
+        connected=tuple(edge for edge in has if edge not in had),
+        disconnected=tuple(edge for edge in had if edge not in has),
+        moved=tuple(node.id for old, node in both if _place(old) != _place(node)),
+    )
+
+
+def _node(node: FlowNode) -> AddedNode:
+    return AddedNode(node.id, node.name, node.label)
+
+
+def _place(node: FlowNode) -> tuple[Any, ...]:
+    position = node.frame.get("position")
+    return (position.get("x"), position.get("y")) if isinstance(position, dict) else ()
+
+
+def _edges(graph: GraphIR) -> dict[Connected, None]:
+    return {_by_names(graph, edge): None for edge in graph.edges}
+
+
+def _by_names(graph: GraphIR, edge: FlowEdge) -> Connected:
+    source = graph.node(edge.source)
+    output = edge.output_name if source is not None and source.names_outputs else ""
+    return Connected(edge.source, output, edge.target, edge.input_name)
+
+
+def _changes(before: FlowNode, after: FlowNode) -> Iterator[FieldChange]:
+    if before is after or before.frame is after.frame:
+        return
+    for name, old, new in (
+        ("type", before.name, after.name),
+        ("version", before.version, after.version),
+        ("title", before.label, after.label),
+        ("output", before.selected_output, after.selected_output),
+        ("inside", before.parent, after.parent),
+    ):
+        if old != new:
+            yield FieldChange(name, _shown(old), _shown(new))
+    if before.credential != after.credential:
+        yield _credential_change("credential", before.credential, after.credential)
+    if before.inputs == after.inputs:
+        return
+    anchors = before.definitions.anchor_names | after.definitions.anchor_names
+    for name in dict.fromkeys([*after.inputs, *before.inputs]):
+        if name in anchors:
+            continue  # connections say it
+        hidden = any(entry.get("type") == "password" for entry in after.params_by_name.get(name, ()))
+        yield from _value_changes(name, before.inputs.get(name), after.inputs.get(name), hidden=hidden)
+
+
+def _value_changes(path: str, before: Any, after: Any, *, hidden: bool) -> Iterator[FieldChange]:
+    """The differences inside objects and lists one by one, by path."""
+    if before == after or (is_empty(before) and is_empty(after)):
+        return
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in dict.fromkeys([*after, *before]):
+            yield from _value_changes(f"{path}.{key}", before.get(key), after.get(key), hidden=hidden)
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for index, (old, new) in enumerate(zip(before, after, strict=True)):
+            yield from _value_changes(f"{path}[{index}]", old, new, hidden=hidden)
+    else:
+        name = path.rpartition(".")[2]
+        if name == CREDENTIAL_KEY:
+            yield _credential_change(path, before, after)
+        elif hidden or _has_secret(name, before) or _has_secret(name, after):
+            yield FieldChange(path, _state(before, "(hidden)"), _state(after, "(hidden, other)"))
+        else:
+            start = _first_difference(before, after)
+            yield FieldChange(path, _shown(before, start), _shown(after, start))
+
+
+def _credential_change(path: str, before: Any, after: Any) -> FieldChange:
+    return FieldChange(path, _state(before, "bound"), _state(after, "bound to another" if before else "bound"))
+
+
+def _state(value: Any, word: str) -> str:
+    return "" if is_empty(value) else word
+
+
+def _has_secret(name: str, value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(key == CREDENTIAL_KEY or _has_secret(key, item) for key, item in value.items())
+    if isinstance(value, list):
+        return any(_has_secret(name, item) for item in value)
+    return looks_secret(name, value)
+
+
+def _first_difference(before: Any, after: Any) -> int:
+    if not isinstance(before, str) or not isinstance(after, str):
+        return 0
+    ends = min(len(before), len(after))
+    return next((index for index in range(ends) if before[index] != after[index]), ends)
+
+
+def _shown(value: Any, start: int = 0) -> str:
+    """A short piece of the value, around the place where it differs."""
+    if is_empty(value):
+        return ""
+    text = value if isinstance(value, str) else dump_json(value)
+    begin = max(0, start - _BEFORE_CHANGE) if len(text) > _SHOWN else 0
+    piece = " ".join(text[begin : begin + _SHOWN].split())
+    return f"{'…' if begin else ''}{piece}{'…' if begin + _SHOWN < len(text) else ''}"
+
+
+def _counted(noun: str, *parts: tuple[int, str]) -> str:
+    present = [(count, verb) for count, verb in parts if count]
+    if not present:
+        return ""
+    count, verb = present[0]
+    first = f"{count} {noun}{'s' if count > 1 else ''} {verb}"
+    return ", ".join([first, *(f"{count} {verb}" for count, verb in present[1:])])
+
+
+def _titled(node: AddedNode) -> str:
+    title = f" {node.label!r}" if node.label not in (node.name, node.id) else ""
+    return f"{node.id} ({node.name}){title}"
+
+
+def _arrow(edge: Connected) -> str:
+    output = f".{edge.output}" if edge.output else ""
+    name = f".{edge.input}" if edge.input else ""
+    return f"{edge.source}{output} -> {edge.target}{name}"

@@ -1,0 +1,135 @@
+"""A flow in a few lines for prompts: ids, labels, what is set, and who feeds whom."""
+
+from collections import Counter
+from typing import Any
+
+from flowise_dev_agent.patch.model.graph import FlowEdge, GraphIR
+from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY, nested_components
+from flowise_dev_agent.patch.model.node import FlowNode
+from flowise_dev_agent.patch.model.references import referenced
+from flowise_dev_agent.patch.model.secrecy import looks_secret
+from flowise_dev_agent.patch.model.values import is_empty, shown
+from flowise_dev_agent.patch.model.visibility import js_truthy
+
+_LONGEST_TEXT = 120
+#: No line takes more than such a part of a summary.
+_SHARE = 4
+
+
+def summarize(graph: GraphIR, limit: int = 4000) -> str:
+    """Nodes with their non-default fields, then connections by name; at most ``limit`` characters.
+
+    Texts over 120 characters appear as their length, credentials and other secrets only as set or not set.
+    """
+    nodes = [_node_line(node) for node in graph.nodes if not node.is_note]
+    edges = [_edge_line(graph, edge) for edge in graph.edges]
+    notes = sum(1 for node in graph.nodes if node.is_note)
+    lines = [f"{len(nodes)} nodes:", *nodes, f"{len(edges)} connections:", *edges]
+    if notes:
+        lines.append(f"{notes} sticky note{'s' if notes > 1 else ''}")
+    return _bounded(lines, limit)
+
+
+def outline(graph: GraphIR) -> tuple[str, ...]:
+    """What a flow is made of, by node types alone: who feeds whom, who stands in whom, which models and tools are used.
+
+    For example ``chatOpenAI -> toolAgent.model`` and ``agentAgentflow uses chatOpenAI, calculator``. A type that occurs
+    more than once appears by the ids of its nodes.
+    """
+    nodes = [node for node in graph.nodes if not node.is_note]
+    count = Counter(node.name for node in nodes)
+    names = {node.id: node.name if count[node.name] == 1 else node.id for node in nodes}
+    lines: list[str] = []
+    for node in nodes:
+        if node.parent in names:
+            lines.append(f"{names[node.id]} inside {names[node.parent]}")
+        if used := dict.fromkeys(nested.component for nested in nested_components(node.params, node.inputs)):
+            lines.append(f"{names[node.id]} uses {', '.join(used)}")
+    for edge in graph.edges:
+        source, target = graph.node(edge.source), graph.node(edge.target)
+        if source is None or target is None or not {source.id, target.id} <= names.keys():
+            continue
+        output = f".{edge.output_name}" if source.names_outputs and edge.output_name else ""
+        anchor = f".{edge.input_name}" if edge.input_name else ""
+        lines.append(f"{names[source.id]}{output} -> {names[target.id]}{anchor}")
+    return tuple(dict.fromkeys(lines))
+
+
+def _node_line(node: FlowNode) -> str:
+    title = f" {shown(node.label)!r}" if node.label != node.name else ""
+    anchors = node.definitions.anchor_names
+    settings = [
+        f"{name}={_value(node, name, value)}"
+        for name, value in node.inputs.items()
+        if name not in anchors and _is_set(node, name, value)
+    ]
+    if node.credential_param is not None:
+        settings.append("credential bound" if node.credential else "no credential")
+    if node.multi_output and node.selected_output:
+        settings.append(f"gives {node.selected_output}")
+    if node.is_agentflow and len(node.outputs) > 1:
+        settings.append(f"branches {', '.join(f'{output.name} ({output.label})' for output in node.outputs)}")
+    inside = f" inside {node.parent}" if node.parent else ""
+    return f"- {node.id} ({node.name}){title}{inside}: {', '.join(settings) or 'defaults'}"
+
+
+def _is_set(node: FlowNode, name: str, value: Any) -> bool:
+    """A field that says something: not empty, not what a fresh node holds."""
+    if is_empty(value):
+        return False
+    defaults = [entry.get("default") for entry in node.params_by_name.get(name, ())]
+    return value not in defaults and (js_truthy(value) or any(js_truthy(default) for default in defaults))
+
+
+def _value(node: FlowNode, name: str, value: Any) -> str:
+    kinds = {entry.get("type") for entry in node.params_by_name.get(name, ())}
+    if "password" in kinds or looks_secret(name, value):
+        return "(hidden)"
+    if isinstance(value, (dict, list)):
+        return _structure(value)
+    return _text(value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        return shown(value)
+    if len(value) > _LONGEST_TEXT and not referenced(value):
+        return f"(text of {len(value)} characters)"
+    return repr(shown(value))
+
+
+def _structure(value: Any) -> str:
+    """Rows, and the inputs of models and tools: what is set, by the same rules."""
+    if isinstance(value, list):
+        return f"[{', '.join(_structure(item) for item in value)}]"
+    if not isinstance(value, dict):
+        return _text(value)
+    parts: list[str] = []
+    for key, item in value.items():
+        if key == CREDENTIAL_KEY:
+            parts.append("credential bound" if item else "no credential")
+        elif not is_empty(item):
+            parts.append(f"{key}={'(hidden)' if looks_secret(key, item) else _structure(item)}")
+    return f"{{{', '.join(parts)}}}"
+
+
+def _edge_line(graph: GraphIR, edge: FlowEdge) -> str:
+    source = graph.node(edge.source)
+    target = graph.node(edge.target)
+    output = f".{edge.output_name}" if source and source.names_outputs and edge.output_name else ""
+    name = "" if target and target.is_agentflow else f".{edge.input_name or '?'}"
+    return f"- {edge.source}{output} -> {edge.target}{name}"
+
+
+def _bounded(lines: list[str], limit: int) -> str:
+    kept: list[str] = []
+    size = 0
+    for index, line in enumerate(lines):
+        if len(line) > limit // _SHARE:  # one node must not push out all others
+            line = f"{line[: limit // _SHARE - 1]}…"
+        rest = f"... {len(lines) - index} more lines"
+        if size + len(line) + 1 + (len(rest) if index < len(lines) - 1 else 0) > limit:
+            return "\n".join([*kept, rest])[:limit]
+        kept.append(line)
+        size += len(line) + 1
+    return "\n".join(kept)

@@ -1,0 +1,81 @@
+"""How the database is, and how much work waits in it."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from flowise_dev_agent.persistence.database import Database
+from flowise_dev_agent.persistence.schema import pending
+
+_QUEUE: Final = """
+    SELECT count(*) AS queued, COALESCE(EXTRACT(EPOCH FROM now() - min(updated_at)), 0)::float8 AS oldest_secs,
+           (SELECT count(*) FROM procrastinate_workers
+            WHERE last_heartbeat > now() - make_interval(secs => %(silent)s)) AS consumers
+    FROM runs WHERE status = 'queued'
+"""
+_SESSIONS: Final = "SELECT status, count(*) AS n FROM sessions GROUP BY status"
+_DELIVERIES: Final = """
+    SELECT count(*) AS queued,
+           COALESCE(EXTRACT(EPOCH FROM now() - min(next_attempt_at)), 0)::float8 AS oldest_secs
+    FROM webhook_deliveries WHERE status = 'pending' AND next_attempt_at <= now()
+"""
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """Work that waits for a worker: how much, and the age of the oldest in seconds."""
+
+    queued: int
+    oldest_secs: float
+
+
+@dataclass(frozen=True)
+class DatabaseHealth:
+    """`consumers` are those of the queue that have been heard of lately, `latency_ms` the time that all this took."""
+
+    latency_ms: float
+    pending_migrations: list[str]
+    runs: Backlog
+    consumers: int
+
+
+@dataclass(frozen=True)
+class QueueStats:
+    """Sessions by row status, and what waits."""
+
+    sessions: Mapping[str, int]
+    runs: Backlog
+    deliveries: Backlog
+    consumers: int
+
+
+async def read_database_health(database: Database, *, silent: float) -> DatabaseHealth:
+    """What health checks need; a worker that says nothing for `silent` seconds does not count.
+
+    A killed one leaves its row behind, until another one takes it away. Raises DatabaseUnavailableError.
+    """
+    started = time.monotonic()
+    async with database.connection() as connection:
+        row = await (await connection.execute(_QUEUE, {"silent": silent})).fetchone() or {}
+        missing = await pending(connection)
+    return DatabaseHealth(
+        latency_ms=round((time.monotonic() - started) * 1000, 1),
+        pending_migrations=missing,
+        runs=Backlog(row["queued"], row["oldest_secs"]),
+        consumers=row["consumers"],
+    )
+
+
+async def read_queue_stats(database: Database, *, silent: float) -> QueueStats:
+    """What metrics need: three queries over indexes; `silent` as above. Raises DatabaseUnavailableError."""
+    async with database.connection() as connection:
+        sessions = await (await connection.execute(_SESSIONS)).fetchall()
+        runs = await (await connection.execute(_QUEUE, {"silent": silent})).fetchone() or {}
+        deliveries = await (await connection.execute(_DELIVERIES)).fetchone() or {}
+    return QueueStats(
+        sessions={row["status"]: row["n"] for row in sessions},
+        runs=Backlog(runs["queued"], runs["oldest_secs"]),
+        deliveries=Backlog(deliveries["queued"], deliveries["oldest_secs"]),
+        consumers=runs["consumers"],
+    )

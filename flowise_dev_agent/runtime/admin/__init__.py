@@ -1,0 +1,1 @@
+"""What operators look at and look after: health, instances, knowledge, patterns."""

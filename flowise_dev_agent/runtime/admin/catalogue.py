@@ -1,0 +1,105 @@
+"""What flows can be made of: node types and marketplace templates of an instance, found by words."""
+
+import asyncio
+import math
+import re
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.knowledge.nodes import NodeKnowledge
+from flowise_dev_agent.knowledge.templates import Template, TemplateKnowledge
+from flowise_dev_agent.patch.model.schema import KIND_OF_CATEGORY, NodeSchema
+from flowise_dev_agent.persistence import Database, InstanceNodes, InstanceTemplates
+from flowise_dev_agent.persistence.sanitize import shortened
+
+MOST_HITS: Final = 50
+_DESCRIPTION_CHARS: Final = 300
+_MARKUP: Final = re.compile(r"<[^>]+>")
+
+
+class _View(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class NodeHit(_View):
+    """A node type."""
+
+    name: str
+    label: str
+    category: str
+    kind: str = Field(description="Flows that it runs in: CHATFLOW, AGENTFLOW or MULTIAGENT.")
+    version: float
+    description: str
+    credentials: list[str] = Field(description="Credential types, one of which it takes.")
+    deprecated: bool
+
+
+class TemplateHit(_View):
+    """A flow or tool of the server's marketplace."""
+
+    name: str
+    type: str = Field(description="Chatflow, AgentflowV2 or Tool.")
+    description: str
+    usecases: list[str]
+    nodes: list[str] = Field(description="The node types that it is made of.")
+
+
+class CatalogueHits(_View):
+    """What fits the words, best first."""
+
+    instance: str
+    flowise_version: str
+    nodes: list[NodeHit]
+    templates: list[TemplateHit]
+
+
+class CatalogueService:
+    """Searches what is known of an instance; a server is asked only when nothing is known of it yet.
+
+    An unknown instance raises InvalidInputError.
+    """
+
+    def __init__(self, database: Database, instances: Instances) -> None:
+        self._instances = instances
+        self._nodes = NodeKnowledge(math.inf, InstanceNodes(database))
+        self._templates = TemplateKnowledge(math.inf, InstanceTemplates(database))
+
+    async def search(self, query: str, *, instance: str | None, limit: int) -> CatalogueHits:
+        """At most `limit` node types and as many templates. Words that nothing shares find nothing."""
+        client = self._instances.client(instance)
+        known = instance or self._instances.default_id
+        nodes = await self._nodes.store(known, client)
+        templates = await self._templates.store(known, client.endpoint)
+        # The first search of a process builds the indexes.
+        found, fitting = await asyncio.to_thread(lambda: (nodes.search(query, limit), templates.find(query, limit)))
+        return CatalogueHits(
+            instance=known,
+            flowise_version=nodes.flowise_version,
+            nodes=[_node(schema) for schema in found],
+            templates=[_template(template) for template in fitting],
+        )
+
+
+def _node(schema: NodeSchema) -> NodeHit:
+    return NodeHit(
+        name=schema.name,
+        label=schema.label,
+        category=schema.category,
+        kind=KIND_OF_CATEGORY.get(schema.category, "CHATFLOW"),
+        version=schema.version,
+        description=shortened(_MARKUP.sub(" ", schema.description), _DESCRIPTION_CHARS),
+        credentials=list(schema.credential_names),
+        deprecated=schema.deprecated,
+    )
+
+
+def _template(template: Template) -> TemplateHit:
+    return TemplateHit(
+        name=template.name,
+        type=template.type,
+        description=template.description,
+        usecases=list(template.usecases),
+        nodes=list(template.nodes),
+    )

@@ -1,0 +1,192 @@
+"""What is known of each Flowise instance, and reading it anew: a job of the workers, with progress for people."""
+
+import asyncio
+import logging
+import math
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Any, Final, Literal
+from uuid import UUID
+
+from procrastinate.exceptions import ConnectorException
+from pydantic import BaseModel, ConfigDict, Field
+
+from flowise_dev_agent.errors import AgentError, DatabaseUnavailableError, FlowiseTimeoutError
+from flowise_dev_agent.flowise.client import FlowiseClient
+from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.knowledge.drift import knowledge_health
+from flowise_dev_agent.knowledge.nodes import NodeKnowledge
+from flowise_dev_agent.knowledge.templates import TemplateKnowledge
+from flowise_dev_agent.observability import log_context
+from flowise_dev_agent.persistence import Database, InstanceNodes, InstanceTemplates, Refreshes, RefreshRow
+from flowise_dev_agent.runtime.runs.timings import Timings
+
+logger = logging.getLogger(__name__)
+
+#: What is read, in this order.
+STEPS: Final = ("nodes", "templates", "credentials")
+#: Of one step; the Flowise client's own limits are tighter.
+_STEP_SECS: Final = 60.0
+#: A refresh that takes its worker down so often is given up.
+_ATTEMPTS: Final = 3
+_LOST: Final = {
+    "code": "worker_lost",
+    "detail": f"The worker was lost {_ATTEMPTS} times while it read this instance.",
+    "hint": "Check the memory and the log of the workers, then refresh again.",
+}
+
+Found = dict[str, Any]
+Step = Callable[[str, FlowiseClient], Awaitable[Found]]
+
+
+class RefreshView(BaseModel):
+    """A refresh. `step` is what is read now; `result` what the finished steps found."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: UUID
+    instance: str
+    status: Literal["queued", "running", "done", "failed"]
+    step: str | None
+    steps_done: int
+    steps: int
+    result: dict[str, Any]
+    error: dict[str, Any] | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class KnowledgeView(BaseModel):
+    """What is known of an instance, and its last refresh."""
+
+    model_config = ConfigDict(frozen=True)
+
+    instance: str
+    endpoint: str
+    nodes: dict[str, Any] = Field(description="As in /health: source (snapshot or live), version, age.")
+    templates: int | None = Field(description="Marketplace templates; None as long as they were not read.")
+    templates_age_secs: float | None
+    refresh: RefreshView | None
+
+
+class KnowledgeList(BaseModel):
+    """All instances, the default one first, and the committed snapshot that they are compared with."""
+
+    snapshot: dict[str, Any]
+    instances: list[KnowledgeView]
+
+
+class KnowledgeService:
+    """Knowledge for clients. Never asks a server itself."""
+
+    def __init__(self, database: Database, refreshes: Refreshes, instances: Instances) -> None:
+        self._nodes = InstanceNodes(database)
+        self._templates = InstanceTemplates(database)
+        self._refreshes = refreshes
+        self._instances = instances
+
+    async def list(self) -> KnowledgeList:
+        """What is known of each instance."""
+        servers = [(id_, self._instances.endpoint(id_)) for id_ in self._instances.ids]
+        report = await knowledge_health(self._nodes, servers)
+        latest = await self._refreshes.latest()
+        views: list[KnowledgeView] = []
+        for id_, endpoint in servers:
+            templates = await self._templates.listed(id_, endpoint)
+            views.append(
+                KnowledgeView(
+                    instance=id_,
+                    endpoint=endpoint,
+                    nodes=report["instances"][id_],
+                    templates=len(templates[0]) if templates else None,
+                    templates_age_secs=templates[1] if templates else None,
+                    refresh=_view(latest[id_]) if id_ in latest else None,
+                )
+            )
+        return KnowledgeList(snapshot=report["snapshot"], instances=views)
+
+    async def refresh(self, instance_id: str) -> RefreshView:
+        """Read the instance anew, in the background; joins a refresh that is under way. Raises InvalidInputError."""
+        self._instances.endpoint(instance_id)
+        return _view(await self._refreshes.start(instance_id))
+
+
+class Refresher:
+    """Carries refreshes out on behalf of the queue, and finds those whose worker was lost."""
+
+    def __init__(self, database: Database, refreshes: Refreshes, instances: Instances, timings: Timings) -> None:
+        self._refreshes = refreshes
+        self._instances = instances
+        self._timings = timings
+        self._nodes = NodeKnowledge(math.inf, InstanceNodes(database))
+        self._templates = TemplateKnowledge(0, InstanceTemplates(database))
+
+    async def run(self, refresh_id: UUID, job_id: int) -> None:
+        """One attempt, from the first step that is not done; without effect when the refresh is another job's."""
+        with log_context(refresh=refresh_id, job=job_id):
+            try:
+                row = await self._refreshes.claim(refresh_id, job_id)
+                if row is not None:
+                    await self._steps(row, job_id)
+            except DatabaseUnavailableError:
+                logger.warning("The database does not answer; the refresh is taken up again when it does.")
+
+    async def watch(self) -> None:
+        """Take back refreshes of lost workers until cancelled."""
+        while True:
+            await asyncio.sleep(self._timings.recovery)
+            try:
+                if await self._refreshes.take_back_lost(self._timings.stalled, attempts=_ATTEMPTS, error=_LOST):
+                    logger.warning("A refresh of an instance lost its worker; it is queued again.")
+            except (DatabaseUnavailableError, ConnectorException):
+                # After an outage every heartbeat is old. Give the living the time to say so.
+                await asyncio.sleep(self._timings.stalled)
+
+    async def _steps(self, row: RefreshRow, job_id: int) -> None:
+        try:
+            client = self._instances.client(row.instance_id)
+            table: dict[str, Step] = {
+                "nodes": self._read_nodes,
+                "templates": self._read_templates,
+                "credentials": self._read_credentials,
+            }
+            for number, name in enumerate(STEPS):
+                if number < row.steps_done:
+                    continue
+                if not await self._refreshes.progress(row.id, job_id, step=name, done=number):
+                    return
+                async with asyncio.timeout(_STEP_SECS):
+                    found = await table[name](row.instance_id, client)
+                await self._refreshes.progress(row.id, job_id, step=None, done=number + 1, found={name: found})
+        except DatabaseUnavailableError:
+            raise
+        except TimeoutError:
+            late = FlowiseTimeoutError(f"Flowise did not answer within {_STEP_SECS:.0f} s.")
+            await self._refreshes.conclude(row.id, job_id, error=late.as_problem())
+        except AgentError as error:
+            await self._refreshes.conclude(row.id, job_id, error=error.as_problem())
+        else:
+            await self._refreshes.conclude(row.id, job_id)
+
+    async def _read_nodes(self, instance_id: str, client: FlowiseClient) -> Found:
+        former = await self._nodes.store(instance_id, client)
+        store = await self._nodes.store(instance_id, client, refresh=True)
+        change = await self._nodes.changes_since(instance_id, former.fingerprint, store)
+        return {
+            "count": len(store),
+            "flowise_version": store.flowise_version,
+            "changed": change.any,
+            "text": change.text if change.any else "Nothing has changed.",
+        }
+
+    async def _read_templates(self, instance_id: str, client: FlowiseClient) -> Found:
+        return {"count": len(await self._templates.refresh(instance_id, client))}
+
+    async def _read_credentials(self, instance_id: str, client: FlowiseClient) -> Found:
+        # Sessions read them anew by themselves; here it shows whether the key may.
+        del instance_id
+        return {"count": len(await client.list_credentials())}
+
+
+def _view(row: RefreshRow) -> RefreshView:
+    return RefreshView.model_validate(vars(row) | {"instance": row.instance_id, "steps": len(STEPS)})

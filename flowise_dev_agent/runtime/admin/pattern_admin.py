@@ -1,0 +1,74 @@
+"""The pattern library as people look after it."""
+
+from functools import cached_property
+from typing import Any
+
+from flowise_dev_agent.errors import PatternNotFoundError
+from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.knowledge.pattern_library import DEFAULT_OWNER, make_pattern, read_ops, terms_of
+from flowise_dev_agent.patch.model.schema import Schemas
+from flowise_dev_agent.persistence import Database, Patterns, StoredPattern
+
+
+class PatternService:
+    """An owner's patterns on all instances."""
+
+    def __init__(self, database: Database, instances: Instances, *, owner: str = DEFAULT_OWNER) -> None:
+        self._rows = Patterns(database)
+        self._instances = instances
+        self._owner = owner
+
+    async def page(
+        self, *, query: str | None, category: str | None, instance_id: str | None, limit: int
+    ) -> list[StoredPattern]:
+        """Patterns, the most successful first; a query without a telling word finds none."""
+        terms = terms_of(query) if query else []
+        if query and not terms:
+            return []
+        return await self._rows.page(self._owner, instance_id=instance_id, category=category, terms=terms, limit=limit)
+
+    async def bring_in(
+        self,
+        *,
+        instance_id: str | None,
+        requirement: str,
+        name: str,
+        flow_kind: str,
+        ops: list[dict[str, Any]],
+        schema_fingerprint: str,
+        success_count: int,
+        failure_count: int,
+    ) -> int:
+        """Keep a pattern from elsewhere, cleaned like one of our own; its id.
+
+        Raises ValueError when it is none or is there already, InvalidInputError for an unknown instance.
+        """
+        self._instances.endpoint(instance_id)
+        pattern = make_pattern(
+            read_ops(ops),
+            requirement=requirement,
+            name=name,
+            flow_kind=flow_kind,
+            schema_fingerprint=schema_fingerprint,
+            schemas=self._schemas,
+            owner=self._owner,
+            instance_id=instance_id or self._instances.default_id,
+            success_count=success_count,
+            failure_count=failure_count,
+        )
+        if not pattern.terms:
+            raise ValueError("requirement: it has no word to find the pattern by.")
+        pattern_id = await self._rows.save(pattern, replace=False)
+        if pattern_id is None:
+            raise ValueError("there is a pattern for these words already.")
+        return pattern_id
+
+    @cached_property
+    def _schemas(self) -> Schemas:
+        return NodeStore.from_snapshot().schemas
+
+    async def delete(self, pattern_id: int) -> None:
+        """Remove one. Raises PatternNotFoundError."""
+        if not await self._rows.delete(self._owner, pattern_id):
+            raise PatternNotFoundError(f"There is no pattern {pattern_id}.", hint="List them with GET /patterns.")

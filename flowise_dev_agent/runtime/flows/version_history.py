@@ -1,0 +1,197 @@
+"""Versions of the flows that sessions wrote: listing, comparing, and going back to one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from flowise_dev_agent.errors import InvalidInputError, SessionConflictError
+from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.flowise.models import Chatflow
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.persistence import FlowVersion, OutOfBandWrites, Sessions, Versions, WriteIntents
+from flowise_dev_agent.publish import Publisher, changes
+
+
+class VersionView(BaseModel):
+    """One state of a chatflow. `current` is the version that the flow was left with by the session's last write."""
+
+    model_config = ConfigDict(frozen=True)
+
+    label: str = Field(description="`v1.0`, `v2.0`, ... counted within the session.")
+    session_id: UUID
+    instance: str
+    chatflow_id: str
+    name: str
+    reason: str = Field(description="The write that came next (`before_update`, ...), or that made it (`update`, ...).")
+    iteration: int
+    sha256: str
+    created_at: datetime
+    current: bool = False
+
+
+class VersionList(BaseModel):
+    """Versions, oldest first for a session and newest first for a chatflow."""
+
+    versions: list[VersionView]
+
+
+class VersionDiff(BaseModel):
+    """What differs between two versions: in words (`text`) and as data."""
+
+    from_label: str
+    to_label: str
+    text: str
+    change: dict[str, Any]
+
+
+class RolledBack(BaseModel):
+    """A rollback as read back from the server."""
+
+    label: str = Field(description="The version that the flow holds now.")
+    chatflow_id: str
+    sha256: str
+    updated_date: str
+    already_there: bool = Field(description="The flow held this version already; nothing was written.")
+
+
+@dataclass(frozen=True)
+class SessionVersions:
+    """What the publisher of one session keeps."""
+
+    session_id: UUID
+    instance_id: str
+    versions: Versions
+
+    async def record(self, flow: Chatflow, *, reason: str, iteration: int) -> None:
+        await self.versions.record(
+            self.session_id,
+            instance_id=self.instance_id,
+            chatflow_id=flow.id,
+            name=flow.name,
+            flow_data=flow.flow_data,
+            updated_date=flow.updated_date,
+            reason=reason,
+            iteration=iteration,
+        )
+
+
+class FlowVersions:
+    """The versions of all sessions. Unknown sessions raise SessionNotFoundError, unknown labels InvalidInputError."""
+
+    def __init__(
+        self,
+        *,
+        sessions: Sessions,
+        versions: Versions,
+        intents: WriteIntents,
+        out_of_band: OutOfBandWrites,
+        instances: Instances,
+    ) -> None:
+        self._sessions = sessions
+        self._out_of_band = out_of_band
+        self._versions = versions
+        self._intents = intents
+        self._instances = instances
+
+    async def of_session(self, session_id: UUID) -> VersionList:
+        """The session's versions, oldest first."""
+        await self._sessions.get(session_id)
+        rows = await self._versions.of_session(session_id)
+        return VersionList(versions=[_view(row, current=row is rows[-1]) for row in rows])
+
+    async def of_chatflow(self, chatflow_id: str, *, limit: int = 100) -> VersionList:
+        """The versions of a chatflow across sessions, newest first."""
+        rows = await self._versions.of_chatflow(chatflow_id, limit=limit)
+        return VersionList(versions=[_view(row, current=index == 0) for index, row in enumerate(rows)])
+
+    async def diff(self, session_id: UUID, from_label: str | None, to_label: str | None) -> VersionDiff:
+        """What differs between two versions of a session; the first and the last one when left out."""
+        await self._sessions.get(session_id)
+        rows = await self._versions.of_session(session_id)
+        older = _labelled(rows, from_label) if from_label else _any(rows)[0]
+        newer = _labelled(rows, to_label) if to_label else _any(rows)[-1]
+        before, after = [GraphIR.from_flow_data(await self._versions.text(row)) for row in (older, newer)]
+        change = changes(before, after)
+        return VersionDiff(from_label=older.label, to_label=newer.label, text=change["text"], change=change)
+
+    async def rollback(self, session_id: UUID, label: str | None) -> RolledBack:
+        """Write a version back through the guarded path, with read-back; the first one when left out.
+
+        Raises:
+            SessionConflictError: the session is at work.
+            FlowiseError, WriteFailedError: as for any write.
+        """
+        session = await self._sessions.get(session_id)
+        if session.status in {"queued", "running"}:
+            raise SessionConflictError(
+                "The session is at work just now; nothing was rolled back.",
+                hint="Wait for its next question or its end, or cancel it.",
+                details={"status": "in_progress", "interrupt_id": None},
+            )
+        rows = await self._versions.of_session(session_id)
+        version = _labelled(rows, label) if label else _any(rows)[0]
+        publisher = Publisher(
+            session_id=session_id,
+            client=self._instances.client(version.instance_id),
+            intents=self._intents,
+            lease=None,
+            versions=SessionVersions(session_id, version.instance_id, self._versions),
+        )
+        written = await publisher.restore(
+            chatflow_id=version.chatflow_id,
+            flow_data=await self._versions.text(version),
+            sha256=version.sha256,
+            iteration=version.iteration,
+        )
+        if not written.adopted:
+            # The first version with this text says whose it is: found there, or written by the session.
+            first = next(row for row in rows if row.sha256 == version.sha256)
+            await self._out_of_band.rolled_back(
+                session_id,
+                outcome="rolled_back" if first.reason.startswith("before_") else "accepted",
+                summary=f"Put '{written.name}' back to {version.label}",
+                data={"chatflow_id": written.chatflow_id, "flow": written.sha256, "version": version.label},
+            )
+        return RolledBack(
+            label=version.label,
+            chatflow_id=written.chatflow_id,
+            sha256=written.sha256,
+            updated_date=written.updated_date,
+            already_there=written.adopted,
+        )
+
+
+def _view(row: FlowVersion, *, current: bool) -> VersionView:
+    return VersionView(
+        label=row.label,
+        session_id=row.session_id,
+        instance=row.instance_id,
+        chatflow_id=row.chatflow_id,
+        name=row.name,
+        reason=row.reason,
+        iteration=row.iteration,
+        sha256=row.sha256,
+        created_at=row.created_at,
+        current=current,
+    )
+
+
+def _any(rows: Sequence[FlowVersion]) -> Sequence[FlowVersion]:
+    if not rows:
+        raise InvalidInputError(
+            "This session has written to no flow yet, so there is no version.", hint="Versions come with its writes."
+        )
+    return rows
+
+
+def _labelled(rows: Sequence[FlowVersion], label: str) -> FlowVersion:
+    found = next((row for row in _any(rows) if row.label == label or row.label == f"{label}.0"), None)
+    if found is None:
+        raise InvalidInputError(
+            f"There is no version '{label[:40]}'.", hint=f"The session has: {', '.join(row.label for row in rows)}."
+        )
+    return found

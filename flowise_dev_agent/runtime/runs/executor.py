@@ -1,0 +1,373 @@
+"""Runs: driving the graph from where it stands to the next interrupt or the end, under a lease.
+
+A run may be killed, frozen or doubled at any moment. What it may do is decided by its lease alone; what has been done
+is decided by the last checkpoint alone; and each way a run can end is one transaction.
+"""
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, TypeVar
+from uuid import UUID
+
+import psycopg
+from langchain_core.runnables import RunnableConfig
+from langgraph.errors import GraphDrained, NodeTimeoutError
+from langgraph.runtime import RunControl
+from langgraph.types import Command, Interrupt, StateSnapshot
+
+from flowise_dev_agent.errors import AgentError, DatabaseUnavailableError, LeaseLostError
+from flowise_dev_agent.observability import log_context
+from flowise_dev_agent.observability.metrics import NODE_SECONDS, RUN_SECONDS, RUNS_ACTIVE
+from flowise_dev_agent.persistence import Claim, Database, Events, FencedSaver, NewEvent, Runs
+from flowise_dev_agent.persistence.database import patient, translated_errors
+from flowise_dev_agent.persistence.runs import RunResult
+from flowise_dev_agent.persistence.sanitize import bounded
+from flowise_dev_agent.runtime.agent import Agent, Graph
+from flowise_dev_agent.runtime.runs.call_count import CallCount, counting
+from flowise_dev_agent.runtime.runs.emission import EventWriter
+from flowise_dev_agent.runtime.runs.timings import Timings
+from flowise_dev_agent.runtime.sessions.views import public_status
+
+logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+
+#: LangGraph's private switch: a resume that does not match the open interrupt is refused instead of answering another.
+STRICT_RESUME_KEY: Final = "__pregel_strict_resume"
+_RECURSION_LIMIT: Final = 250
+_DATABASE_RETRY_SECS: Final = (0.2, 2.0)
+#: After the drain's 8 s; a process ends within 10 s, and what it could not hand back is recovered by the others.
+_HAND_BACK_SECS: Final = 1.5
+#: For a connection; below the bound of a round trip.
+_PATIENCE_SECS: Final = 20.0
+_MAX_RESULT_BYTES: Final = 256_000
+
+
+class RunExecutor:
+    """Executes runs of this process. `attempts` is how often a run is tried when its infrastructure fails."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        runs: Runs,
+        events: Events,
+        agent: Agent,
+        timings: Timings,
+        attempts: int,
+    ) -> None:
+        self._database = database
+        self._runs = runs
+        self._events = events
+        self._agent = agent
+        self._timings = timings
+        self._attempts = attempts
+        self._controls: set[RunControl] = set()
+
+    @property
+    def active(self) -> int:
+        """Runs running now."""
+        return len(self._controls)
+
+    def request_drain(self) -> None:
+        """Have every running run stop before its next step and hand its run back."""
+        for control in self._controls:
+            control.request_drain()
+
+    async def run(self, run_id: UUID, job_id: int) -> None:
+        """One attempt at a run, on behalf of a job; returns without effect when the job is no longer the run's."""
+        with log_context(run=run_id, job=job_id):
+            claim = await _until_database_is_back(lambda: self._runs.claim(run_id, job_id))
+            if claim is None:
+                logger.info("The run is over or has another job; nothing to do.")
+                return
+            with log_context(session=claim.session.id):
+                control, began, end = RunControl(), time.monotonic(), "cut_off"
+                self._controls.add(control)
+                try:
+                    with RUNS_ACTIVE.track_inprogress(), patient(_PATIENCE_SECS):
+                        end = await self._attempt(claim, control)
+                finally:
+                    self._controls.discard(control)
+                    RUN_SECONDS.labels(claim.kind, end).observe(time.monotonic() - began)
+
+    async def _attempt(self, claim: Claim, control: RunControl) -> str:
+        """Returns how the attempt ended: the session's status, or what became of the run."""
+        calls = CallCount()
+        writer = EventWriter(self._events, claim.lease, claim.session.id, calls)
+        run = _Execution(self._database, self._agent, claim, writer)
+        try:
+            try:
+                with counting(calls):
+                    end = await run.drive(control)
+                rest, made = await writer.finish()
+            except GraphDrained:
+                await writer.flush()
+                await self._hand_back(claim)
+                return "handed_back"
+            except Exception as error:  # noqa: BLE001 - whatever a node raises ends here, as a retry or a failed session
+                return await self._end_badly(claim, run, writer, error)
+            else:
+                await self._finalize(claim, end, rest, made)
+                return end.status
+        except LeaseLostError:
+            logger.info("Another worker owns this run now; this run ends without a trace.")
+            return "lost"
+        except asyncio.CancelledError:
+            # By a client's cancel (then the lease is gone and this does nothing), or by a shutdown out of patience.
+            await asyncio.shield(self._hand_back_quickly(claim))
+            raise
+        finally:
+            await writer.close()
+
+    async def _end_badly(self, claim: Claim, run: "_Execution", writer: EventWriter, error: Exception) -> str:
+        if isinstance(error, LeaseLostError):
+            raise error
+        node = run.last_node
+        problem = _problem(error, node, claim.lease.run_id)
+        # Our own errors say all there is to know; a foreign one is a mistake to be found by its traceback.
+        foreign = None if isinstance(error, AgentError) else error
+        logger.log(
+            logging.ERROR if foreign else logging.WARNING,
+            "The run stopped in %s (%s): %s",
+            node or "no node",
+            problem["code"],
+            problem["detail"],
+            exc_info=foreign,
+        )
+        if _is_transient(error) and claim.attempt + 1 < self._attempts:
+            attempt = claim.attempt + 1
+            pause = min(self._timings.backoff * 2**claim.attempt, self._timings.backoff_max)
+            pause *= random.uniform(0.75, 1.25)  # noqa: S311 - only spreads retries
+            event = NewEvent(
+                "retry",
+                node=node,
+                phase=self._agent.node_phases.get(node or ""),
+                summary=f"Attempt {attempt + 1} of {self._attempts} in {pause:.0f} s: {problem['detail']}",
+                data={"attempt": attempt + 1, "of": self._attempts, "code": problem["code"]},
+            )
+            await writer.flush()
+            await _until_database_is_back(
+                lambda: self._runs.requeue(claim.lease, claim.session.id, attempt=attempt, delay=pause, event=event)
+            )
+            return "retried"
+        end = failure(problem, node=node, phase=self._agent.node_phases.get(node or ""), columns=await run.columns())
+        await self._finalize(claim, end, *await writer.finish())
+        return "failed"
+
+    async def _finalize(self, claim: Claim, end: RunResult, rest: Sequence[NewEvent], flowise_calls: int) -> None:
+        await _until_database_is_back(lambda: self._runs.finalize(claim, end, rest, flowise_calls=flowise_calls))
+
+    async def _hand_back(self, claim: Claim) -> None:
+        logger.info("Handing the run back from its last checkpoint.")
+        await self._runs.requeue(claim.lease, claim.session.id, attempt=claim.attempt)
+
+    async def _hand_back_quickly(self, claim: Claim) -> None:
+        # When this fails too, the recovery of another worker finds the run without a living job.
+        with suppress(LeaseLostError, DatabaseUnavailableError, TimeoutError):
+            async with asyncio.timeout(_HAND_BACK_SECS):
+                await self._hand_back(claim)
+
+
+class _Execution:
+    """One attempt, from its claim to its result."""
+
+    def __init__(self, database: Database, agent: Agent, claim: Claim, writer: EventWriter) -> None:
+        self._agent = agent
+        self._claim = claim
+        self._writer = writer
+        self._saver = FencedSaver(database, claim.lease, fresh=claim.is_first)
+        self._graph: Graph = agent.graph.copy(update={"checkpointer": self._saver})
+        self._config: RunnableConfig = {
+            # Nothing else belongs here: what is configurable is written into every checkpoint.
+            "configurable": {"thread_id": str(claim.session.id), STRICT_RESUME_KEY: True},
+            "recursion_limit": _RECURSION_LIMIT,
+        }
+        self._started: dict[str, float] = {}
+        self.last_node: str | None = None
+
+    async def drive(self, control: RunControl) -> RunResult:
+        """Run the graph until it needs a person or has ended."""
+        session = self._claim.session
+        state = await self._graph.aget_state(self._config)
+        if state.created_at is None:
+            await self._stream(dict(self._agent.initial_state(session.request)), session, control)
+        elif self._claim.interrupt_id in {interrupt.id for interrupt in state.interrupts}:
+            await self._stream(Command(resume={self._claim.interrupt_id: self._claim.answer}), session, control)
+        elif state.tasks and not state.interrupts:
+            await self._stream(None, session, control)
+        else:
+            # An earlier attempt came this far and was lost before it could say so.
+            return await self._result_of(state)
+        return await self._result_of(await self._graph.aget_state(self._config))
+
+    async def columns(self) -> Mapping[str, Any]:
+        """What the state says about the session's columns; nothing when it cannot be read just now."""
+        try:
+            return self._agent.project((await self._graph.aget_state(self._config)).values)
+        except DatabaseUnavailableError:
+            return {}
+
+    async def _stream(self, graph_input: Any, session: Any, control: RunControl) -> None:
+        context = self._agent.context(session, self._claim.lease, self._writer.emit)
+        parts = self._graph.astream(
+            graph_input,
+            self._config,
+            context=context,
+            stream_mode=["tasks", "custom"],
+            durability="sync",
+            control=control,
+            version="v2",
+        )
+        async for part in parts:
+            if part["type"] == "custom":
+                self._writer.emit(part["data"])
+            elif part["type"] == "tasks":
+                self._report(part["data"])
+
+    def _report(self, task: Mapping[str, Any]) -> None:
+        """A task's start or end as an event. The end of one that interrupts is reported when the run is finalized."""
+        node: str = task["name"]
+        phase = self._agent.node_phases.get(node)
+        if "input" in task:
+            self.last_node = node
+            self._started[task["id"]] = time.monotonic()
+            self._writer.put(NewEvent("node_start", node=node, phase=phase, status="running"))
+            return
+        started = self._started.pop(task["id"], None)
+        duration = None if started is None else round((time.monotonic() - started) * 1000)
+        if duration is not None:
+            status = "failed" if task["error"] is not None else "asked" if task["interrupts"] else "ok"
+            NODE_SECONDS.labels(node, status).observe(duration / 1000)
+        if task["error"] is not None:
+            problem = _problem(task["error"], node, self._claim.lease.run_id)
+            self._writer.put(
+                NewEvent(
+                    "node_error",
+                    node=node,
+                    phase=phase,
+                    status="failed",
+                    duration_ms=duration,
+                    summary=problem["detail"],
+                    data={"code": problem["code"]},
+                )
+            )
+        elif not task["interrupts"]:
+            self._writer.put(NewEvent("node_end", node=node, phase=phase, status="ok", duration_ms=duration))
+
+    async def _result_of(self, state: StateSnapshot) -> RunResult:
+        columns = dict(self._agent.project(state.values))
+        if state.interrupts:
+            interrupt = state.interrupts[0]
+            node = next((task.name for task in state.tasks if task.interrupts), None)
+            result = self._agent.result_of(interrupt.value)
+            return _waiting(interrupt, node, self._agent.node_phases.get(node or ""), columns, result)
+        outcome = columns.get("outcome")
+        await self._prune()
+        status = "cancelled" if outcome == "cancelled" else "completed"
+        event = NewEvent(
+            "done",
+            status=public_status(status),
+            summary=f"Ended: {outcome}" if outcome else "Ended",
+            data={"outcome": outcome, "chatflow_id": columns.get("chatflow_id")},
+        )
+        return RunResult(status=status, event=event, columns=columns)
+
+    async def _prune(self) -> None:
+        """Drop all but the last checkpoint while the thread is still ours alone."""
+        try:
+            with translated_errors():
+                await self._saver.aprune([str(self._claim.session.id)])
+        except DatabaseUnavailableError:
+            logger.warning("The finished thread was not pruned; retention will do it.")
+
+
+def failure(
+    problem: Mapping[str, Any],
+    *,
+    node: str | None = None,
+    phase: str | None = None,
+    columns: Mapping[str, Any] | None = None,
+) -> RunResult:
+    """The end of a run that nobody tries again by himself."""
+    event = NewEvent(
+        "error",
+        node=node,
+        phase=phase,
+        status=public_status("failed"),
+        summary=problem["detail"],
+        data={"code": problem["code"], "hint": problem.get("hint")},
+    )
+    return RunResult(status="failed", event=event, columns=columns or {}, error=problem)
+
+
+def _waiting(
+    interrupt: Interrupt[Any],
+    node: str | None,
+    phase: str | None,
+    columns: Mapping[str, Any],
+    result: Mapping[str, Any] | None,
+) -> RunResult:
+    value: Mapping[str, Any] = interrupt.value
+    schema = value.get("response_schema") or interrupt.response_schema
+    message = str(value.get("message", ""))
+    public = {
+        "id": interrupt.id,
+        "type": value.get("type", "question"),
+        "reason": value.get("reason", ""),
+        "message": message,
+        "options": value.get("options", []),
+        "data": value.get("data", {}),
+        "response_schema": schema if isinstance(schema, dict) else {},
+    }
+    event = NewEvent(
+        "interrupt",
+        node=node,
+        phase=phase,
+        status=public_status("waiting"),
+        summary=message,
+        data={"interrupt_id": interrupt.id, "type": public["type"], "reason": public["reason"]},
+    )
+    kept = None if result is None else bounded(result, _MAX_RESULT_BYTES)
+    return RunResult(status="waiting", event=event, columns=columns, interrupt=public, result=kept)
+
+
+def _is_transient(error: BaseException) -> bool:
+    if isinstance(error, AgentError):
+        return error.transient
+    # OSError covers refused and broken connections, and TimeoutError.
+    return isinstance(error, OSError | NodeTimeoutError | psycopg.OperationalError)
+
+
+def _problem(error: Any, node: str | None, run_id: UUID) -> dict[str, Any]:
+    """What a person may read about an error: our own words, or only the kind of a foreign one."""
+    if isinstance(error, AgentError):
+        return error.as_problem()
+    where = f"The step '{node}'" if node else "The session"
+    if isinstance(error, TimeoutError | NodeTimeoutError):
+        return {
+            "code": "step_timeout",
+            "detail": f"{where} took too long and was stopped.",
+            "hint": "Retry the session.",
+        }
+    kind = type(error).__name__ if isinstance(error, BaseException) else "error"
+    return {
+        "code": "internal_error",
+        "detail": f"{where} stopped with an unexpected {kind}.",
+        "hint": f"Retry the session; if it happens again, report it with the service's log of run {run_id}.",
+    }
+
+
+async def _until_database_is_back(action: Callable[[], Awaitable[_T]]) -> _T:
+    """Repeat `action`, which is safe to repeat, until the database takes it. Ended by cancellation alone."""
+    pause, longest = _DATABASE_RETRY_SECS
+    while True:
+        try:
+            return await action()
+        except DatabaseUnavailableError:
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, longest)

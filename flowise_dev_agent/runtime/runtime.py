@@ -1,0 +1,223 @@
+"""Everything that a process needs, built once."""
+
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+from flowise_dev_agent.errors import ConfigurationError
+from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.observability import configure_tracing
+from flowise_dev_agent.persistence import (
+    AbandonedDrafts,
+    Blobs,
+    Database,
+    Deliveries,
+    Events,
+    Outbox,
+    OutOfBandWrites,
+    Queue,
+    Refreshes,
+    Retention,
+    Runs,
+    Sessions,
+    Versions,
+    WriteIntents,
+    migrate,
+)
+from flowise_dev_agent.runtime.admin.catalogue import CatalogueService
+from flowise_dev_agent.runtime.admin.health import HealthReporter
+from flowise_dev_agent.runtime.admin.knowledge import KnowledgeService, Refresher
+from flowise_dev_agent.runtime.agent import Agent
+from flowise_dev_agent.runtime.flows.draft_sweep import DraftSweep
+from flowise_dev_agent.runtime.flows.promotion import Promotions
+from flowise_dev_agent.runtime.flows.service import FlowService
+from flowise_dev_agent.runtime.flows.version_history import FlowVersions
+from flowise_dev_agent.runtime.runs.executor import RunExecutor
+from flowise_dev_agent.runtime.runs.recovery import Recovery
+from flowise_dev_agent.runtime.runs.timings import Timings
+from flowise_dev_agent.runtime.runs.worker import Worker
+from flowise_dev_agent.runtime.sessions.feed import Feed
+from flowise_dev_agent.runtime.sessions.service import SessionService
+from flowise_dev_agent.runtime.sessions.summary import Summaries
+from flowise_dev_agent.runtime.webhooks.client import WebhookClient
+from flowise_dev_agent.runtime.webhooks.config import WebhookConfig
+from flowise_dev_agent.runtime.webhooks.payload import render
+from flowise_dev_agent.runtime.webhooks.service import WebhookService
+from flowise_dev_agent.runtime.webhooks.worker import DeliveryWorker
+from flowise_dev_agent.settings import RetentionSettings, Settings
+
+
+class Runtime:
+    """The runtime of a process: `service` for clients, and a worker unless other processes do that work.
+
+    Make it with `Runtime.open`, or with `Runtime.assemble` around any graph.
+    """
+
+    def __init__(
+        self,
+        *,
+        db: Database,
+        instances: Instances,
+        service: SessionService,
+        versions: FlowVersions,
+        promotions: Promotions,
+        flows: FlowService,
+        summaries: Summaries,
+        knowledge: KnowledgeService,
+        catalogue: CatalogueService,
+        feed: Feed,
+        health: HealthReporter,
+    ) -> None:
+        self.db = db
+        self.instances = instances
+        self.service = service
+        self.versions = versions
+        self.promotions = promotions
+        self.flows = flows
+        self.summaries = summaries
+        self.knowledge = knowledge
+        self.catalogue = catalogue
+        self._feed = feed
+        self._health = health
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, settings: Settings, *, worker: bool) -> AsyncGenerator["Runtime"]:
+        """Migrate, connect and start. Leaving the block drains within about 10 s.
+
+        Raises ConfigurationError without a database, DatabaseUnavailableError when it does not answer.
+        """
+        # The agent with its model SDKs takes a second to import; a process that runs another graph needs none of it.
+        from flowise_dev_agent.runtime.dependencies import open_agent
+
+        dsn, direct_dsn = settings.database.dsn, settings.database.direct_dsn
+        if dsn is None:
+            raise ConfigurationError(
+                "No database is set.",
+                hint="Set POSTGRES_DSN to a Postgres of your own, or start with --embedded to use a built-in one.",
+            )
+        configure_tracing(settings.tracing)
+        async with AsyncExitStack() as stack:
+            database = Database(
+                dsn.get_secret_value(),
+                min_size=settings.database.pool_min_size,
+                max_size=settings.database.pool_max_size,
+                connect_timeout=settings.database.connect_timeout_secs,
+                pooler=direct_dsn is not None,
+            )
+            agent = await stack.enter_async_context(open_agent(settings, database))
+            yield await stack.enter_async_context(
+                cls.assemble(
+                    database,
+                    (direct_dsn or dsn).get_secret_value(),
+                    agent,
+                    worker=worker,
+                    concurrency=settings.server.worker_concurrency,
+                    attempts=settings.limits.run_attempts,
+                    retention=settings.retention,
+                    webhooks=WebhookConfig.from_settings(settings.server),
+                )
+            )
+
+    @classmethod
+    @asynccontextmanager
+    async def assemble(
+        cls,
+        database: Database,
+        direct_dsn: str,
+        agent: Agent,
+        *,
+        worker: bool,
+        concurrency: int = 10,
+        attempts: int = 5,
+        retention: RetentionSettings | None = None,
+        webhooks: WebhookConfig | None = None,
+        timings: Timings | None = None,
+    ) -> AsyncGenerator["Runtime"]:
+        """An engine around `agent` on a database that is not open yet; `direct_dsn` is for LISTEN and migrations."""
+        timings, webhooks = timings or Timings(), webhooks or WebhookConfig()
+        retention = retention or RetentionSettings()
+        await migrate(direct_dsn)
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(database)
+            queue = Queue(direct_dsn)
+            outbox = Outbox(queue, lambda row: render(row, agent.chatflow_link, webhooks.base_url))
+            sessions, runs = Sessions(database, queue, outbox.add), Runs(database, queue, outbox.add)
+            events, deliveries = Events(database), Deliveries(database, queue)
+            refreshes = Refreshes(database, queue)
+            feed = await stack.enter_async_context(Feed(events, direct_dsn, poll_secs=timings.poll))
+            service = SessionService(
+                database=database,
+                sessions=sessions,
+                events=events,
+                feed=feed,
+                agent=agent,
+                webhooks=WebhookService(deliveries, webhooks),
+                poll_secs=timings.poll,
+            )
+            consumer: Worker | None = None
+            if worker:
+                await stack.enter_async_context(queue)
+                executor = RunExecutor(
+                    database=database,
+                    runs=runs,
+                    events=events,
+                    agent=agent,
+                    timings=timings,
+                    attempts=attempts,
+                )
+                webhook_client = await stack.enter_async_context(
+                    WebhookClient(webhooks.policy, webhooks.secrets, timeout=webhooks.timeout, tls=webhooks.tls)
+                )
+                consumer = Worker(
+                    queue=queue,
+                    executor=executor,
+                    recovery=Recovery(runs, timings, attempts=attempts),
+                    retention=Retention(database, sessions, retention),
+                    drafts=DraftSweep(AbandonedDrafts(database), agent.instances, failed_days=retention.drafts_days),
+                    deliveries=DeliveryWorker(deliveries, webhook_client, webhooks, timings),
+                    refresher=Refresher(database, refreshes, agent.instances, timings),
+                    timings=timings,
+                    concurrency=concurrency,
+                )
+                await stack.enter_async_context(consumer)
+            # Streams end before the worker drains, so that the server can close its connections meanwhile.
+            stack.callback(feed.end_streams)
+            blobs, intents, out_of_band = Blobs(database), WriteIntents(database), OutOfBandWrites(database)
+            kept = Versions(database, blobs)
+            versions = FlowVersions(
+                sessions=sessions, versions=kept, intents=intents, out_of_band=out_of_band, instances=agent.instances
+            )
+            promotions = Promotions(out_of_band=out_of_band, versions=kept, intents=intents, instances=agent.instances)
+            flows = FlowService(
+                instances=agent.instances, sessions=sessions, versions=kept, blobs=blobs, link=agent.chatflow_link
+            )
+            yield cls(
+                db=database,
+                instances=agent.instances,
+                service=service,
+                versions=versions,
+                promotions=promotions,
+                flows=flows,
+                summaries=Summaries(sessions=sessions, events=events, flows=flows, link=agent.chatflow_link),
+                knowledge=KnowledgeService(database, refreshes, agent.instances),
+                catalogue=CatalogueService(database, agent.instances),
+                feed=feed,
+                health=HealthReporter(database, agent.instances, feed, consumer, silent=timings.stalled),
+            )
+
+    def end_streams(self) -> None:
+        """End all event streams and waits now; for a server that shuts down before the runtime is closed."""
+        self._feed.end_streams()
+
+    async def health(self) -> dict[str, Any]:
+        """See `HealthReporter.health`."""
+        return await self._health.health()
+
+    async def readiness(self) -> dict[str, Any]:
+        """See `HealthReporter.readiness`."""
+        return await self._health.readiness()
+
+    async def metrics(self) -> bytes:
+        """See `HealthReporter.metrics`."""
+        return await self._health.metrics()

@@ -1,0 +1,1 @@
+"""Sessions as clients see them: start, answer, read, list, stream."""

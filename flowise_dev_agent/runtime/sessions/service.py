@@ -1,0 +1,314 @@
+"""What clients can do with sessions; the one door for HTTP, MCP and the terminal."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from uuid import UUID, uuid4
+
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+
+from flowise_dev_agent.errors import (
+    DatabaseUnavailableError,
+    InvalidInputError,
+    SessionConflictError,
+    SessionExistsError,
+    SessionNotFoundError,
+)
+from flowise_dev_agent.persistence import Database, Events, SessionFilter, SessionRow, Sessions
+from flowise_dev_agent.persistence.database import translated_errors
+from flowise_dev_agent.persistence.sanitize import bounded, clean_text
+from flowise_dev_agent.persistence.sessions import NewSession
+from flowise_dev_agent.runtime.agent import Agent
+from flowise_dev_agent.runtime.sessions.feed import Feed
+from flowise_dev_agent.runtime.sessions.requests import ResumeSession, StartSession
+from flowise_dev_agent.runtime.sessions.views import (
+    EventPage,
+    ListTotals,
+    SessionEvent,
+    SessionPage,
+    SessionView,
+    decode_cursor,
+    encode_cursor,
+    event_view,
+    public_status,
+    row_statuses,
+    session_view,
+)
+from flowise_dev_agent.runtime.webhooks.service import WebhookService
+from flowise_dev_agent.runtime.webhooks.views import DeliveryList, DeliveryPage, DeliveryView, StartedView, started_view
+
+_MAX_KEY_CHARS = 255
+_MAX_PAGE = 200
+_MAX_PLAN_BYTES = 32_000
+
+
+class SessionService:
+    """Starts, answers, watches and ends sessions. Execution is the workers' matter; nothing here waits for a model.
+
+    Every method raises DatabaseUnavailableError while Postgres is away, and SessionNotFoundError for an unknown id.
+    """
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        sessions: Sessions,
+        events: Events,
+        feed: Feed,
+        agent: Agent,
+        webhooks: WebhookService,
+        poll_secs: float,
+    ) -> None:
+        self._database = database
+        self._sessions = sessions
+        self._events = events
+        self._feed = feed
+        self._agent = agent
+        self._webhooks = webhooks
+        self._poll_secs = poll_secs
+
+    async def start(self, request: StartSession, *, idempotency_key: str | None = None) -> StartedView:
+        """Write the session and queue its first run. The same key with the same body gives the same session.
+
+        A secret of its own is in the answer to the call that made the session, and in no later one.
+
+        Raises:
+            InvalidInputError: the instance is not known; WebhookUrlError and WebhookSecretError are such, too.
+            SessionExistsError: `thread_id` is taken; nothing was changed.
+            SessionConflictError: the key was used for another body.
+        """
+        _check_key(idempotency_key)
+        instance_id = self._agent.resolve_instance(request.flowise_instance_id)
+        session_id = request.thread_id or uuid4()
+        webhook = await self._webhooks.endpoint_for(request)
+        stored = request.model_dump(mode="json", exclude={"webhook_url", "webhook_own_secret"})
+        stored |= {"thread_id": str(session_id), "flowise_instance_id": instance_id}
+        new = NewSession(
+            id=session_id,
+            name=request.session_name,
+            requirement=request.requirement,
+            request=stored,
+            instance_id=instance_id,
+            idempotency_key=idempotency_key,
+            fingerprint=request.fingerprint(),
+            webhook=webhook,
+        )
+        if (row := await self._sessions.start(new)) is not None:
+            return started_view(self._view(row), webhook.secret if webhook else None)
+        if idempotency_key is not None:
+            earlier = await self._sessions.by_idempotency_key(idempotency_key)
+            if earlier is not None:
+                if earlier.fingerprint != new.fingerprint:
+                    raise _key_reused()
+                return started_view(self._view(earlier), None)
+        raise SessionExistsError(
+            f"A session {session_id} exists already; nothing was changed.",
+            hint="Leave `thread_id` out, or resume that session.",
+            details={"thread_id": str(session_id)},
+        )
+
+    async def resume(self, session_id: UUID, body: ResumeSession, *, idempotency_key: str | None = None) -> SessionView:
+        """Answer the open interrupt; of several answers one wins. The same key with the same body may be repeated.
+
+        Raises:
+            SessionConflictError: nothing is open, or not this interrupt; `details` has `status` and `interrupt_id`.
+            InvalidAnswerError: the answer does not fit; the interrupt stays open.
+        """
+        _check_key(idempotency_key)
+        fingerprint = body.fingerprint()
+        row = await self._sessions.get(session_id)
+        if await self._answered_before(session_id, idempotency_key, fingerprint):
+            return self._view(row)
+        if row.status != "waiting" or row.interrupt is None or row.interrupt_id is None:
+            raise _nothing_open(row)
+        if body.interrupt_id is not None and body.interrupt_id != row.interrupt_id:
+            raise _nothing_open(row, asked=body.interrupt_id)
+        answer = self._agent.check_answer(row.interrupt, body)
+        plan = self._agent.approved_plan(row.interrupt, answer)
+        won = await self._sessions.resume(
+            session_id,
+            interrupt_id=row.interrupt_id,
+            answer=answer,
+            idempotency_key=idempotency_key,
+            fingerprint=fingerprint,
+            plan=None if plan is None else bounded(plan, _MAX_PLAN_BYTES),
+        )
+        row = await self._sessions.get(session_id)
+        if not won and not await self._answered_before(session_id, idempotency_key, fingerprint):
+            raise _nothing_open(row)
+        return self._view(row)
+
+    async def resume_events(
+        self, session_id: UUID, body: ResumeSession, *, idempotency_key: str | None = None
+    ) -> AsyncGenerator[SessionEvent]:
+        """Answer as `resume` does, and give the events that follow the answer; a repeated call gives the same ones."""
+        before = await self._sessions.get(session_id)
+        await self.resume(session_id, body, idempotency_key=idempotency_key)
+        earlier = await self._sessions.earlier_answer(session_id, idempotency_key) if idempotency_key else None
+        return self.events(session_id, earlier.after_seq if earlier else before.event_seq)
+
+    async def cancel(self, session_id: UUID) -> SessionView:
+        """End the session, also while a step is running. Cancelling twice is fine.
+
+        Raises SessionConflictError when it has ended otherwise.
+        """
+        before = await self._sessions.cancel(session_id)
+        row = await self._sessions.get(session_id)
+        if before in {"completed", "failed"}:
+            raise SessionConflictError(
+                f"The session is {public_status(before)} and cannot be cancelled.",
+                details={"status": public_status(before), "interrupt_id": None},
+            )
+        if before != "cancelled":
+            await self._prune(session_id)
+        return self._view(row)
+
+    async def retry(self, session_id: UUID) -> SessionView:
+        """Go on with a failed session from its last checkpoint. Raises SessionConflictError when it has not failed."""
+        retried = await self._sessions.retry(session_id)
+        row = await self._sessions.get(session_id)
+        if not retried:
+            raise SessionConflictError(
+                f"The session is {public_status(row.status)}; only one that ended in an error can be retried.",
+                details={"status": public_status(row.status), "interrupt_id": row.interrupt_id},
+            )
+        return self._view(row)
+
+    async def get(self, session_id: UUID) -> SessionView:
+        """The session as it stands."""
+        return self._view(await self._sessions.get(session_id))
+
+    async def list(
+        self,
+        status: str | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+        *,
+        instance: str | None = None,
+        chatflow: str | None = None,
+        text: str | None = None,
+    ) -> SessionPage:
+        """A page of sessions, newest first; `status` is a public one, each word of `text` begins one of the name or
+        the requirement. Raises InvalidInputError."""
+        if not 1 <= limit <= _MAX_PAGE:
+            raise InvalidInputError(f"`limit` must be from 1 to {_MAX_PAGE}.")
+        which = SessionFilter(
+            statuses=row_statuses(status) if status else None,
+            instance_id=instance,
+            chatflow_id=chatflow,
+            text=clean_text(text) if text and text.strip() else None,
+        )
+        rows = await self._sessions.page(which, limit=limit + 1, before=decode_cursor(cursor) if cursor else None)
+        shown = rows[:limit]
+        return SessionPage(
+            sessions=[self._view(row) for row in shown],
+            next_cursor=encode_cursor(shown[-1]) if len(rows) > limit else None,
+            totals=None if cursor else ListTotals(**vars(await self._sessions.sums(which))),
+        )
+
+    async def rename(self, session_id: UUID, name: str) -> SessionView:
+        """Give the session another title (1 to 120 characters)."""
+        if not name.strip() or len(name) > 120 or clean_text(name) != name:
+            raise InvalidInputError("A session's name has 1 to 120 characters, none of them NUL.")
+        await self._sessions.rename(session_id, name)
+        return await self.get(session_id)
+
+    async def delete(self, session_id: UUID, *, purge: bool = False) -> None:
+        """Remove everything of the session. A running run ends without a trace; flows on the server stay.
+
+        The texts of flows that it found and wrote stay as well, to restore a chatflow from, unless `purge` is set.
+        """
+        await self._sessions.delete(session_id, purge=purge)
+
+    async def wait(self, session_id: UUID, timeout: float) -> SessionView:  # noqa: ASYNC109 - its expiry is no error
+        """The session as soon as nothing is in progress, or as it stands after `timeout` seconds."""
+        deadline = time.monotonic() + timeout
+        with self._feed.watch_idle(session_id) as settled:
+            while True:
+                settled.clear()
+                view = await self.get(session_id)
+                left = deadline - time.monotonic()
+                if not view.in_progress or left <= 0 or self._feed.closed:
+                    return view
+                try:
+                    async with asyncio.timeout(min(left, self._poll_secs)):
+                        await settled.wait()
+                except TimeoutError:
+                    continue
+
+    async def event_page(
+        self, session_id: UUID, *, after_seq: int = 0, limit: int = 100, types: Sequence[str] | None = None
+    ) -> EventPage:
+        """Stored events after a number, only those of `types` where given."""
+        await self._sessions.get(session_id)
+        found = await self._events.read(session_id, after=after_seq, limit=limit + 1, types=types)
+        shown = [event_view(event) for event in found[:limit]]
+        return EventPage(events=shown, next_after_seq=shown[-1].seq if len(found) > limit else None)
+
+    async def events(self, session_id: UUID, after_seq: int = 0) -> AsyncGenerator[SessionEvent]:
+        """Events after a number, then live ones; ends after `done`, on deletion, and at shutdown."""
+        async with aclosing(self._feed.stream(session_id, after_seq=after_seq)) as stream:
+            async for event in stream:
+                yield event_view(event)
+
+    async def deliveries(self, session_id: UUID) -> DeliveryList:
+        """The session's webhooks, newest first."""
+        await self._sessions.get(session_id)
+        return await self._webhooks.deliveries(session_id)
+
+    async def all_deliveries(
+        self, status: str | None = None, *, limit: int = 50, cursor: str | None = None
+    ) -> DeliveryPage:
+        """The webhooks of all sessions, newest first. Raises InvalidInputError for a cursor of elsewhere."""
+        return await self._webhooks.page(status, limit, cursor)
+
+    async def replay(self, session_id: UUID, delivery_id: UUID) -> DeliveryView:
+        """Send one of the session's webhooks again, under its old id. Raises DeliveryNotFoundError."""
+        await self._sessions.get(session_id)
+        return await self._webhooks.replay(session_id, delivery_id)
+
+    # --- parts -------------------------------------------------------------------------------------------------------
+
+    def _view(self, row: SessionRow) -> SessionView:
+        return session_view(row, self._agent.chatflow_link)
+
+    async def _answered_before(self, session_id: UUID, key: str | None, fingerprint: str) -> bool:
+        if key is None:
+            return False
+        earlier = await self._sessions.earlier_answer(session_id, key)
+        if earlier is not None and earlier.fingerprint != fingerprint:
+            raise _key_reused()
+        return earlier is not None
+
+    async def _prune(self, session_id: UUID) -> None:
+        # Safe beside a run that does not know yet: its epoch is over.
+        try:
+            with translated_errors():
+                await AsyncPostgresSaver(self._database.pool).aprune([str(session_id)])
+        except (DatabaseUnavailableError, SessionNotFoundError):
+            return
+
+
+def _check_key(key: str | None) -> None:
+    if key is not None and (not key or len(key) > _MAX_KEY_CHARS or clean_text(key) != key):
+        raise InvalidInputError(f"An Idempotency-Key has 1 to {_MAX_KEY_CHARS} characters.")
+
+
+def _key_reused() -> SessionConflictError:
+    return SessionConflictError(
+        "This Idempotency-Key was used for another request.",
+        hint="Send the same body, or use a new key.",
+        details={"reason": "idempotency_key_reused"},
+    )
+
+
+def _nothing_open(row: SessionRow, asked: str | None = None) -> SessionConflictError:
+    status = public_status(row.status)
+    if row.status == "waiting":
+        text = f"Interrupt {asked} is not the open one." if asked else "Another question is open now."
+        hint = "Read the session again: it shows the question that is open."
+    else:
+        text = f"The session is {status}: nothing waits for an answer."
+        hint = "It may have been answered meanwhile; read the session again."
+    return SessionConflictError(text, hint=hint, details={"status": status, "interrupt_id": row.interrupt_id})

@@ -1,0 +1,100 @@
+"""A session told on one page of Markdown: what was asked for, what happened, what it came to."""
+
+from collections.abc import Iterator
+from uuid import UUID
+
+from pydantic import BaseModel
+
+from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.persistence import Events, SessionRow, Sessions, StoredEvent
+from flowise_dev_agent.persistence.sanitize import shortened
+from flowise_dev_agent.runtime.flows.service import FlowService
+from flowise_dev_agent.runtime.flows.views import SessionChange
+from flowise_dev_agent.runtime.sessions.views import ChatflowLink, PlanView, SessionView, session_view
+
+_TOLD = ("interrupt", "write", "test", "fallback", "drift", "error")
+_MOST_EVENTS = 200
+_LINE = 300
+
+
+class SessionSummary(BaseModel):
+    """The page, to be pasted into a ticket or a chat."""
+
+    thread_id: UUID
+    summary: str
+
+
+class Summaries:
+    """Writes summaries. Unknown sessions raise SessionNotFoundError."""
+
+    def __init__(self, *, sessions: Sessions, events: Events, flows: FlowService, link: ChatflowLink) -> None:
+        self._sessions = sessions
+        self._events = events
+        self._flows = flows
+        self._link = link
+
+    async def of(self, session_id: UUID) -> SessionSummary:
+        """The summary of a session as it stands; sections without content are left out."""
+        row = await self._sessions.get(session_id)
+        events = await self._events.read(session_id, after=0, limit=_MOST_EVENTS, types=list(_TOLD))
+        try:
+            change = await self._flows.session_change(session_id)
+        except InvalidInputError:
+            change = None  # flows are kept only so long
+        lines = [line for section in _sections(row, self._link, events, change) for line in (*section, "")]
+        return SessionSummary(thread_id=session_id, summary="\n".join(lines).strip() + "\n")
+
+
+def _sections(
+    row: SessionRow, link: ChatflowLink, events: list[StoredEvent], change: SessionChange | None
+) -> Iterator[list[str]]:
+    view = session_view(row, link)
+    yield [f"# {view.session_name or 'Session'}"]
+    yield list(_facts(view))
+    yield ["## Requirement", "", *(f"> {line}" for line in view.requirement.splitlines())]
+    if view.plan:
+        yield ["## Approved plan", "", *_plan(view.plan)]
+    if view.answer:
+        yield ["## Answer", "", view.answer]
+    if view.interrupt:
+        yield ["## Open question", "", view.interrupt.message]
+    if view.error:
+        yield ["## Error", "", f"{view.error.get('detail', '')} {view.error.get('hint') or ''}".strip()]
+    if change and (change.diff.text != "no difference"):
+        yield [f"## Change: {change.diff.summary}", "", "```diff", *change.diff.text.splitlines(), "```"]
+    for title, type_ in (("Questions", "interrupt"), ("Writes", "write"), ("Tests", "test")):
+        told = [_told(event) for event in events if event.type == type_]
+        if told:
+            yield [f"## {title}", "", *told]
+    rest = [_told(event) for event in events if event.type in {"fallback", "drift", "error"}]
+    if rest:
+        yield ["## Also noted", "", *rest]
+
+
+def _facts(view: SessionView) -> Iterator[str]:
+    totals = view.totals
+    yield f"- Session: `{view.thread_id}` on `{view.instance}`"
+    yield f"- Status: {view.status}" + (f" ({view.outcome})" if view.outcome else "")
+    if view.operation_mode:
+        yield f"- Operation: {view.operation_mode}, iteration {view.iteration}"
+    if view.chatflow_id:
+        yield f"- Chatflow: `{view.chatflow_id}`" + (f", {view.chatflow_url}" if view.chatflow_url else "")
+    yield f"- Started {view.created_at:%Y-%m-%d %H:%M} UTC, last change {view.updated_at:%Y-%m-%d %H:%M} UTC"
+    yield (
+        f"- Cost: {totals.input_tokens + totals.output_tokens} tokens, ${totals.usd:.4f},"
+        f" {totals.model_calls} model calls, {totals.flowise_calls} Flowise calls"
+    )
+    if view.degraded:
+        yield f"- Answered in another mode than set: {', '.join(str(item.get('phase')) for item in view.degraded)}"
+
+
+def _plan(plan: PlanView) -> Iterator[str]:
+    if plan.approach:
+        yield f"Approach: **{plan.approach}**"
+        yield ""
+    for line in plan.text.strip().splitlines():
+        yield f"##{line}" if line.startswith("#") else line
+
+
+def _told(event: StoredEvent) -> str:
+    return f"- {event.ts:%H:%M:%S} {shortened(' '.join(event.summary.split()), _LINE)}"

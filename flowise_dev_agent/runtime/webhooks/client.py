@@ -1,0 +1,133 @@
+"""One attempt at a delivery: signed, to an address that was checked, for 10 s at most, without following anything."""
+
+import asyncio
+import ssl
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from types import TracebackType
+from typing import Final, Self
+from uuid import UUID
+
+import httpx2
+from standardwebhooks.webhooks import Webhook
+
+from flowise_dev_agent import __version__
+from flowise_dev_agent.errors import WebhookUrlError
+from flowise_dev_agent.persistence.deliveries import Attempt, Result
+from flowise_dev_agent.runtime.webhooks.policy import Target, UrlPolicy
+
+TIMEOUT_SECS: Final = 10.0
+
+
+def signature_headers(delivery_id: UUID, body: str, secrets: Sequence[str], at: datetime) -> dict[str, str]:
+    """The three headers of Standard Webhooks. With several secrets the receiver may know any one of them."""
+    id_ = str(delivery_id)
+    return {
+        "webhook-id": id_,
+        "webhook-timestamp": str(int(at.timestamp())),
+        "webhook-signature": " ".join(Webhook(secret).sign(id_, at.astimezone(UTC), body) for secret in secrets),
+    }
+
+
+class WebhookClient:
+    """Use as an async context manager. `secrets` sign for sessions that have none of their own."""
+
+    def __init__(
+        self,
+        policy: UrlPolicy,
+        secrets: Sequence[str],
+        *,
+        timeout: float = TIMEOUT_SECS,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._policy = policy
+        self._secrets = tuple(secrets)
+        self._timeout = timeout
+        # A transport knows no redirects, cookies or proxies. Nothing is kept alive: a connection that was checked for
+        # one host must not carry a request for another one at the same address.
+        self._transport = httpx2.AsyncHTTPTransport(
+            verify=tls or True, limits=httpx2.Limits(max_connections=None, max_keepalive_connections=0)
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        await self._transport.aclose()
+
+    async def send(self, attempt: Attempt) -> Result:
+        """Make the attempt. Never raises for what the receiver or the network does."""
+        secrets = (attempt.endpoint.secret,) if attempt.endpoint.secret else self._secrets
+        if not secrets:
+            return Result(delivered=False, error="There is no secret to sign with: WEBHOOK_SECRET is not set any more.")
+        try:
+            async with asyncio.timeout(self._timeout):
+                target = self._policy.parse(attempt.endpoint.url)
+                response = await self._post(target, await self._policy.addresses(target), attempt, secrets)
+        except WebhookUrlError as error:
+            return Result(delivered=False, error=error.message)
+        except (TimeoutError, httpx2.TimeoutException):
+            return Result(delivered=False, error=f"No answer within {self._timeout:g} s.")
+        except (OSError, httpx2.TransportError) as error:
+            return Result(delivered=False, error=f"The receiver cannot be reached ({type(error).__name__}).")
+        return _judged(response, datetime.now(UTC))
+
+    async def _post(
+        self, target: Target, addresses: Sequence[str], attempt: Attempt, secrets: Sequence[str]
+    ) -> httpx2.Response:
+        """The answer of the first address that takes the connection."""
+        *others, last = addresses
+        for address in others:
+            try:
+                return await self._post_to(address, target, attempt, secrets)
+            except (httpx2.ConnectError, httpx2.ConnectTimeout):
+                continue
+        return await self._post_to(last, target, attempt, secrets)
+
+    async def _post_to(self, address: str, target: Target, attempt: Attempt, secrets: Sequence[str]) -> httpx2.Response:
+        request = httpx2.Request(
+            "POST",
+            # The very address that was checked; the host is still the one of the certificate and of the header.
+            target.url.copy_with(host=address),
+            headers={
+                "Host": target.url.netloc.decode("ascii"),
+                "Content-Type": "application/json",
+                "User-Agent": f"flowise-dev-agent/{__version__}",
+                **signature_headers(attempt.id, attempt.body, secrets, datetime.now(UTC)),
+            },
+            content=attempt.body.encode(),
+            extensions={"sni_hostname": target.host},
+        )
+        response = await self._transport.handle_async_request(request)
+        # What it says beyond status and headers is neither read nor kept.
+        await response.aclose()
+        return response
+
+
+def _judged(response: httpx2.Response, now: datetime) -> Result:
+    status = response.status_code
+    if 200 <= status < 300:
+        return Result(delivered=True, response_status=status)
+    if status == 410:
+        error = "The receiver answered 410 Gone: nothing more is sent for this session."
+        return Result(delivered=False, response_status=status, error=error, gone=True)
+    if 300 <= status < 400:
+        error = f"The receiver answered {status}; redirects are not followed."
+    else:
+        error = f"The receiver answered {status}."
+    retry_after = _retry_after(response.headers.get("retry-after", ""), now)
+    return Result(delivered=False, response_status=status, error=error, retry_after=retry_after)
+
+
+def _retry_after(text: str, now: datetime) -> float | None:
+    """Seconds by a `Retry-After` header, in either of its two forms; None for anything else."""
+    if text.isdecimal() and text.isascii():
+        return float(text[:9])
+    try:
+        moment = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return max(0.0, (moment.replace(tzinfo=moment.tzinfo or UTC) - now).total_seconds())

@@ -1,0 +1,74 @@
+"""Carrying out deliveries on behalf of the queue, and finding those whose worker was lost.
+
+At least once: a worker may be lost between the receiver's answer and the note of it, after which the same message goes
+out again under the same id. Receivers drop what they have seen.
+"""
+
+import asyncio
+import logging
+import time
+from uuid import UUID
+
+from procrastinate.exceptions import ConnectorException
+
+from flowise_dev_agent.errors import DatabaseUnavailableError
+from flowise_dev_agent.observability import log_context
+from flowise_dev_agent.observability.metrics import DELIVERIES
+from flowise_dev_agent.persistence import Deliveries
+from flowise_dev_agent.runtime.runs.timings import Timings
+from flowise_dev_agent.runtime.webhooks.client import WebhookClient
+from flowise_dev_agent.runtime.webhooks.config import WebhookConfig
+
+logger = logging.getLogger(__name__)
+
+
+class DeliveryWorker:
+    """Makes the attempts of this process."""
+
+    def __init__(self, deliveries: Deliveries, sender: WebhookClient, config: WebhookConfig, timings: Timings) -> None:
+        self._deliveries = deliveries
+        self._sender = sender
+        self._config = config
+        self._timings = timings
+
+    @property
+    def concurrency(self) -> int:
+        """Attempts that may be under way at a time."""
+        return self._config.concurrency
+
+    async def deliver(self, delivery_id: UUID, job_id: int) -> None:
+        """One attempt; returns without effect when the job is no longer the delivery's."""
+        with log_context(delivery=delivery_id, job=job_id):
+            try:
+                await self._attempt(delivery_id, job_id)
+            except DatabaseUnavailableError:
+                logger.warning("The database does not answer; the delivery is taken up again when it does.")
+
+    async def watch(self) -> None:
+        """Take back deliveries of lost workers until cancelled; of all processes one at a time looks."""
+        quiet_until = 0.0
+        while True:
+            await asyncio.sleep(self._timings.recovery)
+            if time.monotonic() < quiet_until:
+                continue
+            try:
+                async with self._deliveries.turn() as ours:
+                    if ours and (taken := await self._deliveries.take_back_lost(self._timings.stalled)):
+                        logger.warning("%d webhook deliveries lost their worker; they are queued again.", taken)
+            except (DatabaseUnavailableError, ConnectorException):
+                # After an outage every heartbeat is old. Give the living the time to say so.
+                quiet_until = time.monotonic() + self._timings.stalled
+
+    async def _attempt(self, delivery_id: UUID, job_id: int) -> None:
+        attempt = await self._deliveries.claim(delivery_id, job_id)
+        if attempt is None:
+            return
+        result = await self._sender.send(attempt)
+        retry_in = self._config.pause_after(attempt.number, result.retry_after)
+        await self._deliveries.conclude(attempt, result, retry_in=retry_in)
+        over = result.gone or retry_in is None
+        DELIVERIES.labels("delivered" if result.delivered else "given_up" if over else "failed").inc()
+        if result.delivered:
+            return
+        what = "no more attempts" if over else f"next in {retry_in:.0f} s"
+        logger.warning("Webhook attempt %d failed, %s: %s", attempt.number, what, result.error)
