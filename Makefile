@@ -10,7 +10,7 @@ endif
 export XDG_RUNTIME_DIR
 $(shell mkdir -p -m 700 "$(XDG_RUNTIME_DIR)")
 
-.PHONY: help demo run test chaos check web lock clean
+.PHONY: help demo run test chaos check web openapi lock clean
 
 help:
 	@echo 'make demo    build a chatbot on a local Flowise, visibly, then leave the service at http://localhost:8000'
@@ -19,6 +19,7 @@ help:
 	@echo 'make chaos   60 sessions while workers and Postgres are killed under them (needs pgbouncer; CHAOS_SESSIONS=200)'
 	@echo 'make check   lint, formatting, types, import floors'
 	@echo 'make web     build the page (done by itself where it is needed; the sources are in flowise_dev_agent/web/app)'
+	@echo 'make openapi write docs/openapi.json, from which the page gets its types (after a change of a public shape)'
 	@echo 'make lock    resolve requirements.lock again (needs uv)'
 	@echo 'make clean   remove .venv and caches of this checkout (not the installed Flowise, which is kept outside)'
 
@@ -43,6 +44,9 @@ check: $(READY)
 
 web: $(READY)
 	@$(BIN)/python scripts/build_page.py
+
+openapi: $(READY)
+	$(BIN)/python scripts/openapi.py
 
 lock:
 	@command -v uv >/dev/null || { echo 'make lock needs uv: pip install uv'; exit 1; }

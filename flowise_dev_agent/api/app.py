@@ -2,13 +2,12 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
 
 from fastapi import FastAPI
 from starlette.middleware import Middleware
 
 from flowise_dev_agent import __version__
-from flowise_dev_agent.api import problems
+from flowise_dev_agent.api import openapi, problems
 from flowise_dev_agent.api.limits import build_limiter
 from flowise_dev_agent.api.middleware import (
     ApiKeyMiddleware,
@@ -62,6 +61,7 @@ def create_app(settings: Settings, engine: Runtime | None = None, *, model_stand
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        generate_unique_id_function=openapi.operation_id,
         middleware=[
             Middleware(MetricsMiddleware),
             Middleware(SecurityHeadersMiddleware),
@@ -90,7 +90,7 @@ def create_app(settings: Settings, engine: Runtime | None = None, *, model_stand
     app.include_router(page.router)
     mcp_endpoint = mcp.mount(app, settings.server, limiter)
     page.mount_files(app)
-    _complete_openapi(app)
+    openapi.complete(app)
     return app
 
 
@@ -110,19 +110,3 @@ def create_worker_app(settings: Settings, engine: Runtime) -> FastAPI:
     problems.install(app)
     app.include_router(health.worker_router)
     return app
-
-
-def _complete_openapi(app: FastAPI) -> None:
-    """Add the shared problem components and the key to the generated document."""
-    generate = app.openapi
-
-    def openapi() -> dict[str, Any]:
-        document = generate()
-        shared, parts = problems.components(), document["components"]
-        parts["schemas"].update(shared["schemas"])
-        parts["responses"] = shared["responses"]
-        parts["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer", "description": "AGENT_API_KEY"}}
-        document["security"] = [{"key": []}]
-        return document
-
-    app.openapi = openapi

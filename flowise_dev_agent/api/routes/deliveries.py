@@ -12,7 +12,7 @@ router = APIRouter(tags=["webhooks"])
 
 
 @router.get("/deliveries", responses=declared())
-async def all_deliveries(
+async def list_deliveries(
     service: Service,
     status: Annotated[DeliveryStatus | None, Query(description="Only deliveries in this state.")] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,

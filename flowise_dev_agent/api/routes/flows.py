@@ -55,7 +55,7 @@ async def find_flows(
 
 
 @router.get("/flows/{chatflow_id}/graph", responses=declared(404, 502, 504))
-async def flow_graph(
+async def get_flow_graph(
     chatflow_id: FlowId,
     flows: Flows,
     instance: Instance = None,
@@ -66,13 +66,13 @@ async def flow_graph(
 
 
 @router.get("/flows/{chatflow_id}/summary", responses=declared(404, 502, 504))
-async def flow_summary(chatflow_id: FlowId, flows: Flows, instance: Instance = None) -> FlowSummary:
+async def get_flow_summary(chatflow_id: FlowId, flows: Flows, instance: Instance = None) -> FlowSummary:
     """A flow on the server in words, a draft as well. Credentials and secrets are left out."""
     return await flows.summary(str(chatflow_id), instance)
 
 
 @router.get("/flows/{chatflow_id}/compare", responses=declared(404, 502, 504))
-async def compare_versions(
+async def compare_flow_versions(
     chatflow_id: FlowId,
     flows: Flows,
     before: Reference,
@@ -83,14 +83,14 @@ async def compare_versions(
 
 
 @router.get("/sessions/{session_id}/change", responses=declared(404))
-async def session_change(session_id: SessionId, flows: Flows) -> SessionChange | None:
+async def get_session_change(session_id: SessionId, flows: Flows) -> SessionChange | None:
     """What the session does to its flow: before, after, the difference and the ops, as of its last question or its
     end. `null` before there is anything to see."""
     return await flows.session_change(session_id)
 
 
 @router.get("/sessions/{session_id}/versions/{label}/graph", responses=declared(404))
-async def version_graph(
+async def get_version_graph(
     session_id: SessionId, label: Annotated[str, Path(pattern=r"^v\d{1,6}\.0$")], flows: Flows
 ) -> CanvasView:
     """A kept version to be drawn."""
@@ -98,12 +98,12 @@ async def version_graph(
 
 
 @router.post("/flows/{chatflow_id}/chat", responses=declared(404, 413, 502, 504))
-async def chat(chatflow_id: FlowId, body: ChatQuestion, flows: Flows, instance: Instance = None) -> ChatAnswer:
+async def ask_flow(chatflow_id: FlowId, body: ChatQuestion, flows: Flows, instance: Instance = None) -> ChatAnswer:
     """Ask a flow, in a conversation of its own that Flowise shows under an id beginning with `fda-try-`."""
     return await flows.ask(str(chatflow_id), instance, body.question, body.chat_id)
 
 
 @router.delete("/flows/{chatflow_id}/chat/{chat_id}", status_code=204, responses=declared(404, 502, 504))
-async def forget_chat(chatflow_id: FlowId, chat_id: ChatId, flows: Flows, instance: Instance = None) -> None:
+async def delete_chat(chatflow_id: FlowId, chat_id: ChatId, flows: Flows, instance: Instance = None) -> None:
     """Remove such a conversation from Flowise."""
     await flows.forget(str(chatflow_id), instance, chat_id)

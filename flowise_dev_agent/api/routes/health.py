@@ -20,13 +20,13 @@ worker_router = APIRouter(tags=["health"])
 
 
 @worker_router.get("/live", openapi_extra={"security": []})
-async def live() -> dict[str, str]:
+async def get_live() -> dict[str, str]:
     """The process answers. Needs no key."""
     return {"status": "ok"}
 
 
 @worker_router.get("/ready", responses=declared())
-async def ready(request: Request) -> dict[str, Any]:
+async def get_ready(request: Request) -> dict[str, Any]:
     """New work is taken: the database answers, its tables are up to date, and the service is not stopping. 503
     otherwise. Says how long work waits (`queue.oldest_secs`) and for how many workers; without any it is still taken.
     """
@@ -39,13 +39,13 @@ async def ready(request: Request) -> dict[str, Any]:
 
 
 @worker_router.get("/metrics", responses=_TEXT | declared())
-async def metrics(request: Request) -> Response:
+async def get_metrics(request: Request) -> Response:
     """What this process counts and how the service stands, for Prometheus."""
     return Response(await engine(request).metrics(), media_type=CONTENT_TYPE)
 
 
 @router.get("/health", responses=declared())
-async def health(request: Request, response: Response) -> dict[str, Any]:
+async def get_health(request: Request, response: Response) -> dict[str, Any]:
     """What the service runs on and whether each part answers. 503 only when the database does not."""
     state = request.app.state
     reasoning: ReasoningSettings = state.settings.reasoning

@@ -13,13 +13,13 @@ router = APIRouter(prefix="/knowledge", tags=["instances"])
 
 
 @router.get("", responses=declared())
-async def known(request: Request) -> KnowledgeList:
+async def list_knowledge(request: Request) -> KnowledgeList:
     """By instance: node types and templates, how old they are, and the last refresh with its progress."""
     return await engine(request).knowledge.list()
 
 
 @router.get("/search", responses=declared())
-async def search(
+async def search_knowledge(
     request: Request,
     query: Annotated[str, Query(min_length=1, max_length=200, description="What is looked for, in words.")],
     instance: Annotated[str | None, Query(max_length=200, description="Flowise instance; the default one.")] = None,
@@ -30,7 +30,7 @@ async def search(
 
 
 @router.post("/{instance_id}/refresh", status_code=202, responses=declared())
-async def refresh(
+async def refresh_knowledge(
     request: Request, instance_id: Annotated[str, Path(max_length=200, description="Flowise instance.")]
 ) -> RefreshView:
     """Read an instance anew in the background, or join the refresh that is under way; GET /knowledge shows it."""

@@ -48,7 +48,7 @@ class PublicSettings(BaseModel):
 
 
 @router.get("/settings", responses=declared())
-async def public_settings(request: Request) -> PublicSettings:
+async def get_settings(request: Request) -> PublicSettings:
     """What the operator has set, as far as it shapes what people see."""
     settings: Settings = request.app.state.settings
     reasoning, server, flowise, limits = settings.reasoning, settings.server, settings.flowise, settings.limits

@@ -86,7 +86,7 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
         return await service.rename(session_id, body.session_name)
 
     @router.get("/{session_id}/summary", responses=declared(404))
-    async def session_summary(request: Request, session_id: SessionId) -> SessionSummary:
+    async def get_session_summary(request: Request, session_id: SessionId) -> SessionSummary:
         """The session on one page of Markdown: requirement, change, questions, writes, tests, cost."""
         return await engine(request).summaries.of(session_id)
 
@@ -128,7 +128,7 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
         return await settle(response, service, await service.retry(session_id), wait_secs)
 
     @router.get("/{session_id}/events", responses=declared(404))
-    async def list_events(
+    async def list_session_events(
         session_id: SessionId,
         service: Service,
         after_seq: Annotated[int, Query(ge=0, le=MAX_SEQ, description="`next_after_seq` of the page before.")] = 0,
@@ -139,7 +139,7 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
         return await service.event_page(session_id, after_seq=after_seq, limit=limit, types=type)
 
     @router.get("/{session_id}/decisions", responses=declared(404))
-    async def list_decisions(
+    async def list_session_decisions(
         session_id: SessionId,
         service: Service,
         after_seq: Annotated[int, Query(ge=0, le=MAX_SEQ, description="`next_after_seq` of the page before.")] = 0,
@@ -171,7 +171,7 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
         return event_stream(request, events, until=STREAM_ENDS)
 
     @router.get("/{session_id}/deliveries", responses=declared(404))
-    async def list_deliveries(session_id: SessionId, service: Service) -> DeliveryList:
+    async def list_session_deliveries(session_id: SessionId, service: Service) -> DeliveryList:
         """The session's webhooks, newest first, with what became of each."""
         return await service.deliveries(session_id)
 

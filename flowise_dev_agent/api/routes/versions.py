@@ -20,13 +20,13 @@ Label = Annotated[str | None, Query(max_length=20, description="A label such as 
 
 
 @router.get("/sessions/{session_id}/versions", responses=declared(404))
-async def session_versions(session_id: SessionId, versions: FlowVersionsDep) -> VersionList:
+async def list_session_versions(session_id: SessionId, versions: FlowVersionsDep) -> VersionList:
     """What the session's flow held before and after each of its writes, oldest first."""
     return await versions.of_session(session_id)
 
 
 @router.get("/sessions/{session_id}/diff", responses=declared(404, 422))
-async def session_diff(
+async def diff_session_versions(
     session_id: SessionId,
     versions: FlowVersionsDep,
     from_: Annotated[str | None, Query(alias="from", max_length=20, description="Label; the first version.")] = None,
@@ -37,7 +37,7 @@ async def session_diff(
 
 
 @router.post("/sessions/{session_id}/rollback", responses=declared(404, 409, 422, 502))
-async def session_rollback(session_id: SessionId, versions: FlowVersionsDep, version: Label = None) -> RolledBack:
+async def rollback_session(session_id: SessionId, versions: FlowVersionsDep, version: Label = None) -> RolledBack:
     """Write a version back to the flow, the first one when none is named; read back before it answers.
 
     Works for sessions that ended long ago. What the flow holds now is kept as a version first.
@@ -46,7 +46,7 @@ async def session_rollback(session_id: SessionId, versions: FlowVersionsDep, ver
 
 
 @router.get("/flows/{chatflow_id}/history", responses=declared())
-async def flow_history(
+async def list_flow_versions(
     chatflow_id: FlowId,
     versions: FlowVersionsDep,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
