@@ -19,7 +19,7 @@ help:
 	@echo 'make chaos   60 sessions while workers and Postgres are killed under them (needs pgbouncer; CHAOS_SESSIONS=200)'
 	@echo 'make check   lint, formatting, types, import floors'
 	@echo 'make web     build the page (done by itself where it is needed; the sources are in flowise_dev_agent/web/app)'
-	@echo 'make openapi write docs/openapi.json, from which the page gets its types (after a change of a public shape)'
+	@echo 'make openapi write docs/openapi.json and the types of the page from it (after a change of a public shape)'
 	@echo 'make lock    resolve requirements.lock again (needs uv)'
 	@echo 'make clean   remove .venv and caches of this checkout (not the installed Flowise, which is kept outside)'
 
@@ -47,6 +47,7 @@ web: $(READY)
 
 openapi: $(READY)
 	$(BIN)/python scripts/openapi.py
+	@$(BIN)/python scripts/build_page.py --types
 
 lock:
 	@command -v uv >/dev/null || { echo 'make lock needs uv: pip install uv'; exit 1; }

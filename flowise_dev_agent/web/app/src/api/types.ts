@@ -1,4 +1,4 @@
-/** The service's shapes, by the names of its OpenAPI document (`schema.ts` is generated from it by `make check`). */
+/** The service's shapes, by the names of its OpenAPI document (`schema.d.ts` is generated from it). */
 import type { components } from "./schema";
 
 type Schemas = components["schemas"];

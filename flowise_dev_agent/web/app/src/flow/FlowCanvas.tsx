@@ -10,21 +10,21 @@ import {
   ReactFlowProvider,
 } from "@xyflow/react";
 import { type ReactNode, useMemo, useRef } from "react";
-import { CanvasNode, type CanvasNodeType } from "./CanvasNode";
 import { boxesOf, portTop } from "./layout";
 import { SIGNS } from "./MarkBadge";
 import { type Marked, type MarkedEdge, type MarkedNode, unmarked } from "./merge";
-import type { Picture } from "./types";
+import { NodeBox, type NodeBoxType } from "./NodeBox";
+import type { CanvasView } from "./types";
 import "./flow.css";
 
-const NODE_TYPES = { flow: CanvasNode };
+const NODE_TYPES = { flow: NodeBox };
 const HANDLE = 10;
 /** From here on a small map helps. */
 const LARGE = 25;
 
 export interface FlowCanvasProps {
   /** A flow by itself, or two states of one by `merged`. */
-  flow: Picture | Marked;
+  flow: CanvasView | Marked;
   /** What the canvas shows, for screen readers. */
   label: string;
   /** CSS height. */
@@ -48,7 +48,7 @@ export function FlowCanvas({ flow, label, height = "60vh", chosen = null, onChoo
     [drawn, chosen],
   );
 
-  function changed(changes: NodeChange<CanvasNodeType>[]) {
+  function changed(changes: NodeChange<NodeBoxType>[]) {
     for (const change of changes) {
       if (change.type !== "select") continue;
       if (change.selected) onChoose?.(change.id);
@@ -59,8 +59,8 @@ export function FlowCanvas({ flow, label, height = "60vh", chosen = null, onChoo
 
   return (
     <section className="canvas" style={{ height }} aria-label={label}>
-      <button type="button" className="button skip-picture" onClick={() => after.current?.focus()}>
-        Skip the picture
+      <button type="button" className="button skip-canvas" onClick={() => after.current?.focus()}>
+        Skip the canvas
       </button>
       <ReactFlowProvider>
         <ReactFlow
@@ -93,7 +93,7 @@ export function FlowCanvas({ flow, label, height = "60vh", chosen = null, onChoo
               pannable
               zoomable
               ariaLabel="Small map of the flow"
-              nodeClassName={(node: CanvasNodeType) => `mark-${node.data.mark}`}
+              nodeClassName={(node: NodeBoxType) => `mark-${node.data.mark}`}
             />
           )}
           {children && <Panel position="top-left">{children}</Panel>}
@@ -104,7 +104,7 @@ export function FlowCanvas({ flow, label, height = "60vh", chosen = null, onChoo
   );
 }
 
-function drawnNodes(nodes: MarkedNode[]): CanvasNodeType[] {
+function drawnNodes(nodes: MarkedNode[]): NodeBoxType[] {
   const boxes = boxesOf(nodes.map(({ node }) => node));
   return nodes.map(({ node, mark }) => {
     const { x, y, width, height } = boxes.get(node.id) ?? { x: 0, y: 0, width: 0, height: 0 };

@@ -10,11 +10,11 @@ import "./flow.css";
 
 type Side = "before" | "change" | "after";
 
-/** What changes in a flow: as a picture with before and after, as a list to read, and as ops. */
+/** What changes in a flow: on the canvas with before and after, as a list to read, and as ops. */
 export function FlowDiff({ change, height }: { change: FlowChange; height?: string }) {
   const ops = change.ops as Op[];
   const tabs = [
-    { name: "Picture", content: <ChangePicture change={change} {...(height && { height })} /> },
+    { name: "Canvas", content: <ChangeCanvas change={change} {...(height && { height })} /> },
     { name: "List", content: <ChangeList diff={change.diff} /> },
     ...(ops.length > 0 ? [{ name: `Ops (${ops.length})`, content: <OpList ops={ops} /> }] : []),
   ];
@@ -26,13 +26,13 @@ export function FlowDiff({ change, height }: { change: FlowChange; height?: stri
   );
 }
 
-function ChangePicture({ change, height }: { change: FlowChange; height?: string }) {
+function ChangeCanvas({ change, height }: { change: FlowChange; height?: string }) {
   const [side, setSide] = useState<Side>("change");
   const [chosen, setChosen] = useState<string | null>(null);
   const both = useMemo(() => merged(change), [change]);
   const shown = useMemo<Marked>(() => {
-    const picture = side === "change" ? null : change[side];
-    return picture ? unmarked(picture) : both;
+    const view = side === "change" ? null : change[side];
+    return view ? unmarked(view) : both;
   }, [side, change, both]);
   const marked = shown.nodes.find(({ node }) => node.id === chosen);
   const sides: [Side, string][] = [
@@ -52,9 +52,9 @@ function ChangePicture({ change, height }: { change: FlowChange; height?: string
         </fieldset>
         <Legend marked={both} />
       </div>
-      <div className={marked ? "change-picture with-details" : "change-picture"}>
+      <div className={marked ? "change-canvas with-details" : "change-canvas"}>
         <FlowCanvas
-          // Another state is another picture: it is fitted anew.
+          // Another state is another drawing: fit it to the view again.
           key={side}
           flow={shown}
           label={`The flow, ${sides.find(([value]) => value === side)?.[1] ?? side}. ${change.diff.summary}`}

@@ -40,7 +40,7 @@ export function FlowPage({ params }: { params: Record<string, string> }) {
               </a>
             )}
           </p>
-          <div className={node ? "change-picture with-details" : "change-picture"}>
+          <div className={node ? "change-canvas with-details" : "change-canvas"}>
             <FlowCanvas flow={data.graph} label={inWords(data.graph)} chosen={chosen} onChoose={setChosen} />
             {node && <NodeDetails marked={node} onClose={() => setChosen(null)} />}
           </div>

@@ -1,26 +1,26 @@
 import { memo, useMemo } from "react";
 import { bounds, boxesOf, inWords, tone } from "./layout";
-import type { Picture } from "./types";
+import type { CanvasView } from "./types";
 import "./flow.css";
 
 /** A flow in the size of a stamp: boxes and lines, no text. Cheap enough for lists. */
 export const FlowThumbnail = memo(function FlowThumbnail({
-  picture,
+  view,
   width = 160,
   height = 96,
 }: {
-  picture: Picture;
+  view: CanvasView;
   width?: number;
   height?: number;
 }) {
-  const boxes = useMemo(() => boxesOf(picture.nodes), [picture]);
+  const boxes = useMemo(() => boxesOf(view.nodes), [view]);
   const all = bounds(boxes.values());
   const margin = Math.max(all.width, all.height) * 0.05;
-  const view = [all.x - margin, all.y - margin, all.width + 2 * margin, all.height + 2 * margin].join(" ");
+  const viewBox = [all.x - margin, all.y - margin, all.width + 2 * margin, all.height + 2 * margin].join(" ");
   const stroke = Math.max(all.width / width, all.height / height) * 1.5;
   return (
-    <svg className="thumbnail" viewBox={view} width={width} height={height} role="img" aria-label={inWords(picture)}>
-      {picture.edges.map((edge) => {
+    <svg className="thumbnail" viewBox={viewBox} width={width} height={height} role="img" aria-label={inWords(view)}>
+      {view.edges.map((edge) => {
         const [from, to] = [boxes.get(edge.source), boxes.get(edge.target)];
         if (!from || !to) return null;
         const [x1, y1] = [from.x + from.width, from.y + from.height / 2];
@@ -34,7 +34,7 @@ export const FlowThumbnail = memo(function FlowThumbnail({
           />
         );
       })}
-      {picture.nodes.map((node) => {
+      {view.nodes.map((node) => {
         const box = boxes.get(node.id);
         if (!box) return null;
         return <rect key={node.id} className={`tone-${tone(node)}`} {...box} rx={stroke * 4} strokeWidth={stroke} />;

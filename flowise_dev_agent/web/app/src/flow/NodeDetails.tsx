@@ -60,7 +60,7 @@ export function NodeDetails({ marked, onClose }: { marked: MarkedNode; onClose: 
   );
 }
 
-/** A field's two values: in full where the pictures have them, else as the difference shortened them. */
+/** A field's two values: in full where the canvas has them, else as the difference shortened them. */
 function OldNew({ field, marked }: { field: FieldChange; marked: MarkedNode }) {
   const full = (side: MarkedNode["before"]) => side?.params.find((param) => param.name === field.name)?.value;
   const label = marked.node.params.find((param) => param.name === field.name)?.label ?? field.name;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { bounds, boxesOf, HEADER, inWords, MOST_PARAMS, NODE_WIDTH, portTop, sizeOf, tone } from "./layout";
 import { opInWords } from "./ops";
-import { edge, node, picture } from "./sample";
+import { canvas, edge, node } from "./sample";
 
 const port = (id: string) => ({ id, name: id, label: id });
 const params = (many: number) =>
@@ -44,7 +44,7 @@ test("categories have tones, unknown ones too", () => {
 });
 
 test("the flow in words leaves notes out", () => {
-  expect(inWords(picture([node("a"), node("n", { kind: "note" }), node("b")], [edge("a", "b")]))).toBe(
+  expect(inWords(canvas([node("a"), node("n", { kind: "note" }), node("b")], [edge("a", "b")]))).toBe(
     "2 nodes, 1 connections: a, b",
   );
 });

@@ -1,5 +1,5 @@
 /** Where things stand on the canvas and how large they are; boxes have sizes that need no measuring. */
-import type { Picture, PictureNode } from "./types";
+import type { CanvasNode, CanvasView } from "./types";
 
 export const NODE_WIDTH = 280;
 export const HEADER = 46;
@@ -18,10 +18,10 @@ export interface Box {
 }
 
 /** Fields of a node that its box shows; a click shows them all. */
-export const shownParams = (node: PictureNode) => node.params.slice(0, MOST_PARAMS);
+export const shownParams = (node: CanvasNode) => node.params.slice(0, MOST_PARAMS);
 
 /** Width and height of a node's box, in editor pixels. */
-export function sizeOf(node: PictureNode): { width: number; height: number } {
+export function sizeOf(node: CanvasNode): { width: number; height: number } {
   if (node.kind === "note" || node.kind === "iteration")
     return { width: Math.max(node.width ?? 0, 160), height: Math.max(node.height ?? 0, 60) };
   if (node.kind === "agent") {
@@ -36,10 +36,10 @@ export function sizeOf(node: PictureNode): { width: number; height: number } {
 }
 
 /** Whether the box says that there is more to see. */
-export const moreThanShown = (node: PictureNode): boolean => node.params.length > MOST_PARAMS;
+export const moreThanShown = (node: CanvasNode): boolean => node.params.length > MOST_PARAMS;
 
 /** The middle of a port's row, from the top of the box. Agentflow nodes have their ends at the sides' middles. */
-export function portTop(node: PictureNode, side: "inputs" | "outputs", index: number): number {
+export function portTop(node: CanvasNode, side: "inputs" | "outputs", index: number): number {
   if (node.kind === "agent" || node.kind === "iteration") {
     const { height } = sizeOf(node);
     return (height * (index + 1)) / (node[side].length + 1);
@@ -49,7 +49,7 @@ export function portTop(node: PictureNode, side: "inputs" | "outputs", index: nu
 }
 
 /** Boxes by node id in canvas coordinates: a node inside an iteration counts from its corner. */
-export function boxesOf(nodes: readonly PictureNode[]): Map<string, Box> {
+export function boxesOf(nodes: readonly CanvasNode[]): Map<string, Box> {
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const boxes = new Map<string, Box>();
   for (const node of nodes) {
@@ -79,7 +79,7 @@ export function bounds(boxes: Iterable<Box>): Box {
 }
 
 /** The colour class of a category: Flowise's own groups, the rest in grey. */
-export function tone(node: Pick<PictureNode, "category" | "kind">): string {
+export function tone(node: Pick<CanvasNode, "category" | "kind">): string {
   if (node.kind === "note") return "note";
   const category = node.category.toLowerCase();
   const found = TONES.find(([word]) => category.includes(word));
@@ -105,9 +105,9 @@ const TONES: [string, string][] = [
 ];
 
 /** What someone who cannot see the canvas needs to know of it. */
-export function inWords(picture: Picture): string {
-  const nodes = picture.nodes.filter((node) => node.kind !== "note");
-  return `${nodes.length} nodes, ${picture.edges.length} connections: ${nodes
+export function inWords(view: CanvasView): string {
+  const nodes = view.nodes.filter((node) => node.kind !== "note");
+  return `${nodes.length} nodes, ${view.edges.length} connections: ${nodes
     .slice(0, 12)
     .map((node) => node.label)
     .join(", ")}${nodes.length > 12 ? ", …" : ""}`;

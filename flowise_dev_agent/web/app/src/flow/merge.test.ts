@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { counts, merged, unmarked } from "./merge";
-import { change, edge, node, picture } from "./sample";
+import { canvas, change, edge, node } from "./sample";
 
 const named = (id: string) => ({ id, name: id, label: id, instead_of: "" });
 
 test("a new flow is all added", () => {
-  const after = picture([node("a"), node("b")], [edge("a", "b")]);
+  const after = canvas([node("a"), node("b")], [edge("a", "b")]);
   const both = merged(
     change({
       after,
@@ -20,10 +20,10 @@ test("a new flow is all added", () => {
   expect(counts(both)).toEqual({ added: 3, changed: 0, removed: 0, moved: 0 });
 });
 
-test("what is gone stays in the picture where it was, with the ends that its connections need", () => {
+test("what is gone stays in the canvas where it was, with the ends that its connections need", () => {
   const port = { id: "b-model", name: "model", label: "Model" };
-  const before = picture([node("a", { x: 7 }), node("b", { inputs: [port] })], [edge("a", "b")]);
-  const after = picture([node("b")]);
+  const before = canvas([node("a", { x: 7 }), node("b", { inputs: [port] })], [edge("a", "b")]);
+  const after = canvas([node("b")]);
   const both = merged(
     change({
       before,
@@ -44,14 +44,14 @@ test("what is gone stays in the picture where it was, with the ends that its con
 });
 
 test("a connection that is made anew is drawn once", () => {
-  const flow = picture([node("a"), node("b")], [edge("a", "b")]);
+  const flow = canvas([node("a"), node("b")], [edge("a", "b")]);
   const both = merged(change({ before: flow, after: flow }));
   expect(both.edges).toHaveLength(1);
   expect(both.nodes.every(({ mark }) => mark === "same")).toBe(true);
 });
 
 test("nodes that only moved are told from changed ones", () => {
-  const flow = picture([node("a"), node("b")]);
+  const flow = canvas([node("a"), node("b")]);
   const fields = [{ name: "x", before: "", after: "1" }];
   const both = merged(
     change({ before: flow, after: flow, diff: { moved: ["a", "b"], changed: [{ ...named("b"), fields }] } }),
@@ -62,16 +62,16 @@ test("nodes that only moved are told from changed ones", () => {
 test("400 nodes are merged in a blink", () => {
   const nodes = Array.from({ length: 400 }, (_, number) => node(`n_${number}`));
   const edges = nodes.slice(1).map((one, number) => edge(`n_${number}`, one.id));
-  const both = merged(change({ before: picture(nodes, edges), after: picture(nodes.slice(1), edges.slice(1)) }));
+  const both = merged(change({ before: canvas(nodes, edges), after: canvas(nodes.slice(1), edges.slice(1)) }));
   expect(both.nodes).toHaveLength(400);
-  expect(unmarked(picture(nodes, edges)).edges).toHaveLength(399);
+  expect(unmarked(canvas(nodes, edges)).edges).toHaveLength(399);
 });
 
 test("what was replaced stands above what took its place", () => {
   const both = merged(
     change({
-      before: picture([node("old", { x: 10, y: 500 })]),
-      after: picture([node("new", { x: 10, y: 500 }), node("other", { x: 10, y: 420 })]),
+      before: canvas([node("old", { x: 10, y: 500 })]),
+      after: canvas([node("new", { x: 10, y: 500 }), node("other", { x: 10, y: 420 })]),
       diff: { removed: [named("old")], added: [named("new")] },
     }),
   );

@@ -1,21 +1,21 @@
-/** Two states of a flow as one picture: everything of the later one, and in its old place what is gone. */
+/** Two states of a flow as one drawing: everything of the later one, and in its old place what is gone. */
 import { type Box, boxesOf, sizeOf } from "./layout";
-import type { FieldChange, FlowChange, Mark, Picture, PictureEdge, PictureNode } from "./types";
+import type { CanvasEdge, CanvasNode, CanvasView, FieldChange, FlowChange, Mark } from "./types";
 
 const GAP = 32;
 const MOST_TRIES = 20;
 
 export interface MarkedNode {
-  node: PictureNode;
+  node: CanvasNode;
   mark: Mark;
   /** The same node in the earlier state. */
-  before?: PictureNode;
+  before?: CanvasNode;
   /** What differs, by name or path; values may be shortened. */
   fields: FieldChange[];
 }
 
 export interface MarkedEdge {
-  edge: PictureEdge;
+  edge: CanvasEdge;
   mark: Mark;
 }
 
@@ -25,10 +25,10 @@ export interface Marked {
 }
 
 /** A flow by itself: nothing is marked. */
-export function unmarked(picture: Picture): Marked {
+export function unmarked(view: CanvasView): Marked {
   return {
-    nodes: picture.nodes.map((node) => ({ node, mark: "same", fields: [] })),
-    edges: picture.edges.map((edge) => ({ edge, mark: "same" })),
+    nodes: view.nodes.map((node) => ({ node, mark: "same", fields: [] })),
+    edges: view.edges.map((edge) => ({ edge, mark: "same" })),
   };
 }
 
@@ -77,7 +77,7 @@ export function counts({ nodes, edges }: Marked): Record<Exclude<Mark, "same">, 
 }
 
 /** What is gone stands above what took its place, so that both can be seen. */
-function beside(node: PictureNode, standing: Box[]): PictureNode {
+function beside(node: CanvasNode, standing: Box[]): CanvasNode {
   if (node.parent) return node;
   const size = sizeOf(node);
   let y = node.y;

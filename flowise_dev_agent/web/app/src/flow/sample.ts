@@ -1,7 +1,7 @@
 /** Small flows for tests. */
-import type { FlowChange, Picture, PictureEdge, PictureNode } from "./types";
+import type { CanvasEdge, CanvasNode, CanvasView, FlowChange } from "./types";
 
-export function node(id: string, more: Partial<PictureNode> = {}): PictureNode {
+export function node(id: string, more: Partial<CanvasNode> = {}): CanvasNode {
   return {
     id,
     name: id.replace(/_\d+$/, ""),
@@ -24,7 +24,7 @@ export function node(id: string, more: Partial<PictureNode> = {}): PictureNode {
   };
 }
 
-export function edge(source: string, target: string, input = "model"): PictureEdge {
+export function edge(source: string, target: string, input = "model"): CanvasEdge {
   return {
     id: `${source}-${target}`,
     source,
@@ -37,7 +37,7 @@ export function edge(source: string, target: string, input = "model"): PictureEd
   };
 }
 
-export const picture = (nodes: PictureNode[], edges: PictureEdge[] = []): Picture => ({
+export const canvas = (nodes: CanvasNode[], edges: CanvasEdge[] = []): CanvasView => ({
   kind: "CHATFLOW",
   nodes,
   edges,

@@ -3,9 +3,9 @@ import type { components } from "../api/schema";
 
 type Schemas = components["schemas"];
 
-export type Picture = Schemas["Picture"];
-export type PictureNode = Schemas["PictureNode"];
-export type PictureEdge = Schemas["PictureEdge"];
+export type CanvasView = Schemas["CanvasView"];
+export type CanvasNode = Schemas["CanvasNode"];
+export type CanvasEdge = Schemas["CanvasEdge"];
 export type FlowChange = Schemas["FlowChange"];
 export type SessionChange = Schemas["SessionChange"];
 export type Difference = Schemas["Difference"];

@@ -2,12 +2,12 @@ import { Handle, type Node, type NodeProps, Position } from "@xyflow/react";
 import { memo } from "react";
 import { moreThanShown, portTop, shownParams, tone } from "./layout";
 import { MarkBadge } from "./MarkBadge";
-import type { Mark, PictureNode } from "./types";
+import type { CanvasNode, Mark } from "./types";
 
-export type CanvasNodeType = Node<{ node: PictureNode; mark: Mark }, "flow">;
+export type NodeBoxType = Node<{ node: CanvasNode; mark: Mark }, "flow">;
 
 /** A node as Flowise draws it: title, ends at the sides, and what is set. Nothing in it can be changed here. */
-export const CanvasNode = memo(function CanvasNode({ data: { node, mark }, selected }: NodeProps<CanvasNodeType>) {
+export const NodeBox = memo(function NodeBox({ data: { node, mark }, selected }: NodeProps<NodeBoxType>) {
   const classes = `fnode ${node.kind} tone-${tone(node)} mark-${mark}${selected ? " chosen" : ""}`;
   if (node.kind === "note")
     return (
@@ -70,7 +70,7 @@ export const CanvasNode = memo(function CanvasNode({ data: { node, mark }, selec
   );
 });
 
-/** Two letters for the place of an icon: Flowise's own pictures are not served here. */
+/** Two letters for the place of an icon: Flowise's own icons are not served here. */
 function initials(label: string): string {
   const words = label.split(/[\s_-]+|(?<=[a-z])(?=[A-Z])/).filter(Boolean);
   return (words.length > 1 ? `${words[0]?.[0] ?? ""}${words[1]?.[0] ?? ""}` : label.slice(0, 2)).toUpperCase();
