@@ -62,18 +62,18 @@ def test_the_example_file_sets_nothing_by_itself() -> None:
     assert [line for line in lines if line and not line.startswith("#")] == []
 
 
-def _readme_table() -> dict[str, str]:
-    text = (ROOT / "README.md").read_text()
-    return dict(re.findall(r"^\| `([A-Z][A-Z0-9_]+)` \| ([^|]*) \|", text, flags=re.MULTILINE))
+def _reference_tables() -> dict[str, str]:
+    text = (ROOT / "docs" / "configuration.md").read_text()
+    return dict(re.findall(r"^\| `([A-Z][A-Z0-9_]+)` \|([^|]*)\|", text, flags=re.MULTILINE))
 
 
-def test_the_readme_names_exactly_the_variables_that_exist() -> None:
-    assert set(_readme_table()) == set(VARIABLES)
+def test_the_reference_page_names_exactly_the_variables_that_exist() -> None:
+    assert set(_reference_tables()) == set(VARIABLES)
 
 
 @pytest.mark.parametrize("name", sorted(VARIABLES))
-def test_the_readme_shows_the_real_default(name: str) -> None:
-    assert _readme_table()[name].strip().strip("`") == VARIABLES[name]
+def test_the_reference_page_shows_the_real_default(name: str) -> None:
+    assert _reference_tables()[name].strip().strip("`") == VARIABLES[name]
 
 
 def test_no_secret_has_a_default_or_shows_in_a_repr(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,77 @@
+"""The pages in `docs/` say what the code says: routes, error codes, metrics, and links that lead somewhere."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from flowise_dev_agent import errors
+from flowise_dev_agent.api import problems
+from flowise_dev_agent.api.app import create_app
+from flowise_dev_agent.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[3]
+DOCS = ROOT / "docs"
+PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *DOCS.rglob("*.md"), *(ROOT / "tests").glob("*.md")])
+
+#: Ends a run silently; no person ever sees it.
+INTERNAL_CODES = {errors.LeaseLostError.code}
+
+
+def _shape(route: str) -> str:
+    """A route with the names of its parameters left out."""
+    return re.sub(r"\{[a-z_]+\}", "{}", route)
+
+
+def _served_routes() -> set[str]:
+    document = create_app(Settings()).openapi()
+    served = {_shape(f"{method.upper()} {path}") for path, item in document["paths"].items() for method in item}
+    return served | {"POST /mcp"}
+
+
+def _classes(root: type[errors.AgentError]) -> Iterator[type[errors.AgentError]]:
+    yield root
+    for child in root.__subclasses__():
+        yield from _classes(child)
+
+
+def test_the_api_page_lists_exactly_the_routes_that_are_served() -> None:
+    listed = re.findall(r"^\| `([A-Z]+ /[^`]+)` \|", (DOCS / "api.md").read_text(), flags=re.MULTILINE)
+    assert sorted(_shape(route) for route in listed) == sorted(_served_routes())
+
+
+def test_the_api_page_names_exactly_the_error_codes_that_clients_can_meet() -> None:
+    text = (DOCS / "api.md").read_text().partition("## Errors")[2].partition("| status | codes |")[2]
+    named = set(re.findall(r"`([a-z]+(?:_[a-z]+)*)`", text)) - {"error", "hint"}
+    classes = [cls for cls in _classes(errors.AgentError) if cls.__module__ == errors.__name__]
+    own = {cls.code for cls in classes} - INTERNAL_CODES
+    of_http = {code for code, _ in problems._HTTP_PROBLEMS.values()}
+    assert named == own | of_http | {"invalid_request"}
+
+
+def test_the_operations_page_names_exactly_the_metrics_that_exist() -> None:
+    sources = [ROOT / "flowise_dev_agent" / name for name in ("observability/metrics.py", "runtime/admin/health.py")]
+    code = "".join(path.read_text() for path in sources)
+    counters = set(re.findall(r'Counter\(\s*"(fda_[a-z_]+)"', code))
+    exist = {f"{name}_total" if name in counters else name for name in re.findall(r'"(fda_[a-z_]+)"', code)}
+    assert set(re.findall(r"`(fda_[a-z_]+)`", (DOCS / "operations.md").read_text())) == exist
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_link_inside_the_repository_leads_to_a_file_and_its_heading(page: Path) -> None:
+    broken: list[str] = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        path = (page.parent / name).resolve() if name else page
+        if not path.exists() or (anchor and anchor not in _anchors(path)):
+            broken.append(target)
+    assert broken == []
+
+
+def _anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
