@@ -17,7 +17,7 @@ from flowise_dev_agent.patch.model.graph import GraphIR
 from flowise_dev_agent.patch.model.ops import AddNode
 from flowise_dev_agent.patch.views.summary import summarize
 from flowise_dev_agent.reasoning.contracts import Pattern, PlanContract
-from flowise_dev_agent.reasoning.deterministic.phrases import say
+from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.text import clip
 
 _log = logging.getLogger(__name__)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Final, TypeVar
 
 from flowise_dev_agent.errors import BudgetSpentError, ModelOutputError, ModelUnavailableError, ReasoningError
+from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch.model.ops import PatchOp
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
@@ -49,6 +50,9 @@ class PhasedReasoner(Reasoner):
 
     async def judge(self, request: JudgeRequest) -> Reasoned[Verdict]:
         return await self._run("judge", lambda reasoner: reasoner.judge(request))
+
+    def suggest_node_types(self, text: str, nodes: NodeStore, credential_types: Mapping[str, int]) -> list[str]:
+        return self._by_mode["deterministic"].suggest_node_types(text, nodes, credential_types)
 
     async def aclose(self) -> None:
         for reasoner in self._by_mode.values():

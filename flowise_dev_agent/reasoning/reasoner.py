@@ -1,7 +1,9 @@
 """The interface that the agent reasons through."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 
+from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch.model.ops import PatchOp
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
@@ -33,6 +35,14 @@ class Reasoner(ABC):
     @abstractmethod
     async def judge(self, request: JudgeRequest) -> Reasoned[Verdict]:
         """Do the answers meet the success criteria?"""
+
+    def suggest_node_types(self, text: str, nodes: NodeStore, credential_types: Mapping[str, int]) -> list[str]:
+        """Names of node types that fit `text`, best first: a hint for retrieval, made without a model.
+
+        `credential_types` counts the instance's credentials by type. Empty where the reasoner has no word lists.
+        """
+        del text, nodes, credential_types
+        return []
 
     async def aclose(self) -> None:  # noqa: B027 - only some have anything to close
         """Close connections. Closing twice is fine."""

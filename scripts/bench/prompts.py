@@ -37,7 +37,7 @@ async def measure(case: dict[str, Any], nodes: NodeStore) -> tuple[dict[str, Pro
     """(prompts by phase, number of candidates, expected node types that are not among them) of one CREATE case."""
     rules, wish = DeterministicReasoner(), case["requirement"]
     intent = (await rules.classify(ClassifyRequest(requirement=wish))).value
-    shown = candidates(nodes, wish)
+    shown = candidates(nodes, wish, similar=rules.suggest_node_types(wish, nodes, CREDENTIALS))
     request = PlanRequest(requirement=wish, intent=intent, nodes=nodes, candidates=shown, credential_types=CREDENTIALS)
     plan = (await rules.plan(request)).value
     trials = tuple(Trial(question, "An answer of a usual length. " * 8) for question in plan.test_questions)

@@ -1,16 +1,15 @@
 """Which node types a planner gets to see: a few dozen lines instead of the whole catalogue.
 
-What the requirement says comes first (by ranked words, and by the word lists of the rules), then what the required
+What the requirement says comes first (by ranked words, and by what the reasoner suggests), then what the required
 inputs of those types accept (one hop), then what similar accepted flows are made of, and what most flows need anyway.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY
 from flowise_dev_agent.patch.model.schema import NodeSchema
-from flowise_dev_agent.reasoning.deterministic.retrieval import suggested
 
 #: A few dozen lines: what a planner can read, far below the 297 types of a server.
 MAX_CANDIDATES: Final = 36
@@ -67,18 +66,17 @@ def candidates(
     store: NodeStore,
     text: str,
     *,
-    available: Mapping[str, int] | None = None,
     similar: Iterable[str] = (),
     kind: str = "CHATFLOW",
 ) -> tuple[NodeSchema, ...]:
     """The node types for a text, best first, at most `MAX_CANDIDATES`.
 
-    `available` counts the credentials by type; `similar` are the types of like flows. For an AGENTFLOW that exists
-    these are the few types that such flows are made of, and the models and tools that stand inside them.
+    `similar` are types that were suggested for the text or that similar flows consist of. For an existing AGENTFLOW
+    these are the few types that such flows consist of, and the models and tools inside them.
     """
     if kind == "AGENTFLOW":
         return _of_agentflows(store, text)
-    similar = [*suggested(text, store, available or {}), *similar]
+    similar = list(similar)
     found = [schema for schema in store.search(text, limit=_BY_WORDS, kind="CHATFLOW") if not schema.deprecated]
     names = list(dict.fromkeys([*(schema.name for schema in found), *similar]))
     needed = dict.fromkeys(name for schema in found[: _BY_WORDS // 2] for name in _one_hop(store, schema, names))

@@ -69,13 +69,9 @@ class FlowiseCapability(DomainCapability):
         if isinstance(listed.data, FlowiseError):
             raise listed.data
         text = f"{request.requirement}\n{request.feedback or ''}"
-        shown = candidates(
-            store,
-            text,
-            available={type_: len(items) for type_, items in listed.data.items()},
-            similar=request.similar,
-            kind=request.kind,
-        )
+        counts = {type_: len(items) for type_, items in listed.data.items()}
+        suggested = context.reasoner.suggest_node_types(text, store, counts)
+        shown = candidates(store, text, similar=[*suggested, *request.similar], kind=request.kind)
         known = f"{len(shown)} candidate node types of {len(store.schemas)} (Flowise {store.flowise_version})"
         summary = f"{known}. {listed.summary}"
         result = ToolResult(

@@ -11,11 +11,11 @@ from flowise_dev_agent.patch.model.schema import NodeSchema
 from flowise_dev_agent.reasoning.deterministic import vocabulary as words
 from flowise_dev_agent.reasoning.deterministic.conditions import Conditions, compares_numbers, read_conditions
 from flowise_dev_agent.reasoning.deterministic.parameters import instruction, parameters, without_braces
-from flowise_dev_agent.reasoning.deterministic.phrases import say
 from flowise_dev_agent.reasoning.deterministic.providers import default_provider
 from flowise_dev_agent.reasoning.deterministic.reading import Reading, read
 from flowise_dev_agent.reasoning.deterministic.text import mentioned, quoted, squeeze
 from flowise_dev_agent.reasoning.deterministic.toolbox import LackingError, tool_row
+from flowise_dev_agent.reasoning.phrases import say
 
 _LLM, _AGENT, _ROUTER = "llmAgentflow", "agentAgentflow", "conditionAgentAgentflow"
 _CONDITION = "conditionAgentflow"

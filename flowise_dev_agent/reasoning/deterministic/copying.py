@@ -5,8 +5,8 @@ import re
 from flowise_dev_agent.reasoning.contracts import PlanContract, PlanRequest
 from flowise_dev_agent.reasoning.deterministic import describing
 from flowise_dev_agent.reasoning.deterministic import vocabulary as words
-from flowise_dev_agent.reasoning.deterministic.phrases import say
 from flowise_dev_agent.reasoning.deterministic.text import quoted, squeeze
+from flowise_dev_agent.reasoning.phrases import say
 
 _CALLED = re.compile(
     r"\b(?:and\s+)?(?:called|named|(?:with|under) the name|call it|name it|namens|genannt|(?:mit|unter) dem namen|"

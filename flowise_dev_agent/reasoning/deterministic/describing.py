@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from flowise_dev_agent.patch.model.schema import NodeSchema
 from flowise_dev_agent.reasoning.deterministic.parameters import role_text, topic
-from flowise_dev_agent.reasoning.deterministic.phrases import say
 from flowise_dev_agent.reasoning.deterministic.placeholders import MARK, stands_in
 from flowise_dev_agent.reasoning.deterministic.reading import Reading
 from flowise_dev_agent.reasoning.deterministic.text import squeeze
+from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.text import clip
 
 _PURPOSES = {

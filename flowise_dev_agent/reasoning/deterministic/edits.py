@@ -7,7 +7,6 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch.model.ops import Connect
 from flowise_dev_agent.patch.model.schema import NodeSchema
 from flowise_dev_agent.reasoning.contracts import PlanContract
-from flowise_dev_agent.reasoning.deterministic.phrases import say
 from flowise_dev_agent.reasoning.deterministic.providers import default_provider
 from flowise_dev_agent.reasoning.deterministic.reading import Reading
 from flowise_dev_agent.reasoning.deterministic.selection import (
@@ -20,6 +19,7 @@ from flowise_dev_agent.reasoning.deterministic.selection import (
     tools_of,
 )
 from flowise_dev_agent.reasoning.deterministic.wiring import ENDING_CATEGORIES, complete, fitting_output, wire
+from flowise_dev_agent.reasoning.phrases import say
 
 #: Of these a flow has one; another one takes its place. Completion models are models, too.
 _FAMILIES = (

@@ -5,9 +5,9 @@ import re
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, Intent, Operation
 from flowise_dev_agent.reasoning.deterministic import vocabulary as words
 from flowise_dev_agent.reasoning.deterministic.persona import without_lead
-from flowise_dev_agent.reasoning.deterministic.phrases import say
 from flowise_dev_agent.reasoning.deterministic.reading import Reading, read
 from flowise_dev_agent.reasoning.deterministic.text import mentioned, quoted, squeeze
+from flowise_dev_agent.reasoning.phrases import say
 
 _TITLE_WORDS = 6
 _TITLE_READ = 400

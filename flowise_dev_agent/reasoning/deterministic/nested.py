@@ -11,10 +11,10 @@ from flowise_dev_agent.reasoning.deterministic import describing
 from flowise_dev_agent.reasoning.deterministic import vocabulary as words
 from flowise_dev_agent.reasoning.deterministic.naming import take_names
 from flowise_dev_agent.reasoning.deterministic.parameters import parameters, system_prompt
-from flowise_dev_agent.reasoning.deterministic.phrases import say
 from flowise_dev_agent.reasoning.deterministic.reading import Reading, read
 from flowise_dev_agent.reasoning.deterministic.text import mentioned
 from flowise_dev_agent.reasoning.deterministic.toolbox import LackingError, Toolbox, is_tool
+from flowise_dev_agent.reasoning.phrases import say
 
 _MODELS = "Chat Models"
 _SYSTEM_TEXT = ("Messages[0].content",)

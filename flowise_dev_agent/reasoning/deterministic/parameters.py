@@ -6,10 +6,10 @@ from typing import Any
 
 from flowise_dev_agent.patch.model.schema import NodeSchema
 from flowise_dev_agent.reasoning.deterministic.filling import fill_in
-from flowise_dev_agent.reasoning.deterministic.phrases import say
 from flowise_dev_agent.reasoning.deterministic.providers import belongs, provider_of
 from flowise_dev_agent.reasoning.deterministic.reading import Reading
 from flowise_dev_agent.reasoning.deterministic.text import sentences, squeeze
+from flowise_dev_agent.reasoning.phrases import say
 
 _MAX_TOKENS_PARAMS = ("maxTokens", "maxTokensToSample", "maxOutputTokens", "maxCompletionTokens")
 _MODEL_PARAMS = ("modelName", "model")

@@ -31,10 +31,10 @@ from flowise_dev_agent.reasoning.deterministic.edits import find_edits, missed
 from flowise_dev_agent.reasoning.deterministic.naming import take_names
 from flowise_dev_agent.reasoning.deterministic.nested import is_agentflow, plan_inside
 from flowise_dev_agent.reasoning.deterministic.pattern_ops import reused_ids
-from flowise_dev_agent.reasoning.deterministic.phrases import say
 from flowise_dev_agent.reasoning.deterministic.reading import Reading
 from flowise_dev_agent.reasoning.deterministic.selection import select, unwanted, usable
 from flowise_dev_agent.reasoning.deterministic.wiring import wire
+from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.playbook import is_advice
 
 _LONGEST_SHOWN_VALUE = 300

@@ -1,10 +1,12 @@
 """The four questions of `Reasoner`, answered by rules over node schemas. No model, no key, no network."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from flowise_dev_agent.errors import ModelOutputError
+from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch.model.ops import PatchOp
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
@@ -27,11 +29,12 @@ from flowise_dev_agent.reasoning.deterministic.change_requests import (
 from flowise_dev_agent.reasoning.deterministic.copying import as_copy, plain_copy, wish_for_copy
 from flowise_dev_agent.reasoning.deterministic.nested import change_inside, is_agentflow
 from flowise_dev_agent.reasoning.deterministic.pattern_ops import onto_seed
-from flowise_dev_agent.reasoning.deterministic.phrases import say
 from flowise_dev_agent.reasoning.deterministic.planning import answer, plan_change, plan_new
 from flowise_dev_agent.reasoning.deterministic.reading import read
+from flowise_dev_agent.reasoning.deterministic.retrieval import suggested
 from flowise_dev_agent.reasoning.deterministic.wiring import Wiring
 from flowise_dev_agent.reasoning.deterministic.writing import agentflow_ops, onto_flow
+from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 
 _ERROR_ANSWER = re.compile(
@@ -92,6 +95,9 @@ class DeterministicReasoner(Reasoner):
         if len(ops) > request.max_ops:
             raise ModelOutputError(f"The plan takes {len(ops)} ops, at most {request.max_ops} are allowed.")
         return _reasoned(with_bindings(ops, request.nodes.schemas, request.plan.credential_requirements))
+
+    def suggest_node_types(self, text: str, nodes: NodeStore, credential_types: Mapping[str, int]) -> list[str]:
+        return suggested(text, nodes, credential_types)
 
     async def judge(self, request: JudgeRequest) -> Reasoned[Verdict]:
         language = read(request.requirement).language

@@ -11,11 +11,11 @@ from flowise_dev_agent.reasoning.deterministic import vocabulary as words
 from flowise_dev_agent.reasoning.deterministic.components import named_components
 from flowise_dev_agent.reasoning.deterministic.filling import open_params
 from flowise_dev_agent.reasoning.deterministic.parameters import parameters
-from flowise_dev_agent.reasoning.deterministic.phrases import say
 from flowise_dev_agent.reasoning.deterministic.providers import Provider, default_embeddings, default_provider
 from flowise_dev_agent.reasoning.deterministic.reading import Reading
 from flowise_dev_agent.reasoning.deterministic.text import denied, mentions
 from flowise_dev_agent.reasoning.deterministic.wiring import ENDING_CATEGORIES, complete, wire
+from flowise_dev_agent.reasoning.phrases import say
 
 #: A flow has one of each of these; one asked for by name takes the place of the usual one.
 _SINGLE = frozenset(

@@ -12,10 +12,10 @@ from flowise_dev_agent.reasoning.credential_requirements import credential_type
 from flowise_dev_agent.reasoning.deterministic import vocabulary as words
 from flowise_dev_agent.reasoning.deterministic.filling import open_params
 from flowise_dev_agent.reasoning.deterministic.parameters import parameters
-from flowise_dev_agent.reasoning.deterministic.phrases import say
 from flowise_dev_agent.reasoning.deterministic.reading import Reading
 from flowise_dev_agent.reasoning.deterministic.selection import unwanted
 from flowise_dev_agent.reasoning.deterministic.text import mentioned
+from flowise_dev_agent.reasoning.phrases import say
 
 _SELECTED = "agentSelectedTool"
 _CATEGORIES = frozenset({"Tools", "Tools (MCP)"})

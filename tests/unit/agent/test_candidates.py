@@ -6,13 +6,22 @@ import pytest
 
 from flowise_dev_agent.agent.domains.candidates import MAX_CANDIDATES, STAPLES, candidates
 from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch.model.schema import NodeSchema
+from flowise_dev_agent.reasoning import DeterministicReasoner
 from flowise_dev_agent.reasoning.cards import catalogue_line
+from tests.unit.agent.rig import OPENAI, Bench
+from tests.unit.agent.test_graph import credentials, ops
 from tests.unit.reasoning.test_rules_variations import VARIATIONS
+
+
+def shown_for(catalogue: NodeStore, wish: str) -> tuple[NodeSchema, ...]:
+    suggested = DeterministicReasoner().suggest_node_types(wish, catalogue, {})
+    return candidates(catalogue, wish, similar=suggested)
 
 
 @pytest.mark.parametrize(("wish", "expected"), [(wish, expected) for wish, expected, _ in VARIATIONS])
 def test_what_the_wish_needs_is_among_a_few_dozen(catalogue: NodeStore, wish: str, expected: set[str]) -> None:
-    shown = candidates(catalogue, wish)
+    shown = shown_for(catalogue, wish)
     assert expected - {schema.name for schema in shown} == set()
     assert len(shown) <= MAX_CANDIDATES <= 40
     assert sum(len(catalogue_line(schema)) for schema in shown) < 6_000
@@ -29,7 +38,7 @@ def test_what_the_wish_needs_is_among_a_few_dozen(catalogue: NodeStore, wish: st
     ],
 )
 def test_parts_that_no_staple_covers_are_found(catalogue: NodeStore, wish: str, expected: set[str]) -> None:
-    assert expected <= {schema.name for schema in candidates(catalogue, wish)}
+    assert expected <= {schema.name for schema in shown_for(catalogue, wish)}
 
 
 def test_types_of_similar_flows_are_shown_whatever_the_words(catalogue: NodeStore) -> None:
@@ -39,7 +48,7 @@ def test_types_of_similar_flows_are_shown_whatever_the_words(catalogue: NodeStor
 
 
 def test_a_required_input_brings_what_feeds_it(catalogue: NodeStore) -> None:
-    shown = candidates(catalogue, "vector store retriever with a contextual compression and a reranker")
+    shown = shown_for(catalogue, "vector store retriever with a contextual compression and a reranker")
     names: dict[str, Any] = {schema.name: schema for schema in shown}
     for schema in shown[:8]:
         for anchor in schema.anchors:
@@ -53,3 +62,12 @@ def test_an_agentflow_is_changed_with_its_own_kinds_of_nodes_and_what_stands_ins
     assert {"llmAgentflow", "agentAgentflow", "conditionAgentflow", "chatAnthropic"} <= set(names)
     assert "conversationChain" not in names
     assert len(names) <= MAX_CANDIDATES
+
+
+async def test_the_planner_sees_what_the_reasoner_suggests(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench(ops(), credentials(OPENAI))
+    monkeypatch.setattr(bench.reasoner, "suggest_node_types", lambda *given: ["weaviate"])
+
+    await bench.start()
+
+    assert "weaviate" in {schema.name for schema in bench.reasoner.seen["plan"][0].candidates}

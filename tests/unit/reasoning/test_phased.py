@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.errors import ModelAuthError, ModelOutputError, ModelUnavailableError
+from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.reasoning import PhasedReasoner, ReasoningSettings
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, Intent, Usage
 from tests.unit.agent.rig import Script
@@ -70,3 +71,9 @@ async def test_a_refused_key_is_not_covered_up() -> None:
     with pytest.raises(ModelAuthError):
         await phased.classify(REQUEST)
     assert rules.seen["classify"] == []
+
+
+def test_node_types_are_suggested_by_the_rules_whatever_the_modes(monkeypatch: pytest.MonkeyPatch) -> None:
+    phased, _, rules = reasoner(intent("model"), intent("rules"))
+    monkeypatch.setattr(rules, "suggest_node_types", lambda *given: [given[0]])
+    assert phased.suggest_node_types("pinecone", NodeStore.from_snapshot(), {}) == ["pinecone"]

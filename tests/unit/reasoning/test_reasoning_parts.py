@@ -18,13 +18,13 @@ from flowise_dev_agent.reasoning import (
 from flowise_dev_agent.reasoning.cards import catalogue_line, schema_card
 from flowise_dev_agent.reasoning.contracts import Usage
 from flowise_dev_agent.reasoning.deterministic.fields import find_fields
-from flowise_dev_agent.reasoning.deterministic.phrases import say
 from flowise_dev_agent.reasoning.deterministic.providers import chat_provider, embeddings_provider, model_id
 from flowise_dev_agent.reasoning.deterministic.quantities import read_quantities
 from flowise_dev_agent.reasoning.deterministic.reading import read
 from flowise_dev_agent.reasoning.deterministic.text import detect_language
 from flowise_dev_agent.reasoning.engines.prices import cost
 from flowise_dev_agent.reasoning.parsing import UnusableOutputError, parse_model, parse_object
+from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.skills import section
 from flowise_dev_agent.reasoning.text import clean, clean_json, clip
 
@@ -275,9 +275,7 @@ def test_language_without_phrases_gets_english() -> None:
 
 @pytest.mark.parametrize("language", ["de", "es", "fr", "pt"])
 def test_every_phrase_is_said_in_every_language_about_the_same_things(language: str) -> None:
-    table = tomllib.loads(
-        files("flowise_dev_agent.reasoning.deterministic").joinpath("phrases.toml").read_text("utf-8")
-    )
+    table = tomllib.loads(files("flowise_dev_agent.reasoning").joinpath("phrases.toml").read_text("utf-8"))
 
     def slots(phrase: str) -> set[str | None]:
         return {name for _, name, _, _ in Formatter().parse(phrase)} - {None}

@@ -1,4 +1,4 @@
-"""What the rules say, in the person's language."""
+"""Sentences for people that code writes, in the person's language."""
 
 import tomllib
 from functools import cache
