@@ -231,13 +231,6 @@ class SessionConflictError(AgentError):
     code = "session_conflict"
 
 
-class RateLimitedError(AgentError):
-    """Too many session starts in a short time. ``details.retry_after_secs`` says when there is room again."""
-
-    code = "rate_limited"
-    transient = True
-
-
 class LeaseLostError(AgentError):
     """Another worker owns this run now. Ends the run silently; never shown to a person."""
 

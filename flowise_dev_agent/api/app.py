@@ -88,7 +88,7 @@ def create_app(settings: Settings, engine: Runtime | None = None, *, model_stand
     app.include_router(health.worker_router)
     app.include_router(health.router)
     app.include_router(page.router)
-    mcp_endpoint = mcp.mount(app, settings.server, limiter)
+    mcp_endpoint = mcp.mount(app, settings.server)
     page.mount_files(app)
     openapi.complete(app)
     return app

@@ -37,7 +37,6 @@ _STATUS: dict[type[errors.AgentError], int] = {
     errors.PatternNotFoundError: 404,
     errors.SessionExistsError: 409,
     errors.SessionConflictError: 409,
-    errors.RateLimitedError: 429,
     errors.DatabaseUnavailableError: 503,
     errors.FlowiseError: 502,
     errors.FlowiseNotFoundError: 404,
@@ -195,11 +194,13 @@ def _rate_limited(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RateLimitExceeded)  # noqa: S101
     limit, keys = request.state.view_rate_limit
     reset, _ = request.app.state.limiter.limiter.get_window_stats(limit, *keys)
+    wait = max(1, math.ceil(reset - time.time()))
     return problem_response(
         429,
         path=request.url.path,
         detail=f"Only {error.detail} of these requests are allowed.",
-        headers={"Retry-After": str(max(1, math.ceil(reset - time.time())))},
+        details={"retry_after_secs": wait},
+        headers={"Retry-After": str(wait)},
     )
 
 

@@ -7,12 +7,10 @@ from typing import Any
 from flowise_dev_agent.cli.answers import asked, obvious
 from flowise_dev_agent.cli.console import fail, out, say
 from flowise_dev_agent.cli.progress import Progress
-from flowise_dev_agent.client import AgentClient, ServiceError
+from flowise_dev_agent.client import RUN_END_EVENTS, AgentClient, ServiceError
 from flowise_dev_agent.errors import NeedsPersonError
 from flowise_dev_agent.runtime.sessions.requests import ResumeSession, StartSession
 from flowise_dev_agent.runtime.sessions.views import InterruptView, SessionView
-
-_SETTLES = frozenset({"interrupt", "done", "error"})
 
 
 async def build(client: AgentClient, requirement: str, *, assume_yes: bool) -> bool:
@@ -48,7 +46,7 @@ async def _follow(client: AgentClient, view: SessionView, seen: int) -> tuple[Se
         async for event in client.events(view.thread_id, after_seq=seen):
             seen = event.seq or seen
             progress.show(event)
-            if event.type in _SETTLES:
+            if event.type in RUN_END_EVENTS:
                 break
     return await client.get(view.thread_id), seen
 

@@ -6,4 +6,4 @@ from flowise_dev_agent.mcp import AgentMcpServer, Approval, Host
 
 async def serve_stdio(client: AgentClient, approval: Approval) -> None:
     """Serve until standard input ends. The service need not run yet: a call that cannot reach it says so."""
-    await AgentMcpServer(Host(client, approval, lambda _: client.base_url)).run_stdio_async()
+    await AgentMcpServer(Host(lambda _: client, approval, lambda _: client.base_url)).run_stdio_async()

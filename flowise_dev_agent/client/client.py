@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 from uuid import UUID
 
 import httpx2
@@ -23,9 +23,8 @@ _CONNECT_SECS = 5.0
 #: Events come at least as keep-alive comments; so much silence is a dead connection.
 _STREAM_SILENCE_SECS = 90.0
 _RECONNECT_SECS = 1.0
-_RECONNECTS = 30
-#: What makes a session worth reading again.
-_SETTLES = frozenset({"interrupt", "done", "error"})
+#: Types of the events that end a run: the session asks, has ended or has failed.
+RUN_END_EVENTS: Final = frozenset({"interrupt", "done", "error"})
 
 
 class AgentClient:
@@ -33,7 +32,8 @@ class AgentClient:
 
     Every call raises `ServiceError` with the service's own words when it answers with a problem, and
     `ServiceUnreachableError` when nothing answers at `base_url`. `timeout` (seconds) is for the answer of a call, on
-    top of the time that the call itself waits.
+    top of the time that the call itself waits. `reconnects` is how often in a row `events` reopens a stream that broke;
+    with 0 it ends with its first stream.
     """
 
     def __init__(
@@ -42,9 +42,11 @@ class AgentClient:
         api_key: SecretStr | None = None,
         *,
         timeout: float = 30.0,
+        reconnects: int = 30,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
         self.base_url = base_url.rstrip("/")
+        self._reconnects = reconnects
         self._timeout = timeout
         headers = {"Authorization": f"Bearer {api_key.get_secret_value()}"} if api_key else {}
         self._http = httpx2.AsyncClient(
@@ -161,7 +163,7 @@ class AgentClient:
             async with asyncio.timeout(timeout):
                 while view.status == "in_progress":
                     async for event in self.events(session_id, after_seq=view.last_event_seq):
-                        if event.type in _SETTLES:
+                        if event.type in RUN_END_EVENTS:
                             break
                     view = await self.get(session_id)
         return view
@@ -169,7 +171,8 @@ class AgentClient:
     async def events(self, session_id: UUID, after_seq: int = 0) -> AsyncGenerator[SessionEvent]:
         """Events after `after_seq`, those of the past first, through `done`.
 
-        A connection that breaks is made again where it ended; `ServiceUnreachableError` when that fails for long.
+        A stream that ends early is reopened where it ended (see `reconnects`); `ServiceUnreachableError` when that
+        keeps failing.
         """
         failures = 0
         while True:
@@ -183,8 +186,10 @@ class AgentClient:
                             return
             except ServiceUnreachableError:
                 failures += 1
-                if failures > _RECONNECTS:
+                if failures > self._reconnects:
                     raise
+            if not self._reconnects:
+                return
             await asyncio.sleep(_RECONNECT_SECS)
 
     @asynccontextmanager

@@ -1,7 +1,6 @@
-"""The service for other agents, by the Model Context Protocol: the same sessions, answers and views as over REST."""
+"""The service for other agents, by the Model Context Protocol: tools over the client of the REST API."""
 
-from flowise_dev_agent.mcp.backend import Backend
 from flowise_dev_agent.mcp.host import Approval, Host
-from flowise_dev_agent.mcp.server import AgentMcpServer
+from flowise_dev_agent.mcp.server import AgentMcpServer, McpEndpoint
 
-__all__ = ["AgentMcpServer", "Approval", "Backend", "Host"]
+__all__ = ["AgentMcpServer", "Approval", "Host", "McpEndpoint"]

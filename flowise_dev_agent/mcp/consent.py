@@ -9,7 +9,7 @@ from mcp.server.mcpserver import AcceptedElicitation, Elicit, ElicitationResult
 from pydantic import BaseModel, Field
 
 from flowise_dev_agent.errors import AgentError, NeedsPersonError
-from flowise_dev_agent.mcp.host import Approval, ToolContext, host_of, page_of
+from flowise_dev_agent.mcp.host import Approval, ToolContext, client_of, host_of, page_of
 from flowise_dev_agent.mcp.results import question_text
 from flowise_dev_agent.persistence.sanitize import shortened
 from flowise_dev_agent.runtime.sessions.views import InterruptView, SessionView
@@ -64,10 +64,9 @@ async def confirmation(
         InvalidAnswerError: the answer does not fit it; nobody is asked about such.
         NeedsPersonError: a person is needed, and the client has no way to ask one.
     """
-    host = host_of(ctx)
-    if host.approval == "agent":
+    if host_of(ctx).approval == "agent":
         return Confirmation(confirm=True)
-    view = await host.backend.get(session_id)
+    view = await client_of(ctx).get(session_id)
     if view.interrupt is None or view.interrupt.id != interrupt_id:
         # Refused in the service's own words, or the same answer as before, which may be repeated.
         return Confirmation(confirm=True)

@@ -1,4 +1,4 @@
-"""What the tools work with: where the sessions are, who may approve, and what a request passes first."""
+"""What the tools work with: the client of the service, and who may approve."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,30 +8,23 @@ from uuid import UUID
 from mcp.server.mcpserver import Context
 from starlette.requests import Request
 
-from flowise_dev_agent.mcp.backend import Backend
+from flowise_dev_agent.client import AgentClient
 
-#: Whose word an answer needs that lets something be written: a person's, or that of the agent that calls the tool.
+#: Who decides on answers that let something be written: a person, or the agent that calls the tool.
 Approval = Literal["person", "agent"]
-
-
-def _admit_all(_: Request | None) -> None: ...
 
 
 @dataclass(frozen=True)
 class Host:
-    """One per server. A request is None where there is none (stdio).
+    """One per server. Both functions get the HTTP request of the tool call, None over stdio.
 
-    `base_url` gives the address of the service's page. `admit` is called before each start and raises RateLimitedError.
+    `client` gives the client that acts for the caller; the tools do not close it. `base_url` gives the address of the
+    service's page.
     """
 
-    backend: Backend
+    client: Callable[[Request | None], AgentClient]
     approval: Approval
     base_url: Callable[[Request | None], str]
-    admit: Callable[[Request | None], None] = _admit_all
-
-    def page(self, request: Request | None, session_id: UUID) -> str:
-        """Where a person sees the session and answers its questions."""
-        return f"{self.base_url(request).rstrip('/')}/#/s/{session_id}"
 
 
 ToolContext = Context[Host, Any]
@@ -42,6 +35,11 @@ def host_of(ctx: ToolContext) -> Host:
     return ctx.request_context.lifespan_context
 
 
+def client_of(ctx: ToolContext) -> AgentClient:
+    """The client for the request that is being answered."""
+    return host_of(ctx).client(ctx.request_context.request)
+
+
 def page_of(ctx: ToolContext, session_id: UUID) -> str:
-    """See `Host.page`, for the request that is being answered."""
-    return host_of(ctx).page(ctx.request_context.request, session_id)
+    """Where a person sees the session and answers its questions."""
+    return f"{host_of(ctx).base_url(ctx.request_context.request).rstrip('/')}/#/s/{session_id}"

@@ -64,8 +64,8 @@ def failed(problem: Mapping[str, Any]) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=text)], is_error=True)
 
 
-def session_lines(view: SessionView, told: SessionReport, actions: Iterable[str]) -> Iterator[str]:
-    """A session, which `told` is the bounded report of, in words; `actions` are the answers that its question takes."""
+def session_lines(view: SessionView, about: SessionReport, actions: Iterable[str]) -> Iterator[str]:
+    """A session in words; `about` is its bounded report, `actions` are the answers that its question takes."""
     name = f" '{view.session_name}'" if view.session_name else ""
     yield f"Session {view.thread_id}{name} on {view.instance}: {view.status}" + (
         f" ({view.outcome})" if view.outcome else ""
@@ -82,12 +82,12 @@ def session_lines(view: SessionView, told: SessionReport, actions: Iterable[str]
         yield from ("", f"It asks ({view.interrupt.type}, interrupt_id {view.interrupt.id}):")
         yield question_text(view.interrupt)
         yield from actions
-        yield f"Answer with answer_question; or a person answers at {told.page}"
+        yield f"Answer with answer_question; or a person answers at {about.page}"
     elif view.result:
         yield view.result.summary
         yield from _tests(view.result.tests)
-    if told.change:
-        yield from ("", f"Change: {told.change.summary}", shortened(told.change.text, _PART_CHARS))
+    if about.change:
+        yield from ("", f"Change: {about.change.summary}", shortened(about.change.text, _PART_CHARS))
 
 
 def question_text(interrupt: InterruptView) -> str:

@@ -3,19 +3,21 @@
 import hashlib
 import inspect
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from mcp.server.mcpserver import Context, MCPServer, RequestStateSecurity
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
+from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import SecretStr, ValidationError
+from starlette.types import Receive, Scope, Send
 
 from flowise_dev_agent import __version__
 from flowise_dev_agent.errors import AgentError
-from flowise_dev_agent.mcp import lookups, sessions
+from flowise_dev_agent.mcp import tools
 from flowise_dev_agent.mcp.host import Host
 from flowise_dev_agent.mcp.results import failed
 
@@ -33,25 +35,25 @@ _MAX_FIELDS: Final = 5
 _LOOKS: Final = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=True)
 _TOOLS: Final[tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...]] = (
     (
-        sessions.start_session,
+        tools.start_session,
         "Start a session",
         ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=True),
     ),
-    (sessions.get_session, "Look at a session", _LOOKS),
+    (tools.get_session, "Look at a session", _LOOKS),
     (
-        sessions.answer_question,
+        tools.answer_question,
         "Answer a session's question",
         ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=True),
     ),
     (
-        sessions.cancel_session,
+        tools.cancel_session,
         "Cancel a session",
         ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False),
     ),
-    (sessions.list_sessions, "List sessions", _LOOKS),
-    (lookups.list_chatflows, "Find chatflows", _LOOKS),
-    (lookups.read_chatflow, "Read a chatflow", _LOOKS),
-    (lookups.search_catalogue, "Search nodes and templates", _LOOKS),
+    (tools.list_sessions, "List sessions", _LOOKS),
+    (tools.list_chatflows, "Find chatflows", _LOOKS),
+    (tools.read_chatflow, "Read a chatflow", _LOOKS),
+    (tools.search_catalogue, "Search nodes and templates", _LOOKS),
 )
 
 
@@ -87,6 +89,35 @@ class AgentMcpServer(MCPServer[Host]):
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
             return failed(_problem(name, error))
+
+
+class McpEndpoint:
+    """An ASGI app for POST requests. It answers within `running`, which can be entered once.
+
+    `hosts`: take only requests to one of these names, and from no origin but them, so that no page of the web reaches
+    the service by a name that it lets point here. None takes all: a service with a key needs no such care.
+    """
+
+    def __init__(self, server: AgentMcpServer, *, hosts: Sequence[str] | None, max_body_bytes: int) -> None:
+        names = [f"{host}{port}" for host in hosts or () for port in ("", ":*")]
+        security = TransportSecuritySettings(
+            enable_dns_rebinding_protection=hosts is not None,
+            allowed_hosts=names,
+            allowed_origins=[f"{scheme}://{name}" for name in names for scheme in ("http", "https")],
+        )
+        server.streamable_http_app(
+            stateless_http=True, transport_security=security, max_request_body_size=max_body_bytes
+        )
+        self._manager = server.session_manager
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Requests in flight end with the block."""
+        async with self._manager.run():
+            yield
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._manager.handle_request(scope, receive, send)
 
 
 def _tool(function: Callable[..., Any], title: str, annotations: ToolAnnotations) -> Tool:

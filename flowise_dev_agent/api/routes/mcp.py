@@ -1,18 +1,17 @@
-"""`/mcp`: the service for other agents, behind the same key, body limit and rate limit as everything else."""
+"""`/mcp`: the tools for other agents. Each call goes through the routes of this app, as a request of its caller."""
 
-from typing import Any, Final
+from typing import Final
 
 from fastapi import FastAPI
-from slowapi import Limiter
+from pydantic import SecretStr
 from starlette.requests import Request
 from starlette.routing import Match, Route
 from starlette.types import Scope
 
-from flowise_dev_agent.api.limits import count_start
 from flowise_dev_agent.api.problems import MAX_BODY_BYTES
-from flowise_dev_agent.mcp import AgentMcpServer, Host
-from flowise_dev_agent.mcp.http import McpEndpoint
-from flowise_dev_agent.mcp.local import LocalBackend
+from flowise_dev_agent.client import AgentClient
+from flowise_dev_agent.client.asgi import StreamingASGITransport
+from flowise_dev_agent.mcp import AgentMcpServer, Host, McpEndpoint
 from flowise_dev_agent.settings import ServerSettings
 
 PATH: Final = "/mcp"
@@ -27,24 +26,31 @@ class _NamedRoute(Route):
         return match, ({**child, "route": self} if match is not Match.NONE else child)
 
 
-def mount(app: FastAPI, server: ServerSettings, limiter: Limiter) -> McpEndpoint:
-    """Add the route; the endpoint has to run as long as the app does."""
+def mount(app: FastAPI, server: ServerSettings) -> McpEndpoint:
+    """Add the route; the endpoint must run as long as the app does."""
+
+    def client(request: Request | None) -> AgentClient:
+        """A client with the caller's key and address: the same access, limits and answers as over REST."""
+        assert request is not None  # noqa: S101 - the endpoint speaks HTTP only
+        _, _, key = request.headers.get("authorization", "").partition(" ")
+        return AgentClient(
+            "http://localhost",
+            SecretStr(key.strip()) if server.api_key else None,
+            # A stream that ends without `done` was ended by the stopping service.
+            reconnects=0,
+            transport=StreamingASGITransport(app, client=request.client),
+        )
 
     def base_url(request: Request | None) -> str:
         if server.public_base_url is not None:
             return str(server.public_base_url)
-        return str(request.base_url) if request is not None else ""
+        assert request is not None  # noqa: S101
+        return str(request.base_url)
 
-    def admit(request: Request | None) -> None:
-        if request is not None:
-            count_start(limiter, server, request)
-
-    def engine() -> Any:
-        return app.state.engine
-
-    host = Host(LocalBackend(engine), server.mcp_approval, base_url, admit)
     endpoint = McpEndpoint(
-        AgentMcpServer(host, secret=server.api_key), hosts=_hosts(server), max_body_bytes=MAX_BODY_BYTES
+        AgentMcpServer(Host(client, server.mcp_approval, base_url), secret=server.api_key),
+        hosts=_hosts(server),
+        max_body_bytes=MAX_BODY_BYTES,
     )
     # Only POST: there is no stream to open and no session to delete.
     app.router.routes.append(_NamedRoute(PATH, endpoint, methods=["POST"], include_in_schema=False))
@@ -52,7 +58,7 @@ def mount(app: FastAPI, server: ServerSettings, limiter: Limiter) -> McpEndpoint
 
 
 def _hosts(server: ServerSettings) -> list[str] | None:
-    """The names under which a service without a key may be called: those of this machine and the one it was given."""
+    """The host names under which a service without a key may be called: local, bound and public ones."""
     if server.api_key is not None:
         return None
     public = server.public_base_url.host if server.public_base_url else None

@@ -9,15 +9,31 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
+from fastapi import FastAPI
+from pydantic import SecretStr
+
+from flowise_dev_agent.api import create_app
 from flowise_dev_agent.errors import DeliveryNotFoundError, SessionExistsError, SessionNotFoundError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.observability.metrics import exposition
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.runtime.admin.catalogue import CatalogueHits
 from flowise_dev_agent.runtime.flows.promotion import Promoted
 from flowise_dev_agent.runtime.flows.version_history import RolledBack, VersionDiff, VersionList, VersionView
+from flowise_dev_agent.runtime.flows.views import FlowPage, SessionChange, change_of
 from flowise_dev_agent.runtime.sessions.requests import ResumeSession, StartSession
 from flowise_dev_agent.runtime.sessions.views import InterruptView, SessionEvent, SessionPage, SessionView, Totals
 from flowise_dev_agent.runtime.webhooks.views import DeliveryList, DeliveryPage, DeliveryView, StartedView, started_view
-from flowise_dev_agent.settings import FlowiseSettings
+from flowise_dev_agent.settings import (
+    DatabaseSettings,
+    FlowiseSettings,
+    LimitSettings,
+    ReasoningSettings,
+    RetentionSettings,
+    ServerSettings,
+    Settings,
+    TracingSettings,
+)
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 SECRET = "whsec_shown-once"
@@ -267,16 +283,32 @@ class PromotionsDouble:
 
 
 class FlowsDouble:
-    """No session has changed a flow; other requests that are refused never come to it."""
+    """An empty server. Every session that waits or has ended has changed nothing."""
 
-    async def session_change(self, session_id: UUID) -> None:
-        return None
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+
+    async def session_change(self, session_id: UUID) -> SessionChange:
+        empty = change_of(None, GraphIR.empty(), labels=("nothing", "the new flow"))
+        return SessionChange(**dict(empty), chatflow_id=None, draft_id=None, meanwhile=None)
+
+    async def find(self, instance: str | None, query: str, *, limit: int, drafts: bool = False) -> FlowPage:
+        self.calls.append((instance, query, limit, drafts))
+        return FlowPage(flows=[], total=0, searched=0)
+
+
+class CatalogueDouble:
+    """A catalogue without node types and templates."""
+
+    async def search(self, query: str, *, instance: str | None, limit: int) -> CatalogueHits:
+        return CatalogueHits(instance=instance or "default", flowise_version="3", nodes=[], templates=[])
 
 
 class EngineDouble:
     def __init__(self) -> None:
         self.service = ServiceDouble()
         self.flows = FlowsDouble()
+        self.catalogue = CatalogueDouble()
         self.versions = VersionsDouble()
         self.promotions = PromotionsDouble()
         # Ports where nothing listens: reachability fails at once.
@@ -307,3 +339,20 @@ class EngineDouble:
     def end_streams(self) -> None:
         self.service.ended.set()
         self.service._changed.set()
+
+
+def app_of(engine: EngineDouble, *, model_stand_in: bool = False, **server: Any) -> FastAPI:
+    """The app over the double; keyword arguments are server settings by field name."""
+    if "api_key" in server:
+        server["api_key"] = SecretStr(server["api_key"])
+    settings = Settings.model_construct(
+        reasoning=ReasoningSettings(engine_choice="deterministic"),
+        # A port where nothing listens: reachability fails at once.
+        flowise=FlowiseSettings(api_endpoint="http://127.0.0.1:1", instances_json=None),
+        database=DatabaseSettings(),
+        limits=LimitSettings(),
+        retention=RetentionSettings(),
+        tracing=TracingSettings(),
+        server=ServerSettings(**{"wait_secs": 0, "api_key": None} | server),
+    )
+    return create_app(settings, engine, model_stand_in=model_stand_in)  # type: ignore[arg-type]

@@ -150,3 +150,5 @@ async def test_p65_with_a_key_the_count_is_the_keys(make_app: MakeApp) -> None:
     async with client_of(app, headers=KEY) as http:
         assert (await http.post("/sessions", json={"requirement": "x"})).status_code == 202
         assert (await http.post("/sessions", json={"requirement": "x"})).status_code == 429
+        other_spelling = {"Authorization": "bearer  s3cret"}
+        assert (await http.post("/sessions", json={"requirement": "x"}, headers=other_spelling)).status_code == 429

@@ -22,8 +22,9 @@ def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_module, "_RECONNECT_SECS", 0)
 
 
-def client(handler: Handler, key: str | None = None) -> AgentClient:
-    return AgentClient("http://agent", SecretStr(key) if key else None, transport=httpx2.MockTransport(handler))
+def client(handler: Handler, key: str | None = None, *, reconnects: int = 30) -> AgentClient:
+    transport = httpx2.MockTransport(handler)
+    return AgentClient("http://agent", SecretStr(key) if key else None, reconnects=reconnects, transport=transport)
 
 
 def settled(status: str = "pending_interrupt") -> httpx2.Response:
@@ -154,8 +155,7 @@ async def test_events_survive_a_restart_of_the_service() -> None:
         assert [one.type async for one in agent.events(SESSION)] == ["done"]
 
 
-async def test_events_give_up_on_a_service_that_stays_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_module, "_RECONNECTS", 3)
+async def test_events_give_up_on_a_service_that_stays_away() -> None:
     calls = 0
 
     def handler(_: httpx2.Request) -> httpx2.Response:
@@ -163,10 +163,15 @@ async def test_events_give_up_on_a_service_that_stays_away(monkeypatch: pytest.M
         calls += 1
         raise httpx2.ConnectError("down")
 
-    async with client(handler) as agent:
+    async with client(handler, reconnects=3) as agent:
         with pytest.raises(ServiceUnreachableError):
             await anext(agent.events(SESSION))
     assert calls == 4
+
+
+async def test_without_reconnects_events_end_with_their_stream() -> None:
+    async with client(lambda _: sse(event(SESSION, 1, "node_start")), reconnects=0) as agent:
+        assert [one.seq async for one in agent.events(SESSION)] == [1]
 
 
 async def test_events_of_an_unknown_session_are_an_error_not_a_loop() -> None:

@@ -1,4 +1,4 @@
-"""The MCP server over sessions in memory, and clients of both eras of the protocol."""
+"""The MCP server over the app with sessions in memory, and clients of both eras of the protocol."""
 
 import json
 from collections.abc import Mapping
@@ -9,51 +9,30 @@ import pytest
 from mcp import Client
 from mcp.client import ClientRequestContext
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult
+from pydantic import SecretStr
 
 from flowise_dev_agent.agent.interrupts import build_interrupt, option
-from flowise_dev_agent.mcp import AgentMcpServer, Host
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.runtime.admin.catalogue import CatalogueHits
-from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSummary, SessionChange, change_of
+from flowise_dev_agent.client import AgentClient
+from flowise_dev_agent.client.asgi import StreamingASGITransport
+from flowise_dev_agent.mcp import AgentMcpServer, Approval, Host
 from flowise_dev_agent.runtime.sessions.views import InterruptView
-from tests.unit.api.service_double import ServiceDouble
+from tests.unit.api.service_double import EngineDouble, app_of
 
 #: The handshake of 2025, and the self-contained requests of 2026.
 ERAS = ("legacy", "2026-07-28")
 PAGE = "http://agent.test"
 
 
-class BackendDouble(ServiceDouble):
-    """The sessions of `ServiceDouble`, and nothing on the server."""
-
-    async def change(self, session_id: UUID) -> SessionChange | None:
-        self._called("change", session_id)
-        empty = change_of(None, GraphIR.empty(), labels=("nothing", "the new flow"))
-        return SessionChange(**dict(empty), chatflow_id=None, draft_id=None, meanwhile=None)
-
-    async def find_flows(self, query: str = "", *, instance: str | None = None, limit: int = 20) -> FlowPage:
-        self._called("find_flows", query, instance, limit)
-        return FlowPage(flows=[], total=0, searched=0)
-
-    async def flow_summary(self, chatflow_id: str, *, instance: str | None = None) -> FlowSummary:
-        self._called("flow_summary", chatflow_id, instance)
-        raise AssertionError("no flow is there")
-
-    async def search_catalogue(self, query: str, *, instance: str | None = None, limit: int = 10) -> CatalogueHits:
-        self._called("search_catalogue", query, instance, limit)
-        return CatalogueHits(instance="default", flowise_version="3", nodes=[], templates=[])
+@pytest.fixture
+def engine() -> EngineDouble:
+    return EngineDouble()
 
 
 @pytest.fixture
-def backend() -> BackendDouble:
-    return BackendDouble()
-
-
-@pytest.fixture
-def asks(backend: BackendDouble) -> UUID:
+def asks(engine: EngineDouble) -> UUID:
     """A session that waits for the approval of its plan."""
     session_id = uuid4()
-    backend.settle(session_id, interrupt=plan_question())
+    engine.service.settle(session_id, interrupt=plan_question())
     return session_id
 
 
@@ -68,9 +47,13 @@ def plan_question(plan: str = "# Support bot") -> InterruptView:
     return InterruptView(id="i1", **value)
 
 
-def server_of(backend: Any, **options: Any) -> AgentMcpServer:
-    host = {name: options.pop(name) for name in ("approval", "admit") if name in options}
-    return AgentMcpServer(Host(backend, **{"approval": "person", "base_url": lambda _: PAGE, **host}), **options)
+def server_of(
+    engine: EngineDouble, *, approval: Approval = "person", secret: SecretStr | None = None, **server: Any
+) -> AgentMcpServer:
+    """The tools over the REST API of an app in this process; `server` are settings of the app."""
+    transport = StreamingASGITransport(app_of(engine, **server), client=("agent", 1))
+    client = AgentClient(PAGE, reconnects=0, transport=transport)
+    return AgentMcpServer(Host(lambda _: client, approval, lambda _: PAGE), secret=secret)
 
 
 class Person:
@@ -100,5 +83,5 @@ def problem_of(result: CallToolResult) -> Mapping[str, Any]:
     return json.loads(text_of(result))
 
 
-def names_of(backend: BackendDouble) -> list[str]:
-    return [name for name, _ in backend.calls]
+def names_of(engine: EngineDouble) -> list[str]:
+    return [name for name, _ in engine.service.calls]

@@ -9,10 +9,10 @@ from pydantic import SecretStr
 
 from flowise_dev_agent.mcp.consent import needs_person
 from flowise_dev_agent.runtime.sessions.views import InterruptView
+from tests.unit.api.service_double import EngineDouble
 from tests.unit.mcp.conftest import (
     ERAS,
     PAGE,
-    BackendDouble,
     Person,
     client_of,
     names_of,
@@ -27,43 +27,43 @@ def answering(session_id: UUID, interrupt_id: str = "i1", **answer: Any) -> dict
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_a_person_confirms_an_approval_in_their_client(backend: BackendDouble, asks: UUID, mode: str) -> None:
+async def test_a_person_confirms_an_approval_in_their_client(engine: EngineDouble, asks: UUID, mode: str) -> None:
     person = Person(confirm=True)
-    async with client_of(server_of(backend), mode=mode, person=person) as client:
+    async with client_of(server_of(engine), mode=mode, person=person) as client:
         result = await client.call_tool("answer_question", answering(asks, action="approve"))
     assert not result.is_error
     (shown,) = person.asked
     assert "# Support bot" in shown
     assert '{"action": "approve"}' in shown
-    (call,) = [details for name, details in backend.calls if name == "resume"]
+    (call,) = [details for name, details in engine.service.calls if name == "resume"]
     assert (call[0], call[1].interrupt_id, call[1].answer) == (asks, "i1", {"action": "approve"})
 
 
 @pytest.mark.parametrize("mode", ERAS)
 @pytest.mark.parametrize("person", [Person("decline"), Person("cancel"), Person(confirm=False)])
 async def test_p60_without_their_yes_nothing_is_answered(
-    backend: BackendDouble, asks: UUID, mode: str, person: Person
+    engine: EngineDouble, asks: UUID, mode: str, person: Person
 ) -> None:
-    async with client_of(server_of(backend), mode=mode, person=person) as client:
+    async with client_of(server_of(engine), mode=mode, person=person) as client:
         result = await client.call_tool("answer_question", answering(asks, action="approve"))
     assert problem_of(result)["code"] == "person_declined"
-    assert "resume" not in names_of(backend)
+    assert "resume" not in names_of(engine)
 
 
 @pytest.mark.parametrize("mode", ERAS)
 async def test_a_client_that_cannot_ask_is_told_where_the_person_decides(
-    backend: BackendDouble, asks: UUID, mode: str
+    engine: EngineDouble, asks: UUID, mode: str
 ) -> None:
-    async with client_of(server_of(backend), mode=mode) as client:
+    async with client_of(server_of(engine), mode=mode) as client:
         result = await client.call_tool("answer_question", answering(asks, action="approve"))
     problem = problem_of(result)
     assert (problem["code"], problem["details"]["page"]) == ("needs_person", f"{PAGE}/#/s/{asks}")
-    assert "resume" not in names_of(backend)
+    assert "resume" not in names_of(engine)
 
 
-async def test_an_operator_may_let_agents_decide(backend: BackendDouble, asks: UUID) -> None:
+async def test_an_operator_may_let_agents_decide(engine: EngineDouble, asks: UUID) -> None:
     person = Person("decline")
-    async with client_of(server_of(backend, approval="agent"), person=person) as client:
+    async with client_of(server_of(engine, approval="agent"), person=person) as client:
         told = await client.call_tool("get_session", {"session_id": str(asks)})
         result = await client.call_tool("answer_question", answering(asks, action="approve"))
     assert "a person decides" not in str(told.content)
@@ -72,55 +72,55 @@ async def test_an_operator_may_let_agents_decide(backend: BackendDouble, asks: U
 
 @pytest.mark.parametrize("answer", [{"action": "request_changes", "feedback": "yes but shorter"}, {"action": "cancel"}])
 async def test_what_writes_nothing_needs_no_confirmation(
-    backend: BackendDouble, asks: UUID, answer: dict[str, Any]
+    engine: EngineDouble, asks: UUID, answer: dict[str, Any]
 ) -> None:
-    async with client_of(server_of(backend)) as client:
+    async with client_of(server_of(engine)) as client:
         assert not (await client.call_tool("answer_question", answering(asks, **answer))).is_error
-    assert "resume" in names_of(backend)
+    assert "resume" in names_of(engine)
 
 
 @pytest.mark.parametrize(
     "answer", [{}, {"action": "accept"}, {"action": "approve", "approach": "none such"}, {"action": "approve", "x": 1}]
 )
 async def test_nobody_is_asked_about_an_answer_that_does_not_fit(
-    backend: BackendDouble, asks: UUID, answer: dict[str, Any]
+    engine: EngineDouble, asks: UUID, answer: dict[str, Any]
 ) -> None:
     person = Person(confirm=True)
-    async with client_of(server_of(backend), person=person) as client:
+    async with client_of(server_of(engine), person=person) as client:
         result = await client.call_tool("answer_question", answering(asks, **answer))
     assert problem_of(result)["code"] == "invalid_answer"
     assert person.asked == []
-    assert "resume" not in names_of(backend)
+    assert "resume" not in names_of(engine)
 
 
-async def test_p01_nobody_is_asked_about_a_question_that_is_no_longer_open(backend: BackendDouble, asks: UUID) -> None:
+async def test_p01_nobody_is_asked_about_a_question_that_is_no_longer_open(engine: EngineDouble, asks: UUID) -> None:
     person = Person(confirm=True)
-    async with client_of(server_of(backend), person=person) as client:
+    async with client_of(server_of(engine), person=person) as client:
         await client.call_tool("answer_question", answering(asks, "earlier", action="approve"))
     assert person.asked == []
-    (call,) = [details for name, details in backend.calls if name == "resume"]
+    (call,) = [details for name, details in engine.service.calls if name == "resume"]
     assert call[1].interrupt_id == "earlier"
 
 
 async def test_p01_a_repeated_answer_carries_the_same_key_and_another_one_another(
-    backend: BackendDouble, asks: UUID
+    engine: EngineDouble, asks: UUID
 ) -> None:
-    async with client_of(server_of(backend, approval="agent")) as client:
+    async with client_of(server_of(engine, approval="agent")) as client:
         for action in ("approve", "approve", "cancel"):
             await client.call_tool("answer_question", answering(asks, action=action))
-    first, again, other = [details[2] for name, details in backend.calls if name == "resume"]
+    first, again, other = [details[2] for name, details in engine.service.calls if name == "resume"]
     assert first == again != other
 
 
 @pytest.mark.parametrize("shared", [True, False])
 async def test_a_confirmation_may_end_at_another_process_of_the_service_but_not_be_made_up(
-    backend: BackendDouble, asks: UUID, shared: bool
+    engine: EngineDouble, asks: UUID, shared: bool
 ) -> None:
     person, secret = Person(confirm=True), SecretStr("k")
     arguments = answering(asks, action="approve")
     async with (
-        client_of(server_of(backend, secret=secret), person=person) as one,
-        client_of(server_of(backend, secret=secret if shared else None), person=person) as other,
+        client_of(server_of(engine, secret=secret), person=person) as one,
+        client_of(server_of(engine, secret=secret if shared else None), person=person) as other,
     ):
         asked = await one.session.call_tool("answer_question", arguments, allow_input_required=True)
         assert isinstance(asked, InputRequiredResult)
@@ -138,16 +138,16 @@ async def test_a_confirmation_may_end_at_another_process_of_the_service_but_not_
         else:
             with pytest.raises(Exception, match="requestState"):
                 await again
-    assert ("resume" in names_of(backend)) is shared
+    assert ("resume" in names_of(engine)) is shared
 
 
-async def test_a_confirmation_of_one_question_is_none_of_the_next(backend: BackendDouble, asks: UUID) -> None:
+async def test_a_confirmation_of_one_question_is_none_of_the_next(engine: EngineDouble, asks: UUID) -> None:
     person = Person(confirm=True)
     arguments = answering(asks, action="approve")
-    async with client_of(server_of(backend), person=person) as client:
+    async with client_of(server_of(engine), person=person) as client:
         asked = await client.session.call_tool("answer_question", arguments, allow_input_required=True)
         assert isinstance(asked, InputRequiredResult)
-        backend.settle(asks, interrupt=plan_question("# Something else"))
+        engine.service.settle(asks, interrupt=plan_question("# Something else"))
         (key,) = asked.input_requests or {}
         result = await client.session.call_tool(
             "answer_question",
@@ -157,7 +157,7 @@ async def test_a_confirmation_of_one_question_is_none_of_the_next(backend: Backe
             allow_input_required=True,
         )
     assert isinstance(result, InputRequiredResult)
-    assert "resume" not in names_of(backend)
+    assert "resume" not in names_of(engine)
 
 
 @pytest.mark.parametrize(

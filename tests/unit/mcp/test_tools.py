@@ -7,14 +7,12 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from flowise_dev_agent.client import ServiceError
-from flowise_dev_agent.errors import DatabaseUnavailableError, RateLimitedError
+from flowise_dev_agent.errors import DatabaseUnavailableError, SessionConflictError
 from flowise_dev_agent.runtime.sessions.views import ResultView, SessionEvent
-from tests.unit.api.service_double import event
+from tests.unit.api.service_double import EngineDouble, ServiceDouble, event
 from tests.unit.mcp.conftest import (
     ERAS,
     PAGE,
-    BackendDouble,
     client_of,
     names_of,
     plan_question,
@@ -27,8 +25,8 @@ READS = {"get_session", "list_sessions", "list_chatflows", "read_chatflow", "sea
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_every_tool_has_schemas_a_description_and_honest_hints(backend: BackendDouble, mode: str) -> None:
-    async with client_of(server_of(backend), mode=mode) as client:
+async def test_every_tool_has_schemas_a_description_and_honest_hints(engine: EngineDouble, mode: str) -> None:
+    async with client_of(server_of(engine), mode=mode) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
     assert set(tools) == READS | {"start_session", "answer_question", "cancel_session"}
     for name, tool in tools.items():
@@ -43,25 +41,25 @@ async def test_every_tool_has_schemas_a_description_and_honest_hints(backend: Ba
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_a_start_waits_for_the_question_and_tells_what_happens(mode: str) -> None:
+async def test_a_start_waits_for_the_question_and_tells_what_happens(engine: EngineDouble, mode: str) -> None:
     told: list[str | None] = []
 
     async def on_progress(_: float, __: float | None, message: str | None) -> None:
         told.append(message)
 
-    class Working(BackendDouble):
+    class Working(ServiceDouble):
         async def events(self, session_id: UUID, after_seq: int = 0) -> AsyncGenerator[SessionEvent]:
             yield event(session_id, 1, "node_start")
             yield event(session_id, 2, "cost")
             self.settle(session_id, interrupt=plan_question("# Orders"))
             yield event(session_id, 3, "interrupt")
 
-    backend = Working()
-    async with client_of(server_of(backend), mode=mode) as client:
+    engine.service = Working()
+    async with client_of(server_of(engine), mode=mode) as client:
         result = await client.call_tool(
             "start_session", {"requirement": "An order bot", "target": "Shop"}, progress_callback=on_progress
         )
-    (_, (request, key)) = next(call for call in backend.calls if call[0] == "start")
+    (_, (request, key)) = next(call for call in engine.service.calls if call[0] == "start")
     assert (request.requirement, request.target, request.operation, key) == ("An order bot", "Shop", "auto", None)
     assert told == ["two\nlines"]
     report = result.structured_content
@@ -75,25 +73,26 @@ async def test_a_start_waits_for_the_question_and_tells_what_happens(mode: str) 
     assert "interrupt_id i1" in text
 
 
-async def test_p41_a_wait_ends_with_the_session_as_it_stands(backend: BackendDouble) -> None:
-    async with client_of(server_of(backend)) as client:
+async def test_p41_a_wait_ends_with_the_session_as_it_stands(engine: EngineDouble) -> None:
+    async with client_of(server_of(engine)) as client:
         result = await client.call_tool("start_session", {"requirement": "x", "wait_secs": 0.01})
     assert result.structured_content["session"]["status"] == "in_progress"
     assert result.structured_content["change"] is None
     assert "get_session" in text_of(result)
+    assert engine.service.streams_closed == 1
 
 
-async def test_p50_a_wait_ends_when_the_service_stops(backend: BackendDouble) -> None:
-    backend.ended.set()
-    async with client_of(server_of(backend)) as client:
+async def test_p50_a_wait_ends_when_the_service_stops(engine: EngineDouble) -> None:
+    engine.service.ended.set()
+    async with client_of(server_of(engine)) as client:
         result = await client.call_tool("start_session", {"requirement": "x", "wait_secs": 300})
     assert result.structured_content["session"]["status"] == "in_progress"
 
 
-async def test_a_session_that_ended_shows_its_result(backend: BackendDouble) -> None:
+async def test_a_session_that_ended_shows_its_result(engine: EngineDouble) -> None:
     session_id = uuid4()
     tests = [{"question": "Where?", "passed": True, "answer": "Here."}]
-    backend.settle(
+    engine.service.settle(
         session_id,
         "completed",
         outcome="accepted",
@@ -101,43 +100,43 @@ async def test_a_session_that_ended_shows_its_result(backend: BackendDouble) -> 
         chatflow_url="http://flowise/canvas/c1",
         result=ResultView(summary="It works.", tests=tests),
     )
-    async with client_of(server_of(backend)) as client:
+    async with client_of(server_of(engine)) as client:
         text = text_of(await client.call_tool("get_session", {"session_id": str(session_id)}))
     for part in ("completed (accepted)", "http://flowise/canvas/c1", "It works.", "- passed: Where? -> Here."):
         assert part in text
 
 
-async def test_a_failed_session_shows_its_error(backend: BackendDouble) -> None:
+async def test_a_failed_session_shows_its_error(engine: EngineDouble) -> None:
     session_id = uuid4()
-    backend.settle(session_id, "error", error={"code": "model_auth", "detail": "No.", "hint": "Set a key."})
-    async with client_of(server_of(backend)) as client:
+    engine.service.settle(session_id, "error", error={"code": "model_auth", "detail": "No.", "hint": "Set a key."})
+    async with client_of(server_of(engine)) as client:
         result = await client.call_tool("get_session", {"session_id": str(session_id)})
     assert not result.is_error
     assert "model_auth: No. Set a key." in text_of(result)
 
 
-async def test_cancel_stops_a_session(backend: BackendDouble, asks: UUID) -> None:
-    async with client_of(server_of(backend)) as client:
+async def test_cancel_stops_a_session(engine: EngineDouble, asks: UUID) -> None:
+    async with client_of(server_of(engine)) as client:
         result = await client.call_tool("cancel_session", {"session_id": str(asks)})
     assert result.structured_content["session"]["outcome"] == "cancelled"
 
 
-async def test_lists_take_filters_and_are_short(backend: BackendDouble, asks: UUID) -> None:
-    backend.settle(asks, requirement="long " * 5_000)
-    async with client_of(server_of(backend)) as client:
+async def test_lists_take_filters_and_are_short(engine: EngineDouble, asks: UUID) -> None:
+    engine.service.settle(asks, requirement="long " * 5_000)
+    async with client_of(server_of(engine)) as client:
         result = await client.call_tool("list_sessions", {"status": "pending_interrupt", "text": "bot", "limit": 3})
         flows = await client.call_tool("list_chatflows", {"query": "order", "instance": "dev"})
         hits = await client.call_tool("search_catalogue", {"query": "memory"})
     assert len(result.structured_content["sessions"][0]["requirement"]) == 300
     assert str(asks) in text_of(result)
-    assert ("find_flows", ("order", "dev", 20)) in backend.calls
+    assert ("dev", "order", 20, False) in engine.flows.calls
     assert flows.structured_content["total"] == 0
     assert hits.structured_content["nodes"] == []
 
 
-async def test_p30_an_answer_is_bounded_whatever_the_session_holds(backend: BackendDouble, asks: UUID) -> None:
-    backend.settle(asks, interrupt=plan_question("p" * 1_000_000))
-    async with client_of(server_of(backend)) as client:
+async def test_p30_an_answer_is_bounded_whatever_the_session_holds(engine: EngineDouble, asks: UUID) -> None:
+    engine.service.settle(asks, interrupt=plan_question("p" * 1_000_000))
+    async with client_of(server_of(engine)) as client:
         result = await client.call_tool("get_session", {"session_id": str(asks)})
     assert result.structured_content["session"]["interrupt"]["data"]["truncated"] == ["plan"]
     assert len(result.model_dump_json()) < 60_000
@@ -148,8 +147,8 @@ async def test_p30_an_answer_is_bounded_whatever_the_session_holds(backend: Back
 # --- errors ----------------------------------------------------------------------------------------------------------
 
 
-async def test_p61_an_unknown_session_is_said_with_its_code(backend: BackendDouble) -> None:
-    async with client_of(server_of(backend)) as client:
+async def test_p61_an_unknown_session_is_said_with_its_code(engine: EngineDouble) -> None:
+    async with client_of(server_of(engine)) as client:
         result = await client.call_tool("get_session", {"session_id": str(uuid4())})
     assert problem_of(result)["code"] == "session_not_found"
     assert problem_of(result)["detail"].startswith("There is no session")
@@ -159,18 +158,18 @@ async def test_p61_an_unknown_session_is_said_with_its_code(backend: BackendDoub
     ("failure", "code"),
     [
         (DatabaseUnavailableError("The database does not answer."), "database_unavailable"),
-        (ServiceError(409, {"code": "session_conflict", "detail": "Answered."}), "session_conflict"),
+        (SessionConflictError("Answered."), "session_conflict"),
     ],
 )
-async def test_errors_keep_the_words_of_the_service(backend: BackendDouble, failure: Exception, code: str) -> None:
-    backend.failure = failure
-    async with client_of(server_of(backend)) as client:
+async def test_errors_keep_the_words_of_the_service(engine: EngineDouble, failure: Exception, code: str) -> None:
+    engine.service.failure = failure
+    async with client_of(server_of(engine)) as client:
         assert problem_of(await client.call_tool("list_sessions", {}))["code"] == code
 
 
-async def test_p62_what_nobody_foresaw_tells_nothing(backend: BackendDouble, caplog: pytest.LogCaptureFixture) -> None:
-    backend.failure = RuntimeError("SELECT s3cret FROM sessions")
-    async with client_of(server_of(backend)) as client:
+async def test_p62_what_nobody_foresaw_tells_nothing(engine: EngineDouble, caplog: pytest.LogCaptureFixture) -> None:
+    engine.service.failure = RuntimeError("SELECT s3cret FROM sessions")
+    async with client_of(server_of(engine)) as client:
         result = await client.call_tool("list_sessions", {})
     assert problem_of(result)["code"] == "internal_error"
     assert "s3cret" not in result.model_dump_json()
@@ -192,26 +191,25 @@ async def test_p62_what_nobody_foresaw_tells_nothing(backend: BackendDouble, cap
     ],
 )
 async def test_p64_p68_arguments_that_do_not_fit_are_refused_and_not_repeated(
-    backend: BackendDouble, tool: str, arguments: dict[str, Any], part: str
+    engine: EngineDouble, tool: str, arguments: dict[str, Any], part: str
 ) -> None:
-    async with client_of(server_of(backend)) as client:
+    async with client_of(server_of(engine)) as client:
         result = await client.call_tool(tool, arguments)
     assert problem_of(result)["code"] == "invalid_request"
     assert part in problem_of(result)["detail"]
     assert "s3cret" not in result.model_dump_json()
-    assert names_of(backend) == []
+    assert names_of(engine) == []
 
 
-async def test_an_unknown_tool_is_an_error(backend: BackendDouble) -> None:
-    async with client_of(server_of(backend)) as client:
+async def test_an_unknown_tool_is_an_error(engine: EngineDouble) -> None:
+    async with client_of(server_of(engine)) as client:
         assert problem_of(await client.call_tool("drop_everything", {}))["code"] == "tool_error"
 
 
-async def test_p65_a_start_over_the_limit_starts_nothing(backend: BackendDouble) -> None:
-    def full(_: object) -> None:
-        raise RateLimitedError("Only 1.", details={"retry_after_secs": 5})
-
-    async with client_of(server_of(backend, admit=full)) as client:
-        assert problem_of(await client.call_tool("start_session", {"requirement": "x"}))["code"] == "rate_limited"
+async def test_p65_a_start_over_the_limit_starts_nothing(engine: EngineDouble) -> None:
+    start = {"requirement": "x", "wait_secs": 0}
+    async with client_of(server_of(engine, rate_limit_sessions_per_min=1)) as client:
+        assert not (await client.call_tool("start_session", start)).is_error
+        assert problem_of(await client.call_tool("start_session", start))["code"] == "rate_limited"
         assert not (await client.call_tool("list_sessions", {})).is_error
-    assert names_of(backend) == ["list"]
+    assert names_of(engine) == ["start", "list"]

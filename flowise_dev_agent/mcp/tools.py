@@ -1,4 +1,4 @@
-"""The tools for sessions: start, look, answer, cancel, list."""
+"""The tools. Those for sessions: start, get, answer, cancel, list; and those that read chatflows and the catalogue."""
 
 import asyncio
 import hashlib
@@ -11,10 +11,13 @@ from mcp.server.mcpserver import ElicitationResult, Resolve
 from mcp_types import CallToolResult
 from pydantic import Field, ValidationError
 
+from flowise_dev_agent.client import RUN_END_EVENTS, AgentClient
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.mcp.consent import Confirmation, check_confirmed, confirmation, offered
-from flowise_dev_agent.mcp.host import ToolContext, host_of, page_of
+from flowise_dev_agent.mcp.host import ToolContext, client_of, host_of, page_of
 from flowise_dev_agent.mcp.results import SessionReport, fitted_page, report, session_lines, succeeded
+from flowise_dev_agent.runtime.admin.catalogue import MOST_HITS, CatalogueHits
+from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSummary
 from flowise_dev_agent.runtime.sessions.requests import (
     Line,
     LongText,
@@ -25,8 +28,7 @@ from flowise_dev_agent.runtime.sessions.requests import (
 )
 from flowise_dev_agent.runtime.sessions.views import PublicStatus, SessionPage, SessionView
 
-#: What makes a session worth reading again, and what people are told meanwhile.
-_SETTLES: Final = frozenset({"interrupt", "done", "error"})
+#: Types of the events that are reported as progress.
 _PROGRESS: Final = frozenset({"node_start", "node_end", "retry", "fallback", "write", "test"})
 
 SessionId = Annotated[UUID, Field(description="The session's id.")]
@@ -38,6 +40,7 @@ WaitSecs = Annotated[
         description="Seconds to wait for the next question or the end; keep it below your client's own time limit.",
     ),
 ]
+Instance = Annotated[str | None, Field(max_length=200, description="Flowise instance; the default one when left out.")]
 Report = Annotated[CallToolResult, SessionReport]
 
 
@@ -73,8 +76,6 @@ async def start_session(
     the session with its open question: show it (the plan, above all) to the person, then use answer_question. A session
     that is still at work is looked at with get_session.
     """
-    host = host_of(ctx)
-    host.admit(ctx.request_context.request)
     given: dict[str, Any] = {
         "requirement": requirement,
         "operation": operation,
@@ -86,13 +87,13 @@ async def start_session(
         "test_questions": test_questions,
     }
     request = StartSession(**{name: value for name, value in given.items() if value is not None})
-    return await _settled(ctx, await host.backend.start(request, idempotency_key=idempotency_key), wait_secs)
+    return await _wait_and_report(ctx, await client_of(ctx).start(request, idempotency_key=idempotency_key), wait_secs)
 
 
 async def get_session(ctx: ToolContext, session_id: SessionId, wait_secs: WaitSecs = 0) -> Report:
     """Look at a session: status, the open question with its actions and `response_schema`, the plan, the change to the
     chatflow, test results, how it ended. With wait_secs it waits for the next question or the end."""
-    return await _settled(ctx, await host_of(ctx).backend.get(session_id), wait_secs)
+    return await _wait_and_report(ctx, await client_of(ctx).get(session_id), wait_secs)
 
 
 async def answer_question(
@@ -125,13 +126,13 @@ async def answer_question(
         raise InvalidInputError(f"The answer cannot be taken: {error.errors()[0]['msg']}.") from None
     content = json.dumps([str(session_id), interrupt_id, answer], sort_keys=True)
     key = f"mcp-{hashlib.sha256(content.encode()).hexdigest()[:32]}"
-    view = await host_of(ctx).backend.resume(session_id, body, idempotency_key=key)
-    return await _settled(ctx, view, wait_secs)
+    view = await client_of(ctx).resume(session_id, body, idempotency_key=key)
+    return await _wait_and_report(ctx, view, wait_secs)
 
 
 async def cancel_session(ctx: ToolContext, session_id: SessionId) -> Report:
     """Stop a session, at work or waiting. What it has written to Flowise stays."""
-    return await _settled(ctx, await host_of(ctx).backend.cancel(session_id), 0)
+    return await _wait_and_report(ctx, await client_of(ctx).cancel(session_id), 0)
 
 
 async def list_sessions(
@@ -147,7 +148,7 @@ async def list_sessions(
 ) -> Annotated[CallToolResult, SessionPage]:
     """List sessions, newest first. pending_interrupt finds those that wait for an answer."""
     page = fitted_page(
-        await host_of(ctx).backend.list(
+        await client_of(ctx).list(
             status=status, instance=instance, chatflow=chatflow, text=text, limit=limit, cursor=cursor
         )
     )
@@ -158,31 +159,69 @@ async def list_sessions(
     return succeeded([*(lines or ["There are no such sessions."]), more], page)
 
 
-async def _settled(ctx: ToolContext, view: SessionView, wait_secs: float) -> CallToolResult:
-    """The session's report once it asks or ends, or as it stands after `wait_secs`, with progress meanwhile."""
-    host = host_of(ctx)
+async def list_chatflows(
+    ctx: ToolContext,
+    query: Annotated[str, Field(max_length=200, description="Each word must begin a word of the flow.")] = "",
+    instance: Instance = None,
+    limit: Annotated[int, Field(ge=1, le=100)] = 20,
+) -> Annotated[CallToolResult, FlowPage]:
+    """Find chatflows and agentflows of a Flowise server by name, id, tags, node types and prompts; without words those
+    changed last. Drafts of sessions are left out."""
+    page = await client_of(ctx).find_flows(query, instance=instance, limit=limit)
+    lines = [f"- {row.id} {row.name} ({row.type}, {row.nodes} nodes, changed {row.updated})" for row in page.flows]
+    return succeeded([f"{len(page.flows)} of {page.total} chatflows that fit:", *lines], page)
+
+
+async def read_chatflow(
+    ctx: ToolContext,
+    chatflow_id: Annotated[UUID, Field(description="The chatflow's id (see list_chatflows).")],
+    instance: Instance = None,
+) -> Annotated[CallToolResult, FlowSummary]:
+    """Say what a chatflow is made of: its nodes with what is set on them, and how they are connected. Credentials and
+    secrets are never shown."""
+    found = await client_of(ctx).flow_summary(str(chatflow_id), instance=instance)
+    return succeeded([f"{found.flow.name} ({found.flow.type}) {found.flow.url or ''}", found.summary], found)
+
+
+async def search_catalogue(
+    ctx: ToolContext,
+    query: Annotated[Line, Field(description="What is looked for, such as 'vector store' or 'web search tool'.")],
+    instance: Instance = None,
+    limit: Annotated[int, Field(ge=1, le=MOST_HITS, description="Of node types, and of templates.")] = 10,
+) -> Annotated[CallToolResult, CatalogueHits]:
+    """Find what chatflows can be made of on a Flowise server: node types, and marketplace templates of such flows.
+    Useful to word a requirement; the service itself needs no node names."""
+    hits = await client_of(ctx).search_catalogue(query, instance=instance, limit=limit)
+    nodes = [f"- {hit.name} ({hit.label}, {hit.category}): {hit.description}" for hit in hits.nodes]
+    templates = [f"- {hit.name} ({hit.type}): {', '.join(hit.nodes)}" for hit in hits.templates]
+    return succeeded(["Node types:", *(nodes or ["none"]), "Templates:", *(templates or ["none"])], hits)
+
+
+async def _wait_and_report(ctx: ToolContext, view: SessionView, wait_secs: float) -> CallToolResult:
+    """The session once it asks or ends, or as it is after `wait_secs` seconds; its events are reported as progress."""
+    client = client_of(ctx)
     if view.in_progress and wait_secs > 0:
         with suppress(TimeoutError):
             async with asyncio.timeout(wait_secs):
-                await _follow(ctx, view)
-        view = await host.backend.get(view.thread_id)
-    change = None if view.in_progress else await host.backend.change(view.thread_id)
-    told = report(view, change, page_of(ctx, view.thread_id))
-    actions = offered(view.interrupt, host.approval) if view.interrupt else []
-    return succeeded(session_lines(view, told, actions), told)
+                await _follow(ctx, client, view)
+        view = await client.get(view.thread_id)
+    change = None if view.in_progress else await client.change(view.thread_id)
+    about = report(view, change, page_of(ctx, view.thread_id))
+    actions = offered(view.interrupt, host_of(ctx).approval) if view.interrupt else []
+    return succeeded(session_lines(view, about, actions), about)
 
 
-async def _follow(ctx: ToolContext, view: SessionView) -> None:
-    """Tell what happens until the session asks or ends, or the service stops."""
-    backend, steps = host_of(ctx).backend, 0
+async def _follow(ctx: ToolContext, client: AgentClient, view: SessionView) -> None:
+    """Report progress until the session asks or ends, or the service stops."""
+    steps = 0
     while view.in_progress:
-        async with aclosing(backend.events(view.thread_id, view.last_event_seq)) as events:
+        async with aclosing(client.events(view.thread_id, view.last_event_seq)) as events:
             async for event in events:
-                if event.type in _SETTLES:
+                if event.type in RUN_END_EVENTS:
                     break
                 if event.type in _PROGRESS:
                     steps += 1
                     await ctx.report_progress(steps, message=event.summary)
             else:
                 return
-        view = await backend.get(view.thread_id)
+        view = await client.get(view.thread_id)
