@@ -1,0 +1,786 @@
+"""Each statement and each worked example of the AgentFlow chapter, on a real Flowise.
+
+`@states` names the statements that a test shows, by their beginnings; one test checks that none is left out.
+"""
+
+import json
+import re
+from collections.abc import AsyncIterator, Callable
+from importlib.resources import files
+from itertools import pairwise
+from typing import Any
+from uuid import uuid4
+
+import httpx2
+import pytest
+from pydantic import TypeAdapter
+
+from flowise_dev_agent.devkit.flowise import FlowiseAccess
+from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, ToolCall
+from flowise_dev_agent.devkit.standin.protocol import RecordedRequest
+from flowise_dev_agent.patch.compile.compiler import compile_ops
+from flowise_dev_agent.patch.model.findings import errors
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.model.ops import AddNode, BindCredential, Connect, PatchOp, SetParent
+from flowise_dev_agent.patch.model.schema import Schemas
+from flowise_dev_agent.patch.validate import validate_flow
+
+CHAPTER = (files("flowise_dev_agent.reasoning.skills") / "agentflows.md").read_text("utf-8")
+STATEMENTS = [line[2:] for line in CHAPTER.splitlines() if line.startswith("- ")]
+EXAMPLES = {
+    title: TypeAdapter(list[PatchOp]).validate_python(json.loads(body)["ops"])
+    for title, body in re.findall(r"^([^\n]+):\n\n```json\n(.*?)\n```", CHAPTER, re.MULTILINE | re.DOTALL)
+}
+_SHOWN: list[str] = []
+
+Test = Callable[..., Any]
+
+
+def states(*beginnings: str) -> Callable[[Test], Test]:
+    """The statements of the chapter that the test shows."""
+    _SHOWN.extend(beginnings)
+    return lambda test: test
+
+
+class Server:
+    """A Flowise with what these tests need of it: flows from ops, and questions in every form that it takes."""
+
+    def __init__(self, access: FlowiseAccess, http: httpx2.AsyncClient, schemas: Schemas) -> None:
+        self._credential = access.credentials["openAIApi"]
+        self._http = http
+        self._schemas = schemas
+        self._made: list[str] = []
+
+    def compiled(self, ops: list[PatchOp]) -> str:
+        bound = [
+            op.model_copy(update={"credential_id": self._credential}) if isinstance(op, BindCredential) else op
+            for op in ops
+        ]
+        return compile_ops(GraphIR.empty(), bound, self._schemas).flow_data
+
+    def findings(self, ops: list[PatchOp]) -> list[str]:
+        """Codes of the errors that the validator finds."""
+        known = {self._credential: "openAIApi"}
+        found = validate_flow(self.compiled(ops), schemas=self._schemas, credentials=known, kind="AGENTFLOW")
+        return [finding.code for finding in errors(found)]
+
+    async def create(self, *ops: PatchOp) -> str:
+        body = {"name": "chapter", "type": "AGENTFLOW", "flowData": self.compiled(list(ops))}
+        answer = (await self._http.post("/chatflows", json=body)).raise_for_status()
+        self._made.append(answer.json()["id"])
+        return self._made[-1]
+
+    async def ask(self, flow: str, question: str | None = None, *, session: str | None = None, **body: Any) -> Any:
+        """The reply's JSON; of an error its message."""
+        if question is not None:
+            body["question"] = question
+        if session is not None:
+            body |= {"chatId": session, "overrideConfig": {"sessionId": session}}
+        reply = (await self._http.post(f"/prediction/{flow}", json=body)).json()
+        return reply if "text" in reply else reply["message"]
+
+    async def text(self, flow: str, question: str | None = None, **body: Any) -> str:
+        reply = await self.ask(flow, question, **body)
+        return reply["text"] if isinstance(reply, dict) else f"error: {reply}"
+
+    async def webhook(self, flow: str, query: str, **body: Any) -> str:
+        return (await self._http.post(f"/webhook/{flow}?{query}", json=body)).json()["text"]
+
+    async def clean(self) -> None:
+        for flow in self._made:
+            await self._http.delete(f"/chatflows/{flow}")
+
+
+async def _server(access: FlowiseAccess, schemas: Schemas) -> AsyncIterator[Server]:
+    headers = {"Authorization": f"Bearer {access.api_key.get_secret_value()}"}
+    url = f"{access.endpoint}/api/v1"
+    async with httpx2.AsyncClient(base_url=url, headers=headers, timeout=60, trust_env=False) as http:
+        server = Server(access, http, schemas)
+        yield server
+        await server.clean()
+
+
+@pytest.fixture
+async def server(flowise: FlowiseAccess, schemas: Schemas) -> AsyncIterator[Server]:
+    async for server in _server(flowise, schemas):
+        yield server
+
+
+@pytest.fixture
+async def intranet(intranet_flowise: FlowiseAccess, schemas: Schemas) -> AsyncIterator[Server]:
+    async for server in _server(intranet_flowise, schemas):
+        yield server
+
+
+# --- building blocks -------------------------------------------------------------------------------------------------
+
+MODEL = {"modelName": "gpt-4o-mini", "streaming": False}
+
+
+def step(node_id: str, label: str | None = None, **params: Any) -> AddNode:
+    return AddNode(node_name=node_id.rpartition("_")[0], node_id=node_id, label=label, params=params)
+
+
+def llm(number: int, *messages: str, **params: Any) -> list[PatchOp]:
+    """An LLM step whose messages are "role: content"."""
+    rows = [dict(zip(("role", "content"), message.split(": ", 1), strict=True)) for message in messages]
+    node = f"llmAgentflow_{number}"
+    params = {"llmModel": "chatOpenAI", "llmModelConfig": MODEL, "llmMessages": rows, **params}
+    return [step(node, f"LLM {number}", **params), bind(node, "llmModelConfig")]
+
+
+def agent(**params: Any) -> list[PatchOp]:
+    node = "agentAgentflow_0"
+    rows = [{"role": "system", "content": "You calculate."}]
+    return [
+        step(node, agentModel="chatOpenAI", agentModelConfig=MODEL, agentMessages=rows, **params),
+        bind(node, "agentModelConfig"),
+    ]
+
+
+def bind(node: str, path: str) -> BindCredential:
+    return BindCredential(node_id=node, credential_type="openAIApi", path=path)
+
+
+def chain(*nodes: str) -> list[PatchOp]:
+    """Connections from each node to the next; "node/1" leaves by branch 1."""
+    ops: list[PatchOp] = []
+    for source, target in pairwise(nodes):
+        name, _, branch = source.partition("/")
+        ops.append(Connect(source_node_id=name, source_anchor=branch or None, target_node_id=target.partition("/")[0]))
+    return ops
+
+
+def start(**params: Any) -> AddNode:
+    return step("startAgentflow_0", **params)
+
+
+def reply(message: str, number: int = 0) -> AddNode:
+    return step(f"directReplyAgentflow_{number}", directReplyMessage=message)
+
+
+def condition(type_: str, value: str, operation: str, other: object) -> AddNode:
+    row = {"type": type_, "value1": value, "operation": operation, "value2": other}
+    return step("conditionAgentflow_0", conditions=[row])
+
+
+START, LLM, LLM1, REPLY, REPLY1 = (
+    "startAgentflow_0",
+    "llmAgentflow_0",
+    "llmAgentflow_1",
+    "directReplyAgentflow_0",
+    "directReplyAgentflow_1",
+)
+
+
+def either(
+    type_: str, value: str, operation: str, other: object, *before: PatchOp, source: str = START
+) -> list[PatchOp]:
+    """A condition that answers IF or ELSE."""
+    return [
+        start(),
+        *before,
+        condition(type_, value, operation, other),
+        reply("IF"),
+        reply("ELSE", 1),
+        *chain(source, "conditionAgentflow_0/0", REPLY),
+        *chain("conditionAgentflow_0/1", REPLY1),
+    ]
+
+
+def structured(**fields: Any) -> Callable[[RecordedRequest], Reply]:
+    """What a model answers that is asked for these fields."""
+    return lambda request: Reply(tool_calls=(ToolCall(request.forced_tool, fields),))
+
+
+def seen(standin: ModelStandIn) -> list[list[tuple[str, str]]]:
+    """Of each request to a model its turns."""
+    return [[(turn.role, turn.text) for turn in request.messages] for request in standin.requests]
+
+
+def ran(answer: Any) -> list[str]:
+    return [entry["nodeId"] for entry in answer["agentFlowExecutedData"]]
+
+
+# --- the chapter itself ----------------------------------------------------------------------------------------------
+
+
+def test_every_statement_of_the_chapter_is_shown_by_a_test() -> None:
+    matched = [[line for line in STATEMENTS if line.startswith(beginning)] for beginning in _SHOWN]
+    assert [beginning for beginning, lines in zip(_SHOWN, matched, strict=True) if len(lines) != 1] == []
+    assert sorted(STATEMENTS) == sorted(lines[0] for lines in matched)
+    assert len(EXAMPLES) == 6
+
+
+@pytest.mark.parametrize("title", EXAMPLES)
+async def test_a_worked_example_passes_the_checks(title: str, server: Server) -> None:
+    assert server.findings(EXAMPLES[title]) == []
+
+
+async def test_the_example_with_approval_drafts_again_with_the_comment(server: Server, standin: ModelStandIn) -> None:
+    flow = await server.create(*EXAMPLES["Sort, two agents, approval on one branch only"])
+    standin.script("what the customer's message is about", Reply('{"output": "complaint"}'), times=1)
+    standin.script("Write an answer to the complaint", lambda request: Reply(f"draft {len(standin.requests)}"))
+    session = str(uuid4())
+
+    asked = await server.ask(flow, "My van was dirty", session=session)
+    again = await server.ask(flow, session=session, humanInput={"type": "reject", "feedback": "warmer"})
+    sent = await server.text(flow, session=session, humanInput={"type": "proceed"})
+
+    assert asked["action"] is not None
+    assert again["action"] is not None
+    assert ("user", "warmer") in seen(standin)[-1]
+    assert sent == "draft 3"
+
+
+@pytest.mark.parametrize(("scenario", "answer"), [("question about an order", "On its way"), ("anything else", None)])
+async def test_the_example_with_approval_asks_nobody_on_other_branches(
+    scenario: str, answer: str | None, server: Server, standin: ModelStandIn
+) -> None:
+    flow = await server.create(*EXAMPLES["Sort, two agents, approval on one branch only"])
+    standin.script("what the customer's message is about", Reply(json.dumps({"output": scenario})), times=1)
+    standin.script("You answer questions about orders", Reply("On its way"))
+    given = await server.ask(flow, "Hello")
+    assert given["text"] == (answer or "I can help with orders and complaints.")
+    assert given.get("action") is None
+
+
+@pytest.mark.parametrize(
+    ("amount", "decision", "answer"),
+    [
+        (40, None, "Approved: 40 euro."),
+        (250, "proceed", "Your expense of 250 euro was approved."),
+        (250, "reject", "Your expense of 250 euro was declined."),
+    ],
+)
+async def test_the_example_with_an_amount_asks_above_the_limit(
+    amount: int, decision: str | None, answer: str, server: Server, standin: ModelStandIn
+) -> None:
+    flow = await server.create(*EXAMPLES["Read a number, compare it, approve above a limit, one answer for both"])
+    standin.script("Read the amount", structured(amount=amount))
+    session = str(uuid4())
+    text = await server.text(flow, f"Lunch for {amount}", session=session)
+    if decision:
+        assert text.endswith(f"Approve {amount} euro?")
+        text = await server.text(flow, session=session, humanInput={"type": decision})
+    assert text == answer
+
+
+async def test_the_example_with_a_score_writes_three_times_at_most(server: Server, standin: ModelStandIn) -> None:
+    flow = await server.create(*EXAMPLES["Write, score, write again while the score is low (at most two more times)"])
+    standin.script("Write a slogan", lambda _: Reply(f"slogan {len(standin.requests)}"))
+    standin.script("Score the slogan", structured(score=2, reason="too long"))
+
+    text = await server.text(flow, "umbrellas")
+
+    written = [turns for turns in seen(standin) if turns[0][1].startswith("Write a slogan")]
+    assert [turns[0][1].rpartition(": ")[2] for turns in written] == ["none yet", "too long", "too long"]
+    assert text == "slogan 5"
+    standin.reset()
+    standin.script("Write a slogan", Reply("Dry and bright"))
+    standin.script("Score the slogan", structured(score=5, reason="good"))
+    assert await server.text(flow, "umbrellas") == "Dry and bright"
+
+
+async def test_the_example_with_a_list_works_on_each_item(server: Server, standin: ModelStandIn) -> None:
+    flow = await server.create(*EXAMPLES["One step per item of a list"])
+    standin.script("List the cities", structured(cities=["Rome", "Oslo"]))
+    standin.script("one travel tip", lambda request: Reply(f"see {request.messages[-1].text}"))
+    assert await server.text(flow, "Rome and Oslo") == "see Rome\nsee Oslo"
+
+
+async def test_the_example_with_a_request_hands_fields_to_the_model(intranet: Server, standin: ModelStandIn) -> None:
+    ops = [
+        op.model_copy(update={"params": {**op.params, "url": f"{standin.endpoint}/?isbn={{{{ question }}}}"}})
+        if isinstance(op, AddNode) and op.node_name == "httpAgentflow"
+        else op.model_copy(update={"params": {**op.params, "customFunctionJavascriptFunction": _BOOK_OF_STANDIN}})
+        if isinstance(op, AddNode) and op.node_name == "customFunctionAgentflow"
+        else op
+        for op in EXAMPLES["Ask an address, take fields out of its answer by code, write with them"]
+    ]
+    flow = await intranet.create(*ops)
+    standin.script("recommends the book", lambda request: Reply(f"Read {request.messages[-1].text}"))
+    assert await intranet.text(flow, "123") == "Read /v1, false pages"
+
+
+#: The stand-in's page has other fields than a library's.
+_BOOK_OF_STANDIN = "const book = JSON.parse($book);\nreturn `${book.openai}, ${book.model} pages`;"
+
+
+async def test_the_example_with_a_schedule_is_kept_and_not_asked(server: Server) -> None:
+    flow = await server.create(*EXAMPLES["Every Monday at 7:30"])
+    assert "configured as a Scheduled Trigger" in await server.text(flow, "now")
+
+
+# --- kind, start, connections ----------------------------------------------------------------------------------------
+
+
+@states('An agentflow consists of nodes of the category "Agent Flows" only')
+async def test_a_chatflow_node_does_not_run_in_an_agentflow(server: Server) -> None:
+    ops = [start(), step("calculator_0"), reply("x"), *chain(START, REPLY)]
+    assert "KIND_MISMATCH" in server.findings(ops)
+
+
+@states("There is exactly one `startAgentflow`", "`startInputType: chatInput` gives the person's message")
+async def test_one_start_reaches_every_step(server: Server) -> None:
+    good = [start(), reply("You said {{ question }}"), *chain(START, REPLY)]
+    assert await server.text(await server.create(*good), "hi") == "You said hi"
+    loose = [*good, reply("nobody leads here", 1)]
+    assert "Multiple starting nodes are not allowed" in await server.text(await server.create(*loose), "hi")
+    assert server.findings(loose)
+
+
+@states("`startInputType: formInput` with")
+async def test_a_form_gives_its_fields_and_no_question(server: Server) -> None:
+    form = start(
+        startInputType="formInput",
+        formTitle="Who",
+        formDescription="are you?",
+        formInputTypes=[{"type": "string", "label": "Name", "name": "name"}],
+    )
+    flow = await server.create(form, reply("{{ $form.name }}|{{ question }}"), *chain(START, REPLY))
+    assert await server.text(flow, form={"name": "Eva"}) == "Eva|"
+
+
+@states("`startInputType: webhookTrigger` gives the request", "A flow that starts by webhook or schedule")
+async def test_a_webhook_gives_its_parts_and_cannot_be_asked(server: Server) -> None:
+    hook = start(
+        startInputType="webhookTrigger", webhookInputMode="text", webhookDefaultInput="Order {{ $webhook.body.id }}"
+    )
+    shown = reply("{{ question }}|{{ $webhook.query.id }}|{{ $webhook.headers.content-type }}")
+    flow = await server.create(hook, shown, *chain(START, REPLY))
+    assert await server.webhook(flow, "id=7", id=42) == "Order 42|7|application/json"
+    assert "configured as a Webhook Trigger" in await server.text(flow, "hi")
+
+
+@states("A weekly schedule is `startInputType: scheduleInput`")
+async def test_a_weekly_schedule_passes_the_checks(server: Server) -> None:
+    assert server.findings(EXAMPLES["Every Monday at 7:30"]) == []
+
+
+@states("`Connect` runs the target after the source", "A step with several plain sources waits for all of them")
+async def test_steps_run_in_order_and_wait_for_all_plain_sources(server: Server, standin: ModelStandIn) -> None:
+    standin.script("ONE", "one")
+    standin.script("TWO", "two")
+    both = [
+        start(),
+        *llm(0, "system: ONE"),
+        *llm(1, "system: TWO"),
+        reply("{{ llmAgentflow_0 }}+{{ llmAgentflow_1 }}"),
+        *chain(START, LLM, REPLY),
+        *chain(START, LLM1, REPLY),
+    ]
+    answer = await server.ask(await server.create(*both), "hi")
+    assert answer["text"] == "one+two"
+    assert ran(answer) == [START, LLM, LLM1, REPLY]
+    joined = [
+        start(),
+        condition("string", "{{ question }}", "contains", "refund"),
+        *llm(0, "system: ONE"),
+        *llm(1, "system: TWO"),
+        reply("done"),
+        *chain(START, "conditionAgentflow_0/0", LLM, REPLY),
+        *chain("conditionAgentflow_0/1", LLM1, REPLY),
+    ]
+    assert ran(await server.ask(await server.create(*joined), "hi")) == [START, "conditionAgentflow_0", LLM1, REPLY]
+
+
+@states("Each branch leads to one step only")
+async def test_a_second_step_on_a_branch_runs_also_when_the_branch_is_not_taken(
+    server: Server, standin: ModelStandIn
+) -> None:
+    standin.script("ONE", "one")
+    ops = [
+        *either("string", "{{ question }}", "contains", "refund"),
+        *llm(0, "system: ONE"),
+        *chain("conditionAgentflow_0/0", LLM),
+    ]
+    assert ran(await server.ask(await server.create(*ops), "hello")) == [START, "conditionAgentflow_0", REPLY1, LLM]
+
+
+@states("The answer of the flow is the output of the step that ran last")
+async def test_the_last_step_answers(server: Server, standin: ModelStandIn) -> None:
+    standin.script("ONE", "one")
+    ops = [start(), *llm(0, "system: ONE"), reply("at once"), *chain(START, LLM), *chain(START, REPLY)]
+    answer = await server.ask(await server.create(*ops), "hi")
+    assert sorted(ran(answer)) == sorted([START, LLM, REPLY])
+    assert answer["text"] == {LLM: "one", REPLY: "at once"}[ran(answer)[-1]]
+
+
+# --- variables and state ---------------------------------------------------------------------------------------------
+
+
+@states(
+    "`{{ llmAgentflow_0 }}` is the answer of that step",
+    "`{{ llmAgentflow_0.output.score }}` is the field",
+    "A structured answer is declared in rows",
+)
+async def test_outputs_are_read_whole_or_by_field(server: Server, standin: ModelStandIn) -> None:
+    standin.script("SCORE", structured(score=4, kind="a", tags=["x"], good=True, rows=[{"n": 1}]))
+    rows = [
+        {"key": "score", "type": "number", "description": "1 to 5"},
+        {"key": "kind", "type": "enum", "enumValues": "a, b", "description": "which"},
+        {"key": "tags", "type": "stringArray", "description": "tags"},
+        {"key": "good", "type": "boolean", "description": "whether"},
+        {"key": "rows", "type": "jsonArray", "jsonSchema": '{"n": {"type": "number"}}', "description": "rows"},
+    ]
+    o = "{{ llmAgentflow_0.output"
+    shown = reply(f"{o}.score }}}}|{o}.kind }}}}|{o}.tags }}}}|{o}.good }}}}|{o}.rows }}}}|{o} }}}}")
+    flow = await server.create(
+        start(), *llm(0, "system: SCORE", llmStructuredOutput=rows), shown, *chain(START, LLM, REPLY)
+    )
+    assert await server.text(flow, "hi") == '4|a|["x"]|true|[{"n":1}]|{{ llmAgentflow_0.output }}'
+
+
+@states("What cannot be filled stays in the text")
+async def test_what_cannot_be_filled_stays_in_the_text(server: Server, standin: ModelStandIn) -> None:
+    text = (
+        "{{ qestion }} {{ $flow.sate }} {{ llmAgentflow_9 }} {{ directReplyAgentflow_0 }} {{ $form.x }} {{ $vars.a }}"
+    )
+    ops = [start(), *llm(0, f"system: {text}"), reply("later"), *chain(START, LLM, REPLY)]
+    await server.ask(await server.create(*ops), "hi")
+    assert seen(standin)[0][0] == ("system", text)
+    branch = [
+        start(),
+        condition("string", "{{ question }}", "contains", "refund"),
+        reply("yes"),
+        reply("Your answer: {{ directReplyAgentflow_0 }}", 1),
+        *chain(START, "conditionAgentflow_0/0", REPLY),
+        *chain("conditionAgentflow_0/1", REPLY1),
+    ]
+    assert await server.text(await server.create(*branch), "hi") == "Your answer: {{ directReplyAgentflow_0 }}"
+
+
+@states("`{{ $flow.state.total }}` is state")
+async def test_the_flow_knows_state_session_and_time(server: Server) -> None:
+    first = start(startState=[{"key": "total", "value": "12"}])
+    shown = reply("{{ $flow.state.total }}|{{ $flow.sessionId }}|{{ current_date_time }}|{{ $vars.shop }}")
+    flow = await server.create(first, shown, *chain(START, REPLY))
+    session = str(uuid4())
+    total, asked, now, variable = (await server.text(flow, "hi", session=session)).split("|")
+    assert (total, asked, variable) == ("12", session, "{{ $vars.shop }}")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT.*Z", now)
+
+
+@states("After a person's approval `{{ question }}` is empty")
+async def test_after_an_approval_the_question_is_in_the_output_of_the_start(server: Server) -> None:
+    ops = [
+        start(),
+        _human("Go on?"),
+        reply("{{ question }}|{{ startAgentflow_0.output.question }}"),
+        reply("no", 1),
+        *chain(START, "humanInputAgentflow_0/0", REPLY),
+        *chain("humanInputAgentflow_0/1", REPLY1),
+    ]
+    flow, session = await server.create(*ops), str(uuid4())
+    await server.ask(flow, "my wish", session=session)
+    assert await server.text(flow, session=session, humanInput={"type": "proceed"}) == "|my wish"
+
+
+@states("State is declared at the start with rows", "Before its first change `{{ $flow.state.reason }}`")
+async def test_a_step_changes_the_state_and_the_first_value_shows_before(server: Server, standin: ModelStandIn) -> None:
+    standin.script("FIRST", structured(reason="too long"))
+    standin.script("SECOND", "fine")
+    rows = [{"key": "reason", "type": "string", "description": "why"}]
+    ops = [
+        start(startState=[{"key": "reason", "value": "none"}, {"key": "all", "value": ""}]),
+        *llm(
+            0,
+            "system: FIRST {{ $flow.state.reason }}",
+            llmStructuredOutput=rows,
+            llmUpdateState=[{"key": "reason", "value": "{{ output.reason }}"}],
+        ),
+        *llm(1, "system: SECOND", llmUpdateState=[{"key": "all", "value": "{{ output }}"}]),
+        reply("{{ $flow.state.reason }}|{{ $flow.state.all }}"),
+        *chain(START, LLM, LLM1, REPLY),
+    ]
+    assert await server.text(await server.create(*ops), "hi") == "too long|fine"
+    assert seen(standin)[0][0] == ("system", "FIRST none")
+
+
+# --- models and agents -----------------------------------------------------------------------------------------------
+
+
+@states("A step's model is a component name", "Instructions are rows `llmMessages")
+async def test_a_model_is_a_component_with_its_settings_beside_it(server: Server, standin: ModelStandIn) -> None:
+    standin.script("BE BRIEF", "ok")
+    good = [start(), *llm(0, "system: BE BRIEF"), *chain(START, LLM)]
+    assert await server.text(await server.create(*good), "hi") == "ok"
+    assert standin.requests[0].model == "gpt-4o-mini"
+    wrong = [start(), *llm(0, "system: BE BRIEF", llmModel="gpt-4o-mini")[:1], *chain(START, LLM)]
+    assert "NESTED_NODE_UNKNOWN" in server.findings(wrong)
+    assert "reading 'filePath'" in await server.text(await server.create(*wrong), "hi")
+
+
+@states("With memory on (the default)", "With `llmEnableMemory: false` a later step sees only")
+async def test_memory_sends_question_and_earlier_answers_along(server: Server, standin: ModelStandIn) -> None:
+    standin.script("ONE", "one")
+    standin.script("TWO", "two")
+    standin.script("THREE", "three")
+    ops = [
+        start(),
+        *llm(0, "system: ONE"),
+        *llm(1, "system: TWO"),
+        *llm(2, "system: THREE", "user: Given {{ llmAgentflow_0 }}", llmEnableMemory=False),
+        *chain(START, LLM, LLM1, "llmAgentflow_2"),
+    ]
+    await server.ask(await server.create(*ops), "hi")
+    first, second, third = seen(standin)
+    assert first == [("system", "ONE"), ("user", "hi")]
+    assert second == [("system", "TWO"), ("user", "hi"), ("user", "one")]
+    assert third == [("system", "THREE"), ("user", "Given one")]
+
+
+@states("An agent's tools are rows `agentTools")
+async def test_an_agent_uses_the_tools_of_its_rows(server: Server) -> None:
+    tools = [{"agentSelectedTool": "calculator", "agentSelectedToolConfig": {}}]
+    flow = await server.create(start(), *agent(agentTools=tools), *chain(START, "agentAgentflow_0"))
+    answer = await server.ask(flow, "what is 12*14")
+    assert answer["text"] == "The result is 168"
+    assert answer["agentFlowExecutedData"][-1]["data"]["output"]["usedTools"][0]["tool"] == "calculator"
+
+
+@states("`agentSelectedToolRequiresHumanInput: true` in a row")
+async def test_a_tool_can_wait_for_a_person(server: Server) -> None:
+    row = {
+        "agentSelectedTool": "calculator",
+        "agentSelectedToolConfig": {},
+        "agentSelectedToolRequiresHumanInput": True,
+    }
+    flow = await server.create(start(), *agent(agentTools=[row]), *chain(START, "agentAgentflow_0"))
+    session = str(uuid4())
+    stopped = await server.ask(flow, "what is 12*14", session=session)
+    assert stopped["action"]["data"]["nodeId"] == "agentAgentflow_0"
+    assert await server.text(flow, session=session, humanInput={"type": "proceed"}) == "The result is 168"
+
+
+# --- branches --------------------------------------------------------------------------------------------------------
+
+
+def _sorting() -> list[PatchOp]:
+    node = "conditionAgentAgentflow_0"
+    return [
+        start(),
+        step(
+            node,
+            conditionAgentModel="chatOpenAI",
+            conditionAgentModelConfig=MODEL,
+            conditionAgentInstructions="Sort the message",
+            conditionAgentInput="{{ question }}",
+            conditionAgentScenarios=[{"scenario": "billing"}, {"scenario": "technical"}],
+        ),
+        bind(node, "conditionAgentModelConfig"),
+        reply("about money"),
+        *chain(START, f"{node}/0", REPLY),
+    ]
+
+
+@states("`conditionAgentAgentflow` sorts by meaning", "Every scenario leads somewhere")
+async def test_scenarios_are_branches_and_one_that_leads_nowhere_shows_json(
+    server: Server, standin: ModelStandIn
+) -> None:
+    standin.script("invoice", Reply('{"output": "billing"}'))
+    standin.script("modem", Reply('{"output": "technical"}'))
+    flow = await server.create(*_sorting())
+    assert await server.text(flow, "my invoice") == "about money"
+    assert json.loads(await server.text(flow, "my modem")) == {"output": "technical"}
+
+
+@states("`conditionAgentflow` compares", "A number is read from the beginning of the text")
+async def test_numbers_are_compared_by_how_the_text_begins(server: Server) -> None:
+    flow = await server.create(*either("number", "{{ question }}", "larger", "200"))
+    answers = {text: await server.text(flow, text) for text in ("250", "250 EUR", "It costs 250", "200")}
+    assert answers == {"250": "IF", "250 EUR": "IF", "It costs 250": "ELSE", "200": "ELSE"}
+
+
+@states("Compare with the type of the value")
+async def test_a_boolean_field_is_compared_as_a_boolean(server: Server, standin: ModelStandIn) -> None:
+    standin.script("FLAG", structured(flag=True))
+    rows = [{"key": "flag", "type": "boolean", "description": "whether"}]
+    before = [*llm(0, "system: FLAG", llmStructuredOutput=rows), *chain(START, LLM)]
+    flag = "{{ llmAgentflow_0.output.flag }}"
+    good = either("boolean", flag, "equal", True, *before, source=LLM)
+    wrong = either("string", flag, "equal", "true", *before, source=LLM)
+    assert await server.text(await server.create(*good), "hi") == "IF"
+    assert "is not a function" in await server.text(await server.create(*wrong), "hi")
+
+
+@states("Texts are compared as written")
+async def test_texts_are_compared_with_their_capitals(server: Server) -> None:
+    flow = await server.create(*either("string", "{{ question }}", "contains", "refund"))
+    assert [await server.text(flow, text) for text in ("a refund", "a Refund")] == ["IF", "ELSE"]
+
+
+@states("A path where no branch leads anywhere")
+async def test_a_branch_that_leads_nowhere_answers_nothing(server: Server) -> None:
+    whole = either("string", "{{ question }}", "contains", "refund")
+    ops = [op for op in whole if REPLY1 not in (getattr(op, "node_id", ""), getattr(op, "target_node_id", ""))]
+    assert (await server.text(await server.create(*ops), "hello")).strip() == ""
+
+
+# --- loops and lists -------------------------------------------------------------------------------------------------
+
+
+def _loop(limit: int, **params: Any) -> list[PatchOp]:
+    return [
+        start(),
+        *llm(0, "system: WRITE"),
+        step("loopAgentflow_0", loopBackToNode="llmAgentflow_0-LLM 0", maxLoopCount=limit, **params),
+        *chain(START, LLM, "loopAgentflow_0"),
+    ]
+
+
+@states("`loopAgentflow` goes back to", "At the limit the answer is `fallbackMessage`")
+@pytest.mark.parametrize("limit", [1, 3])
+async def test_the_limit_of_a_loop_counts_all_runs(limit: int, server: Server, standin: ModelStandIn) -> None:
+    standin.script("WRITE", lambda _: Reply(f"text {len(standin.requests)}"))
+    flow = await server.create(*_loop(limit, fallbackMessage="Best: {{ llmAgentflow_0 }}"))
+    assert await server.text(flow, "hi") == f"Best: text {limit}"
+    assert len(standin.requests) == limit
+
+
+@states("The count begins again after every approval")
+async def test_a_loop_through_a_person_has_no_limit(server: Server, standin: ModelStandIn) -> None:
+    standin.script("WRITE", "text")
+    ops = [
+        start(),
+        *llm(0, "system: WRITE"),
+        _human("Good?"),
+        reply("sent"),
+        step("loopAgentflow_0", loopBackToNode="llmAgentflow_0-LLM 0", maxLoopCount=2),
+        *chain(START, LLM, "humanInputAgentflow_0/0", REPLY),
+        *chain("humanInputAgentflow_0/1", "loopAgentflow_0"),
+    ]
+    flow, session = await server.create(*ops), str(uuid4())
+    await server.ask(flow, "hi", session=session)
+    for _ in range(3):
+        answer = await server.ask(flow, session=session, humanInput={"type": "reject"})
+        assert answer["action"] is not None
+    assert len(standin.requests) == 4
+
+
+@states("Connections never form a circle")
+async def test_a_circle_of_connections_is_refused(server: Server) -> None:
+    ops = [start(), *llm(0, "system: A"), *llm(1, "system: B"), *chain(START, LLM, LLM1, LLM)]
+    assert server.findings(ops)
+
+
+def _iteration(items: str, item: str) -> list[PatchOp]:
+    return [
+        start(),
+        step("iterationAgentflow_0", iterationInput=items),
+        *llm(0, "system: EACH", f"user: {item}", llmEnableMemory=False),
+        SetParent(node_id=LLM, parent_id="iterationAgentflow_0"),
+        reply("All: {{ iterationAgentflow_0 }}"),
+        *chain(START, "iterationAgentflow_0", REPLY),
+    ]
+
+
+@states("`iterationAgentflow` runs the steps inside it", "Inside, `{{ $iteration }}` is the item")
+async def test_an_iteration_runs_its_steps_for_each_item(server: Server, standin: ModelStandIn) -> None:
+    standin.script("EACH", lambda request: Reply(f"<{request.messages[-1].text}>"))
+    texts = await server.create(*_iteration('["a", "b"]', "{{ $iteration }}"))
+    assert await server.text(texts, "hi") == "All: <a>\n<b>"
+    objects = await server.create(*_iteration('[{"name": "x"}]', "{{ $iteration.name }}"))
+    assert await server.text(objects, "hi") == "All: <x>"
+    text = await server.create(*_iteration("{{ question }}", "{{ $iteration }}"))
+    assert "error" in await server.text(text, "no list")
+
+
+# --- people ----------------------------------------------------------------------------------------------------------
+
+
+def _human(description: str, *, feedback: bool = True) -> AddNode:
+    return step(
+        "humanInputAgentflow_0",
+        humanInputDescriptionType="fixed",
+        humanInputDescription=description,
+        humanInputEnableFeedback=feedback,
+    )
+
+
+@states(
+    "`humanInputAgentflow` with `humanInputDescriptionType: fixed`",
+    "With `humanInputEnableFeedback: true` the person's remark",
+    "Both branches lead somewhere",
+)
+async def test_a_person_proceeds_rejects_and_remarks(server: Server, standin: ModelStandIn) -> None:
+    standin.script("DRAFT", "the draft")
+    standin.script("REVISE", "revised")
+    ops = [
+        start(),
+        *llm(0, "system: DRAFT"),
+        _human("Send it?"),
+        *llm(1, "system: REVISE {{ humanInputAgentflow_0 }}"),
+        *chain(START, LLM, "humanInputAgentflow_0/0", LLM1),
+    ]
+    flow = await server.create(*ops)
+    session = str(uuid4())
+    assert await server.text(flow, "hi", session=session) == "the draft\n\nSend it?"
+    answered = await server.text(flow, session=session, humanInput={"type": "proceed", "feedback": "shorter"})
+    assert answered == "revised"
+    assert seen(standin)[-1][0] == ("system", "REVISE shorter")
+    assert seen(standin)[-1][-1] == ("user", "shorter")
+    session = str(uuid4())
+    await server.ask(flow, "hi", session=session)
+    assert await server.text(flow, session=session, humanInput={"type": "reject"}) == "reject"
+
+
+# --- requests and code -----------------------------------------------------------------------------------------------
+
+
+@states("`httpAgentflow` with `method` and `url`")
+async def test_a_request_gives_its_body_and_fields(intranet: Server, standin: ModelStandIn) -> None:
+    def asking(url: str) -> list[PatchOp]:
+        http = step("httpAgentflow_0", method="GET", url=url)
+        shown = reply("{{ httpAgentflow_0.output.http.data.openai }}|{{ httpAgentflow_0 }}")
+        return [start(), http, shown, *chain(START, "httpAgentflow_0", REPLY)]
+
+    answer = await intranet.text(await intranet.create(*asking(f"{standin.endpoint}/?q={{{{ question }}}}")), "1")
+    field, body = answer.split("|")
+    assert (field, json.loads(body)["openai"]) == ("/v1", "/v1")
+    bare = await intranet.create(*asking(standin.endpoint.removeprefix("http://")))
+    assert "error" in await intranet.text(bare, "1")
+
+
+@states("`customFunctionAgentflow` runs JavaScript", "What it returns is `{{ customFunctionAgentflow_0 }}`")
+@pytest.mark.parametrize(
+    ("code", "answer"),
+    [
+        ("return $title.toUpperCase()", "HI|HI|{{ customFunctionAgentflow_0.output.content.a }}"),
+        ("return {a: JSON.parse($json).x}", None),
+        ("$title", "{{ customFunctionAgentflow_0 }}|"),
+        ("return title", "error"),
+    ],
+)
+async def test_a_custom_function_returns_text(code: str, answer: str | None, server: Server) -> None:
+    rows = [
+        {"variableName": "title", "variableValue": "{{ question }}"},
+        {"variableName": "json", "variableValue": '{"x": 4}'},
+    ]
+    node = "customFunctionAgentflow_0"
+    ops = [
+        start(),
+        step(node, customFunctionInputVariables=rows, customFunctionJavascriptFunction=code),
+        reply(f"{{{{ {node} }}}}|{{{{ {node}.output.content }}}}|{{{{ {node}.output.content.a }}}}"),
+        *chain(START, node, REPLY),
+    ]
+    text = await server.text(await server.create(*ops), "hi")
+    if answer is None:
+        whole, _, field = text.split("|")
+        assert (json.loads(whole), field) == ({"a": 4}, f"{{{{ {node}.output.content.a }}}}")
+    else:
+        assert text.startswith(answer)
+
+
+@states("`toolAgentflow` calls one tool without a model")
+async def test_a_tool_runs_without_a_model(server: Server, standin: ModelStandIn) -> None:
+    tool = step(
+        "toolAgentflow_0",
+        toolAgentflowSelectedTool="calculator",
+        toolAgentflowSelectedToolConfig={},
+        toolInputArgs=[{"inputArgName": "input", "inputArgValue": "{{ question }}"}],
+    )
+    flow = await server.create(start(), tool, reply("= {{ toolAgentflow_0 }}"), *chain(START, "toolAgentflow_0", REPLY))
+    assert await server.text(flow, "3*4") == "= 12"
+    assert standin.requests == []
