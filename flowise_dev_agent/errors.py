@@ -164,6 +164,12 @@ class WriteFailedError(AgentError):
     code = "write_failed"
 
 
+class StaleBaseError(WriteFailedError):
+    """The flow on Flowise is no longer the one that the change was made for; nothing was written."""
+
+    code = "stale_base"
+
+
 # --- Reasoning ---------------------------------------------------------------------------------------------------
 
 

@@ -42,6 +42,8 @@ _STATUS: dict[type[errors.AgentError], int] = {
     errors.FlowiseNotFoundError: 404,
     errors.FlowiseTimeoutError: 504,
     errors.WriteFailedError: 502,
+    errors.StaleBaseError: 409,
+    errors.PatchError: 422,
     errors.ReasoningError: 502,
     errors.ConfigurationError: 500,
 }

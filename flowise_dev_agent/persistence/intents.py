@@ -1,6 +1,6 @@
 """Intents: what is about to be written to Flowise, committed before the call."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Literal
 from uuid import UUID
@@ -20,7 +20,10 @@ _COLUMNS: Final = (
 
 @dataclass(frozen=True)
 class WriteIntent:
-    """One announced write. `open`: whether the call went through is not known."""
+    """One announced write. `open`: whether the call went through is not known.
+
+    `is_new`: no earlier call for it can have had an effect.
+    """
 
     key: UUID
     session_id: UUID
@@ -33,6 +36,12 @@ class WriteIntent:
     tag: str | None
     result: dict[str, Any] | None
     created_at: datetime
+    is_new: bool = False
+
+    @property
+    def may_have_landed(self) -> bool:
+        """Whether Flowise may have done it: not so when the write failed before or at the call."""
+        return self.status != "failed" or "chatflow_id" in (self.result or {})
 
 
 class WriteIntents:
@@ -57,35 +66,47 @@ class WriteIntents:
         base_sha256: str | None,
         tag: str | None,
     ) -> WriteIntent:
-        """Announce a write, or return the row that an earlier attempt left under the same key, whatever its status."""
+        """Announce a write, or return the row that an earlier attempt left under the same key.
+
+        One that is done stays done; one that failed is open again.
+        """
         async with (
             self._database.transaction() as connection,
             connection.cursor(row_factory=class_row(WriteIntent)) as cursor,
         ):
             await _assert_allowed(connection, lease, session_id)
+            await cursor.execute(f"SELECT {_COLUMNS} FROM write_intents WHERE key = %s", (key,))
+            earlier = await cursor.fetchone()
             await cursor.execute(
                 "INSERT INTO write_intents"
                 " (key, session_id, op, iteration, target_id, payload_sha256, base_sha256, tag)"
-                " VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT (key) DO NOTHING",
+                " VALUES (%s, %s, %s, %s, %s, %s, %s, %s)"
+                " ON CONFLICT (key) DO UPDATE SET status = 'open', result = NULL, updated_at = now()"
+                " WHERE write_intents.status = 'failed'",
                 (key, session_id, op, iteration, target_id, payload_sha256, base_sha256, tag),
             )
             await cursor.execute(f"SELECT {_COLUMNS} FROM write_intents WHERE key = %s", (key,))
             intent = await cursor.fetchone()
         if intent is None:
             raise LeaseLostError("The session was deleted meanwhile.")
-        return intent
+        return replace(intent, is_new=earlier is None or not earlier.may_have_landed)
 
     async def finish(
         self, lease: Lease | None, key: UUID, *, status: Literal["done", "failed"], result: dict[str, Any]
     ) -> None:
-        """Record how the write ended. One that is done stays done."""
+        """Record how the write ended. One that is done stays done.
+
+        With it open writes of the same text to the same flow are settled: what was looked for has been found.
+        """
         async with self._database.transaction() as connection:
             if lease is not None:
                 await connection.execute(ASSERT_OWNER_SQL, (lease.run_id, lease.epoch))
             await connection.execute(
-                "UPDATE write_intents SET status = %s, result = %s, updated_at = now()"
-                " WHERE key = %s AND status <> 'done'",
-                (status, jsonb(result), key),
+                "UPDATE write_intents SET status = %(status)s, result = %(result)s, updated_at = now()"
+                " WHERE key = %(key)s AND status <> 'done' OR %(status)s = 'done' AND status = 'open'"
+                " AND (session_id, op, target_id, payload_sha256) = (SELECT session_id, op, target_id, payload_sha256"
+                " FROM write_intents WHERE key = %(key)s)",
+                {"status": status, "result": jsonb(result), "key": key},
             )
 
     async def list_for(self, session_id: UUID) -> list[WriteIntent]:

@@ -3,14 +3,13 @@
 from flowise_dev_agent.publish.changes import changes
 from flowise_dev_agent.publish.drafts import draft_columns, find_drafts, remove_draft, uploaded_file, why_not_staged
 from flowise_dev_agent.publish.guard import authorize
-from flowise_dev_agent.publish.publisher import Base, Publisher, Stale, VersionLog, Written
+from flowise_dev_agent.publish.publisher import Base, Publisher, Stale, Written
 from flowise_dev_agent.publish.tags import draft_tag, flow_tag, is_draft, without_tag
 
 __all__ = [
     "Base",
     "Publisher",
     "Stale",
-    "VersionLog",
     "Written",
     "authorize",
     "changes",

@@ -1,20 +1,37 @@
 """Writes that happen exactly once, whatever is killed, restarted or lost on the way.
 
-Each write is announced by an intent row (committed, fenced by the lease) before the call. A worker that finds an open
-intent does not know whether the call went through, so it looks first: a create is found by its tag in `category`, an
-update by comparing hashes. What it finds is adopted. A create made in such a recovery lists once more and removes the
-younger twin, since the call of the lost worker may have landed in between.
+Each write is announced by an intent row (committed, fenced by the lease) before the call. Whoever finds an open intent,
+or gets an error that proves nothing, does not know whether the call went through, so it looks: a create is found by its
+tag in `category`, an update by comparing hashes. What it finds is adopted. A create made in such a recovery lists once
+more and removes the younger twin, since the call of the lost worker may have landed in between.
+
+An error that leaves this module says in `details["written"]` what is known of the write: `no`, `unknown`, or `yes` when
+Flowise took it but it could not be read back, or was read back otherwise.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 from uuid import UUID, uuid5
 
-from flowise_dev_agent.errors import FlowiseError, FlowiseNotFoundError, WriteFailedError
+from flowise_dev_agent.errors import (
+    AgentError,
+    FlowiseAuthError,
+    FlowiseConnectionLostError,
+    FlowiseError,
+    FlowiseNotFoundError,
+    FlowiseRateLimitedError,
+    FlowiseRejectedError,
+    FlowiseTimeoutError,
+    FlowiseUnreachableError,
+    StaleBaseError,
+    WriteFailedError,
+)
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
 from flowise_dev_agent.patch.model.hashing import payload_sha256
+from flowise_dev_agent.persistence.flow_versions import Versions
 from flowise_dev_agent.persistence.intents import WriteIntent, WriteIntents
 from flowise_dev_agent.persistence.lease import Lease
 from flowise_dev_agent.publish.guard import authorize
@@ -22,6 +39,16 @@ from flowise_dev_agent.publish.tags import draft_tag, flow_tag, without_tag
 
 Role = Literal["flow", "draft"]
 _T = TypeVar("_T")
+
+#: Errors that prove that nothing was written, and those after which it may still happen.
+_REFUSED = (
+    FlowiseUnreachableError,
+    FlowiseAuthError,
+    FlowiseNotFoundError,
+    FlowiseRejectedError,
+    FlowiseRateLimitedError,
+)
+_MAY_LAND_LATE = (FlowiseTimeoutError, FlowiseConnectionLostError)
 _KEYS = UUID("6f1c2a52-8f0b-5d3e-9a37-0d6a4c1f2b90")
 
 
@@ -35,13 +62,17 @@ class Base:
 
 @dataclass(frozen=True)
 class Written:
-    """A write as read back from the server. `adopted`: found there after a lost answer, not sent again."""
+    """A write as read back from the server.
+
+    `adopted`: found there after a lost answer, not sent again. `unchanged`: the flow held it already, nothing was sent.
+    """
 
     chatflow_id: str
     name: str
     sha256: str
     updated_date: str
     adopted: bool = False
+    unchanged: bool = False
 
     @property
     def base(self) -> Base:
@@ -57,12 +88,11 @@ class Stale:
     flow_data: str = field(repr=False)
 
 
-class VersionLog(Protocol):
-    """Where the states of a flow before and after a write are kept."""
+@dataclass
+class _Attempt:
+    """What is known of a write while it is made."""
 
-    async def record(self, flow: Chatflow, *, reason: str, iteration: int) -> None:
-        """Keep this state; safe to repeat."""
-        ...
+    written: Literal["no", "unknown", "yes"]
 
 
 class Publisher:
@@ -75,12 +105,14 @@ class Publisher:
         self,
         *,
         session_id: UUID,
+        instance_id: str,
         client: FlowiseClient,
         intents: WriteIntents,
         lease: Lease | None,
-        versions: VersionLog,
+        versions: Versions,
     ) -> None:
         self._session_id = session_id
+        self._instance_id = instance_id
         self._client = client
         self._intents = intents
         self._lease = lease
@@ -115,17 +147,25 @@ class Publisher:
         intent = await self._open("create", iteration=iteration, sha256=sha256, tag=tag)
         if intent.status == "done" and intent.result:
             return Written(**intent.result)
-        flow = await self._oldest_tagged(tag) if earlier else None
-        adopted = flow is not None
-        if flow is None:
-            row = ChatflowCreate(name=name, flow_data=flow_data, type=kind, category=tag, **(columns or {}))
-            flow, adopted = await self._post(intent, row, tag)
-            if earlier:
-                flow = await self._remove_younger_twins(flow, tag)
-        if adopted and flow.flow_data != flow_data:
-            # The same create was made for another payload (an earlier plan): bring it to this one, it is ours.
-            flow = await self._client.update_chatflow(flow.id, flow_data=flow_data)
-        return await self._confirmed(intent, flow, adopted=adopted, keep=role == "flow" and "create")
+        row = ChatflowCreate(name=name, flow_data=flow_data, type=kind, category=tag, **(columns or {}))
+        with _stated(intent, lost=any(item.may_have_landed for item in earlier)) as attempt:
+            flow = await self._oldest_tagged(tag) if earlier else None
+            adopted = flow is not None
+            if flow is None:
+                flow, adopted = await self._send(
+                    intent,
+                    attempt,
+                    lambda: self._client.create_chatflow(row),
+                    landed=lambda: self._oldest_tagged(tag),
+                )
+                if earlier:
+                    flow = await self._remove_younger_twins(flow, tag)
+            if adopted and flow.flow_data != flow_data:
+                # The same create was made for another payload (an earlier plan): bring it to this one, it is ours.
+                attempt.written = "unknown"
+                flow = await self._client.update_chatflow(flow.id, flow_data=flow_data)
+            attempt.written = "yes"
+            return await self._read_back(intent, flow, adopted=adopted, keep=role == "flow" and "create")
 
     async def update(
         self,
@@ -140,35 +180,50 @@ class Publisher:
     ) -> Written | Stale:
         """Replace `flowData` if the server still holds `base`; else `Stale`, and nothing is written.
 
-        What the flow held before and holds after is kept as versions; not so for a draft.
+        What the flow held before and holds after is kept as versions; not so for a draft. Raises as `create` does.
         """
         sha256 = authorize(flow_data, validated_sha256)
         intent = await self._open("update", iteration=iteration, sha256=sha256, target_id=chatflow_id, base=base)
         if intent.status == "done" and intent.result:
             return Written(**intent.result)
-        current = await self._client.get_chatflow(chatflow_id)
-        found = Base(payload_sha256(current.flow_data), current.updated_date)
         keep = role == "flow" and reason
-        if found.sha256 == sha256:
-            return await self._confirmed(intent, current, adopted=True, keep=keep)
-        if found != base:
-            await self._intents.finish(self._lease, intent.key, status="failed", result={"stale": asdict(found)})
-            return Stale(chatflow_id, found, current.flow_data)
-        if keep:
-            await self._versions.record(current, reason=f"before_{reason}", iteration=iteration)
-        response = await self._guarded_call(
-            intent, lambda: self._client.update_chatflow(chatflow_id, flow_data=flow_data)
-        )
-        return await self._confirmed(intent, response, adopted=False, keep=keep)
+        with _stated(intent) as attempt:
+            current = await self._client.get_chatflow(chatflow_id)
+            found = Base(payload_sha256(current.flow_data), current.updated_date)
+            if found.sha256 == sha256:
+                lost = not intent.is_new or await self._was_lost(chatflow_id, sha256, besides=intent)
+                return await self._read_back(intent, current, adopted=lost, unchanged=not lost, keep=keep)
+            if found != base:
+                await self._intents.finish(self._lease, intent.key, status="failed", result={"stale": asdict(found)})
+                return Stale(chatflow_id, found, current.flow_data)
+            if keep:
+                await self._keep(current, reason=f"before_{reason}", iteration=iteration)
+
+            async def landed() -> Chatflow | None:
+                there = await self._client.get_chatflow(chatflow_id)
+                return there if payload_sha256(there.flow_data) == sha256 else None
+
+            response, adopted = await self._send(
+                intent,
+                attempt,
+                lambda: self._client.update_chatflow(chatflow_id, flow_data=flow_data),
+                landed=landed,
+            )
+            attempt.written = "yes"
+            return await self._read_back(intent, response, adopted=adopted, keep=keep)
 
     async def restore(self, *, chatflow_id: str, flow_data: str, sha256: str, iteration: int) -> Written:
         """Write a kept version back, whatever the flow holds now (that is kept as a version of its own).
 
         Raises:
             HashMismatchError: `flow_data` is not the text that was kept under `sha256`.
-            WriteFailedError: the flow changed at this very moment, or the read-back differs.
+            StaleBaseError: the flow changed at this very moment.
+            FlowiseError, WriteFailedError: as for `create`.
         """
         current = await self._client.get_chatflow(chatflow_id)
+        if payload_sha256(current.flow_data) == sha256 and not await self._was_lost(chatflow_id, sha256):
+            await self._keep(current, reason="rollback", iteration=iteration)
+            return Written(current.id, current.name, sha256, current.updated_date, unchanged=True)
         result = await self.update(
             chatflow_id=chatflow_id,
             flow_data=flow_data,
@@ -178,10 +233,10 @@ class Publisher:
             reason="rollback",
         )
         if isinstance(result, Stale):
-            raise WriteFailedError(
+            raise StaleBaseError(
                 f"Chatflow '{current.name}' was changed at this very moment; nothing was rolled back.",
                 hint="Look at it in Flowise and roll back again.",
-                details={"chatflow_id": chatflow_id},
+                details={"chatflow_id": chatflow_id, "written": "no"},
             )
         return result
 
@@ -196,16 +251,29 @@ class Publisher:
         intent = await self._open("deploy", iteration=iteration, target_id=chatflow_id)
         if intent.status == "done" and intent.result:
             return Written(**intent.result)
-        current = await self._client.get_chatflow(chatflow_id)
-        category = without_tag(current.category, self._tag)
-        if self._tag in current.tags or bool(current.deployed) != deploy:
-            current = await self._guarded_call(
-                intent, lambda: self._client.update_chatflow(chatflow_id, category=category, deployed=deploy)
-            )
-        for twin in await self._client.find_chatflow_by_category_tag(self._tag):
-            # The tag is off ours, so what still carries it came from a call whose worker was lost.
-            await self._client.delete_chatflow(twin.id)
-        return await self._confirmed(intent, current, adopted=False)
+
+        def accepted(flow: Chatflow) -> bool:
+            return self._tag not in flow.tags and bool(flow.deployed) == deploy
+
+        async def landed() -> Chatflow | None:
+            there = await self._client.get_chatflow(chatflow_id)
+            return there if accepted(there) else None
+
+        with _stated(intent) as attempt:
+            current = await self._client.get_chatflow(chatflow_id)
+            if not accepted(current):
+                category = without_tag(current.category, self._tag)
+                current, _ = await self._send(
+                    intent,
+                    attempt,
+                    lambda: self._client.update_chatflow(chatflow_id, category=category, deployed=deploy),
+                    landed=landed,
+                )
+            attempt.written = "yes"
+            for twin in await self._client.find_chatflow_by_category_tag(self._tag):
+                # The tag is off ours, so what still carries it came from a call whose worker was lost.
+                await self._client.delete_chatflow(twin.id)
+            return await self._read_back(intent, current, adopted=False)
 
     async def delete_created(self, *, chatflow_id: str, iteration: int, role: Role = "flow") -> None:
         """Delete the chatflow or draft that this session made. One that lost its tag is not ours and stays.
@@ -216,20 +284,33 @@ class Publisher:
         intent = await self._open("delete", iteration=iteration, target_id=chatflow_id)
         if intent.status == "done":
             return
-        try:
-            current = await self._client.get_chatflow(chatflow_id)
-        except FlowiseNotFoundError:
+
+        async def landed() -> Literal[True] | None:
+            try:
+                await self._client.get_chatflow(chatflow_id)
+            except FlowiseNotFoundError:
+                return True
+            return None
+
+        async def delete() -> Literal[True]:
+            await self._client.delete_chatflow(chatflow_id)
+            return True
+
+        with _stated(intent) as attempt:
+            try:
+                current = await self._client.get_chatflow(chatflow_id)
+            except FlowiseNotFoundError:
+                pass
+            else:
+                if self._tags[role] not in current.tags:
+                    raise WriteFailedError(
+                        f"Chatflow '{current.name}' was not deleted: it no longer carries this session's tag in its "
+                        "category, so it may be in use.",
+                        hint="Delete it in Flowise if it is not needed.",
+                        details={"chatflow_id": chatflow_id},
+                    )
+                await self._send(intent, attempt, delete, landed=landed)
             await self._intents.finish(self._lease, intent.key, status="done", result={"deleted": chatflow_id})
-            return
-        if self._tags[role] not in current.tags:
-            raise WriteFailedError(
-                f"Chatflow '{current.name}' was not deleted: it no longer carries this session's tag in its category, "
-                "so it may be in use.",
-                hint="Delete it in Flowise if it is not needed.",
-                details={"chatflow_id": chatflow_id},
-            )
-        await self._guarded_call(intent, lambda: self._client.delete_chatflow(chatflow_id))
-        await self._intents.finish(self._lease, intent.key, status="done", result={"deleted": chatflow_id})
 
     # --- steps ---------------------------------------------------------------------------------------------------
 
@@ -259,27 +340,45 @@ class Publisher:
             tag=tag,
         )
 
-    async def _post(self, intent: WriteIntent, row: ChatflowCreate, tag: str) -> tuple[Chatflow, bool]:
-        """POST; after any error look for the row, since an error does not prove that nothing was written."""
-        try:
-            created = await self._client.create_chatflow(row)
-        except FlowiseError as error:
-            found = await self._oldest_tagged(tag)
-            if found is not None:
-                return found, True
-            if not error.transient:
-                await self._intents.finish(self._lease, intent.key, status="failed", result=error.as_problem())
-            raise
-        return created, False
+    async def _send(
+        self,
+        intent: WriteIntent,
+        attempt: _Attempt,
+        call: Callable[[], Awaitable[_T]],
+        *,
+        landed: Callable[[], Awaitable[_T | None]],
+    ) -> tuple[_T, bool]:
+        """Make the call; after an error that does not prove that nothing was written, look whether it has landed.
 
-    async def _guarded_call(self, intent: WriteIntent, call: Callable[[], Awaitable[_T]]) -> _T:
-        """A write to a known id: a refusal closes the intent, an unknown outcome leaves it open for the next try."""
+        Returns what the server has, and whether that was found by looking. A write that has surely not happened closes
+        the intent; an unknown outcome leaves it open for the next try.
+        """
+        before, attempt.written = attempt.written, "unknown"
         try:
-            return await call()
+            return await call(), False
         except FlowiseError as error:
-            if not error.transient:
+            if not isinstance(error, _REFUSED):
+                try:
+                    found = await landed()
+                except FlowiseError:
+                    raise error from None
+                if found is not None:
+                    return found, True
+                if isinstance(error, _MAY_LAND_LATE):
+                    raise
+            attempt.written = before
+            if before == "no":
                 await self._intents.finish(self._lease, intent.key, status="failed", result=error.as_problem())
             raise
+
+    async def _was_lost(self, chatflow_id: str, sha256: str, *, besides: WriteIntent | None = None) -> bool:
+        """Whether an earlier update of this flow to this text has an unknown outcome."""
+        return any(
+            item.status == "open"
+            and (item.op, item.target_id, item.payload_sha256) == ("update", chatflow_id, sha256)
+            and (besides is None or item.key != besides.key)
+            for item in await self._intents.list_for(self._session_id)
+        )
 
     async def _oldest_tagged(self, tag: str) -> Chatflow | None:
         found = await self._client.find_chatflow_by_category_tag(tag)
@@ -292,8 +391,14 @@ class Publisher:
             await self._client.delete_chatflow(twin.id)
         return oldest
 
-    async def _confirmed(
-        self, intent: WriteIntent, response: Chatflow, *, adopted: bool, keep: str | Literal[False] = False
+    async def _read_back(
+        self,
+        intent: WriteIntent,
+        response: Chatflow,
+        *,
+        adopted: bool,
+        unchanged: bool = False,
+        keep: str | Literal[False] = False,
     ) -> Written:
         """Read back, compare with what the server said it stored, and record the outcome.
 
@@ -309,13 +414,49 @@ class Publisher:
                 details=result,
             )
         if keep:
-            await self._versions.record(stored, reason=keep, iteration=intent.iteration)
+            await self._keep(stored, reason=keep, iteration=intent.iteration)
         written = Written(
             chatflow_id=stored.id,
             name=stored.name,
             sha256=payload_sha256(stored.flow_data),
             updated_date=stored.updated_date,
             adopted=adopted,
+            unchanged=unchanged,
         )
         await self._intents.finish(self._lease, intent.key, status="done", result=asdict(written))
         return written
+
+    async def _keep(self, flow: Chatflow, *, reason: str, iteration: int) -> None:
+        """Keep what the flow holds as a version; safe to repeat."""
+        await self._versions.record(
+            self._session_id,
+            instance_id=self._instance_id,
+            chatflow_id=flow.id,
+            name=flow.name,
+            flow_data=flow.flow_data,
+            updated_date=flow.updated_date,
+            reason=reason,
+            iteration=iteration,
+        )
+
+
+_STATEMENTS: Mapping[str, str] = {
+    "no": "Nothing was changed on Flowise.",
+    "unknown": "It is not known whether Flowise did it.",
+    "yes": "Flowise did it, but it could not be read back.",
+}
+
+
+@contextmanager
+def _stated(intent: WriteIntent, *, lost: bool = False) -> Generator[_Attempt]:
+    """Around a write: an error that ends it says what is known of it. `lost`: an earlier try has an unknown outcome."""
+    attempt = _Attempt("unknown" if lost or not intent.is_new else "no")
+    try:
+        yield attempt
+    except AgentError as error:
+        error.details["written"] = attempt.written
+        if not isinstance(error, WriteFailedError):
+            error.message = f"{error.message} {_STATEMENTS[attempt.written]}"
+            if attempt.written != "no":
+                error.hint = "Try again: Flowise is looked at first, and nothing is written twice."
+        raise

@@ -41,7 +41,6 @@ from flowise_dev_agent.publish import Publisher
 from flowise_dev_agent.reasoning.factory import make_reasoner
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.runtime.agent import Agent
-from flowise_dev_agent.runtime.flows.version_history import SessionVersions
 from flowise_dev_agent.runtime.runs.call_count import count_call
 from flowise_dev_agent.runtime.runs.emission import Emit
 from flowise_dev_agent.runtime.sessions.requests import ResumeSession
@@ -117,10 +116,11 @@ class _Contexts:
             blobs=_SessionBlobs(session.id, self.blobs),
             publisher=Publisher(
                 session_id=session.id,
+                instance_id=session.instance_id,
                 client=client,
                 intents=self.intents,
                 lease=lease,
-                versions=SessionVersions(session.id, session.instance_id, self.versions),
+                versions=self.versions,
             ),
             limits=self.limits,
             drift_policy=self.drift_policy,

@@ -10,7 +10,6 @@ from flowise_dev_agent.patch.model.hashing import payload_sha256
 from flowise_dev_agent.persistence import OutOfBandWrites, PromotionRecord, Versions, WriteIntents
 from flowise_dev_agent.publish import Base, Publisher, Stale, Written
 from flowise_dev_agent.runtime.flows.transfer import MappedCredential, Prepared, prepare
-from flowise_dev_agent.runtime.flows.version_history import SessionVersions
 
 
 class Promoted(BaseModel):
@@ -64,10 +63,11 @@ class Promotions:
         await self._out_of_band.begin(record)
         publisher = Publisher(
             session_id=record.session_id,
+            instance_id=target,
             client=self._instances.client(target),
             intents=self._intents,
             lease=None,
-            versions=SessionVersions(record.session_id, target, self._versions),
+            versions=self._versions,
         )
         try:
             written = await _write(publisher, ready, name or ready.row.name)

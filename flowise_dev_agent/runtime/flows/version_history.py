@@ -1,7 +1,6 @@
 """Versions of the flows that sessions wrote: listing, comparing, and going back to one."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -10,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from flowise_dev_agent.errors import InvalidInputError, SessionConflictError
 from flowise_dev_agent.flowise.instances import Instances
-from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.patch.model.graph import GraphIR
 from flowise_dev_agent.persistence import FlowVersion, OutOfBandWrites, Sessions, Versions, WriteIntents
 from flowise_dev_agent.publish import Publisher, changes
@@ -56,27 +54,6 @@ class RolledBack(BaseModel):
     sha256: str
     updated_date: str
     already_there: bool = Field(description="The flow held this version already; nothing was written.")
-
-
-@dataclass(frozen=True)
-class SessionVersions:
-    """What the publisher of one session keeps."""
-
-    session_id: UUID
-    instance_id: str
-    versions: Versions
-
-    async def record(self, flow: Chatflow, *, reason: str, iteration: int) -> None:
-        await self.versions.record(
-            self.session_id,
-            instance_id=self.instance_id,
-            chatflow_id=flow.id,
-            name=flow.name,
-            flow_data=flow.flow_data,
-            updated_date=flow.updated_date,
-            reason=reason,
-            iteration=iteration,
-        )
 
 
 class FlowVersions:
@@ -136,10 +113,11 @@ class FlowVersions:
         version = _labelled(rows, label) if label else _any(rows)[0]
         publisher = Publisher(
             session_id=session_id,
+            instance_id=version.instance_id,
             client=self._instances.client(version.instance_id),
             intents=self._intents,
             lease=None,
-            versions=SessionVersions(session_id, version.instance_id, self._versions),
+            versions=self._versions,
         )
         written = await publisher.restore(
             chatflow_id=version.chatflow_id,
@@ -147,7 +125,7 @@ class FlowVersions:
             sha256=version.sha256,
             iteration=version.iteration,
         )
-        if not written.adopted:
+        if not written.unchanged:
             # The first version with this text says whose it is: found there, or written by the session.
             first = next(row for row in rows if row.sha256 == version.sha256)
             await self._out_of_band.rolled_back(
@@ -161,7 +139,7 @@ class FlowVersions:
             chatflow_id=written.chatflow_id,
             sha256=written.sha256,
             updated_date=written.updated_date,
-            already_there=written.adopted,
+            already_there=written.unchanged,
         )
 
 

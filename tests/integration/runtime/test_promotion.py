@@ -43,7 +43,7 @@ def servers(catalogue: NodeStore) -> Servers:
 def promotions(database: Database, servers: Servers) -> Promotions:
     instances: Any = servers
     return Promotions(
-        ledger=OutOfBandWrites(database),
+        out_of_band=OutOfBandWrites(database),
         versions=Versions(database, Blobs(database)),
         intents=WriteIntents(database),
         instances=instances,

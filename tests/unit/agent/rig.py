@@ -214,7 +214,7 @@ class Bench:
         self.nodes_run: list[str] = []
 
     def context(self) -> AgentContext:
-        fakes: Any = self.flowise, self.knowledge, self.blobs, self.intents
+        fakes: Any = self.flowise, self.knowledge, self.blobs, self.intents, self.versions
         return AgentContext(
             session_id=str(self.session_id),
             instance_id="default",
@@ -225,10 +225,11 @@ class Bench:
             blobs=fakes[2],
             publisher=Publisher(
                 session_id=UUID(str(self.session_id)),
+                instance_id="default",
                 client=fakes[0],
                 intents=fakes[3],
                 lease=None,
-                versions=self.versions,
+                versions=fakes[4],
             ),
             limits=self.limits,
             drift_policy=self.drift_policy,

@@ -1,6 +1,7 @@
 """A Flowise and an intent log in memory, with the failures that matter for writing."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
@@ -59,6 +60,7 @@ class FakeFlowise:
         self._run("delete", self.after)
 
     async def get_chatflow(self, chatflow_id: str) -> Chatflow:
+        self._run("get", self.before)
         if chatflow_id not in self.flows:
             raise FlowiseNotFoundError("no such flow")
         return self.flows[chatflow_id]
@@ -95,15 +97,15 @@ class FakeServer(FakeFlowise):
 
 
 class FakeVersions:
-    """What would be kept, newest last; the same text twice in a row counts once."""
+    """What would be kept, newest last, as (chatflow id, reason, text); the same text twice in a row counts once."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[str, str, str]] = []
 
-    async def record(self, flow: Chatflow, *, reason: str, iteration: int) -> None:
-        last = next((text for id_, _, text in reversed(self.rows) if id_ == flow.id), None)
-        if last != flow.flow_data:
-            self.rows.append((flow.id, reason, flow.flow_data))
+    async def record(self, session_id: UUID, *, chatflow_id: str, flow_data: str, reason: str, **_: Any) -> None:
+        last = next((text for id_, _, text in reversed(self.rows) if id_ == chatflow_id), None)
+        if last != flow_data:
+            self.rows.append((chatflow_id, reason, flow_data))
 
 
 class FakeIntents:
@@ -113,14 +115,21 @@ class FakeIntents:
         self.rows: dict[UUID, WriteIntent] = {}
 
     async def open(self, lease: Any, *, key: UUID, **values: Any) -> WriteIntent:
-        if key not in self.rows:
+        earlier = self.rows.get(key)
+        if earlier is None:
             self.rows[key] = WriteIntent(key=key, status="open", result=None, created_at=datetime.now(UTC), **values)
-        return self.rows[key]
+        elif earlier.status == "failed":
+            self.rows[key] = replace(earlier, status="open", result=None)
+        return replace(self.rows[key], is_new=earlier is None or not earlier.may_have_landed)
 
     async def finish(self, lease: Any, key: UUID, *, status: Any, result: dict[str, Any]) -> None:
-        row = self.rows[key]
-        if row.status != "done":
-            self.rows[key] = WriteIntent(**{**vars(row), "status": status, "result": result})
+        write = self.rows[key]
+        if write.status != "done":
+            self.rows[key] = replace(write, status=status, result=result)
+        for row in list(self.rows.values()):
+            same = (row.op, row.target_id, row.payload_sha256) == (write.op, write.target_id, write.payload_sha256)
+            if status == "done" and row.status == "open" and write.target_id and same:
+                self.rows[row.key] = replace(row, status=status, result=result)
 
     async def list_for(self, session_id: UUID) -> list[WriteIntent]:
         return [row for row in self.rows.values() if row.session_id == session_id]

@@ -35,8 +35,15 @@ class Desk:
         self.versions = FakeVersions()
 
     def again(self) -> Publisher:
-        fakes: Any = (self.flowise, self.intents)
-        return Publisher(session_id=SESSION, client=fakes[0], intents=fakes[1], lease=None, versions=self.versions)
+        fakes: Any = (self.flowise, self.intents, self.versions)
+        return Publisher(
+            session_id=SESSION,
+            instance_id="main",
+            client=fakes[0],
+            intents=fakes[1],
+            lease=None,
+            versions=fakes[2],
+        )
 
     async def create(self, flow: str = FLOW, iteration: int = 0) -> Written:
         return await self.again().create(
@@ -110,9 +117,9 @@ async def test_a_repeated_create_returns_the_recorded_result_without_a_call(desk
 
 
 async def test_an_adopted_flow_of_an_earlier_payload_is_brought_to_this_one(desk: Desk) -> None:
-    desk.flowise.after["create"] = desk.flowise.lose(FlowiseUnreachableError)
+    desk.flowise.after["create"] = desk.flowise.lose(FlowiseTimeoutError)
     desk.flowise.find_chatflow_by_category_tag, find = _empty_once(desk.flowise)
-    with pytest.raises(FlowiseUnreachableError):
+    with pytest.raises(FlowiseTimeoutError):
         await desk.create(FLOW)
     written = await desk.create(OTHER)
     assert find()
@@ -175,22 +182,121 @@ async def test_p07_an_update_over_a_changed_flow_writes_nothing(desk: Desk) -> N
     assert isinstance(over, Written)
 
 
-async def test_an_update_whose_answer_was_lost_is_recognised_and_not_sent_again(desk: Desk) -> None:
-    first = await desk.create()
-    desk.flowise.after["update"] = desk.flowise.lose(FlowiseTimeoutError)
-    arguments: dict[str, Any] = {
+def change(first: Written) -> dict[str, Any]:
+    """The arguments of an update of `first`."""
+    return {
         "chatflow_id": first.chatflow_id,
         "flow_data": OTHER,
         "validated_sha256": payload_sha256(OTHER),
         "base": first.base,
         "iteration": 1,
     }
-    with pytest.raises(FlowiseTimeoutError):
-        await desk.again().update(**arguments)
-    result = await desk.again().update(**arguments)
+
+
+@pytest.mark.parametrize("error", [FlowiseTimeoutError, FlowiseConnectionLostError, FlowiseServerError])
+async def test_p03_an_update_whose_answer_was_lost_is_found_by_its_hash_and_adopted(desk: Desk, error: Any) -> None:
+    first = await desk.create()
+    desk.flowise.after["update"] = desk.flowise.lose(error)
+    result = await desk.again().update(**change(first))
+    assert isinstance(result, Written)
+    assert (result.adopted, result.unchanged) == (True, False)
+    assert desk.flowise.calls.count("update") == 1
+
+
+async def test_p02_an_update_of_a_lost_worker_is_found_and_not_sent_again(desk: Desk) -> None:
+    def die() -> None:
+        raise KeyboardInterrupt
+
+    first = await desk.create()
+    desk.flowise.after["update"] = die
+    with pytest.raises(KeyboardInterrupt):
+        await desk.again().update(**change(first))
+    result = await desk.again().update(**change(first))
     assert isinstance(result, Written)
     assert result.adopted
     assert desk.flowise.calls.count("update") == 1
+
+
+async def test_an_update_to_what_the_flow_holds_sends_nothing(desk: Desk) -> None:
+    first = await desk.create(OTHER)
+    result = await desk.again().update(**change(first))
+    assert isinstance(result, Written)
+    assert (result.unchanged, result.adopted) == (True, False)
+    assert desk.flowise.calls == ["create"]
+
+
+@pytest.mark.parametrize(
+    ("error", "written", "status"),
+    [
+        (FlowiseUnreachableError, "no", "failed"),
+        (FlowiseRejectedError, "no", "failed"),
+        (FlowiseServerError, "no", "failed"),
+        (FlowiseTimeoutError, "unknown", "open"),
+    ],
+)
+async def test_p09_a_write_that_fails_says_whether_anything_was_written(
+    desk: Desk, error: Any, written: str, status: str
+) -> None:
+    first = await desk.create()
+    desk.flowise.before["update"] = desk.flowise.lose(error)
+    with pytest.raises(error) as caught:
+        await desk.again().update(**change(first))
+    assert caught.value.details["written"] == written
+    assert ("Nothing was changed" in caught.value.message) == (written == "no")
+    assert list(desk.intents.rows.values())[-1].status == status
+
+
+async def test_p09_a_refusal_after_an_unknown_outcome_does_not_say_that_nothing_was_written(desk: Desk) -> None:
+    first = await desk.create()
+    for error in (FlowiseTimeoutError, FlowiseUnreachableError):
+        desk.flowise.before["update"] = desk.flowise.lose(error)
+        with pytest.raises(error) as caught:
+            await desk.again().update(**change(first))
+        assert caught.value.details["written"] == "unknown"
+    assert list(desk.intents.rows.values())[-1].status == "open"
+
+
+async def test_p15_a_write_that_cannot_be_read_back_says_so(desk: Desk) -> None:
+    first = await desk.create()
+
+    def gone() -> None:
+        desk.flowise.before["get"] = desk.flowise.lose(FlowiseUnreachableError)
+
+    desk.flowise.after["update"] = gone
+    with pytest.raises(FlowiseUnreachableError, match="could not be read back") as caught:
+        await desk.again().update(**change(first))
+    assert caught.value.details["written"] == "yes"
+    result = await desk.again().update(**change(first))
+    assert isinstance(result, Written)
+    assert desk.flowise.calls.count("update") == 1
+
+
+async def test_a_write_that_failed_is_open_again_while_it_is_repeated(desk: Desk) -> None:
+    first = await desk.create()
+    desk.flowise.before["update"] = desk.flowise.lose(FlowiseRejectedError)
+    with pytest.raises(FlowiseRejectedError):
+        await desk.again().update(**change(first))
+    desk.flowise.before["update"] = desk.flowise.lose(FlowiseTimeoutError)
+    with pytest.raises(FlowiseTimeoutError):
+        await desk.again().update(**change(first))
+    assert [row.status for row in desk.intents.rows.values()] == ["done", "open"]
+
+
+async def test_a_restore_of_a_lost_worker_is_settled_when_it_is_asked_for_again(desk: Desk) -> None:
+    def die() -> None:
+        raise KeyboardInterrupt
+
+    first = await desk.create()
+    await desk.again().update(**change(first))
+    arguments: dict[str, Any] = {"chatflow_id": first.chatflow_id, "flow_data": FLOW, "sha256": first.sha256}
+    desk.flowise.after["update"] = die
+    with pytest.raises(KeyboardInterrupt):
+        await desk.again().restore(**arguments, iteration=0)
+    again = await desk.again().restore(**arguments, iteration=0)
+    assert (again.adopted, again.unchanged) == (True, False)
+    assert {row.status for row in desk.intents.rows.values()} == {"done"}
+    assert [reason for _, reason, _ in desk.versions.rows] == ["create", "update", "rollback"]
+    assert (await desk.again().restore(**arguments, iteration=0)).unchanged
 
 
 async def test_p09_a_failed_update_is_a_failed_write(desk: Desk) -> None:
@@ -228,11 +334,14 @@ async def test_acceptance_takes_only_our_tag_off_deploys_and_removes_late_twins(
 
 async def test_rollback_deletes_what_the_session_made_and_repeats_safely(desk: Desk) -> None:
     first = await desk.create()
-    desk.flowise.after["delete"] = desk.flowise.lose(FlowiseTimeoutError)
-    with pytest.raises(FlowiseTimeoutError):
+    desk.flowise.before["delete"] = desk.flowise.lose(FlowiseTimeoutError)
+    with pytest.raises(FlowiseTimeoutError, match="not known"):
         await desk.again().delete_created(chatflow_id=first.chatflow_id, iteration=0)
-    await desk.again().delete_created(chatflow_id=first.chatflow_id, iteration=0)
+    desk.flowise.after["delete"] = desk.flowise.lose(FlowiseTimeoutError)
+    for _ in range(2):
+        await desk.again().delete_created(chatflow_id=first.chatflow_id, iteration=0)
     assert desk.flowise.flows == {}
+    assert desk.flowise.calls.count("delete") == 2
 
 
 async def test_rollback_leaves_a_flow_that_lost_its_tag(desk: Desk) -> None:
