@@ -1,0 +1,58 @@
+"""`docs/architecture.md` describes the package as it is."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from flowise_dev_agent.agent import routing
+from flowise_dev_agent.agent.phases import NODE_PHASES
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGE = (ROOT / "docs" / "architecture.md").read_text()
+MIGRATIONS = ROOT / "flowise_dev_agent" / "persistence" / "migrations"
+#: Where paths in the documentation start.
+BASES = (ROOT, ROOT / "flowise_dev_agent")
+PAGES = ("docs/architecture.md", "docs/glossary.md", "CONTRIBUTING.md")
+
+
+def _table(heading: str) -> list[list[str]]:
+    """The cells of the first table after a line that starts with `heading`."""
+    text = PAGE[PAGE.index(f"\n{heading}") :]
+    lines = text[text.index("\n|") :].lstrip("\n").splitlines()
+    rows = [line for line in lines[: lines.index("")] if not line.startswith("|---")]
+    return [[cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", row)[1:-1]] for row in rows[1:]]
+
+
+def _plain(cell: str) -> str:
+    return cell.strip("`")
+
+
+def test_the_floors_are_those_that_import_linter_checks() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    layers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
+    assert [_plain(row[0]) for row in _table("## Floors")] == layers
+
+
+def test_the_table_of_nodes_has_every_node_with_its_phase() -> None:
+    assert {_plain(row[0]): row[1] for row in _table("18 nodes")} == NODE_PHASES
+
+
+def test_the_table_of_edges_has_exactly_the_edges_of_the_graph() -> None:
+    listed = [(_plain(source), _plain(destination)) for source, destination, _ in _table("Where each leads")]
+    conditional = [(source, to) for source, (_, ways) in routing.ROUTERS.items() for to in ways]
+    edges = [("START", "classify_intent"), *routing.EDGES, *conditional]
+    assert sorted(listed) == sorted((source, "END" if to == routing.END else to) for source, to in edges)
+
+
+def test_every_table_of_the_database_is_named() -> None:
+    created = re.findall(r"^CREATE TABLE (\w+)", "".join(f.read_text() for f in MIGRATIONS.iterdir()), re.MULTILINE)
+    named = set(re.findall(r"`([a-z_]+)`", PAGE[PAGE.index("## Where data is kept") :]))
+    assert sorted(set(created) - named) == []
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if (ROOT / page).exists()])
+def test_every_file_that_a_page_names_exists(page: str) -> None:
+    paths = re.findall(r"`([\w.]+(?:/[\w.]+)*/?(?:\w+\.(?:py|sql|md|tsx?|toml|yml)|/))`", (ROOT / page).read_text())
+    assert [path for path in dict.fromkeys(paths) if not any((base / path).exists() for base in BASES)] == []
