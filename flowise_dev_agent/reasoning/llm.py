@@ -17,6 +17,7 @@ from flowise_dev_agent.reasoning.contracts import (
     PatchRequest,
     PlanContract,
     PlannedNode,
+    PlanProposal,
     PlanRequest,
     Reasoned,
     Usage,
@@ -68,9 +69,9 @@ class LlmReasoner(Reasoner):
 
     async def plan(self, request: PlanRequest) -> Reasoned[PlanContract]:
         def read(text: str) -> PlanContract:
-            return _checked_plan(parse_model(text, PlanContract), request)
+            return _checked_plan(PlanContract(**vars(parse_model(text, PlanProposal))), request)
 
-        return await self._ask("plan", plan_prompt(request), PlanContract.model_json_schema(), read, request)
+        return await self._ask("plan", plan_prompt(request), PlanProposal.model_json_schema(), read, request)
 
     async def patch(self, request: PatchRequest) -> Reasoned[list[PatchOp]]:
         def read(text: str) -> list[PatchOp]:

@@ -44,14 +44,14 @@ def parse_object(text: str) -> dict[str, Any]:
 
 
 def parse_model(text: str, model: type[M]) -> M:
-    """`parse_object` read into `model`.
+    """`parse_object` read into `model`; keys that the model does not have are ignored.
 
     Raises:
-        UnusableOutputError: with one sentence per field that is missing, superfluous or wrong.
+        UnusableOutputError: with one sentence per field that is missing or wrong.
     """
     value = parse_object(text)
     try:
-        return model.model_validate(value)
+        return model.model_validate(value, extra="ignore")
     except ValidationError as error:
         problems = [
             f"{'.'.join(str(part) for part in item['loc']) or 'the object'}: {item['msg']}"

@@ -19,6 +19,7 @@ from flowise_dev_agent.agent.domains.binding import bind_credentials
 from flowise_dev_agent.agent.domains.candidates import candidates
 from flowise_dev_agent.agent.domains.classification import classify_failure, classify_prediction
 from flowise_dev_agent.agent.tools import DomainTools, ToolResult, execute_tool, shorten
+from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.errors import FlowiseAuthError, FlowiseError
 from flowise_dev_agent.patch.model.findings import Finding
 from flowise_dev_agent.patch.model.ops import PatchOp
@@ -37,13 +38,13 @@ from flowise_dev_agent.reasoning.contracts import (
 
 DEFAULT_QUESTION = "Hello, what can you do for me?"
 
-_NODE_NAME = {
+_NODE_NAME: JsonObject = {
     "type": "object",
     "properties": {"name": {"type": "string"}},
     "required": ["name"],
     "additionalProperties": False,
 }
-_NOTHING = {"type": "object", "properties": {}, "additionalProperties": False}
+_NOTHING: JsonObject = {"type": "object", "properties": {}, "additionalProperties": False}
 
 
 class FlowiseCapability(DomainCapability):

@@ -13,7 +13,8 @@ class Finding(BaseModel):
 
     ``code`` is stable. ``where`` is a node id, or ``op 3`` when no node can be named, or empty for the flow as a
     whole; ``field`` is the input, output or JSON field on it. ``allowed`` holds at most a few close valid values,
-    ``hint`` says what to do and shows an example. Values that could be secrets are never quoted.
+    ``hint`` says what to do and shows an example. Values that could be secrets are never quoted. ``origin`` is ``base``
+    for a problem that the flow had before the change.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -27,6 +28,7 @@ class Finding(BaseModel):
     hint: str = ""
     op_index: int | None = None
     op_type: str = ""
+    origin: Literal["new", "base"] = "new"
 
     @property
     def key(self) -> str:

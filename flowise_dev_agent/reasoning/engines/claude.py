@@ -112,7 +112,7 @@ class ClaudeEngine(SdkEngine):
         max_tokens: int,
         on_delta: DeltaSink | None,
     ) -> EngineResponse:
-        offered = [ToolParam(name=t.name, description=t.description, input_schema=t.parameters) for t in tools]
+        offered = [ToolParam(name=t.name, description=t.description, input_schema={**t.parameters}) for t in tools]
         choice: ToolChoiceParam | anthropic.Omit = anthropic.omit
         if schema is not None:
             offered.append(ToolParam(name=_ANSWER, description="Give your whole answer here.", input_schema=schema))

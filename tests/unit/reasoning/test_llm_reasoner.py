@@ -129,11 +129,16 @@ async def test_sloppy_json_is_understood(text: str) -> None:
 
 
 async def test_p22_what_was_wrong_goes_into_the_next_try() -> None:
-    engine = ScriptedEngine({**GOOD_INTENT, "ambiguity": 11, "mood": "good"}, GOOD_INTENT)
+    engine = ScriptedEngine({**GOOD_INTENT, "ambiguity": 11, "title": ""}, GOOD_INTENT)
     result = await reasoner(engine).classify(ClassifyRequest(requirement="A chatbot"))
     assert (result.tries, result.usage.model_calls, result.usage.input_tokens) == (2, 2, 200)
     assert "ambiguity" in last_text(engine)
-    assert "mood" in last_text(engine)
+    assert "title" in last_text(engine)
+
+
+async def test_a_key_that_was_not_asked_for_is_ignored() -> None:
+    engine = ScriptedEngine({**GOOD_INTENT, "mood": "good"})
+    assert (await reasoner(engine).classify(ClassifyRequest(requirement="A chatbot"))).tries == 1
 
 
 @pytest.mark.parametrize("retry_count", [0, 1, 3])

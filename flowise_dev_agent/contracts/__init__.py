@@ -1,0 +1,1 @@
+"""The shapes that floors share and that clients see: interrupts, answers, events, sessions, plans, verdicts. No I/O."""

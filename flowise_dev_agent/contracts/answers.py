@@ -1,0 +1,177 @@
+"""The answers that interrupts take, by type of interrupt and then by `action`."""
+
+from functools import cache
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter
+from typing_extensions import TypeAliasType
+
+from flowise_dev_agent.contracts.base import Contract, JsonObject
+
+InterruptType = Literal[
+    "clarification", "select_target", "plan_approval", "credential_check", "patch_review", "result_review"
+]
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=32_000)]
+
+
+class ClarificationAnswers(Contract):
+    """One answer per question, in order; an empty string skips a question."""
+
+    action: Literal["answer"] = "answer"
+    answers: list[Annotated[str, StringConstraints(max_length=8_000)]] = Field(min_length=1, max_length=3)
+
+
+class GoOn(Contract):
+    """Go on with what is known."""
+
+    action: Literal["go_on"]
+
+
+class SelectTarget(Contract):
+    """The flow to change."""
+
+    action: Literal["select"] = "select"
+    chatflow_id: Text
+
+
+class TargetAction(Contract):
+    """Create a new flow instead, or stop."""
+
+    action: Literal["create_new", "cancel"]
+
+
+class ApprovePlan(Contract):
+    """Approve the plan, with one of its approaches where it has several, and with other test questions if wanted."""
+
+    action: Literal["approve"]
+    approach: Text | None = None
+    test_questions: list[Annotated[Text, StringConstraints(max_length=4_000)]] | None = Field(
+        default=None, min_length=1, max_length=10
+    )
+
+
+class RequestChanges(Contract):
+    """Ask for another plan."""
+
+    action: Literal["request_changes"]
+    feedback: Text
+
+
+class CancelSession(Contract):
+    """Stop; nothing more is written."""
+
+    action: Literal["cancel"]
+
+
+class RetryCredentials(Contract):
+    """Read the instance's credentials again, or go on without with a warning."""
+
+    action: Literal["retry", "skip"]
+
+
+class ChooseCredentials(Contract):
+    """Credential type -> id of the credential to use."""
+
+    action: Literal["choose"] = "choose"
+    choose: dict[str, Text] = Field(min_length=1)
+
+
+class PatchReviewAction(Contract):
+    """What to do with a patch that stopped before the write."""
+
+    action: Literal["continue", "replan", "rebase", "overwrite", "cancel"]
+    feedback: Text | None = None
+
+
+class RaiseBudget(Contract):
+    """New ceilings for this session; one that is left out stays."""
+
+    action: Literal["raise_budget"]
+    budget: dict[Literal["tokens", "usd"], Annotated[float, Field(gt=0)]] = Field(min_length=1)
+
+
+class AcceptResult(Contract):
+    """Take the flow; `deploy` as Flowise's own switch."""
+
+    action: Literal["accept"]
+    deploy: bool = True
+
+
+class IterateResult(Contract):
+    """Change the flow that was just made."""
+
+    action: Literal["iterate"]
+    feedback: Text
+
+
+class RollbackResult(Contract):
+    """Undo: what the session created is deleted, what it changed is put back."""
+
+    action: Literal["rollback"]
+
+
+_BY_ACTION = Field(discriminator="action")
+ClarificationAnswer = TypeAliasType(
+    "ClarificationAnswer", Annotated[ClarificationAnswers | GoOn | CancelSession, _BY_ACTION]
+)
+TargetAnswer = TypeAliasType("TargetAnswer", Annotated[SelectTarget | TargetAction, _BY_ACTION])
+PlanAnswer = TypeAliasType("PlanAnswer", Annotated[ApprovePlan | RequestChanges | CancelSession, _BY_ACTION])
+CredentialAnswer = TypeAliasType(
+    "CredentialAnswer", Annotated[RetryCredentials | ChooseCredentials | CancelSession, _BY_ACTION]
+)
+PatchReviewAnswer = TypeAliasType("PatchReviewAnswer", Annotated[PatchReviewAction | RaiseBudget, _BY_ACTION])
+ResultAnswer = TypeAliasType("ResultAnswer", Annotated[AcceptResult | IterateResult | RollbackResult, _BY_ACTION])
+
+Answer: TypeAlias = (
+    ClarificationAnswers
+    | GoOn
+    | SelectTarget
+    | TargetAction
+    | ApprovePlan
+    | RequestChanges
+    | CancelSession
+    | RetryCredentials
+    | ChooseCredentials
+    | PatchReviewAction
+    | RaiseBudget
+    | AcceptResult
+    | IterateResult
+    | RollbackResult
+)
+Action = Literal[
+    "answer",
+    "go_on",
+    "select",
+    "create_new",
+    "approve",
+    "request_changes",
+    "retry",
+    "choose",
+    "skip",
+    "continue",
+    "replan",
+    "rebase",
+    "overwrite",
+    "raise_budget",
+    "accept",
+    "iterate",
+    "rollback",
+    "cancel",
+]
+
+_LAZY = ConfigDict(defer_build=True)
+#: Reads an answer to an interrupt of a type.
+ANSWERS: dict[InterruptType, TypeAdapter[Answer]] = {
+    "clarification": TypeAdapter(ClarificationAnswer, config=_LAZY),
+    "select_target": TypeAdapter(TargetAnswer, config=_LAZY),
+    "plan_approval": TypeAdapter(PlanAnswer, config=_LAZY),
+    "credential_check": TypeAdapter(CredentialAnswer, config=_LAZY),
+    "patch_review": TypeAdapter(PatchReviewAnswer, config=_LAZY),
+    "result_review": TypeAdapter(ResultAnswer, config=_LAZY),
+}
+
+
+@cache
+def answer_schema(type_: InterruptType) -> JsonObject:
+    """JSON Schema of the answers to an interrupt of a type."""
+    return ANSWERS[type_].json_schema()

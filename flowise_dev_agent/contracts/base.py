@@ -1,0 +1,74 @@
+"""How the shared models are read and kept within a size."""
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, TypeAdapter
+
+#: JSON that belongs to someone else: a JSON Schema, a tool's arguments, facts of an error.
+JsonObject: TypeAlias = dict[str, JsonValue]
+JsonMapping: TypeAlias = Mapping[str, JsonValue]
+#: How a session ends.
+Outcome: TypeAlias = Literal["accepted", "answered", "rolled_back", "declined", "cancelled"]
+M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
+
+#: Version 1 wrote `{}` where there was nothing to say; version 2 writes null.
+Maybe = Annotated[T | None, BeforeValidator(lambda value: None if value == {} else value)]
+
+
+class Contract(BaseModel):
+    """Refuses keys that it does not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
+class Versioned(Contract):
+    """The root of a stored document. One without `version` is of version 1; `read` takes both."""
+
+    version: Literal[2] = 2
+
+
+class Bounded(Contract):
+    """A document whose size has a limit."""
+
+    truncated: list[str] = Field(default_factory=list, description="Fields that were left out because of their size.")
+
+    def fitted(self, limit: int) -> Self:
+        """The same in at most `limit` bytes of JSON, as far as fields that have a default allow: the largest go first.
+
+        `truncated` names what was left out.
+        """
+        shown: JsonObject = self.model_dump(mode="json", exclude_defaults=True)
+        fields = type(self).model_fields
+        spare = [name for name in shown if name != "truncated" and not fields[name].is_required()]
+        kept = self
+        for name in sorted(spare, key=lambda name: json_size(shown[name]), reverse=True):
+            if json_size(kept.model_dump(mode="json")) <= limit:
+                break
+            default = fields[name].get_default(call_default_factory=True)
+            kept = kept.model_copy(update={name: default, "truncated": [*kept.truncated, name]})
+        return kept
+
+
+def read(model: type[M], row: JsonMapping) -> M:
+    """A stored document of any version; keys of version 1 that version 2 does not have are dropped.
+
+    Raises pydantic.ValidationError.
+    """
+    return model.model_validate(row, extra=_extra(row))
+
+
+def read_as(adapter: TypeAdapter[T], row: JsonMapping) -> T:
+    """`read` for a union of models."""
+    return adapter.validate_python(row, extra=_extra(row))
+
+
+def json_size(value: Any) -> int:
+    """Bytes of the text of a JSON value."""
+    return len(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
+
+
+def _extra(row: JsonMapping) -> Literal["forbid", "ignore"]:
+    return "forbid" if "version" in row else "ignore"

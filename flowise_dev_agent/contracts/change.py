@@ -1,0 +1,43 @@
+"""What a session changes in a flow."""
+
+from pydantic import Field
+
+from flowise_dev_agent.contracts.base import Contract
+from flowise_dev_agent.patch.compile.op_summary import AddedNode, Connected
+from flowise_dev_agent.patch.model.ops import PatchOp
+from flowise_dev_agent.patch.views.canvas_view import CanvasView
+from flowise_dev_agent.patch.views.flow_diff import NodeChange
+
+
+class Difference(Contract):
+    """What differs between two flows: in words, and by names. `moved` are nodes whose position alone differs."""
+
+    summary: str = ""
+    text: str = ""
+    added: list[AddedNode] = Field(default_factory=list)
+    removed: list[AddedNode] = Field(default_factory=list)
+    changed: list[NodeChange] = Field(default_factory=list)
+    connected: list[Connected] = Field(default_factory=list)
+    disconnected: list[Connected] = Field(default_factory=list)
+    moved: list[str] = Field(default_factory=list)
+
+
+class FlowChange(Contract):
+    """Two states of a flow and what differs. `before` is None for a flow that was new."""
+
+    before: CanvasView | None
+    after: CanvasView | None
+    before_label: str
+    after_label: str
+    diff: Difference
+    ops: list[PatchOp] = Field(description="The ops that led from one to the other, where they are known.")
+
+
+class SessionChange(FlowChange):
+    """What a session does to its flow."""
+
+    chatflow_id: str | None
+    draft_id: str | None = Field(description="The draft that the change is tried on, as long as there is one.")
+    meanwhile: FlowChange | None = Field(
+        description="What someone else changed since the flow was read, if that is so."
+    )

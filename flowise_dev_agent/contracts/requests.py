@@ -1,0 +1,142 @@
+"""What clients send: the start of a session and the answer to an interrupt. Unknown fields are refused."""
+
+import hashlib
+import json
+import math
+from typing import Annotated, Literal
+from uuid import UUID
+
+from pydantic import AfterValidator, Field, GetJsonSchemaHandler, JsonValue, TypeAdapter, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from flowise_dev_agent.contracts.answers import Answer
+from flowise_dev_agent.contracts.base import Contract, JsonObject, json_size
+
+_MAX_ANSWER_BYTES = 200_000
+
+
+def _storable(text: str) -> str:
+    """Refuses what Postgres does."""
+    if "\x00" in text or any("\ud800" <= char <= "\udfff" for char in text):
+        raise ValueError("must not contain NUL characters or lone surrogates")
+    return text
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must not be blank")
+    return text
+
+
+def _storable_json(value: JsonValue) -> None:
+    match value:
+        case str():
+            _storable(value)
+        case dict():
+            for key, item in value.items():
+                _storable(key)
+                _storable_json(item)
+        case list():
+            for item in value:
+                _storable_json(item)
+        case float():
+            if not math.isfinite(value):
+                raise ValueError("must not contain NaN or infinity")
+        case _:
+            return
+
+
+def _storable_answer(answer: JsonObject) -> JsonObject:
+    _storable_json(answer)
+    if json_size(answer) > _MAX_ANSWER_BYTES:
+        raise ValueError(f"must not be larger than {_MAX_ANSWER_BYTES} bytes")
+    return answer
+
+
+class _ShownAsAnswer:
+    """Any object is accepted: only the open interrupt can say what is wrong with it. The schema shows what fits."""
+
+    def __get_pydantic_json_schema__(self, _: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return handler(TypeAdapter[Answer](Answer).core_schema)
+
+
+Storable = Annotated[str, AfterValidator(_storable)]
+Line = Annotated[Storable, Field(min_length=1, max_length=200), AfterValidator(_not_blank)]
+SessionName = Annotated[Storable, Field(min_length=1, max_length=120), AfterValidator(_not_blank)]
+Question = Annotated[Storable, Field(min_length=1, max_length=4_000), AfterValidator(_not_blank)]
+WebhookUrl = Annotated[Storable, Field(min_length=1, max_length=2_000)]
+LongText = Annotated[Storable, Field(min_length=1, max_length=32_000), AfterValidator(_not_blank)]
+SentAnswer = Annotated[JsonObject, AfterValidator(_storable_answer), _ShownAsAnswer()]
+
+
+class _Request(Contract):
+    def fingerprint(self) -> str:
+        """Hash of what was sent, to tell a repeated request from another one under the same Idempotency-Key."""
+        sent = self.model_dump(mode="json", exclude_unset=True)
+        return hashlib.sha256(json.dumps(sent, sort_keys=True).encode()).hexdigest()
+
+
+class Budget(_Request):
+    """Hard ceilings of the session; one that is left out stays as the settings have it."""
+
+    tokens: int | None = Field(default=None, ge=1, le=100_000_000)
+    usd: float | None = Field(default=None, gt=0, le=10_000, allow_inf_nan=False)
+
+
+class StartSession(_Request):
+    """The body of `POST /sessions`."""
+
+    requirement: LongText = Field(description="What to build or change, in plain words.")
+    thread_id: UUID | None = Field(default=None, description="The session's id; made by the server when left out.")
+    session_name: SessionName | None = Field(default=None, description="Display title; made from the requirement.")
+    operation: Literal["auto", "create", "update", "copy"] = Field(default="auto", description="Forces the intent.")
+    target: Line | None = Field(default=None, description="Id or name of the chatflow to update or copy.")
+    flowise_instance_id: Line | None = Field(default=None, description="The Flowise instance; the default one.")
+    write_mode: Literal["staged", "direct"] | None = Field(
+        default=None, description="Staged (through a draft) for updates and direct for creates when left out."
+    )
+    review_patch: bool = Field(default=False, description="Stop with the diff before any write.")
+    skip_clarification: bool | None = Field(default=None, description="Ask no questions; the setting when left out.")
+    test_trials: int = Field(default=1, ge=1, le=10, description="How often each question must pass.")
+    test_questions: list[Question] | None = Field(
+        default=None, max_length=10, description="Questions to test with; those of the plan when left out."
+    )
+    model: Line | None = Field(default=None, description="Model for the agent's reasoning in this session.")
+    budget: Budget | None = None
+    webhook_url: WebhookUrl | None = Field(
+        default=None, description="Called whenever the session asks, ends or fails. https, at a public address."
+    )
+    webhook_own_secret: bool = Field(
+        default=False, description="Sign with a secret of this session's own, shown once in the answer to this start."
+    )
+
+    @model_validator(mode="after")
+    def _has_a_webhook_to_sign(self) -> "StartSession":
+        if self.webhook_own_secret and self.webhook_url is None:
+            raise ValueError("`webhook_own_secret` needs a `webhook_url`")
+        return self
+
+
+class RenameSession(_Request):
+    """The body of `PATCH /sessions/{id}/name`."""
+
+    session_name: SessionName
+
+
+class ResumeSession(_Request):
+    """The body of `POST /sessions/{id}/resume`: a typed `answer`, or a free text `response`."""
+
+    interrupt_id: Line | None = Field(default=None, description="The interrupt that is answered; needed with `answer`.")
+    answer: SentAnswer | None = Field(default=None, description="As the interrupt's `response_schema` says.")
+    response: LongText | None = Field(
+        default=None, description="Plain yes-words approve, a few commands act, everything else is feedback."
+    )
+
+    @model_validator(mode="after")
+    def _is_one_answer(self) -> "ResumeSession":
+        if (self.answer is None) == (self.response is None):
+            raise ValueError("send either `answer` (an object) or `response` (a text)")
+        if self.answer is not None and self.interrupt_id is None:
+            raise ValueError("an `answer` needs the `interrupt_id` that it answers")
+        return self

@@ -1,0 +1,65 @@
+"""What a session costs, and which reasoning phases fell back."""
+
+from pydantic import Field
+
+from flowise_dev_agent.contracts.base import Contract
+from flowise_dev_agent.settings import Mode, Phase
+
+
+class Usage(Contract):
+    """What a phase cost. `cached_tokens` are part of `input_tokens`; `usd` leaves out the `unpriced_calls`, whose
+    model has no known price."""
+
+    model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    usd: float = 0.0
+    unpriced_calls: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            model_calls=self.model_calls + other.model_calls,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            usd=round(self.usd + other.usd, 6),
+            unpriced_calls=self.unpriced_calls + other.unpriced_calls,
+        )
+
+
+class BudgetCeilings(Contract):
+    """Ceilings of a session; one that is left out stays as the settings have it."""
+
+    tokens: float | None = None
+    usd: float | None = None
+
+
+class DegradedPhase(Contract):
+    """A reasoning phase whose configured mode failed and whose other mode answered."""
+
+    phase: Phase
+    failed_mode: Mode
+    fallback_mode: Mode
+    fallback_reason: str
+
+
+class Totals(Contract):
+    """What the session has cost so far: calls as they are made, the rest as of its last question or its end.
+
+    There is no `get_node_calls_total`: node types are read as one catalogue, never one by one. What that number was
+    meant to show, types that had to be asked of the server, is `repairs`.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    usd: float = Field(default=0.0, description="List prices, without the calls that have none.")
+    unpriced_calls: int = Field(default=0, description="Model calls without a known price.")
+    model_calls: int = 0
+    flowise_calls: int = 0
+    repairs: int = Field(default=0, description="Node types that the catalogue lacked: the server was asked for each.")
+    knowledge_repairs: int = Field(default=0, description="Those that the server had.")
+    phases_timed: int = 0
+    phase_durations_ms: dict[str, int] = Field(default_factory=dict)
+    node_durations_ms: dict[str, int] = Field(default_factory=dict)

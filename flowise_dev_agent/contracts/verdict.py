@@ -1,0 +1,147 @@
+"""Tests of a flow and what is concluded from them."""
+
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from flowise_dev_agent.contracts.base import Contract, JsonObject, Versioned
+
+#: What a model may give as the cause of a failure. STRUCTURE, LOGIC and INCOMPLETE are flow bugs and iterate; the
+#: others ask the person.
+JudgedCategory = Literal["STRUCTURE", "LOGIC", "INCOMPLETE", "CREDENTIAL", "CONFIG", "EXTERNAL", "TIMEOUT"]
+VerdictCategory = JudgedCategory | Literal["UNKNOWN"]
+FLOW_BUGS: frozenset[str] = frozenset({"STRUCTURE", "LOGIC", "INCOMPLETE"})
+Headline = Literal["works", "runs", "fails", "not_tested"]
+
+
+class Trial(Versioned):
+    """One question, asked once of the written flow. `category` is None when transport and shape of the answer are fine;
+    content is judged later."""
+
+    question: str
+    trial: int = Field(default=1, description="Which of the trials of this question, from 1.")
+    passed: bool
+    answer: str = ""
+    category: VerdictCategory | None = None
+    error: str = ""
+    duration_ms: int = 0
+    used_tools: list[str] = Field(default_factory=list)
+    test: str | None = Field(default=None, description="Id of the test case.")
+    human: Literal["proceed", "reject"] | None = None
+    trace_sha256: str | None = None
+
+    def shortened(self, limit: int) -> "Trial":
+        """The same with `answer` and `error` cut to `limit` characters."""
+        answer = self.answer if len(self.answer) <= limit else self.answer[: limit - 1] + "…"
+        return self.model_copy(update={"answer": answer, "error": self.error[:limit]})
+
+
+class Regression(Contract):
+    """What differs in kind between the answers to a question before and after a change."""
+
+    question: str
+    kind: Literal["status", "error", "shape", "tools"] = Field(
+        description="Works or fails, fails otherwise than before, text or JSON, tools used."
+    )
+    worse: bool
+    before: str
+    after: str
+
+
+class TraceStep(Contract):
+    """One node that ran."""
+
+    node_id: str
+    label: str = ""
+    name: str = ""
+    status: str = ""
+    input: JsonValue = None
+    output: JsonValue = None
+    error: str = ""
+    duration_ms: int | None = None
+
+
+class TracedTool(Contract):
+    """One call of a tool."""
+
+    tool: str
+    input: JsonValue = None
+    output: JsonValue = None
+    error: str = ""
+
+
+class TracedSource(Contract):
+    """A piece of text that was retrieved."""
+
+    text: str
+    metadata: JsonObject = Field(default_factory=dict)
+
+
+class Trace(Versioned):
+    """What happened inside the flow during a trial; secrets are masked."""
+
+    steps: list[TraceStep] = Field(default_factory=list)
+    used_tools: list[TracedTool] = Field(default_factory=list)
+    sources: list[TracedSource] = Field(default_factory=list)
+    state: JsonObject = Field(default_factory=dict)
+    tokens: dict[str, int] = Field(default_factory=dict)
+
+
+class Judgement(Contract):
+    """Whether the answers meet the success criteria. `category`, `reason` and `fix` are set when they do not."""
+
+    done: bool
+    category: JudgedCategory | None = None
+    reason: str = ""
+    fix: str = ""
+    notes: list[str] = Field(default_factory=list, description="one short remark per trial, in order")
+    failed_trials: list[int] = Field(default_factory=list, description="numbers of the trials that fail, from 1")
+
+
+class PassK(Contract):
+    """pass^k: a question has passed when each of its `k` trials has."""
+
+    k: int
+    questions: int
+    passed: int
+
+
+class Evidence(Contract):
+    """Where a trial or its trace shows something."""
+
+    trial: int = Field(description="Number of the trial, from 1.")
+    node_id: str | None = None
+    quote: str
+
+
+class CriterionVerdict(Contract):
+    """One condition of success, judged."""
+
+    id: str
+    state: Literal["shown", "not_shown", "failed", "not_tested"] = "not_tested"
+    judged_by: Literal["code", "model", "person"] = "code"
+    evidence: list[Evidence] = Field(default_factory=list)
+    reason: str = ""
+
+
+class PartVerdict(Contract):
+    """One part of the requirement, as the flow has it now."""
+
+    id: str
+    state: Literal["done", "assumed", "not_shown", "missing", "not_possible"] = "missing"
+    reason: str = ""
+
+
+class Verdict(Versioned):
+    """A judgement with what code has counted."""
+
+    done: bool
+    category: VerdictCategory | None = None
+    reason: str = ""
+    fix: str = ""
+    notes: list[str] = Field(default_factory=list, description="One short remark per trial, in order.")
+    failed_trials: list[int] = Field(default_factory=list, description="Numbers of the trials that fail, from 1.")
+    pass_k: PassK | None = None
+    headline: Headline | None = None
+    criteria: list[CriterionVerdict] = Field(default_factory=list)
+    parts: list[PartVerdict] = Field(default_factory=list)
