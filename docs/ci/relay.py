@@ -1,8 +1,8 @@
 """Receives the service's webhooks and starts a GitHub workflow for each (`repository_dispatch`).
 
-Run it where both can reach it, behind TLS: `python relay.py`. Needs `pip install standardwebhooks` and the environment
-WEBHOOK_SECRET (the service's), GITHUB_REPOSITORY (owner/name), GITHUB_TOKEN (may write the contents of that
-repository), HOST and PORT (127.0.0.1 and 8080).
+Run it behind TLS where the service can reach it: `python relay.py`. It needs `pip install standardwebhooks` and the
+environment variables WEBHOOK_SECRET (the service's), GITHUB_REPOSITORY (owner/name) and GITHUB_TOKEN (may write the
+contents of that repository). HOST and PORT default to 127.0.0.1 and 8080.
 """
 
 import json
@@ -18,7 +18,7 @@ MAX_BODY_BYTES = 100_000
 WEBHOOK = Webhook(os.environ["WEBHOOK_SECRET"])
 API = os.environ.get("GITHUB_API_URL", "https://api.github.com")
 DISPATCHES = f"{API}/repos/{os.environ['GITHUB_REPOSITORY']}/dispatches"
-#: Webhooks come at least once: those that were passed on already are only acknowledged.
+#: Webhooks arrive at least once: those already passed on are only acknowledged.
 seen: deque[str] = deque(maxlen=10_000)
 
 
@@ -37,7 +37,7 @@ class Relay(BaseHTTPRequestHandler):
             try:
                 dispatch(payload)
             except (urllib.error.URLError, TimeoutError):
-                # Anything but a 2xx makes the service try again, for a day.
+                # On anything but a 2xx the service tries again, for a day.
                 self.answer(502)
                 return
             seen.append(id_)
