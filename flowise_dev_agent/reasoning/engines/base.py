@@ -1,32 +1,34 @@
-"""What every model provider must offer, and what all of them share: a slot, a deadline, one way to name failures."""
+"""The interface of model providers, and one `complete` for all that have an SDK: a call slot, a deadline, retries
+without what the model refuses, one way to name failures, usage with its price."""
 
 import asyncio
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 import httpx2
 from pydantic import SecretStr
 
+from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.errors import ModelAuthError, ModelOutputError, ModelUnavailableError, ReasoningError
-from flowise_dev_agent.reasoning.contracts import DeltaSink, EngineResponse, Message, ToolDef, Usage
-from flowise_dev_agent.reasoning.engines.prices import cost
+from flowise_dev_agent.reasoning.contracts import DeltaSink, EngineResponse, Message, ToolDef
+from flowise_dev_agent.reasoning.engines.response_buffer import ResponseBuffer
 from flowise_dev_agent.reasoning.text import clip
 from flowise_dev_agent.settings import ReasoningSettings
 
-#: Room for sixty ops with their prompt texts; small enough for every current model.
-DEFAULT_MAX_TOKENS = 8_000
+#: Enough for sixty ops with their prompt texts; within the limits of every current model.
+DEFAULT_MAX_TOKENS: Final = 8_000
 _KEY_LIKE = re.compile(r"\b(sk|key|gsk|pk)[-_][A-Za-z0-9_*-]{6,}")
 
 
 class ReasoningEngine(ABC):
     """One provider's chat completion.
 
-    An engine is shared by all sessions of a process and keeps nothing between calls except what it learnt about the
-    server (`max_parallel_calls` bounds how many calls run at once).
+    An engine is shared by all sessions of a process. Between calls it keeps only what it has learned about the models
+    of its server (`max_parallel_calls` limits how many calls run at once).
     """
 
     @abstractmethod
@@ -37,12 +39,12 @@ class ReasoningEngine(ABC):
         tools: Sequence[ToolDef] = (),
         temperature: float | None = None,
         *,
-        output_schema: dict[str, Any] | None = None,
+        output_schema: JsonObject | None = None,
         model: str | None = None,
         max_tokens: int = DEFAULT_MAX_TOKENS,
         on_delta: DeltaSink | None = None,
     ) -> EngineResponse:
-        """One answer. With `output_schema` its `text` is meant to be one JSON object of that shape (not guaranteed).
+        """One answer. With `output_schema` its `text` should be one JSON object of that shape (not guaranteed).
 
         `system` is the stable prefix and is marked for the provider's prompt cache. `temperature` is sent only where
         the provider takes it. `on_delta` receives text as it is written and makes the call a streamed one.
@@ -62,13 +64,73 @@ class ReasoningEngine(ABC):
         """Close the connections. Closing twice is fine."""
 
 
+#: How an object can be asked for: by a tool that must be called, by an option of the API, or by a text in the prompt.
+OutputFormat = Literal["tool", "json_schema", "json_object", "prompt"]
+
+
+@dataclass
+class ModelCapabilities:
+    """What a model accepts, as far as its refusals have shown. Kept per model, so that each refusal happens once."""
+
+    #: The ways to ask for an object that are not refused yet, best first; the last one is never refused.
+    formats: tuple[OutputFormat, ...]
+    temperature: bool = True
+    stream_usage: bool = True
+    #: Newer OpenAI models accept only `max_completion_tokens`, most compatible servers only `max_tokens`.
+    limit_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    limit_learned: bool = False
+
+
+@dataclass(frozen=True)
+class Completion:
+    """The arguments of one `complete`, with the model in force."""
+
+    model: str
+    messages: Sequence[Message]
+    system: str
+    tools: Sequence[ToolDef]
+    temperature: float | None
+    output_schema: JsonObject | None
+    max_tokens: int
+    on_delta: DeltaSink | None
+
+    def system_for(self, asked_by: OutputFormat | None) -> str:
+        """The system prompt; with the schema as a text where the request does not carry it as an option."""
+        if self.output_schema is None or asked_by in ("tool", "json_schema"):
+            return self.system
+        schema = json.dumps(self.output_schema, separators=(",", ":"), ensure_ascii=False)
+        return (
+            f"{self.system}\n\n"
+            f"Answer with exactly one JSON object, no prose and no code fence, that fits this JSON schema:\n{schema}"
+        )
+
+
+class SdkErrors(NamedTuple):
+    """The exception classes of a provider's SDK, from special to general."""
+
+    rejected: tuple[type[Exception], ...]
+    timeout: type[Exception]
+    connection: type[Exception]
+    any: type[Exception]
+
+
+class Refusal(NamedTuple):
+    """An error response of a provider: its HTTP status and its own sentence."""
+
+    status: int
+    detail: str
+
+
 class SdkEngine(ReasoningEngine):
-    """Common ground of the two engines that stand on a provider's SDK."""
+    """An engine that uses its provider's SDK. Subclasses build requests, read answers and know the SDK's errors."""
 
     provider: ClassVar[str]
     key_variable: ClassVar[str]
     #: The id of the provider in price lists.
     price_list: ClassVar[str]
+    sdk_errors: ClassVar[SdkErrors]
+    #: The stop reasons that mean "output limit reached".
+    cut_by: ClassVar[tuple[str, ...]]
 
     def __init__(self, settings: ReasoningSettings, model: str, key: SecretStr | None, base_url: str | None) -> None:
         self._model = model
@@ -76,8 +138,9 @@ class SdkEngine(ReasoningEngine):
         self._base_url = base_url
         self._timeout_secs = settings.timeout_secs
         self._slots = asyncio.Semaphore(settings.max_parallel_calls)
+        self._capabilities: dict[str, ModelCapabilities] = {}
         #: What both SDKs' clients take. An explicit key keeps them from looking for one in files and the environment;
-        #: local servers need none, the SDKs insist on some.
+        #: local servers need none, but the SDKs require one.
         self._client_options: dict[str, Any] = {
             "api_key": key.get_secret_value() if key else "not-needed",
             "base_url": base_url,
@@ -85,43 +148,82 @@ class SdkEngine(ReasoningEngine):
             "max_retries": settings.max_retries,
         }
 
+    @abstractmethod
+    def _assumed_capabilities(self) -> ModelCapabilities:
+        """What a model is asked for at first."""
+
+    @abstractmethod
+    async def _send(self, completion: Completion, capabilities: ModelCapabilities) -> ResponseBuffer:
+        """One request and its whole answer. A blank buffer stands for an answer that is not one of the provider's API.
+
+        Raises the SDK's errors.
+        """
+
+    @abstractmethod
+    def _learn(self, error: Exception, completion: Completion, capabilities: ModelCapabilities) -> bool:
+        """Remove from `capabilities` what the refusal `error` names; False when it names nothing to leave out."""
+
+    @abstractmethod
+    def _refusal(self, error: Exception) -> Refusal | None:
+        """What the provider answered; None for an error of the SDK itself."""
+
     def model_id(self) -> str:
         return self._model
 
-    @asynccontextmanager
-    async def _call(self, model: str) -> AsyncGenerator[None]:
-        """A slot and the total time of one call, the SDK's retries included. Network failures become our errors."""
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        system: str,
+        tools: Sequence[ToolDef] = (),
+        temperature: float | None = None,
+        *,
+        output_schema: JsonObject | None = None,
+        model: str | None = None,
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+        on_delta: DeltaSink | None = None,
+    ) -> EngineResponse:
+        model = model or self._model
+        completion = Completion(model, messages, system, tools, temperature, output_schema, max_tokens, on_delta)
         async with self._slots:
-            try:
-                async with asyncio.timeout(self._timeout_secs):
-                    yield
-            except TimeoutError:
-                raise self._unavailable(model, f"gave no complete answer within {self._timeout_secs:g} s") from None
-            except httpx2.TransportError as error:
-                # The SDKs wrap these when a request is made, but not while a stream is read.
-                raise self._unavailable(model, f"broke off the connection ({type(error).__name__})") from None
+            buffer = await self._answer(completion)
+        if buffer.is_blank:
+            raise self._unreadable(model)
+        usage = buffer.counts.usage(model, provider=self._price_list())
+        return buffer.response(usage=usage, fallback_model=model, cut_by=self.cut_by)
 
-    def _usage(self, model: str, *, total: int, output: int, cached: int, written: int = 0) -> Usage:
-        """The counts of one call with its price, where that is known."""
-        usd = cost(
-            model,
-            provider=self._price_list(),
-            input_tokens=total,
-            output_tokens=output,
-            cached_tokens=cached,
-            written_tokens=written,
-        )
-        return Usage(
-            model_calls=1,
-            input_tokens=total,
-            output_tokens=output,
-            cached_tokens=cached,
-            usd=usd or 0.0,
-            unpriced_calls=int(usd is None),
-        )
+    async def _answer(self, completion: Completion) -> ResponseBuffer:
+        """The answer within the time of one call, the SDK's retries included. Failures become our errors."""
+        model = completion.model
+        try:
+            async with asyncio.timeout(self._timeout_secs):
+                return await self._negotiate(completion)
+        except (TimeoutError, self.sdk_errors.timeout):
+            raise self._unavailable(model, f"gave no complete answer within {self._timeout_secs:g} s") from None
+        except self.sdk_errors.connection:
+            raise self._unavailable(model, "cannot be reached") from None
+        except self.sdk_errors.any as error:
+            refusal = self._refusal(error)
+            raise (self._refused(model, refusal) if refusal else self._unreadable(model)) from None
+        except httpx2.TransportError as error:
+            # The SDKs wrap these while a request is made, but not while a stream is read.
+            raise self._unavailable(model, f"broke off the connection ({type(error).__name__})") from None
+        except ValueError:
+            raise self._unreadable(model) from None
+
+    async def _negotiate(self, completion: Completion) -> ResponseBuffer:
+        """Send the request, again without each thing that the model refuses."""
+        capabilities = self._capabilities.setdefault(completion.model, self._assumed_capabilities())
+        while True:
+            assumed = replace(capabilities)
+            try:
+                return await self._send(completion, capabilities)
+            except self.sdk_errors.rejected as error:
+                # A parallel call may have learned it meanwhile: then just ask again.
+                if assumed == capabilities and not self._learn(error, completion, capabilities):
+                    raise
 
     def _price_list(self) -> str | None:
-        """Whose prices hold. Behind another address a model is known by its name alone."""
+        """The provider whose prices apply. Behind another address a model is known by its name alone."""
         if self._base_url is None:
             return self.price_list
         return "openrouter" if "openrouter.ai" in self._base_url else None
@@ -133,39 +235,41 @@ class SdkEngine(ReasoningEngine):
             details=self._details(model),
         )
 
-    def _unreadable(self, model: str, what: str) -> ModelOutputError:
+    def _unreadable(self, model: str) -> ModelOutputError:
         return ModelOutputError(
-            f"{self._who(model)} {what}.",
+            f"{self._who(model)} sent something that is not an answer of its API.",
             hint="Check that the base URL points to a server that speaks this provider's API.",
             details=self._details(model),
         )
 
-    def _refused(self, model: str, status: int, detail: str) -> ReasoningError:
-        """The error for an HTTP status; `detail` is the provider's own sentence."""
-        said = f': "{clip(self._without_key(detail), 300)}"' if detail else ""
+    def _refused(self, model: str, refusal: Refusal) -> ReasoningError:
+        status = refusal.status
+        detail = f': "{clip(self._without_key(refusal.detail), 300)}"' if refusal.detail else ""
         details = {**self._details(model), "status": status}
         who = self._who(model)
         if status in (401, 403):
-            return ModelAuthError(f"{who} refuses the key{said}.", hint=f"Check {self.key_variable}.", details=details)
+            return ModelAuthError(
+                f"{who} refuses the key{detail}.", hint=f"Check {self.key_variable}.", details=details
+            )
         if status == 402:
             return ModelAuthError(
-                f"{who} wants to be paid first{said}.", hint="Check the account's balance.", details=details
+                f"{who} requires payment{detail}.", hint="Check the account's balance.", details=details
             )
         if status == 404:
             return ModelAuthError(
-                f"{who} does not know this model or address{said}.",
+                f"{who} does not know this model or address{detail}.",
                 hint="Check REASONING_MODEL and the provider's base URL.",
                 details=details,
             )
         if status in (408, 409, 429) or status >= 500:
-            what = "limits the rate or the quota" if status == 429 else f"is not able to answer (HTTP {status})"
+            what = "limits the rate or the quota" if status == 429 else f"cannot answer (HTTP {status})"
             return ModelUnavailableError(
-                f"{who} {what}{said}.",
+                f"{who} {what}{detail}.",
                 hint="Try again later, or choose another engine with REASONING_ENGINE.",
                 details=details,
             )
         return ModelOutputError(
-            f"{who} refuses the request (HTTP {status}){said}.",
+            f"{who} refuses the request (HTTP {status}){detail}.",
             hint="Check that the model fits the task (context length, structured output), or name another one.",
             details=details,
         )
@@ -180,11 +284,3 @@ class SdkEngine(ReasoningEngine):
         if self._key and self._key.get_secret_value():
             text = text.replace(self._key.get_secret_value(), "***")
         return _KEY_LIKE.sub("***", text)
-
-
-def schema_instruction(schema: dict[str, Any]) -> str:
-    """Asks in words for what a server does not take as an option."""
-    return (
-        "\n\nAnswer with exactly one JSON object, no prose and no code fence, that fits this JSON schema:\n"
-        + json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
-    )

@@ -1,13 +1,45 @@
-"""An answer while it is being read: the same for whole and for streamed ones."""
+"""A provider's answer as it is read: the same for whole and streamed ones."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from genai_prices import Usage as PricedUsage
+from genai_prices import calc_price
 from json_repair import repair_json
 
 from flowise_dev_agent.reasoning.contracts import EngineResponse, ToolCall, Usage
 from flowise_dev_agent.reasoning.text import clean, clean_json
+
+
+@dataclass
+class TokenCounts:
+    """Tokens of one call. The three input counts do not overlap."""
+
+    uncached: int = 0
+    cache_read: int = 0
+    cache_written: int = 0
+    output: int = 0
+
+    def usage(self, model: str, *, provider: str | None) -> Usage:
+        """The counts with their price; see `cost` for `provider`."""
+        total = self.uncached + self.cache_read + self.cache_written
+        usd = cost(
+            model,
+            provider=provider,
+            input_tokens=total,
+            output_tokens=self.output,
+            cached_tokens=self.cache_read,
+            written_tokens=self.cache_written,
+        )
+        return Usage(
+            model_calls=1,
+            input_tokens=total,
+            output_tokens=self.output,
+            cached_tokens=self.cache_read,
+            usd=usd or 0.0,
+            unpriced_calls=int(usd is None),
+        )
 
 
 @dataclass
@@ -19,12 +51,12 @@ class _Call:
 
 @dataclass
 class ResponseBuffer:
-    """Collects text, tool calls and token counts by the provider's own names."""
+    """Collects text, tool calls and token counts."""
 
     model: str = ""
-    #: Empty until the provider says why it stopped; an answer that never says so was cut.
+    #: Empty until the provider says why it stopped; an answer that never says so was cut off.
     stop_reason: str = ""
-    counts: dict[str, int] = field(default_factory=dict)
+    counts: TokenCounts = field(default_factory=TokenCounts)
     _text: list[str] = field(default_factory=list)
     _calls: dict[int, _Call] = field(default_factory=dict)
 
@@ -32,10 +64,6 @@ class ResponseBuffer:
     def is_blank(self) -> bool:
         """Whether nothing at all has been read: not a single event of the provider's protocol."""
         return not (self.model or self.stop_reason or self._text or self._calls)
-
-    @property
-    def text(self) -> str:
-        return "".join(self._text)
 
     def add_text(self, text: str) -> None:
         self._text.append(text)
@@ -53,18 +81,18 @@ class ResponseBuffer:
     def has_call(self, index: int) -> bool:
         return index in self._calls
 
-    def take_call(self, name: str) -> str | None:
-        """Remove the call `name` and return its raw arguments, None when there is none."""
+    def use_call_as_text(self, name: str) -> None:
+        """Let the raw arguments of the call `name`, if there is one, be the text instead of what was collected."""
         for index, call in self._calls.items():
             if call.name == name:
                 del self._calls[index]
-                return call.arguments
-        return None
+                self._text = [call.arguments]
+                return
 
-    def response(self, *, text: str, usage: Usage, fallback_model: str, cut_by: Sequence[str]) -> EngineResponse:
-        """The finished answer; `cut_by` are the stop reasons that mean "no room left"."""
+    def response(self, *, usage: Usage, fallback_model: str, cut_by: Sequence[str]) -> EngineResponse:
+        """The finished answer; `cut_by` are the stop reasons that mean "output limit reached"."""
         return EngineResponse(
-            text=clean(text),
+            text=clean("".join(self._text)),
             tool_calls=tuple(
                 ToolCall(id=call.id, name=call.name, arguments=_arguments(call.arguments))
                 for call in self._calls.values()
@@ -75,6 +103,35 @@ class ResponseBuffer:
             stop_reason=self.stop_reason,
             truncated=not self.stop_reason or self.stop_reason in cut_by,
         )
+
+
+def cost(
+    model: str,
+    *,
+    provider: str | None,
+    input_tokens: int,
+    output_tokens: int,
+    cached_tokens: int = 0,
+    written_tokens: int = 0,
+) -> float | None:
+    """US dollars of one call by list price; None when the price of this model is unknown.
+
+    `provider` is the id of the company that serves it ("anthropic", "openai"); None looks up the model by name alone.
+    `cached_tokens` (read from the provider's cache) and `written_tokens` (written to it) are parts of `input_tokens`.
+    """
+    usage = PricedUsage(
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        cache_read_tokens=cached_tokens,
+        cache_write_tokens=written_tokens,
+    )
+    vendor, _, bare = model.rpartition("/")
+    for name, where in ((model, provider), (bare, vendor or provider)):
+        try:
+            return round(float(calc_price(usage, name, provider_id=where).total_price), 6)
+        except LookupError:
+            continue
+    return None
 
 
 def _arguments(text: str) -> dict[str, Any]:

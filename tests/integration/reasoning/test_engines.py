@@ -237,19 +237,21 @@ async def test_claude_that_cannot_be_forced_is_asked_in_words_from_then_on(stand
     await engine.aclose()
 
 
-async def test_compatible_server_gets_what_it_takes_and_is_asked_once_for_the_rest(standin: ModelStandIn) -> None:
-    def picky(request: Any) -> Reply | Failure:
-        body = request.body
-        if "temperature" in body:
-            return Failure.http(400, "Unsupported value: 'temperature' does not support 0.2 with this model.")
-        if "max_tokens" in body:
-            return Failure.http(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.")
-        if (body.get("response_format") or {}).get("type"):
-            return Failure.http(400, "response_format is not supported here")
-        if "stream_options" in body:
-            return Failure.http(422, "stream_options: extra fields not permitted")
-        return Reply(json={"name": "x"})
+def picky(request: Any) -> Reply | Failure:
+    """Refuses one option after another, each with its own words."""
+    body = request.body
+    if "temperature" in body:
+        return Failure.http(400, "Unsupported value: 'temperature' does not support 0.2 with this model.")
+    if "max_tokens" in body:
+        return Failure.http(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.")
+    if (body.get("response_format") or {}).get("type"):
+        return Failure.http(400, "response_format is not supported here")
+    if "stream_options" in body:
+        return Failure.http(422, "stream_options: extra fields not permitted")
+    return Reply(json={"name": "x"})
 
+
+async def test_compatible_server_gets_what_it_takes_and_is_asked_once_for_the_rest(standin: ModelStandIn) -> None:
     standin.script("Hello", picky)
     engine = OpenAIEngine(settings_for("openai", standin))
     for _ in range(2):
@@ -257,6 +259,16 @@ async def test_compatible_server_gets_what_it_takes_and_is_asked_once_for_the_re
         assert json.loads(response.text) == {"name": "x"}
     assert len(standin.requests) == 7
     assert '"required":["name"]' in standin.requests[-1].prompt
+    await engine.aclose()
+
+
+async def test_a_refusal_that_a_parallel_call_has_met_too_costs_neither_of_them_its_answer(
+    standin: ModelStandIn,
+) -> None:
+    standin.script("Hello", picky)
+    engine = OpenAIEngine(settings_for("openai", standin))
+    calls = [engine.complete(HELLO, "s", temperature=0.2, output_schema=SCHEMA) for _ in range(3)]
+    assert [json.loads(response.text) for response in await asyncio.gather(*calls)] == [{"name": "x"}] * 3
     await engine.aclose()
 
 

@@ -22,7 +22,7 @@ from flowise_dev_agent.reasoning.deterministic.providers import chat_provider, e
 from flowise_dev_agent.reasoning.deterministic.quantities import read_quantities
 from flowise_dev_agent.reasoning.deterministic.reading import read
 from flowise_dev_agent.reasoning.deterministic.text import detect_language
-from flowise_dev_agent.reasoning.engines.prices import cost
+from flowise_dev_agent.reasoning.engines.response_buffer import cost
 from flowise_dev_agent.reasoning.parsing import UnusableOutputError, parse_model, parse_object
 from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.skills import section
