@@ -25,5 +25,5 @@ async def _warn_about_flowise(settings: Settings) -> None:
     finally:
         await instances.aclose()
     for instance, state in states.items():
-        if error := state.get("error"):
+        if error := state.error:
             warn(f"Flowise instance '{instance}': {error['detail']} {error.get('hint', '')}".rstrip())

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
+
+from pydantic import BaseModel, Field
 
 from flowise_dev_agent.knowledge.repair import version_of
 from flowise_dev_agent.knowledge.snapshot import node_hash, read_meta
@@ -95,30 +97,56 @@ def _change(old: NodeSchema, new: NodeSchema) -> str:
     return f"{new.name} {versions[0]} → {versions[1]}" if versions[0] != versions[1] else new.name
 
 
-async def knowledge_health(cache: NodeCache, instances: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """For `/health`: the snapshot, and by instance id what is known of its server and whether that is the snapshot's.
+class SnapshotInfo(BaseModel):
+    """The committed snapshot of node types."""
+
+    flowise_version: str
+    fingerprint: str = Field(description="The first 12 hex digits.")
+    node_count: int
+
+
+class InstanceKnowledge(BaseModel):
+    """Node types of one server. While `source` is `snapshot`, none were read from the server, and only `repaired` is
+    set."""
+
+    source: Literal["snapshot", "live"]
+    repaired: int = Field(description="Node types that were asked of the server one by one.")
+    flowise_version: str | None = None
+    fingerprint: str | None = Field(default=None, description="The first 12 hex digits.")
+    node_count: int | None = None
+    age_secs: int | None = Field(default=None, description="Since the server last confirmed them.")
+    drift: bool | None = Field(default=None, description="They differ from the snapshot.")
+
+
+class KnowledgeReport(BaseModel):
+    """The snapshot, and by instance id what is known of its server."""
+
+    snapshot: SnapshotInfo
+    instances: dict[str, InstanceKnowledge]
+
+
+async def knowledge_health(cache: NodeCache, instances: Iterable[tuple[str, str]]) -> KnowledgeReport:
+    """What is known of each server, and whether it differs from the snapshot.
 
     ``instances`` are (id, endpoint). Reads the database only, never a server; raises DatabaseUnavailableError.
     """
     meta = read_meta()
-    report: dict[str, Any] = {}
+    report: dict[str, InstanceKnowledge] = {}
     for instance_id, endpoint in instances:
         head = await cache.head(instance_id, endpoint)
         if head is None or head.fingerprint is None:
-            report[instance_id] = {"source": "snapshot", "repaired": head.repaired if head else 0}
+            report[instance_id] = InstanceKnowledge(source="snapshot", repaired=head.repaired if head else 0)
             continue
-        report[instance_id] = {
-            "source": "live",
-            "flowise_version": head.flowise_version,
-            "fingerprint": head.fingerprint[:12],
-            "node_count": head.node_count,
-            "age_secs": round(head.age_secs or 0),
-            "repaired": head.repaired,
-            "drift": head.fingerprint != meta.sha256,
-        }
-    snapshot = {
-        "flowise_version": meta.flowise_version,
-        "fingerprint": meta.sha256[:12],
-        "node_count": meta.node_count,
-    }
-    return {"snapshot": snapshot, "instances": report}
+        report[instance_id] = InstanceKnowledge(
+            source="live",
+            flowise_version=head.flowise_version,
+            fingerprint=head.fingerprint[:12],
+            node_count=head.node_count,
+            age_secs=round(head.age_secs or 0),
+            repaired=head.repaired,
+            drift=head.fingerprint != meta.sha256,
+        )
+    snapshot = SnapshotInfo(
+        flowise_version=meta.flowise_version, fingerprint=meta.sha256[:12], node_count=meta.node_count
+    )
+    return KnowledgeReport(snapshot=snapshot, instances=report)

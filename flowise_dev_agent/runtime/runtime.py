@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
 
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.flowise.instances import Instances
@@ -25,7 +24,7 @@ from flowise_dev_agent.persistence import (
     migrate,
 )
 from flowise_dev_agent.runtime.admin.catalogue import CatalogueService
-from flowise_dev_agent.runtime.admin.health import HealthReporter
+from flowise_dev_agent.runtime.admin.health import HealthReporter, ProcessHealth, Readiness
 from flowise_dev_agent.runtime.admin.knowledge import KnowledgeService, Refresher
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.flows.draft_sweep import DraftSweep
@@ -210,11 +209,11 @@ class Runtime:
         """End all event streams and waits now; for a server that shuts down before the runtime is closed."""
         self._feed.end_streams()
 
-    async def health(self) -> dict[str, Any]:
+    async def health(self) -> ProcessHealth:
         """See `HealthReporter.health`."""
         return await self._health.health()
 
-    async def readiness(self) -> dict[str, Any]:
+    async def readiness(self) -> Readiness:
         """See `HealthReporter.readiness`."""
         return await self._health.readiness()
 

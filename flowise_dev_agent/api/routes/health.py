@@ -1,15 +1,17 @@
 """Is it alive, is it ready, what does it run on."""
 
 import asyncio
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from fastapi import APIRouter, HTTPException, Request, Response
+from pydantic import BaseModel, Field
 
 from flowise_dev_agent import __version__
 from flowise_dev_agent.api.deps import engine
 from flowise_dev_agent.api.problems import declared
 from flowise_dev_agent.observability.metrics import CONTENT_TYPE
-from flowise_dev_agent.runtime.admin.instances import flowise_health
+from flowise_dev_agent.runtime.admin.health import ProcessHealth, Readiness
+from flowise_dev_agent.runtime.admin.instances import FlowiseHealth, flowise_health
 from flowise_dev_agent.settings import ReasoningSettings
 
 _TEXT: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
@@ -25,17 +27,40 @@ async def get_live() -> dict[str, str]:
     return {"status": "ok"}
 
 
+class ReadyView(Readiness):
+    """The service takes new work."""
+
+    status: Literal["ok"] = "ok"
+
+
+class ReasoningView(BaseModel):
+    """The reasoning engine and the model that plans."""
+
+    engine: str
+    model: str
+
+
+class HealthView(ProcessHealth):
+    """What the service runs on, and whether each part responds."""
+
+    version: str
+    reasoning: ReasoningView
+    flowise: dict[str, FlowiseHealth] = Field(description="By instance id.")
+    drift_policy: Literal["warn", "fail", "refresh"]
+    model_stand_in: bool = Field(description="The models in Flowise are a local stand-in.")
+
+
 @worker_router.get("/ready", responses=declared())
-async def get_ready(request: Request) -> dict[str, Any]:
+async def get_ready(request: Request) -> ReadyView:
     """New work is taken: the database answers, its tables are up to date, and the service is not stopping. 503
     otherwise. Says how long work waits (`queue.oldest_secs`) and for how many workers; without any it is still taken.
     """
     if request.app.state.stopping:
         raise HTTPException(503, "The service is stopping.")
     report = await engine(request).readiness()
-    if missing := report["database"]["pending_migrations"]:
+    if missing := report.database.pending_migrations:
         raise HTTPException(503, f"The database lacks migrations: {', '.join(missing)}.")
-    return {"status": "ok", **report}
+    return ReadyView(database=report.database, queue=report.queue)
 
 
 @worker_router.get("/metrics", responses=_TEXT | declared())
@@ -45,16 +70,17 @@ async def get_metrics(request: Request) -> Response:
 
 
 @router.get("/health", responses=declared())
-async def get_health(request: Request, response: Response) -> dict[str, Any]:
+async def get_health(request: Request, response: Response) -> HealthView:
     """What the service runs on and whether each part answers. 503 only when the database does not."""
     state = request.app.state
     reasoning: ReasoningSettings = state.settings.reasoning
     report, flowise = await asyncio.gather(engine(request).health(), flowise_health(state.instances))
-    response.status_code = 503 if report["status"] == "unavailable" else 200
-    return report | {
-        "version": __version__,
-        "reasoning": {"engine": reasoning.engine, "model": reasoning.model_for("plan")},
-        "flowise": flowise,
-        "drift_policy": state.settings.flowise.schema_drift_policy,
-        "model_stand_in": state.model_stand_in,
-    }
+    response.status_code = 503 if report.status == "unavailable" else 200
+    return HealthView(
+        **vars(report),
+        version=__version__,
+        reasoning=ReasoningView(engine=reasoning.engine, model=reasoning.model_for("plan")),
+        flowise=flowise,
+        drift_policy=state.settings.flowise.schema_drift_policy,
+        model_stand_in=state.model_stand_in,
+    )

@@ -1,11 +1,13 @@
 """How this process and the database are: for people, for load balancers, for Prometheus."""
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final, Literal
+
+from pydantic import BaseModel, Field
 
 from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.flowise.instances import Instances
-from flowise_dev_agent.knowledge.drift import knowledge_health
+from flowise_dev_agent.knowledge.drift import KnowledgeReport, knowledge_health
 from flowise_dev_agent.observability.metrics import GaugeMetricFamily, exposition, gauge
 from flowise_dev_agent.persistence import Database, InstanceNodes
 from flowise_dev_agent.persistence.queue import RUN_QUEUE
@@ -16,6 +18,48 @@ from flowise_dev_agent.runtime.sessions.views import public_statuses
 
 #: What of the pool's own report is shown, and under which name.
 _POOL: Final = {"pool_size": "open", "pool_available": "idle", "requests_waiting": "waiting"}
+
+
+class DatabaseState(BaseModel):
+    """The database: its latency in ms, and migrations that are not applied."""
+
+    state: Literal["ok", "unavailable"]
+    latency_ms: float | None = None
+    pending_migrations: list[str] = Field(default_factory=list)
+
+
+class QueueState(BaseModel):
+    """Runs that wait for a worker, the age of the oldest in seconds, and the number of workers."""
+
+    name: str
+    queued: int
+    oldest_secs: float
+    workers: int
+
+
+class WorkerState(BaseModel):
+    """The worker of this process, and the number of its active runs."""
+
+    state: Literal["running", "restarting"]
+    runs: int
+
+
+class Readiness(BaseModel):
+    """What a new session depends on."""
+
+    database: DatabaseState
+    queue: QueueState
+
+
+class ProcessHealth(BaseModel):
+    """This process and the database. Without a database there is no `queue` and no `knowledge`."""
+
+    status: Literal["ok", "degraded", "unavailable"]
+    feed: Literal["listening", "polling"]
+    worker: WorkerState | None = Field(description="None when other processes do the work.")
+    database: DatabaseState
+    queue: QueueState | None = None
+    knowledge: KnowledgeReport | None = Field(default=None, description="None while migrations are pending.")
 
 
 class HealthReporter:
@@ -30,31 +74,31 @@ class HealthReporter:
         self._feed = feed
         self._worker = worker
 
-    async def health(self) -> dict[str, Any]:
-        """State of this process and of the database, never raising: `status` is `ok`, `degraded` or `unavailable`."""
+    async def health(self) -> ProcessHealth:
+        """State of this process and of the database. Never raises."""
         worker = self._worker
-        report: dict[str, Any] = {
-            "status": "ok",
-            "feed": "listening" if self._feed.listening else "polling",
-            "worker": None
-            if worker is None
-            else {"state": "running" if worker.running else "restarting", "runs": worker.active_runs},
-        }
-        if not self._feed.listening or (worker is not None and not worker.running):
-            report["status"] = "degraded"
+        status = "ok" if self._feed.listening and (worker is None or worker.running) else "degraded"
+        feed = "listening" if self._feed.listening else "polling"
+        state = worker and WorkerState(state="running" if worker.running else "restarting", runs=worker.active_runs)
         try:
-            report |= await self._database_report()
+            ready = await self.readiness()
+            known = None if ready.database.pending_migrations else await self._knowledge()
         except DatabaseUnavailableError:
-            report |= {"status": "unavailable", "database": {"state": "unavailable"}}
-        return report
+            database = DatabaseState(state="unavailable")
+            return ProcessHealth(status="unavailable", feed=feed, worker=state, database=database)
+        return ProcessHealth(
+            status=status, feed=feed, worker=state, database=ready.database, queue=ready.queue, knowledge=known
+        )
 
-    async def readiness(self) -> dict[str, Any]:
-        """What stands between a new session and its first step: the `database` with its latency in ms and the
-        `pending_migrations`, and the `queue` with the number of runs that wait, the age of the oldest in seconds and
-        the number of workers. Raises DatabaseUnavailableError.
-        """
-        report = await self._database_report()
-        return {"database": report["database"], "queue": report["queue"]}
+    async def readiness(self) -> Readiness:
+        """What a new session depends on. Raises DatabaseUnavailableError."""
+        found = await read_database_health(self._database, silent=self._silent)
+        return Readiness(
+            database=DatabaseState(
+                state="ok", latency_ms=found.latency_ms, pending_migrations=found.pending_migrations
+            ),
+            queue=QueueState(name=RUN_QUEUE, **vars(found.runs), workers=_workers(found.consumers)),
+        )
 
     async def metrics(self) -> bytes:
         """Everything that this process counts, and how the service stands, as Prometheus reads it. Never raises."""
@@ -72,16 +116,9 @@ class HealthReporter:
         yield gauge("fda_streams_open", "Event streams that this process serves.", self._feed.readers)
         yield gauge("fda_feed_listening", "1 while LISTEN works, 0 while streams poll.", self._feed.listening)
 
-    async def _database_report(self) -> dict[str, Any]:
-        database_health = await read_database_health(self._database, silent=self._silent)
-        servers = [(id_, self._instances.client(id_).endpoint) for id_ in self._instances.ids]
-        missing = database_health.pending_migrations
-        knowledge = {} if missing else await knowledge_health(InstanceNodes(self._database), servers)
-        return {
-            "database": {"state": "ok", "latency_ms": database_health.latency_ms, "pending_migrations": missing},
-            "queue": {"name": RUN_QUEUE, **vars(database_health.runs), "workers": _workers(database_health.consumers)},
-            "knowledge": knowledge,
-        }
+    async def _knowledge(self) -> KnowledgeReport:
+        servers = [(id_, self._instances.endpoint(id_)) for id_ in self._instances.ids]
+        return await knowledge_health(InstanceNodes(self._database), servers)
 
 
 def _of_service(stats: QueueStats | None) -> Iterator[GaugeMetricFamily]:

@@ -84,20 +84,28 @@ def _drift(snapshot: NodeStore, live: NodeStore) -> Drift:
     )
 
 
-async def flowise_health(instances: Instances) -> dict[str, dict[str, Any]]:
-    """By instance id: its endpoint, `state` (ok or unavailable) and, where it fails, the error. Takes 3 s at most."""
+class FlowiseHealth(BaseModel):
+    """Whether a Flowise server responds, and the error if not."""
+
+    endpoint: str
+    state: Literal["ok", "unavailable"]
+    error: dict[str, Any] | None = None
+
+
+async def flowise_health(instances: Instances) -> dict[str, FlowiseHealth]:
+    """The health of each server by instance id. Takes 3 s at most."""
     states = await asyncio.gather(*(_instance_health(instances.client(id_)) for id_ in instances.ids))
     return dict(zip(instances.ids, states, strict=True))
 
 
-async def _instance_health(client: FlowiseClient) -> dict[str, Any]:
+async def _instance_health(client: FlowiseClient) -> FlowiseHealth:
     try:
         async with asyncio.timeout(_HEALTH_SECS):
             # A call that needs the key, so that a wrong one shows here and not in the first session.
             await client.list_chatflows(limit=1)
     except FlowiseError as error:
-        return {"endpoint": client.endpoint, "state": "unavailable", "error": error.as_problem()}
+        return FlowiseHealth(endpoint=client.endpoint, state="unavailable", error=error.as_problem())
     except TimeoutError:
         late = FlowiseTimeoutError(f"Flowise at {client.endpoint} did not answer within {_HEALTH_SECS:.0f} s.")
-        return {"endpoint": client.endpoint, "state": "unavailable", "error": late.as_problem()}
-    return {"endpoint": client.endpoint, "state": "ok"}
+        return FlowiseHealth(endpoint=client.endpoint, state="unavailable", error=late.as_problem())
+    return FlowiseHealth(endpoint=client.endpoint, state="ok")

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from flowise_dev_agent.errors import AgentError, DatabaseUnavailableError, FlowiseTimeoutError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.instances import Instances
-from flowise_dev_agent.knowledge.drift import knowledge_health
+from flowise_dev_agent.knowledge.drift import InstanceKnowledge, SnapshotInfo, knowledge_health
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge
 from flowise_dev_agent.knowledge.templates import TemplateKnowledge
 from flowise_dev_agent.observability import log_context
@@ -35,8 +35,17 @@ _LOST: Final = {
     "hint": "Check the memory and the log of the workers, then refresh again.",
 }
 
-Found = dict[str, Any]
-Step = Callable[[str, FlowiseClient], Awaitable[Found]]
+
+class StepResult(BaseModel):
+    """What a step of a refresh read. The node types also say whether they changed."""
+
+    count: int
+    flowise_version: str | None = None
+    changed: bool | None = None
+    text: str | None = Field(default=None, description="The change in a sentence.")
+
+
+Step = Callable[[str, FlowiseClient], Awaitable[StepResult]]
 
 
 class RefreshView(BaseModel):
@@ -50,7 +59,7 @@ class RefreshView(BaseModel):
     step: str | None
     steps_done: int
     steps: int
-    result: dict[str, Any]
+    result: dict[str, StepResult] = Field(description="By step.")
     error: dict[str, Any] | None
     created_at: datetime
     updated_at: datetime
@@ -63,7 +72,7 @@ class KnowledgeView(BaseModel):
 
     instance: str
     endpoint: str
-    nodes: dict[str, Any] = Field(description="As in /health: source (snapshot or live), version, age.")
+    nodes: InstanceKnowledge
     templates: int | None = Field(description="Marketplace templates; None as long as they were not read.")
     templates_age_secs: float | None
     refresh: RefreshView | None
@@ -72,7 +81,7 @@ class KnowledgeView(BaseModel):
 class KnowledgeList(BaseModel):
     """All instances, the default one first, and the committed snapshot that they are compared with."""
 
-    snapshot: dict[str, Any]
+    snapshot: SnapshotInfo
     instances: list[KnowledgeView]
 
 
@@ -97,13 +106,13 @@ class KnowledgeService:
                 KnowledgeView(
                     instance=id_,
                     endpoint=endpoint,
-                    nodes=report["instances"][id_],
+                    nodes=report.instances[id_],
                     templates=len(templates[0]) if templates else None,
                     templates_age_secs=templates[1] if templates else None,
                     refresh=_view(latest[id_]) if id_ in latest else None,
                 )
             )
-        return KnowledgeList(snapshot=report["snapshot"], instances=views)
+        return KnowledgeList(snapshot=report.snapshot, instances=views)
 
     async def refresh(self, instance_id: str) -> RefreshView:
         """Read the instance anew, in the background; joins a refresh that is under way. Raises InvalidInputError."""
@@ -157,7 +166,9 @@ class Refresher:
                     return
                 async with asyncio.timeout(_STEP_SECS):
                     found = await table[name](row.instance_id, client)
-                await self._refreshes.progress(row.id, job_id, step=None, done=number + 1, found={name: found})
+                await self._refreshes.progress(
+                    row.id, job_id, step=None, done=number + 1, found={name: found.model_dump(exclude_none=True)}
+                )
         except DatabaseUnavailableError:
             raise
         except TimeoutError:
@@ -168,24 +179,24 @@ class Refresher:
         else:
             await self._refreshes.conclude(row.id, job_id)
 
-    async def _read_nodes(self, instance_id: str, client: FlowiseClient) -> Found:
+    async def _read_nodes(self, instance_id: str, client: FlowiseClient) -> StepResult:
         former = await self._nodes.store(instance_id, client)
         store = await self._nodes.store(instance_id, client, refresh=True)
         change = await self._nodes.changes_since(instance_id, former.fingerprint, store)
-        return {
-            "count": len(store),
-            "flowise_version": store.flowise_version,
-            "changed": change.any,
-            "text": change.text if change.any else "Nothing has changed.",
-        }
+        return StepResult(
+            count=len(store),
+            flowise_version=store.flowise_version,
+            changed=change.any,
+            text=change.text if change.any else "Nothing has changed.",
+        )
 
-    async def _read_templates(self, instance_id: str, client: FlowiseClient) -> Found:
-        return {"count": len(await self._templates.refresh(instance_id, client))}
+    async def _read_templates(self, instance_id: str, client: FlowiseClient) -> StepResult:
+        return StepResult(count=len(await self._templates.refresh(instance_id, client)))
 
-    async def _read_credentials(self, instance_id: str, client: FlowiseClient) -> Found:
+    async def _read_credentials(self, instance_id: str, client: FlowiseClient) -> StepResult:
         # Sessions read them anew by themselves; here it shows whether the key may.
         del instance_id
-        return {"count": len(await client.list_credentials())}
+        return StepResult(count=len(await client.list_credentials()))
 
 
 def _view(row: RefreshRow) -> RefreshView:

@@ -150,10 +150,10 @@ async def test_health_reads_the_database_alone(
 
     report = await knowledge_health(cache, [("default", counted.endpoint), ("other", "http://elsewhere")])
 
-    mine = report["instances"]["default"]
-    assert (mine["drift"], mine["node_count"], mine["flowise_version"]) == (False, 297, "3.1.4")
-    assert mine["fingerprint"] == catalogue.fingerprint[:12]
-    assert report["instances"]["other"]["source"] == "snapshot"
+    mine = report.instances["default"]
+    assert (mine.drift, mine.node_count, mine.flowise_version) == (False, 297, "3.1.4")
+    assert mine.fingerprint == catalogue.fingerprint[:12]
+    assert report.instances["other"].source == "snapshot"
     assert calls == []
 
 

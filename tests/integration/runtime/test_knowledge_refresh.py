@@ -94,13 +94,13 @@ async def ended(engine: Runtime) -> RefreshView:
 
 async def test_a_refresh_reads_everything_and_tells_what_it_found(engine: Runtime, server: Server) -> None:
     (before,) = (await engine.knowledge.list()).instances
-    assert (before.nodes["source"], before.templates, before.refresh) == ("snapshot", None, None)
+    assert (before.nodes.source, before.templates, before.refresh) == ("snapshot", None, None)
     await engine.knowledge.refresh("main")
     done = await ended(engine)
     assert (done.status, done.steps_done, done.steps, done.error) == ("done", 3, len(STEPS), None)
-    assert [done.result[name]["count"] for name in STEPS] == [1, 1, 2]
+    assert [done.result[name].count for name in STEPS] == [1, 1, 2]
     (after,) = (await engine.knowledge.list()).instances
-    assert (after.nodes["source"], after.nodes["node_count"], after.templates) == ("live", 1, 1)
+    assert (after.nodes.source, after.nodes.node_count, after.templates) == ("live", 1, 1)
 
 
 async def test_an_instance_is_refreshed_once_at_a_time(engine: Runtime, server: Server) -> None:

@@ -63,7 +63,7 @@ async def test_a_killed_worker_is_not_counted_as_one_that_works(api: Runtime, st
     async def workers(count: int) -> bool:
         ready = await api.readiness()
         counted = measured((await api.metrics()).decode(), "fda_workers")
-        return ready["queue"]["workers"] == count and counted == {"": count}
+        return ready.queue.workers == count and counted == {"": count}
 
     await until(lambda: workers(1), "the worker is counted")
     worker.kill()

@@ -14,6 +14,7 @@ from flowise_dev_agent.errors import (
     SessionNotFoundError,
 )
 from flowise_dev_agent.runtime import ResumeSession, Runtime, SessionView, StartSession
+from flowise_dev_agent.runtime.admin.health import ProcessHealth, WorkerState
 from tests.runtime_world import FAST, World, running_engine, script, until
 
 WAIT = 20.0
@@ -227,7 +228,7 @@ async def test_cancel_ends_a_session_while_a_step_hangs(engine: Runtime, world: 
     cancelled = await engine.service.cancel(view.thread_id)
     assert (cancelled.status, cancelled.outcome) == ("cancelled", "cancelled")
     health = await until(lambda: _no_runs(engine), "the run has ended")
-    assert health["worker"]["runs"] == 0
+    assert health.status == "ok"
     assert (await engine.service.cancel(view.thread_id)).status == "cancelled"
     assert (await engine.service.get(view.thread_id)).status == "cancelled"
     types = [event.type async for event in engine.service.events(view.thread_id)]
@@ -239,9 +240,9 @@ async def _has(world: World, view: SessionView, name: str) -> bool:
     return name in await world.effects(view.thread_id)
 
 
-async def _no_runs(engine: Runtime) -> dict[str, object] | None:
+async def _no_runs(engine: Runtime) -> ProcessHealth | None:
     health = await engine.health()
-    return health if health["worker"]["runs"] == 0 else None
+    return health if health.worker and health.worker.runs == 0 else None
 
 
 async def test_cancel_ends_a_waiting_session_and_refuses_a_completed_one(engine: Runtime) -> None:
@@ -327,19 +328,19 @@ async def test_p41_waiting_ends_with_the_time_and_the_session_goes_on(engine: Ru
 
 async def test_health_names_database_queue_feed_and_worker(engine: Runtime, api: Runtime) -> None:
     report = await until(lambda: _healthy(engine), "all parts run")
-    assert report["database"]["pending_migrations"] == []
-    assert report["queue"]["workers"] >= 1
-    assert report["worker"] == {"state": "running", "runs": 0}
+    assert report.database.pending_migrations == []
+    assert report.queue.workers >= 1
+    assert report.worker == WorkerState(state="running", runs=0)
     ready = await engine.readiness()
-    assert (ready["database"]["state"], ready["database"]["pending_migrations"]) == ("ok", [])
-    assert set(ready["queue"]) == {"name", "queued", "oldest_secs", "workers"}
-    assert set(report["knowledge"]) == {"snapshot", "instances"}
-    assert (await api.health())["worker"] is None
+    assert (ready.database.state, ready.database.pending_migrations) == ("ok", [])
+    assert ready.queue.name == "runs"
+    assert set(report.knowledge.instances) == {"main"}
+    assert (await api.health()).worker is None
 
 
-async def _healthy(engine: Runtime) -> dict[str, object] | None:
+async def _healthy(engine: Runtime) -> ProcessHealth | None:
     report = await engine.health()
-    return report if report["status"] == "ok" else None
+    return report if report.status == "ok" else None
 
 
 async def _calls(engine: Runtime, view: SessionView, count: int) -> bool:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID, uuid4
 
 from fastapi import FastAPI
@@ -18,6 +18,7 @@ from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.observability.metrics import exposition
 from flowise_dev_agent.patch.model.graph import GraphIR
 from flowise_dev_agent.runtime.admin.catalogue import CatalogueHits
+from flowise_dev_agent.runtime.admin.health import DatabaseState, ProcessHealth, QueueState, Readiness
 from flowise_dev_agent.runtime.flows.promotion import Promoted
 from flowise_dev_agent.runtime.flows.version_history import RolledBack, VersionDiff, VersionList, VersionView
 from flowise_dev_agent.runtime.flows.views import FlowPage, SessionChange, change_of
@@ -320,18 +321,19 @@ class EngineDouble:
             )
         )
         self.db = DatabaseDouble()
-        self.status = "ok"
+        self.status: Literal["ok", "degraded", "unavailable"] = "ok"
         self.missing: list[str] = []
 
-    async def health(self) -> dict[str, Any]:
-        return {"status": self.status, "database": {"state": "ok"}}
+    async def health(self) -> ProcessHealth:
+        database = DatabaseState(state="ok", latency_ms=0.5)
+        return ProcessHealth(status=self.status, feed="listening", worker=None, database=database)
 
-    async def readiness(self) -> dict[str, Any]:
+    async def readiness(self) -> Readiness:
         async with self.db.connection():
-            return {
-                "database": {"state": "ok", "pending_migrations": self.missing},
-                "queue": {"queued": 1, "oldest_secs": 0.5, "workers": 2},
-            }
+            return Readiness(
+                database=DatabaseState(state="ok", latency_ms=0.5, pending_migrations=self.missing),
+                queue=QueueState(name="runs", queued=1, oldest_secs=0.5, workers=2),
+            )
 
     async def metrics(self) -> bytes:
         return exposition([])

@@ -17,8 +17,8 @@ async def test_p42_ready_follows_the_database(http: httpx2.AsyncClient, engine: 
     assert response.status_code == 200
     assert response.json() == {
         "status": "ok",
-        "database": {"state": "ok", "pending_migrations": []},
-        "queue": {"queued": 1, "oldest_secs": 0.5, "workers": 2},
+        "database": {"state": "ok", "latency_ms": 0.5, "pending_migrations": []},
+        "queue": {"name": "runs", "queued": 1, "oldest_secs": 0.5, "workers": 2},
     }
     engine.db.failure = DatabaseUnavailableError("gone")
     response = await http.get("/ready")
@@ -45,7 +45,7 @@ async def test_health_tells_what_the_service_runs_on(http: httpx2.AsyncClient) -
     body = response.json()
     assert response.status_code == 200
     assert body["reasoning"] == {"engine": "deterministic", "model": "rules"}
-    assert body["database"] == {"state": "ok"}
+    assert body["database"]["state"] == "ok"
     assert (body["model_stand_in"], body["drift_policy"]) == (False, "warn")
     assert body["flowise"]["default"]["state"] == "unavailable"
     assert body["flowise"]["default"]["error"]["code"] == "flowise_unreachable"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.knowledge.drift import compare, knowledge_health
+from flowise_dev_agent.knowledge.drift import InstanceKnowledge, SnapshotInfo, compare, knowledge_health
 from flowise_dev_agent.knowledge.memory import MemoryNodes
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.repair import decide_repair
@@ -88,9 +88,9 @@ async def test_health_tells_which_servers_differ_from_the_snapshot() -> None:
 
     report = await knowledge_health(cache, [(name, "http://x") for name in ("same", "other", "single", "never")])
 
-    assert report["snapshot"] == {"flowise_version": "3.1.4", "fingerprint": read_meta().sha256[:12], "node_count": 297}
-    instances = report["instances"]
-    assert (instances["same"]["drift"], instances["other"]["drift"]) == (False, True)
-    assert instances["other"]["fingerprint"] == "f" * 12
-    assert instances["single"] == {"source": "snapshot", "repaired": 1}
-    assert instances["never"] == {"source": "snapshot", "repaired": 0}
+    assert report.snapshot == SnapshotInfo(flowise_version="3.1.4", fingerprint=read_meta().sha256[:12], node_count=297)
+    instances = report.instances
+    assert (instances["same"].drift, instances["other"].drift) == (False, True)
+    assert instances["other"].fingerprint == "f" * 12
+    assert instances["single"] == InstanceKnowledge(source="snapshot", repaired=1)
+    assert instances["never"] == InstanceKnowledge(source="snapshot", repaired=0)

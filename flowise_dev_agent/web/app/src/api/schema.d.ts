@@ -1033,6 +1033,21 @@ export interface components {
             target: string;
         };
         /**
+         * DatabaseState
+         * @description The database: its latency in ms, and migrations that are not applied.
+         */
+        DatabaseState: {
+            /** Latency Ms */
+            latency_ms?: number | null;
+            /** Pending Migrations */
+            pending_migrations?: string[];
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "ok" | "unavailable";
+        };
+        /**
          * DeliveryList
          * @description The webhooks of a session, newest first, 200 at most. `endpoint` is None when it asked for none.
          */
@@ -1308,6 +1323,65 @@ export interface components {
             graph: components["schemas"]["CanvasView"];
         };
         /**
+         * FlowiseHealth
+         * @description Whether a Flowise server responds, and the error if not.
+         */
+        FlowiseHealth: {
+            /** Endpoint */
+            endpoint: string;
+            /** Error */
+            error?: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "ok" | "unavailable";
+        };
+        /**
+         * HealthView
+         * @description What the service runs on, and whether each part responds.
+         */
+        HealthView: {
+            database: components["schemas"]["DatabaseState"];
+            /**
+             * Drift Policy
+             * @enum {string}
+             */
+            drift_policy: "warn" | "fail" | "refresh";
+            /**
+             * Feed
+             * @enum {string}
+             */
+            feed: "listening" | "polling";
+            /**
+             * Flowise
+             * @description By instance id.
+             */
+            flowise: {
+                [key: string]: components["schemas"]["FlowiseHealth"];
+            };
+            /** @description None while migrations are pending. */
+            knowledge?: components["schemas"]["KnowledgeReport"] | null;
+            /**
+             * Model Stand In
+             * @description The models in Flowise are a local stand-in.
+             */
+            model_stand_in: boolean;
+            queue?: components["schemas"]["QueueState"] | null;
+            reasoning: components["schemas"]["ReasoningView"];
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "ok" | "degraded" | "unavailable";
+            /** Version */
+            version: string;
+            /** @description None when other processes do the work. */
+            worker: components["schemas"]["WorkerState"] | null;
+        };
+        /**
          * ImportResult
          * @description What an import came to.
          */
@@ -1319,6 +1393,42 @@ export interface components {
             imported: number[];
             /** Skipped */
             skipped: components["schemas"]["Skipped"][];
+        };
+        /**
+         * InstanceKnowledge
+         * @description Node types of one server. While `source` is `snapshot`, none were read from the server, and only `repaired` is
+         *     set.
+         */
+        InstanceKnowledge: {
+            /**
+             * Age Secs
+             * @description Since the server last confirmed them.
+             */
+            age_secs?: number | null;
+            /**
+             * Drift
+             * @description They differ from the snapshot.
+             */
+            drift?: boolean | null;
+            /**
+             * Fingerprint
+             * @description The first 12 hex digits.
+             */
+            fingerprint?: string | null;
+            /** Flowise Version */
+            flowise_version?: string | null;
+            /** Node Count */
+            node_count?: number | null;
+            /**
+             * Repaired
+             * @description Node types that were asked of the server one by one.
+             */
+            repaired: number;
+            /**
+             * Source
+             * @enum {string}
+             */
+            source: "snapshot" | "live";
         };
         /**
          * InstanceList
@@ -1402,10 +1512,18 @@ export interface components {
         KnowledgeList: {
             /** Instances */
             instances: components["schemas"]["KnowledgeView"][];
-            /** Snapshot */
-            snapshot: {
-                [key: string]: unknown;
+            snapshot: components["schemas"]["SnapshotInfo"];
+        };
+        /**
+         * KnowledgeReport
+         * @description The snapshot, and by instance id what is known of its server.
+         */
+        KnowledgeReport: {
+            /** Instances */
+            instances: {
+                [key: string]: components["schemas"]["InstanceKnowledge"];
             };
+            snapshot: components["schemas"]["SnapshotInfo"];
         };
         /**
          * KnowledgeView
@@ -1416,13 +1534,7 @@ export interface components {
             endpoint: string;
             /** Instance */
             instance: string;
-            /**
-             * Nodes
-             * @description As in /health: source (snapshot or live), version, age.
-             */
-            nodes: {
-                [key: string]: unknown;
-            };
+            nodes: components["schemas"]["InstanceKnowledge"];
             refresh: components["schemas"]["RefreshView"] | null;
             /**
              * Templates
@@ -1862,6 +1974,44 @@ export interface components {
             worker_concurrency: number;
         };
         /**
+         * QueueState
+         * @description Runs that wait for a worker, the age of the oldest in seconds, and the number of workers.
+         */
+        QueueState: {
+            /** Name */
+            name: string;
+            /** Oldest Secs */
+            oldest_secs: number;
+            /** Queued */
+            queued: number;
+            /** Workers */
+            workers: number;
+        };
+        /**
+         * ReadyView
+         * @description The service takes new work.
+         */
+        ReadyView: {
+            database: components["schemas"]["DatabaseState"];
+            queue: components["schemas"]["QueueState"];
+            /**
+             * Status
+             * @default ok
+             * @constant
+             */
+            status: "ok";
+        };
+        /**
+         * ReasoningView
+         * @description The reasoning engine and the model that plans.
+         */
+        ReasoningView: {
+            /** Engine */
+            engine: string;
+            /** Model */
+            model: string;
+        };
+        /**
          * RefreshView
          * @description A refresh. `step` is what is read now; `result` what the finished steps found.
          */
@@ -1882,9 +2032,12 @@ export interface components {
             id: string;
             /** Instance */
             instance: string;
-            /** Result */
+            /**
+             * Result
+             * @description By step.
+             */
             result: {
-                [key: string]: unknown;
+                [key: string]: components["schemas"]["StepResult"];
             };
             /**
              * Status
@@ -2194,6 +2347,21 @@ export interface components {
             reason: string;
         };
         /**
+         * SnapshotInfo
+         * @description The committed snapshot of node types.
+         */
+        SnapshotInfo: {
+            /**
+             * Fingerprint
+             * @description The first 12 hex digits.
+             */
+            fingerprint: string;
+            /** Flowise Version */
+            flowise_version: string;
+            /** Node Count */
+            node_count: number;
+        };
+        /**
          * SourceText
          * @description A piece of a document that the flow found.
          */
@@ -2380,6 +2548,23 @@ export interface components {
             webhook_secret?: string | null;
         };
         /**
+         * StepResult
+         * @description What a step of a refresh read. The node types also say whether they changed.
+         */
+        StepResult: {
+            /** Changed */
+            changed?: boolean | null;
+            /** Count */
+            count: number;
+            /** Flowise Version */
+            flowise_version?: string | null;
+            /**
+             * Text
+             * @description The change in a sentence.
+             */
+            text?: string | null;
+        };
+        /**
          * TemplateHit
          * @description A flow or tool of the server's marketplace.
          */
@@ -2547,6 +2732,19 @@ export interface components {
             session_id: string;
             /** Sha256 */
             sha256: string;
+        };
+        /**
+         * WorkerState
+         * @description The worker of this process, and the number of its active runs.
+         */
+        WorkerState: {
+            /** Runs */
+            runs: number;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "running" | "restarting";
         };
     };
     responses: {
@@ -3037,9 +3235,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["HealthView"];
                 };
             };
             /** @description Unauthorized */
@@ -3373,9 +3569,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ReadyView"];
                 };
             };
             /** @description Unauthorized */

@@ -1,0 +1,50 @@
+/** What several views read: the service's health, flows and their changes. */
+import { keepPreviousData, queryOptions } from "@tanstack/react-query";
+import { api, dataOf } from "./client";
+
+export const health = () =>
+  queryOptions({
+    queryKey: ["health"],
+    queryFn: ({ signal }) => dataOf(api.GET("/health", { signal })),
+    staleTime: 10_000,
+  });
+
+/** Flows that match the words by their name, nodes or prompts. */
+export const flowSearch = (query: string, instance: string | undefined) =>
+  queryOptions({
+    queryKey: ["flows", instance ?? null, query],
+    queryFn: ({ signal }) => dataOf(api.GET("/flows", { params: { query: { query, instance, limit: 8 } }, signal })),
+    enabled: query !== "",
+    placeholderData: keepPreviousData,
+  });
+
+/** A flow on the server; without `params` only its shape. */
+export const flowGraph = (chatflow_id: string, instance?: string, params = true) =>
+  queryOptions({
+    queryKey: ["flow", instance ?? null, chatflow_id, params],
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.GET("/flows/{chatflow_id}/graph", { params: { path: { chatflow_id }, query: { instance, params } }, signal }),
+      ),
+    staleTime: 30_000,
+  });
+
+/** What a session changes in its flow, null without a flow. `revision` is any value that differs after a change. */
+export const sessionChange = (session_id: string, revision: unknown = null) =>
+  queryOptions({
+    queryKey: ["change", session_id, revision],
+    queryFn: ({ signal }) =>
+      dataOf(api.GET("/sessions/{session_id}/change", { params: { path: { session_id } }, signal })),
+  });
+
+/** Two versions of a flow, each `<session>:<label>` or `live`. */
+export const comparison = (chatflow_id: string, before: string, after: string) =>
+  queryOptions({
+    queryKey: ["compare", chatflow_id, before, after],
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.GET("/flows/{chatflow_id}/compare", { params: { path: { chatflow_id }, query: { before, after } }, signal }),
+      ),
+    // Kept versions do not change; the live flow may.
+    staleTime: before === "live" || after === "live" ? 0 : Infinity,
+  });

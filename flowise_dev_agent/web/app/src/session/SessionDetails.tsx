@@ -1,0 +1,102 @@
+/** Tabs of a session: its figures, the approved plan, the summary. */
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { Link } from "wouter";
+import { api, dataOf } from "../api/client";
+import type { PlanView, SessionView } from "../api/types";
+import { ErrorNote } from "../ui/ErrorNote";
+import { count, dollars, duration, moment } from "../ui/format";
+import { Markdown } from "../ui/Markdown";
+
+/** The session's links, counts, cost and times. */
+export function Figures({ session }: { session: SessionView }) {
+  const { totals } = session;
+  const working = Object.values(totals.phase_durations_ms ?? {}).reduce((sum, one) => sum + one, 0);
+  const figures: [string, ReactNode][] = [
+    [
+      "Chatflow",
+      session.chatflow_url && (
+        <a href={session.chatflow_url} target="_blank" rel="noopener noreferrer">
+          Open in Flowise
+        </a>
+      ),
+    ],
+    ["Versions", session.chatflow_id && <VersionLinks key="versions" session={session} />],
+    ["Flowise server", session.instance],
+    ["Operation", session.operation_mode],
+    ["Iterations", session.iteration + 1],
+    [
+      "Tokens",
+      totals.model_calls
+        ? `${count(totals.input_tokens)} in (${count(totals.cached_tokens)} cached), ${count(totals.output_tokens)} out`
+        : null,
+    ],
+    ["Cost", totals.model_calls ? dollars(totals.usd) : null],
+    ["Model calls", totals.model_calls],
+    ["Flowise calls", totals.flowise_calls],
+    ["Working time", working > 0 ? duration(working) : null],
+    ["Updated", moment(session.updated_at)],
+    ["Session id", <code key="id">{session.thread_id}</code>],
+  ];
+  const degraded = session.degraded as { phase?: string; fallback_reason?: string }[];
+  return (
+    <div className="stack">
+      <dl className="facts">
+        {figures
+          .filter(([, value]) => value !== null && value !== undefined && value !== "")
+          .map(([name, value]) => (
+            <div key={name} className="fact">
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ))}
+      </dl>
+      {degraded.length > 0 && (
+        <div className="note warn">
+          <p>In these phases the configured reasoning mode failed, and the other mode answered:</p>
+          <ul>
+            {degraded.map((one) => (
+              <li key={one.phase}>
+                {one.phase}: {one.fallback_reason}
+              </li>
+            ))}
+          </ul>
+        </div>
+      )}
+    </div>
+  );
+}
+
+function VersionLinks({ session }: { session: SessionView }) {
+  return (
+    <>
+      <Link href={`/versions/${session.thread_id}`}>this session</Link>,{" "}
+      <Link href={`/history/${session.chatflow_id}`}>all sessions</Link>
+    </>
+  );
+}
+
+/** The plan that the person approved. */
+export function ApprovedPlan({ plan }: { plan: PlanView }) {
+  return (
+    <div className="stack">
+      {plan.approach && (
+        <p>
+          Approach: <strong>{plan.approach}</strong>
+        </p>
+      )}
+      <Markdown text={plan.text || "The plan was too long to store."} level={2} />
+    </div>
+  );
+}
+
+/** The session on one page, to hand to a colleague. */
+export function Summary({ sessionId }: { sessionId: string }) {
+  const { data, error } = useQuery({
+    queryKey: ["summary", sessionId],
+    queryFn: ({ signal }) =>
+      dataOf(api.GET("/sessions/{session_id}/summary", { params: { path: { session_id: sessionId } }, signal })),
+  });
+  if (!data) return error ? <ErrorNote error={error} /> : <p className="quiet">Loading the summary…</p>;
+  return <Markdown text={data.summary} level={2} />;
+}
