@@ -1,6 +1,5 @@
 """A person in front of the page: what they type, press and read."""
 
-from pathlib import Path
 from typing import Any
 
 from playwright.async_api import Browser, BrowserContext, Locator, Page, expect
@@ -19,7 +18,7 @@ expect.set_options(timeout=15_000)
 
 
 class Screen:
-    """A tab with the page. `heard` is what the browser complained about, empty when all is well."""
+    """A tab with the page. `heard` holds the browser's complaints."""
 
     def __init__(self, page: Page, url: str) -> None:
         self.page = page
@@ -75,6 +74,3 @@ class Screen:
     async def overflow(self) -> int:
         """Pixels that the page is wider than the window."""
         return await self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-
-    async def canvas_view(self, path: Path) -> None:
-        await self.page.screenshot(path=path)

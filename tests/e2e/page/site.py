@@ -1,4 +1,4 @@
-"""The service on a real Flowise with the built page, in a browser: what the tests of pictures and side views share."""
+"""The service on a real Flowise with the built page, in a browser: shared by the tests of the views."""
 
 import json
 from collections.abc import AsyncIterator

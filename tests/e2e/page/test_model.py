@@ -1,4 +1,4 @@
-"""What a person sees of a model at work: its text while it is written, and its cost before it gets too high."""
+"""What a person sees of a model at work: its output while it is written, and its cost before it gets too high."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -52,45 +52,45 @@ async def test_p71_a_models_text_is_read_while_it_is_written(screen: Screen, sta
     gate = Event()
     script(standin, ANSWERS, gates={"plan": gate})
     await screen.start(SUPPORT)
-    writing = screen.page.get_by_role("figure", name="The model writes:")
+    writing = screen.page.get_by_role("figure", name="Model output:")
     await expect(writing).to_contain_text("remembers the conversation", timeout=WORK_MS)
     # The rest is not written yet, and nothing says that the step is done.
     await expect(writing).not_to_contain_text("Where is my parcel?")
     await expect(screen.page.get_by_text("Writing the plan…")).to_be_visible()
     story = screen.page.get_by_role("region", name="What happened")
-    await expect(story.get_by_text("Plan: waits for you")).to_have_count(0)
+    await expect(story.get_by_text("Plan: waiting for you")).to_have_count(0)
     assert await screen.violations() == []
     gate.set()
     plan = await screen.question("The plan")
     await expect(plan.get_by_label("Test question 2", exact=True)).to_have_value("Where is my parcel?")
     await expect(writing).to_be_hidden()
-    await expect(story.get_by_text("Plan: waits for you")).to_be_attached()
+    await expect(story.get_by_text("Plan: waiting for you")).to_be_attached()
 
 
-async def test_p28_p71_a_spent_budget_stops_the_work_until_the_person_raises_it(
+async def test_p28_p71_a_used_up_budget_stops_the_work_until_the_person_raises_it(
     screen: Screen, standin: ModelStandIn
 ) -> None:
     page = screen.page
     phases = script(standin, ANSWERS)
     await page.get_by_text("Options", exact=True).click()
-    await page.get_by_label("Ceiling in tokens").fill("100")
+    await page.get_by_label("Token limit").fill("100")
     session_id = await screen.start(SUPPORT)
-    card = await screen.question("The budget is spent")
+    card = await screen.question("The budget is used up")
     await screen.reads("of 100 tokens are used")
     assert (phases["classify"].calls, phases["plan"].calls) == (1, 0)
-    raise_it = card.get_by_role("button", name="Raise the budget and go on")
+    raise_it = card.get_by_role("button", name="Raise the budget and continue")
     await expect(raise_it).to_be_disabled()
     assert await screen.violations() == []
     # Not enough: it stops again, before the next call.
-    await card.get_by_label("New ceiling in tokens").fill("101")
+    await card.get_by_label("New token limit").fill("101")
     await raise_it.click()
     await screen.reads("of 101 tokens are used")
     assert phases["plan"].calls == 0
     await screen.see(session_id)
     await page.reload()
-    card = await screen.question("The budget is spent")
-    await card.get_by_label("New ceiling in tokens").fill("1000000")
-    await screen.press("Raise the budget and go on", card)
+    card = await screen.question("The budget is used up")
+    await card.get_by_label("New token limit").fill("1000000")
+    await screen.press("Raise the budget and continue", card)
     await screen.press("Approve", await screen.question("The plan"))
     await screen.question("The result")
     assert [phase.calls for phase in phases.values()] == [1, 1, 1, 1]

@@ -28,10 +28,10 @@ async def test_p71_a_sentence_becomes_an_accepted_chatflow_and_every_state_survi
     await page.reload()
     plan = await screen.question("The plan")
     await plan.get_by_label("Test question 1", exact=True).fill("Where is my parcel?")
-    # A remark is never left behind by accident.
+    # Feedback is never lost silently.
     await plan.get_by_label("What should be different?").fill("be brief")
     await screen.press("Approve", plan)
-    await screen.reads('"Approve" would leave your remark behind.')
+    await screen.reads('"Approve" does not send your feedback.')
     await plan.get_by_label("What should be different?").fill("")
     await screen.press("Approve", plan)
 
@@ -44,7 +44,7 @@ async def test_p71_a_sentence_becomes_an_accepted_chatflow_and_every_state_survi
     await page.reload()
     result = await screen.question("The result")
     await page.get_by_role("tab", name="Try it").click()
-    await page.get_by_label("Your question to the flow").fill("Do you ship to Norway?")
+    await page.get_by_label("Your question").fill("Do you ship to Norway?")
     await screen.press("Ask")
     await screen.reads('You said: "Do you ship to Norway?"')
 
@@ -102,12 +102,12 @@ async def test_p71_a_missing_credential_is_created_chosen_and_the_work_is_stoppe
         await screen.press("Read again", card)
         await expect(card.get_by_label("mistralAIApi")).to_be_visible(timeout=WORK_MS)
         await screen.press("Choose", card)
-        await screen.reads("Please choose one for each type.")
+        await screen.reads("Choose a credential for each type.")
         await card.get_by_label("mistralAIApi").select_option("Mistral of support")
         await screen.press("Choose", card)
         await expect(card).to_be_hidden()
         await screen.press("Cancel session")
-        await screen.press("Stop it")
+        await screen.press("Yes, cancel")
         await screen.status("Cancelled")
         for identity in made:
             await http.delete(f"/credentials/{identity}")
@@ -130,7 +130,7 @@ async def test_two_tabs_answer_one_question_and_the_slower_one_sees_the_answer(
     await screen.question("The result")
     await slower.get_by_label("What should be different?").fill("use another model")
     await screen.press("Ask for changes", slower)
-    await other.reads("The question was answered in another place meanwhile")
+    await other.reads("This question was answered elsewhere")
     await other.page.unroute_all()
     result = await other.question("The result")
     # The browser itself reports the lost stream and the refused answer; nothing else is wrong.
@@ -140,7 +140,7 @@ async def test_two_tabs_answer_one_question_and_the_slower_one_sees_the_answer(
     await screen.press("Roll back now", result)
     await other.status("Rolled back")
     await screen.status("Rolled back")
-    await screen.reads("The question was answered in another place meanwhile: the person wants it undone.")
+    await screen.reads("This question was answered elsewhere: the person wants it undone.")
 
 
 async def test_p70_what_people_and_models_write_is_shown_and_never_run(screen: Screen) -> None:
@@ -168,14 +168,14 @@ async def test_sessions_are_found_filtered_renamed_paged_and_deleted(
     await screen.press("Older sessions")
     await expect(rows).to_have_count(23)
     await page.get_by_text("Failed", exact=True).click()
-    await screen.reads("No session fits.")
-    await page.get_by_role("group", name="State").get_by_text("Cancelled", exact=True).click()
+    await screen.reads("No matching sessions.")
+    await page.get_by_role("group", name="Status").get_by_text("Cancelled", exact=True).click()
     await expect(rows.first).to_contain_text("Cancelled")
 
     await page.get_by_label("Search sessions").fill("number7")
     await expect(rows).to_have_count(1)
     await screen.press("Rename Zebra 7")
-    await page.get_by_label("Name of the session").fill("Giraffe")
+    await page.get_by_label("Session name").fill("Giraffe")
     await screen.press("Save")
     await expect(rows.first).to_contain_text("Giraffe")
     assert await screen.violations() == []
@@ -186,24 +186,24 @@ async def test_sessions_are_found_filtered_renamed_paged_and_deleted(
     await expect(rows).to_have_count(1)
     await screen.press("Delete Giraffe")
     await screen.press("Delete it")
-    await screen.reads("No session fits.")
+    await screen.reads("No matching sessions.")
 
 
 async def test_the_key_is_asked_for_and_kept_for_the_tab(browser: Browser, page_service: ServiceProcess) -> None:
     screen = await Screen.open(browser, page_service.url, has_key=False)
     page = screen.page
-    dialog = page.get_by_role("dialog", name="This service asks for a key")
+    dialog = page.get_by_role("dialog", name="API key required")
     await expect(dialog).to_be_visible()
     assert await screen.violations() == []
     await dialog.get_by_label("Key").fill("not the key")
     await screen.press("Continue")
-    await screen.reads("That key is not the right one.")
+    await screen.reads("Wrong key.")
     await dialog.get_by_label("Key").fill(KEY)
     await screen.press("Continue")
     await expect(dialog).to_be_hidden()
-    await screen.reads("Plans by rules, without a model")
+    await screen.reads("Plans with rules, without a model")
     await page.reload()
-    await screen.reads("Plans by rules, without a model")
+    await screen.reads("Plans with rules, without a model")
     await expect(dialog).to_be_hidden()
     # The browser reports what was refused; nothing else is wrong.
     assert all("401" in line for line in screen.heard), screen.heard
@@ -218,12 +218,12 @@ async def test_a_lost_connection_loses_nothing(browser: Browser, page_service: S
     typed = plan.get_by_label("What should be different?")
     await typed.fill("half a thought")
     await page.context.set_offline(True)
-    await screen.reads("The connection is lost.")
+    await screen.reads("Connection lost.")
     await screen.press("Ask for changes", plan)
-    await screen.reads("The service does not answer.")
+    await screen.reads("The service does not respond.")
     await page.context.set_offline(False)
-    await expect(page.get_by_text("The connection is lost.")).to_be_hidden()
-    # Nothing typed is lost, and the stream is taken up where it was cut.
+    await expect(page.get_by_text("Connection lost.")).to_be_hidden()
+    # No input is lost, and the stream resumes where it was cut.
     await expect(typed).to_have_value("half a thought")
     await typed.fill("")
     await screen.press("Cancel", plan)
@@ -250,7 +250,7 @@ async def test_a_phone_a_dark_room_and_a_keyboard_are_enough(browser: Browser, p
     assert await screen.violations() == []
     await plan.get_by_role("button", name="Cancel", exact=True).focus()
     await page.keyboard.press("Enter")
-    # The safe answer has the focus; the grave one is one step back.
+    # The safe answer has the focus; the destructive one is one step back.
     await page.keyboard.press("Shift+Tab")
     await page.keyboard.press("Enter")
     await screen.status("Cancelled")
@@ -262,7 +262,7 @@ async def test_a_phone_a_dark_room_and_a_keyboard_are_enough(browser: Browser, p
         await page.goto(f"{screen.url}/#/{path}")
         await expect(page.get_by_role("heading", level=1)).to_be_visible()
         assert await screen.overflow() <= 0, path
-        # The navigation is wider than a phone; the view that is open is in sight.
+        # The navigation is wider than a phone; the current view stays visible.
         await expect(page.locator(".nav.current")).to_be_in_viewport(ratio=0.9)
     assert screen.heard == []
     await page.context.close()

@@ -1,19 +1,54 @@
-import { Suspense, useEffect, useRef } from "react";
+import { type ComponentType, lazy, Suspense, useEffect, useRef } from "react";
 import { Link, Route, Router, Switch, useLocation } from "wouter";
 import { useHashLocation } from "wouter/use-hash-location";
-import { VIEWS } from "./routes";
 import { KeyDialog } from "./ui/KeyDialog";
 import { ThemeToggle } from "./ui/ThemeToggle";
 
-/** No link to `#main`: what is behind the `#` is a route. */
-const toContent = () => document.getElementById("main")?.focus();
+interface View {
+  path: string;
+  /** Its entry in the navigation; views without one are reached by links. */
+  title?: string;
+  view: ComponentType<{ params: Record<string, string> }>;
+}
+
+const Sessions = lazy(() => import("./sessions/SessionsPage").then((module) => ({ default: module.SessionsPage })));
+const Session = lazy(() => import("./session/SessionPage").then((module) => ({ default: module.SessionPage })));
+const Flow = lazy(() => import("./flow/FlowPage").then((module) => ({ default: module.FlowPage })));
+const Change = lazy(() => import("./flow/FlowPage").then((module) => ({ default: module.ChangePage })));
+const Versions = lazy(() => import("./admin/VersionsView").then((module) => ({ default: module.VersionsView })));
+const History = lazy(() => import("./admin/VersionsView").then((module) => ({ default: module.HistoryView })));
+const Patterns = lazy(() => import("./admin/PatternsView").then((module) => ({ default: module.PatternsView })));
+const Instances = lazy(() => import("./admin/InstancesView").then((module) => ({ default: module.InstancesView })));
+const Knowledge = lazy(() => import("./admin/KnowledgeView").then((module) => ({ default: module.KnowledgeView })));
+const Webhooks = lazy(() => import("./admin/WebhooksView").then((module) => ({ default: module.WebhooksView })));
+const Settings = lazy(() => import("./admin/SettingsView").then((module) => ({ default: module.SettingsView })));
+const Reference = lazy(() => import("./admin/ReferenceView").then((module) => ({ default: module.ReferenceView })));
+
+/** Paths are behind the `#`, because the service's own paths are its API. */
+const VIEWS: View[] = [
+  { path: "/", title: "Sessions", view: Sessions },
+  { path: "/s/:id", view: Session },
+  { path: "/change/:id", view: Change },
+  { path: "/flow/:instance/:id", view: Flow },
+  { path: "/versions/:id", view: Versions },
+  { path: "/history/:id", view: History },
+  { path: "/patterns", title: "Patterns", view: Patterns },
+  { path: "/instances", title: "Instances", view: Instances },
+  { path: "/knowledge", title: "Knowledge", view: Knowledge },
+  { path: "/webhooks", title: "Webhooks", view: Webhooks },
+  { path: "/settings", title: "Settings", view: Settings },
+  { path: "/api", title: "API", view: Reference },
+];
+
+/** Not a link to `#main`, because what follows the `#` is a path. */
+const focusContent = () => document.getElementById("main")?.focus();
 
 /** The frame around every view: name, navigation, theme, and the dialog for the key. */
 export function App() {
   return (
     <Router hook={useHashLocation}>
-      <button type="button" className="button skip" onClick={toContent}>
-        Skip to the content
+      <button type="button" className="button skip" onClick={focusContent}>
+        Skip to content
       </button>
       <header className="top">
         <Link href="/" className="brand">
@@ -23,7 +58,7 @@ export function App() {
         <ThemeToggle />
       </header>
       <main id="main" tabIndex={-1}>
-        <Suspense fallback={<p className="quiet">Loading the view…</p>}>
+        <Suspense fallback={<p className="quiet">Loading…</p>}>
           <Switch>
             {VIEWS.map(({ path, view: View }) => (
               <Route key={path} path={path}>
@@ -31,9 +66,9 @@ export function App() {
               </Route>
             ))}
             <Route>
-              <h1>There is no such page</h1>
+              <h1>Page not found</h1>
               <p>
-                <Link href="/">Go to the sessions</Link>
+                <Link href="/">Sessions</Link>
               </p>
             </Route>
           </Switch>
@@ -47,8 +82,8 @@ export function App() {
 function Navigation() {
   const nav = useRef<HTMLElement>(null);
   const [location] = useLocation();
-  // On a phone it is wider than the window: the view that is open stays in sight.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the class follows from the location
+  // On a phone the navigation is wider than the window; keep the current view visible.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the class depends on the location
   useEffect(() => {
     nav.current?.querySelector(".current")?.scrollIntoView({ inline: "center", block: "nearest" });
   }, [location]);

@@ -9,18 +9,18 @@ import "./ui/ui.css";
 
 const queries = new QueryClient({
   defaultOptions: {
-    // Offline, a call fails with words; it is not kept back to be sent at some later moment.
+    // Offline, a call fails at once; it is not queued for later.
     mutations: { networkMode: "always" },
     queries: {
       networkMode: "always",
-      // A problem is an answer; only a lost connection is worth another try.
+      // A Problem is final; only a lost connection is retried.
       retry: (failures, error) => !(error instanceof Problem) && failures < 3,
       staleTime: 2_000,
     },
   },
 });
 
-// The service was updated under an open tab: the files of the old page are gone, the new page has others.
+// The service was updated while the tab was open: the files of the old page no longer exist.
 window.addEventListener("vite:preloadError", () => {
   if (navigator.onLine) location.reload();
 });

@@ -1,35 +1,27 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
-import { call } from "../api/client";
+import { api, dataOf } from "../api/client";
+import { health } from "../api/queries";
+import type { InstanceView } from "../api/types";
 import { ErrorNote } from "../ui/ErrorNote";
 import { plural } from "../ui/format";
-import type { InstanceView } from "./types";
-
-interface Health {
-  status: string;
-  version: string;
-  feed?: string;
-  worker?: { state: string; runs: number } | null;
-  database?: { state: string; latency_ms?: number };
-  queue?: { queued: number; oldest_secs: number; workers: number };
-}
 
 /** The Flowise servers, and the parts of this service. */
 export function InstancesView() {
   const { data, error, isPending, isFetching, refetch } = useQuery({
     queryKey: ["instances"],
-    queryFn: ({ signal }) => call<{ instances: InstanceView[] }>("/instances", { signal }),
+    queryFn: ({ signal }) => dataOf(api.GET("/instances", { signal })),
   });
   return (
     <div className="stack">
       <div className="row apart">
         <h1>Instances</h1>
         <button type="button" className="button" onClick={() => refetch()} disabled={isFetching}>
-          {isFetching ? "Asking the servers…" : "Ask again"}
+          {isFetching ? "Checking the servers…" : "Check again"}
         </button>
       </div>
       <ErrorNote error={error} />
-      {isPending && <p className="quiet">Asking the servers; this may take 10 seconds…</p>}
+      {isPending && <p className="quiet">Checking the servers; this may take 10 seconds…</p>}
       {data?.instances.map((instance) => (
         <Instance key={instance.id} instance={instance} />
       ))}
@@ -63,8 +55,8 @@ function Instance({ instance }: { instance: InstanceView }) {
             <dt>Node types</dt>
             <dd>
               {drift.differs
-                ? `Other than in the snapshot of Flowise ${drift.snapshot_version}; this server's own are used.`
-                : `As in the snapshot of Flowise ${drift.snapshot_version}.`}
+                ? `Different from the snapshot of Flowise ${drift.snapshot_version}; the server's own are used.`
+                : `The same as in the snapshot of Flowise ${drift.snapshot_version}.`}
               {(["added", "removed", "changed"] as const).map(
                 (kind) =>
                   drift[kind].length > 0 && (
@@ -82,18 +74,14 @@ function Instance({ instance }: { instance: InstanceView }) {
       </dl>
       {instance.error && <p className="note bad">{instance.error}</p>}
       <p>
-        <Link href="/knowledge">What is known of it</Link>
+        <Link href="/knowledge">Knowledge</Link>
       </p>
     </section>
   );
 }
 
 function Service() {
-  const { data, error } = useQuery({
-    queryKey: ["health"],
-    queryFn: ({ signal }) => call<Health>("/health", { signal }),
-    refetchInterval: 10_000,
-  });
+  const { data, error } = useQuery({ ...health(), refetchInterval: 10_000 });
   return (
     <section className="card stack tight" aria-label="This service">
       <h2 className="row">This service {data && <State ok={data.status === "ok"} word={data.status} />}</h2>
@@ -110,13 +98,11 @@ function Service() {
           <dt>Queue</dt>
           <dd>
             {data.queue
-              ? `${plural(data.queue.queued, "step")} waiting, ${plural(data.queue.workers, "worker")}`
+              ? `${plural(data.queue.queued, "run")} waiting, ${plural(data.queue.workers, "worker")}`
               : "unknown"}
           </dd>
-          <dt>Worker here</dt>
-          <dd>
-            {data.worker ? `${data.worker.state}, ${plural(data.worker.runs, "step")} running` : "none: others work"}
-          </dd>
+          <dt>Worker in this process</dt>
+          <dd>{data.worker ? `${data.worker.state}, ${plural(data.worker.runs, "run")} active` : "none"}</dd>
           <dt>Event feed</dt>
           <dd>{data.feed}</dd>
         </dl>

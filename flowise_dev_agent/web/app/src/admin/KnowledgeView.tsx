@@ -1,34 +1,29 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { call } from "../api/client";
+import { api, dataOf } from "../api/client";
+import type { KnowledgeView as Knowledge, KnowledgeList, RefreshView } from "../api/types";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, duration, plural } from "../ui/format";
-import type { KnowledgeView as Known, RefreshView } from "./types";
 import "./admin.css";
 
 const KEY = ["knowledge"];
 const STEPS: Record<string, string> = { nodes: "node types", templates: "templates", credentials: "credentials" };
 
-interface KnowledgeList {
-  snapshot: { flowise_version: string; node_count: number };
-  instances: Known[];
-}
-
-/** What is known of each server, how old it is, and reading it anew. */
+/** What the service knows about each server, how old it is, and a button to refresh it. */
 export function KnowledgeView() {
   const { data, error, isPending } = useQuery({
     queryKey: KEY,
-    queryFn: ({ signal }) => call<KnowledgeList>("/knowledge", { signal }),
-    refetchInterval: ({ state }) => (state.data?.instances.some((one) => atWork(one.refresh)) ? 700 : 30_000),
+    queryFn: ({ signal }) => dataOf(api.GET("/knowledge", { signal })),
+    refetchInterval: ({ state }) => (state.data?.instances.some((one) => isRefreshing(one.refresh)) ? 700 : 30_000),
   });
   return (
     <div className="stack">
       <h1>Knowledge</h1>
       <p className="quiet">
-        Flows are written from the node types of the very server that runs them. The list is kept and asked for again by
-        itself; read it anew after you installed another version or a custom node.
+        Flows are built from the node types of the server that runs them. The list is cached and refreshed
+        automatically. Refresh it after installing another version or a custom node.
       </p>
       <ErrorNote error={error} />
-      {isPending && <p className="quiet">Reading…</p>}
+      {isPending && <p className="quiet">Loading the knowledge…</p>}
       {data?.instances.map((known) => (
         <Instance key={known.instance} known={known} snapshot={data.snapshot} />
       ))}
@@ -36,14 +31,14 @@ export function KnowledgeView() {
   );
 }
 
-function Instance({ known, snapshot }: { known: Known; snapshot: KnowledgeList["snapshot"] }) {
+function Instance({ known, snapshot }: { known: Knowledge; snapshot: KnowledgeList["snapshot"] }) {
   const queries = useQueryClient();
   const refresh = useMutation({
-    mutationFn: () => call<RefreshView>(`/knowledge/${encodeURIComponent(known.instance)}/refresh`, { method: "POST" }),
+    mutationFn: () =>
+      dataOf(api.POST("/knowledge/{instance_id}/refresh", { params: { path: { instance_id: known.instance } } })),
     onSuccess: () => queries.invalidateQueries({ queryKey: KEY }),
   });
-  const nodes = known.nodes as Record<string, unknown>;
-  const live = nodes.source === "live";
+  const { nodes } = known;
   return (
     <section className="card stack tight" aria-label={`Knowledge of ${known.instance}`}>
       <div className="row apart">
@@ -52,24 +47,26 @@ function Instance({ known, snapshot }: { known: Known; snapshot: KnowledgeList["
           type="button"
           className="button"
           onClick={() => refresh.mutate()}
-          disabled={refresh.isPending || atWork(known.refresh)}
+          disabled={refresh.isPending || isRefreshing(known.refresh)}
         >
-          Read anew
+          Refresh
         </button>
       </div>
       <dl className="facts">
         <dt>Node types</dt>
         <dd>
-          {live
-            ? `${nodes.node_count} of Flowise ${nodes.flowise_version}, confirmed ${old(Number(nodes.age_secs))}${
-                nodes.drift ? "; other than in the snapshot" : ""
+          {nodes.source === "live"
+            ? `${nodes.node_count} of Flowise ${nodes.flowise_version}, confirmed ${age(nodes.age_secs ?? 0)}${
+                nodes.drift ? "; differs from the snapshot" : ""
               }`
-            : `not read yet; the snapshot has ${snapshot.node_count} of Flowise ${snapshot.flowise_version}`}
-          {Number(nodes.repaired) > 0 && `; ${plural(Number(nodes.repaired), "type")} asked for one by one`}
+            : `not loaded yet; the snapshot has ${snapshot.node_count} of Flowise ${snapshot.flowise_version}`}
+          {nodes.repaired > 0 && `; ${plural(nodes.repaired, "type")} looked up individually`}
         </dd>
         <dt>Templates</dt>
         <dd>
-          {known.templates === null ? "not read yet" : `${known.templates}, read ${old(known.templates_age_secs ?? 0)}`}
+          {known.templates === null
+            ? "not loaded yet"
+            : `${known.templates}, read ${age(known.templates_age_secs ?? 0)}`}
         </dd>
       </dl>
       <ErrorNote error={refresh.error} />
@@ -79,7 +76,6 @@ function Instance({ known, snapshot }: { known: Known; snapshot: KnowledgeList["
 }
 
 function Progress({ refresh }: { refresh: RefreshView }) {
-  const results = refresh.result as Record<string, { count?: number; text?: string }>;
   return (
     <div className="stack tight">
       <div role="status">
@@ -91,21 +87,21 @@ function Progress({ refresh }: { refresh: RefreshView }) {
         )}
         {refresh.status === "done" && (
           <p className="note ok">
-            Read {ago(refresh.updated_at)}:{" "}
-            {Object.entries(results)
-              .map(([step, found]) => `${found.count ?? 0} ${STEPS[step] ?? step}`)
+            Refreshed {ago(refresh.updated_at)}:{" "}
+            {Object.entries(refresh.result)
+              .map(([step, found]) => `${found.count} ${STEPS[step] ?? step}`)
               .join(", ")}
-            . {results.nodes?.text}
+            . {refresh.result.nodes?.text}
           </p>
         )}
       </div>
-      {atWork(refresh) && (
-        <progress max={refresh.steps} value={refresh.steps_done} aria-label="Progress of reading the server" />
+      {isRefreshing(refresh) && (
+        <progress max={refresh.steps} value={refresh.steps_done} aria-label="Progress of the refresh" />
       )}
       {refresh.status === "failed" && (
         <ErrorNote
           error={{
-            message: `The last try failed ${ago(refresh.updated_at)}: ${refresh.error?.detail ?? ""}`,
+            message: `The last refresh failed ${ago(refresh.updated_at)}: ${refresh.error?.detail ?? ""}`,
             hint: refresh.error?.hint,
           }}
         />
@@ -114,9 +110,10 @@ function Progress({ refresh }: { refresh: RefreshView }) {
   );
 }
 
-const atWork = (refresh: RefreshView | null): boolean => refresh?.status === "queued" || refresh?.status === "running";
+const isRefreshing = (refresh: RefreshView | null): boolean =>
+  refresh?.status === "queued" || refresh?.status === "running";
 
-function old(seconds: number): string {
+function age(seconds: number): string {
   if (seconds < 60) return "just now";
   return `${seconds < 3_600 ? duration(seconds * 1_000) : `${Math.round(seconds / 3_600)} h`} ago`;
 }

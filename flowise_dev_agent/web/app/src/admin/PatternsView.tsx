@@ -1,11 +1,10 @@
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ChangeEvent, useState } from "react";
-import { call } from "../api/client";
+import { api, dataOf } from "../api/client";
+import type { PatternFile, PatternView } from "../api/types";
 import { ConfirmButton } from "../ui/ConfirmButton";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, plural } from "../ui/format";
-import { save } from "./save";
-import type { PatternView } from "./types";
 import "./admin.css";
 
 const CATEGORIES = {
@@ -16,38 +15,35 @@ const CATEGORIES = {
 };
 const KEY = ["patterns"];
 
-/** The accepted flows that new ones may start from. */
+/** Accepted flows that new sessions can start from. */
 export function PatternsView() {
   const queries = useQueryClient();
   const [words, setWords] = useState("");
-  const [category, setCategory] = useState("");
+  const [category, setCategory] = useState<PatternView["category"]>();
   const { data, error, isPending } = useQuery({
     queryKey: [...KEY, words, category],
     queryFn: ({ signal }) =>
-      call<{ patterns: PatternView[] }>("/patterns", { query: { q: words, category, limit: 200 }, signal }),
+      dataOf(api.GET("/patterns", { params: { query: { q: words || undefined, category, limit: 200 } }, signal })),
     placeholderData: keepPreviousData,
   });
   const changed = { onSuccess: () => queries.invalidateQueries({ queryKey: KEY }) };
   const remove = useMutation({
-    mutationFn: (pattern: PatternView) => call(`/patterns/${pattern.id}`, { method: "DELETE" }),
+    mutationFn: ({ id: pattern_id }: PatternView) =>
+      api.DELETE("/patterns/{pattern_id}", { params: { path: { pattern_id } } }),
     ...changed,
   });
-  const bringIn = useMutation({
-    mutationFn: async (file: File) =>
-      call<{ imported: number[]; skipped: { index: number; reason: string }[] }>("/patterns/import", {
-        method: "POST",
-        body: parsed(await file.text()),
-      }),
+  const importing = useMutation({
+    mutationFn: async (file: File) => dataOf(api.POST("/patterns/import", { body: parsed(await file.text()) })),
     ...changed,
   });
-  const takeAlong = useMutation({
-    mutationFn: () => call("/patterns/export"),
+  const exporting = useMutation({
+    mutationFn: () => dataOf(api.GET("/patterns/export")),
     onSuccess: (file) => save("patterns.json", file),
   });
 
   function chosen(event: ChangeEvent<HTMLInputElement>) {
     const file = event.target.files?.[0];
-    if (file) bringIn.mutate(file);
+    if (file) importing.mutate(file);
     event.target.value = "";
   }
 
@@ -56,7 +52,7 @@ export function PatternsView() {
       <div className="row apart">
         <h1>Patterns</h1>
         <div className="actions">
-          <button type="button" className="button" onClick={() => takeAlong.mutate()} disabled={takeAlong.isPending}>
+          <button type="button" className="button" onClick={() => exporting.mutate()} disabled={exporting.isPending}>
             Export all
           </button>
           <label className="button file">
@@ -66,30 +62,34 @@ export function PatternsView() {
         </div>
       </div>
       <p className="quiet">
-        A flow that was accepted is remembered with its requirement, without credentials. A similar wish starts from it.
+        An accepted flow is saved with its requirement, without credentials. Sessions with a similar requirement start
+        from it.
       </p>
       <div role="status">
-        {bringIn.isPending && <p className="note">Reading the file…</p>}
-        {bringIn.data && (
+        {importing.isPending && <p className="note">Reading the file…</p>}
+        {importing.data && (
           <div className="note ok">
-            <p>{plural(bringIn.data.imported.length, "pattern")} imported.</p>
-            {bringIn.data.skipped.map((one) => (
+            <p>{plural(importing.data.imported.length, "pattern")} imported.</p>
+            {importing.data.skipped.map((one) => (
               <p key={one.index}>
-                Number {one.index + 1} was left out: {one.reason}
+                Pattern {one.index + 1} was skipped: {one.reason}
               </p>
             ))}
           </div>
         )}
       </div>
-      <ErrorNote error={error ?? remove.error ?? bringIn.error ?? takeAlong.error} />
+      <ErrorNote error={error ?? remove.error ?? importing.error ?? exporting.error} />
       <div className="row">
         <label className="field">
           Search
           <input type="search" value={words} maxLength={200} onChange={(event) => setWords(event.target.value)} />
         </label>
         <label className="field">
-          Kind
-          <select value={category} onChange={(event) => setCategory(event.target.value)}>
+          Category
+          <select
+            value={category ?? ""}
+            onChange={(event) => setCategory((event.target.value || undefined) as typeof category)}
+          >
             <option value="">All</option>
             {Object.entries(CATEGORIES).map(([value, name]) => (
               <option key={value} value={value}>
@@ -99,17 +99,17 @@ export function PatternsView() {
           </select>
         </label>
       </div>
-      {isPending && <p className="quiet">Reading the patterns…</p>}
+      {isPending && <p className="quiet">Loading the patterns…</p>}
       {data?.patterns.length === 0 && (
         <p className="quiet">
-          {words || category ? "No pattern fits." : "There is no pattern yet: accept a flow, and it becomes one."}
+          {words || category ? "No matching patterns." : "No patterns yet. Accept a flow to save one."}
         </p>
       )}
       <ul className="plain-list stack">
         {data?.patterns.map((pattern) => (
           <li key={pattern.id} className="card stack tight">
             <div className="row apart">
-              <h2 className="small-title">{pattern.name || "Without a name"}</h2>
+              <h2 className="small-title">{pattern.name || "Unnamed"}</h2>
               <ConfirmButton
                 label="Delete…"
                 name={`Delete the pattern ${pattern.name}`}
@@ -118,7 +118,7 @@ export function PatternsView() {
                 yes="Delete the pattern"
                 onYes={() => remove.mutate(pattern)}
               >
-                <p>It will not be offered to new sessions any more. Flows that were made from it stay.</p>
+                <p>New sessions no longer use it. Flows made from it stay.</p>
               </ConfirmButton>
             </div>
             <p>{pattern.requirement.slice(0, 400)}</p>
@@ -139,10 +139,18 @@ export function PatternsView() {
   );
 }
 
-function parsed(text: string): unknown {
+function parsed(text: string): PatternFile {
   try {
     return JSON.parse(text);
   } catch {
-    throw Object.assign(new Error("The file is not JSON."), { hint: "Choose a file that “Export all” made." });
+    throw Object.assign(new Error("The file is not JSON."), { hint: "Choose a file made by “Export all”." });
   }
+}
+
+/** Have the browser save `content` as a JSON file. */
+function save(name: string, content: unknown): void {
+  const address = URL.createObjectURL(new Blob([JSON.stringify(content, null, 2)], { type: "application/json" }));
+  const link = Object.assign(document.createElement("a"), { href: address, download: name });
+  link.click();
+  URL.revokeObjectURL(address);
 }

@@ -1,55 +1,53 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { call, forgetKey, hasKey } from "../api/client";
+import { api, dataOf, forgetKey, hasKey } from "../api/client";
+import type { PublicSettings } from "../api/types";
 import { ErrorNote } from "../ui/ErrorNote";
-import type { PublicSettings } from "./types";
 import "./admin.css";
 
 const LIMITS: Record<string, string> = {
   max_iterations: "Iterations",
-  max_patch_ops_per_iter: "Ops in one iteration",
-  max_schema_repairs_per_iter: "Node types asked for in one iteration",
-  max_total_retries_per_iter: "Tries to write valid ops",
-  max_workflow_nodes: "Nodes that a session may add",
-  session_tokens: "Tokens of a session",
-  session_usd: "USD of a session",
-  run_attempts: "Tries after an outage",
+  max_patch_ops_per_iter: "Ops per iteration",
+  max_schema_repairs_per_iter: "Node types looked up per iteration",
+  max_total_retries_per_iter: "Retries per iteration",
+  max_workflow_nodes: "Added nodes per session",
+  session_tokens: "Tokens per session",
+  session_usd: "USD per session",
+  run_attempts: "Attempts after an outage",
 };
 
-const KEPT: Record<string, string> = {
-  sessions: "Sessions that have ended",
-  threads: "Their checkpoints",
-  events: "Their events",
-  artifacts: "Their test answers and drafts",
+const RETENTION: Record<string, string> = {
+  sessions: "Ended sessions",
+  threads: "Checkpoints",
+  events: "Events",
+  artifacts: "Test answers and drafts",
 };
 
-/** How the service is set up, as far as it shapes what people see. Settings are environment variables; none is changed here. */
+/** The settings of the service, read-only. */
 export function SettingsView() {
   const { data, error, isPending } = useQuery({
     queryKey: ["settings"],
-    queryFn: ({ signal }) => call<PublicSettings>("/settings", { signal }),
+    queryFn: ({ signal }) => dataOf(api.GET("/settings", { signal })),
   });
   return (
     <div className="stack">
       <h1>Settings</h1>
-      <p className="quiet">
-        They are set by environment variables where the service is started, and shown here without keys and secrets.
-      </p>
+      <p className="quiet">Set by environment variables of the service. Keys and secrets are not shown.</p>
       <ErrorNote error={error} />
-      {isPending && <p className="quiet">Reading…</p>}
+      {isPending && <p className="quiet">Loading the settings…</p>}
       {data && (
         <div className="columns">
           <Shown settings={data} />
         </div>
       )}
-      <KeyOfThisTab />
+      <StoredKey />
     </div>
   );
 }
 
 function Shown({ settings }: { settings: PublicSettings }) {
   const yes = (value: boolean) => (value ? "yes" : "no");
-  const days = (value: number) => (value > 0 ? `${value} days` : "for ever");
+  const days = (value: number) => (value > 0 ? `${value} days` : "unlimited");
   return (
     <>
       <Group
@@ -60,33 +58,33 @@ function Shown({ settings }: { settings: PublicSettings }) {
             phase,
             mode === "deterministic" ? "rules" : model,
           ]),
-          ["Further tries of a phase", String(settings.retry_count)],
-          ["Fall back to the other mode", yes(settings.fallback_enabled)],
+          ["Retries per phase", String(settings.retry_count)],
+          ["Fallback to the other mode", yes(settings.fallback_enabled)],
         ]}
       />
       <Group
-        title="Limits of a session"
+        title="Limits"
         facts={Object.entries(settings.limits)
           .filter(([name]) => name in LIMITS)
           .map(([name, value]) => [LIMITS[name] ?? name, Number(value).toLocaleString()])}
       />
       <Group
-        title="Kept for"
-        facts={Object.entries(settings.retention_days).map(([name, value]) => [KEPT[name] ?? name, days(value)])}
+        title="Retention"
+        facts={Object.entries(settings.retention_days).map(([name, value]) => [RETENTION[name] ?? name, days(value)])}
       />
       <Group
         title="Service"
         facts={[
           ["Version", settings.version],
-          ["Asks for a key", yes(settings.auth)],
+          ["API key required", yes(settings.auth)],
           ["Instances", settings.instances.map((one) => one.id + (one.default ? " (default)" : "")).join(", ")],
-          ["When node types change", settings.schema_drift_policy],
+          ["Node type changes", settings.schema_drift_policy],
           [
-            "Starts per minute",
+            "Session starts per minute",
             settings.rate_limit_sessions_per_min ? String(settings.rate_limit_sessions_per_min) : "no limit",
           ],
-          ["Steps at a time in a worker", String(settings.worker_concurrency)],
-          ["Webhooks signed by the service", yes(settings.webhooks_signed)],
+          ["Concurrent runs per worker", String(settings.worker_concurrency)],
+          ["Signed webhooks", yes(settings.webhooks_signed)],
           ["Public address", settings.public_base_url ?? "not set"],
           ["Tracing", yes(settings.tracing)],
         ]}
@@ -111,12 +109,12 @@ function Group({ title, facts }: { title: string; facts: [string, string][] }) {
   );
 }
 
-function KeyOfThisTab() {
+function StoredKey() {
   const [kept, setKept] = useState(hasKey);
   if (!kept) return null;
   return (
     <section className="card row apart" aria-label="Key">
-      <p>This tab keeps the service's key until it is closed.</p>
+      <p>This tab stores the API key until it is closed.</p>
       <button
         type="button"
         className="button"

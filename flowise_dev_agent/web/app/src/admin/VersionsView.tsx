@@ -1,33 +1,45 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "wouter";
-import { call } from "../api/client";
+import { api, dataOf } from "../api/client";
+import { comparison } from "../api/queries";
+import type { VersionList, VersionView } from "../api/types";
 import { FlowDiff } from "../flow/FlowDiff";
-import { comparison } from "../flow/queries";
 import { ConfirmButton } from "../ui/ConfirmButton";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, moment } from "../ui/format";
-import type { VersionView } from "./types";
 
 const LIVE = "live";
 
-/** What a session's flow held before and after each of its writes. */
+/** Versions of a session's flow, before and after each of its writes. */
 export function VersionsView({ params }: { params: Record<string, string> }) {
   const id = params.id ?? "";
-  return <Versions title="Versions of the session's flow" path={`/sessions/${encodeURIComponent(id)}/versions`} />;
+  const read = (signal: AbortSignal) =>
+    dataOf(api.GET("/sessions/{session_id}/versions", { params: { path: { session_id: id } }, signal }));
+  return <Versions key={id} title="Versions of the session's flow" of={["session", id]} read={read} />;
 }
 
-/** What a chatflow held, written by whichever session. */
+/** Versions of a chatflow, written by any session. */
 export function HistoryView({ params }: { params: Record<string, string> }) {
   const id = params.id ?? "";
-  return <Versions title="History of the flow" path={`/flows/${encodeURIComponent(id)}/history`} newestFirst />;
+  const read = (signal: AbortSignal) =>
+    dataOf(api.GET("/flows/{chatflow_id}/history", { params: { path: { chatflow_id: id } }, signal }));
+  return <Versions key={id} title="History of the flow" of={["flow", id]} read={read} newestFirst />;
 }
 
-/** Versions to compare with each other and with the flow as it is, and to go back to. */
-function Versions({ title, path, newestFirst = false }: { title: string; path: string; newestFirst?: boolean }) {
+interface VersionsProps {
+  title: string;
+  /** Identifies the list in the cache. */
+  of: ["session" | "flow", string];
+  read: (signal: AbortSignal) => Promise<VersionList>;
+  newestFirst?: boolean;
+}
+
+/** Versions to compare with each other or with the current flow, and to roll back to. */
+function Versions({ title, of, read, newestFirst = false }: VersionsProps) {
   const { data, error, isPending } = useQuery({
-    queryKey: ["versions", path],
-    queryFn: ({ signal }) => call<{ versions: VersionView[] }>(path, { signal }),
+    queryKey: ["versions", ...of],
+    queryFn: ({ signal }) => read(signal),
   });
   const versions = newestFirst ? (data?.versions ?? []) : [...(data?.versions ?? [])].reverse();
   const newest = versions[0];
@@ -35,10 +47,8 @@ function Versions({ title, path, newestFirst = false }: { title: string; path: s
     <div className="stack">
       <h1>{title}</h1>
       <ErrorNote error={error} />
-      {isPending && <p className="quiet">Reading the versions…</p>}
-      {data && !newest && (
-        <p className="quiet">There is no version yet. Versions come with what sessions write to a flow.</p>
-      )}
+      {isPending && <p className="quiet">Loading the versions…</p>}
+      {data && !newest && <p className="quiet">No versions yet. Each write of a session creates one.</p>}
       {newest && (
         <>
           <p>
@@ -48,7 +58,7 @@ function Versions({ title, path, newestFirst = false }: { title: string; path: s
             </small>{" "}
             {!newestFirst && <Link href={`/history/${newest.chatflow_id}`}>All versions of this flow</Link>}
           </p>
-          <VersionTable versions={versions} path={path} />
+          <VersionTable versions={versions} />
           <Comparison key={versions.map(referenceOf).join()} versions={versions} />
         </>
       )}
@@ -56,28 +66,29 @@ function Versions({ title, path, newestFirst = false }: { title: string; path: s
   );
 }
 
-function VersionTable({ versions, path }: { versions: VersionView[]; path: string }) {
+function VersionTable({ versions }: { versions: VersionView[] }) {
   const queries = useQueryClient();
   const rollback = useMutation({
     mutationFn: (version: VersionView) =>
-      call<{ label: string; already_there: boolean }>(`/sessions/${version.session_id}/rollback`, {
-        method: "POST",
-        query: { version: version.label },
-      }),
+      dataOf(
+        api.POST("/sessions/{session_id}/rollback", {
+          params: { path: { session_id: version.session_id }, query: { version: version.label } },
+        }),
+      ),
     onSuccess: () => {
-      queries.invalidateQueries({ queryKey: ["versions", path] });
+      queries.invalidateQueries({ queryKey: ["versions"] });
       queries.invalidateQueries({ queryKey: ["compare"] });
     },
   });
   return (
     <section className="stack tight" aria-label="Versions">
       <div role="status">
-        {rollback.isPending && <p className="note">Writing {rollback.variables.label} back…</p>}
+        {rollback.isPending && <p className="note">Rolling back to {rollback.variables.label}…</p>}
         {rollback.data && (
           <p className="note ok">
             {rollback.data.already_there
-              ? `The flow holds ${rollback.data.label} already; nothing was written.`
-              : `The flow holds ${rollback.data.label} again, as read back from Flowise.`}
+              ? `The flow already matches ${rollback.data.label}; nothing was written.`
+              : `Rolled back to ${rollback.data.label}, and verified in Flowise.`}
           </p>
         )}
       </div>
@@ -87,7 +98,7 @@ function VersionTable({ versions, path }: { versions: VersionView[]; path: strin
           <thead>
             <tr>
               <th scope="col">Version</th>
-              <th scope="col">What it is</th>
+              <th scope="col">Reason</th>
               <th scope="col">When</th>
               <th scope="col">Session</th>
               <th scope="col">
@@ -99,7 +110,7 @@ function VersionTable({ versions, path }: { versions: VersionView[]; path: strin
             {versions.map((version) => (
               <tr key={referenceOf(version)}>
                 <td>
-                  <strong>{version.label}</strong> {version.current && <span className="badge ok">last written</span>}
+                  <strong>{version.label}</strong> {version.current && <span className="badge ok">current</span>}
                 </td>
                 <td>{reason(version.reason)}</td>
                 <td>
@@ -122,8 +133,8 @@ function VersionTable({ versions, path }: { versions: VersionView[]; path: strin
                     onYes={() => rollback.mutate(version)}
                   >
                     <p>
-                      “{version.name}” gets the text that it had {ago(version.created_at)}. What it holds now is kept as
-                      a version first, so this can be undone.
+                      “{version.name}” is restored to its state from {ago(version.created_at)}. Its current state is
+                      saved as a version first, so you can undo this.
                     </p>
                   </ConfirmButton>
                 </td>
@@ -146,7 +157,7 @@ function Comparison({ versions }: { versions: VersionView[] }) {
       value: referenceOf(version),
       name: `${version.label} · ${reason(version.reason)} · ${moment(version.created_at)}`,
     })),
-    { value: LIVE, name: "Now in Flowise" },
+    { value: LIVE, name: "Current flow in Flowise" },
   ];
   return (
     <section className="stack" aria-label="Compare">
@@ -203,10 +214,10 @@ const REASONS: Record<string, string> = {
   create: "created",
   update: "changed",
   before_update: "before the change",
-  promote: "the draft, put into use",
-  before_promote: "before the draft was put into use",
+  promote: "draft promoted",
+  before_promote: "before the promotion",
   rollback: "rolled back",
-  before_rollback: "before the roll-back",
+  before_rollback: "before the rollback",
 };
 
 const reason = (code: string): string => REASONS[code] ?? code;

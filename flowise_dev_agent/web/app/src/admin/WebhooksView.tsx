@@ -1,45 +1,45 @@
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "wouter";
-import { call } from "../api/client";
+import { api, dataOf } from "../api/client";
+import type { DeliveryView } from "../api/types";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, moment } from "../ui/format";
-import type { DeliveryView } from "./types";
 import "./admin.css";
 
 const KEY = ["deliveries"];
 const STATES: Record<DeliveryView["status"], [string, string]> = {
-  pending: ["on its way", "live"],
+  pending: ["pending", "live"],
   delivered: ["delivered", "ok"],
-  failed: ["given up", "bad"],
-  disabled: ["not wanted", "warn"],
+  failed: ["failed", "bad"],
+  disabled: ["disabled", "warn"],
 };
 const TYPES: Record<string, string> = {
-  "session.waiting": "has a question",
-  "session.completed": "has ended",
-  "session.failed": "has failed",
+  "session.waiting": "question",
+  "session.completed": "completed",
+  "session.failed": "failed",
 };
 
-interface Page {
-  deliveries: DeliveryView[];
-  next_cursor: string | null;
-}
-
-/** Webhooks of all sessions: what was told to whom, and sending one again. */
+/** Webhook deliveries of all sessions; each can be sent again. */
 export function WebhooksView() {
   const queries = useQueryClient();
-  const [status, setStatus] = useState("");
+  const [status, setStatus] = useState<DeliveryView["status"]>();
   const { data, error, isPending, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
     queryKey: [...KEY, status],
     initialPageParam: null as string | null,
-    queryFn: ({ pageParam, signal }) => call<Page>("/deliveries", { query: { status, cursor: pageParam }, signal }),
+    queryFn: ({ pageParam, signal }) =>
+      dataOf(api.GET("/deliveries", { params: { query: { status, cursor: pageParam } }, signal })),
     getNextPageParam: (last) => last.next_cursor,
     refetchInterval: ({ state }) =>
       state.data?.pages.some((page) => page.deliveries.some((one) => one.status === "pending")) ? 2_000 : false,
   });
   const replay = useMutation({
     mutationFn: (one: DeliveryView) =>
-      call(`/sessions/${one.session_id}/deliveries/${one.id}/replay`, { method: "POST" }),
+      dataOf(
+        api.POST("/sessions/{session_id}/deliveries/{delivery_id}/replay", {
+          params: { path: { session_id: one.session_id, delivery_id: one.id } },
+        }),
+      ),
     onSuccess: () => queries.invalidateQueries({ queryKey: KEY }),
   });
   const rows = data?.pages.flatMap((page) => page.deliveries) ?? [];
@@ -47,14 +47,19 @@ export function WebhooksView() {
     <div className="stack">
       <h1>Webhooks</h1>
       <p className="quiet">
-        A session that was started with a webhook tells it of each question and of its end, signed. A receiver that is
-        away is tried 8 times over a day.
+        A session with a webhook URL sends a signed message for each question and at its end. Failed deliveries are
+        repeated up to 8 times within 24 hours.
       </p>
       <ErrorNote error={error ?? replay.error} />
-      <div role="status">{replay.isSuccess && <p className="note ok">It is sent again, under its old id.</p>}</div>
+      <div role="status">
+        {replay.isSuccess && <p className="note ok">Queued to be sent again, with the same id.</p>}
+      </div>
       <label className="field narrow">
-        State
-        <select value={status} onChange={(event) => setStatus(event.target.value)}>
+        Status
+        <select
+          value={status ?? ""}
+          onChange={(event) => setStatus((event.target.value || undefined) as typeof status)}
+        >
           <option value="">All</option>
           {Object.entries(STATES).map(([value, [name]]) => (
             <option key={value} value={value}>
@@ -63,8 +68,8 @@ export function WebhooksView() {
           ))}
         </select>
       </label>
-      {isPending && <p className="quiet">Reading the deliveries…</p>}
-      {data && rows.length === 0 && <p className="quiet">There are none.</p>}
+      {isPending && <p className="quiet">Loading the deliveries…</p>}
+      {data && rows.length === 0 && <p className="quiet">No deliveries.</p>}
       {rows.length > 0 && (
         <section className="scroll-x" aria-label="Deliveries">
           <table className="table">
@@ -72,7 +77,7 @@ export function WebhooksView() {
               <tr>
                 <th scope="col">Session</th>
                 <th scope="col">To</th>
-                <th scope="col">State</th>
+                <th scope="col">Status</th>
                 <th scope="col">When</th>
                 <th scope="col">
                   <span className="visually-hidden">Send again</span>
@@ -121,7 +126,7 @@ export function WebhooksView() {
       {hasNextPage && (
         <div className="actions">
           <button type="button" className="button" onClick={() => fetchNextPage()} disabled={isFetchingNextPage}>
-            {isFetchingNextPage ? "Reading…" : "Show older ones"}
+            {isFetchingNextPage ? "Loading older deliveries…" : "Older deliveries"}
           </button>
         </div>
       )}

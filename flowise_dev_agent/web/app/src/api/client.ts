@@ -1,49 +1,37 @@
-/** JSON calls to the service, with the key that it may ask for (EventSource could not send it, fetch can). */
+/** The typed client of the service's API, with the key that the service may require. */
+import createClient from "openapi-fetch";
+import type { paths } from "./schema";
 
 const KEY = "flowise-dev-agent-key";
 
-/** What the service answered instead of a result: RFC 9457 problem details in people's words. */
+/** An error response of the service: RFC 9457 problem details. */
 export class Problem extends Error {
-  readonly hint: string | undefined;
-
   constructor(
     readonly status: number,
     readonly code: string,
     detail: string,
-    hint?: string,
+    readonly hint?: string,
   ) {
     super(detail);
     this.name = "Problem";
-    this.hint = hint;
   }
 }
 
-/** The service could not be reached at all. */
+/** The service could not be reached. */
 export class Unreachable extends Error {
-  readonly hint =
-    "It may be restarting, or the connection is gone. Nothing is lost: the work goes on without this page.";
+  readonly hint = "It may be restarting, or the network is down. No work is lost: sessions continue without this page.";
 
   constructor() {
-    super("The service does not answer.");
+    super("The service does not respond.");
     this.name = "Unreachable";
   }
 }
 
-export interface CallOptions {
-  method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** Sent as JSON. */
-  body?: unknown;
-  /** Undefined, null and "" are left out; a list is repeated. */
-  query?: Record<string, string | number | boolean | string[] | null | undefined>;
-  headers?: Record<string, string>;
-  signal?: AbortSignal;
-}
-
 type KeyPrompt = (wrong: boolean) => Promise<string>;
 let promptForKey: KeyPrompt = () => Promise.reject(new Error("No key dialog."));
-let asking: Promise<void> | null = null;
+let prompting: Promise<void> | null = null;
 
-/** The app says once how a person is asked for the key. */
+/** Register the dialog that asks the person for the key. */
 export function onKeyNeeded(prompt: KeyPrompt): void {
   promptForKey = prompt;
 }
@@ -51,70 +39,48 @@ export function onKeyNeeded(prompt: KeyPrompt): void {
 /** True when this tab keeps a key. */
 export const hasKey = (): boolean => sessionStorage.getItem(KEY) !== null;
 
-/** Forget the key of this tab. */
+/** Delete the key of this tab. */
 export const forgetKey = (): void => sessionStorage.removeItem(KEY);
 
-/** JSON from `path`. Throws Problem or Unreachable; asks for the key when the service wants one. */
-export async function call<T>(path: string, { body, query, headers, ...rest }: CallOptions = {}): Promise<T> {
-  const response = await request(path + queryString(query), {
-    ...rest,
-    headers: { ...headers, ...(body === undefined ? {} : { "Content-Type": "application/json" }) },
-    body: body === undefined ? null : JSON.stringify(body),
-  });
-  return (response.status === 204 ? null : await response.json()) as T;
-}
+/** Every route of the service. A call throws Problem or Unreachable, so `data` is always there: see `dataOf`. */
+export const api = createClient<paths>({ baseUrl: location.origin, fetch: send });
 
-/** The raw answer to a request, when it is a good one. Throws like `call`. */
-export async function request(path: string, options: RequestInit): Promise<Response> {
+/** The data of a successful call. */
+export const dataOf = async <T>(call: Promise<{ data?: T }>): Promise<T> => (await call).data as T;
+
+/** The successful response to a request; asks for the key when needed. Throws Problem or Unreachable. */
+export async function send(request: Request): Promise<Response> {
   for (;;) {
     const key = sessionStorage.getItem(KEY);
-    const headers = {
-      ...(options.headers as Record<string, string>),
-      ...(key ? { Authorization: `Bearer ${key}` } : {}),
-    };
+    // A request can be sent once only, and this one may have to be repeated.
+    const attempt = request.clone();
+    if (key) attempt.headers.set("Authorization", `Bearer ${key}`);
     let response: Response;
     try {
-      response = await fetch(path, { ...options, headers });
+      response = await fetch(attempt);
     } catch (error) {
-      if (options.signal?.aborted) throw error;
+      if (request.signal.aborted) throw error;
       throw new Unreachable();
     }
     if (response.ok) return response;
-    if (response.status === 401) {
-      // Another call may have got a new key meanwhile: then this one only tries again.
-      if (sessionStorage.getItem(KEY) === key) await askOnce(key !== null);
-      continue;
-    }
-    throw await problemOf(response);
+    if (response.status !== 401) throw await problemOf(response);
+    // Another call may have received a new key meanwhile; then only repeat.
+    if (sessionStorage.getItem(KEY) === key) await askForKey(key !== null);
   }
 }
 
 /** One dialog, however many calls wait for the key. */
-function askOnce(wrong: boolean): Promise<void> {
-  asking ??= promptForKey(wrong)
+function askForKey(wrong: boolean): Promise<void> {
+  prompting ??= promptForKey(wrong)
     .then((key) => sessionStorage.setItem(KEY, key))
     .finally(() => {
-      asking = null;
+      prompting = null;
     });
-  return asking;
+  return prompting;
 }
 
 async function problemOf(response: Response): Promise<Problem> {
   const body = (await response.json().catch(() => ({}))) as { detail?: string; hint?: string; code?: string };
-  return new Problem(
-    response.status,
-    body.code ?? "",
-    body.detail ?? `The service answered ${response.status}.`,
-    body.hint,
-  );
-}
-
-function queryString(query: CallOptions["query"]): string {
-  const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries(query ?? {})) {
-    if (value === null || value === undefined || value === "") continue;
-    for (const one of Array.isArray(value) ? value : [value]) parameters.append(name, String(one));
-  }
-  const text = parameters.toString();
-  return text && `?${text}`;
+  const detail = body.detail ?? `The service responded with status ${response.status}.`;
+  return new Problem(response.status, body.code ?? "", detail, body.hint);
 }

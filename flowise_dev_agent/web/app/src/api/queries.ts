@@ -24,7 +24,10 @@ export const flowGraph = (chatflow_id: string, instance?: string, params = true)
     queryKey: ["flow", instance ?? null, chatflow_id, params],
     queryFn: ({ signal }) =>
       dataOf(
-        api.GET("/flows/{chatflow_id}/graph", { params: { path: { chatflow_id }, query: { instance, params } }, signal }),
+        api.GET("/flows/{chatflow_id}/graph", {
+          params: { path: { chatflow_id }, query: { instance, params } },
+          signal,
+        }),
       ),
     staleTime: 30_000,
   });
@@ -43,7 +46,10 @@ export const comparison = (chatflow_id: string, before: string, after: string) =
     queryKey: ["compare", chatflow_id, before, after],
     queryFn: ({ signal }) =>
       dataOf(
-        api.GET("/flows/{chatflow_id}/compare", { params: { path: { chatflow_id }, query: { before, after } }, signal }),
+        api.GET("/flows/{chatflow_id}/compare", {
+          params: { path: { chatflow_id }, query: { before, after } },
+          signal,
+        }),
       ),
     // Kept versions do not change; the live flow may.
     staleTime: before === "live" || after === "live" ? 0 : Infinity,

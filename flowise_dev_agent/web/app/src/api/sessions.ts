@@ -1,36 +1,38 @@
-/** Everything the page does with sessions. */
-import { call } from "./client";
-import type { Answer, SessionPage, SessionStatus, SessionSummary, SessionView, StartSession } from "./types";
+/** Calls of session routes. */
+import { api, dataOf } from "./client";
+import type { Answer, ListSessions, SessionPage, SessionView, StartSession } from "./types";
 
-export interface SessionQuery {
-  status?: SessionStatus | undefined;
-  text?: string | undefined;
-  cursor?: string | undefined;
-}
+const at = (session_id: string) => ({ path: { session_id } });
+/** Respond at once; the stream brings the rest. */
+const query = { wait: 0 };
 
 /** A page of sessions, newest first. */
-export const listSessions = (query: SessionQuery, signal?: AbortSignal): Promise<SessionPage> =>
-  call("/sessions", { query: { limit: 20, ...query }, ...(signal ? { signal } : {}) });
+export const listSessions = (query: ListSessions, signal: AbortSignal): Promise<SessionPage> =>
+  dataOf(api.GET("/sessions", { params: { query: { limit: 20, ...query } }, signal }));
 
-export const getSession = (id: string): Promise<SessionView> => call(`/sessions/${id}`);
+export const getSession = (id: string): Promise<SessionView> =>
+  dataOf(api.GET("/sessions/{session_id}", { params: at(id) }));
 
-/** Start a session. `key` makes a repeated call harmless. */
+/** Start a session. A repeated call with the same `key` starts no second one. */
 export const startSession = (body: StartSession, key: string): Promise<SessionView> =>
-  call("/sessions", { method: "POST", query: { wait: 0 }, body, headers: { "Idempotency-Key": key } });
+  dataOf(
+    api.POST("/sessions", {
+      params: { query, header: { "idempotency-key": key } },
+      body: body as Required<StartSession>,
+    }),
+  );
 
-/** Answer the open question; a Problem with status 409 says that someone else was first. */
-export const answerSession = (id: string, interruptId: string, answer: Answer): Promise<SessionView> =>
-  call(`/sessions/${id}/resume`, { method: "POST", query: { wait: 0 }, body: { interrupt_id: interruptId, answer } });
+/** Answer the open question. Throws a Problem with status 409 when it has been answered already. */
+export const answerSession = (id: string, interrupt_id: string, answer: Answer): Promise<SessionView> =>
+  dataOf(api.POST("/sessions/{session_id}/resume", { params: { ...at(id), query }, body: { interrupt_id, answer } }));
 
-/** The session on one page of Markdown. */
-export const getSummary = (id: string): Promise<SessionSummary> => call(`/sessions/${id}/summary`);
-
-export const cancelSession = (id: string): Promise<SessionView> => call(`/sessions/${id}/cancel`, { method: "POST" });
+export const cancelSession = (id: string): Promise<SessionView> =>
+  dataOf(api.POST("/sessions/{session_id}/cancel", { params: at(id) }));
 
 export const retrySession = (id: string): Promise<SessionView> =>
-  call(`/sessions/${id}/retry`, { method: "POST", query: { wait: 0 } });
+  dataOf(api.POST("/sessions/{session_id}/retry", { params: { ...at(id), query } }));
 
-export const renameSession = (id: string, name: string): Promise<SessionView> =>
-  call(`/sessions/${id}/name`, { method: "PATCH", body: { session_name: name } });
+export const renameSession = (id: string, session_name: string): Promise<SessionView> =>
+  dataOf(api.PATCH("/sessions/{session_id}/name", { params: at(id), body: { session_name } }));
 
-export const deleteSession = (id: string): Promise<null> => call(`/sessions/${id}`, { method: "DELETE" });
+export const deleteSession = (id: string): Promise<unknown> => api.DELETE("/sessions/{session_id}", { params: at(id) });

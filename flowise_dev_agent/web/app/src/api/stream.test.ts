@@ -5,7 +5,7 @@ const encoder = new TextEncoder();
 const frame = (seq: number | null, type: string) =>
   `${seq === null ? "" : `id: ${seq}\n`}event: ${type}\ndata: ${JSON.stringify({ seq, type, data: {} })}\n\n`;
 
-/** A body that arrives in the given pieces and then ends. */
+/** A body that arrives in these pieces and then ends. */
 const body = (...pieces: string[]) =>
   new ReadableStream<Uint8Array>({
     start(controller) {
@@ -24,13 +24,13 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-/** Answers one request after the other. */
-function serve(...answers: ((signal: AbortSignal | null | undefined) => Response)[]): void {
-  vi.stubGlobal("fetch", async (_: string, options: RequestInit) => {
-    calls.push(new Headers(options.headers));
+/** Answer one request after the other. */
+function serve(...answers: ((signal: AbortSignal) => Response)[]): void {
+  vi.stubGlobal("fetch", async (request: Request) => {
+    calls.push(request.headers);
     const answer = answers.shift();
     if (!answer) throw new TypeError("no connection");
-    return answer(options.signal);
+    return answer(request.signal);
   });
 }
 
@@ -48,10 +48,10 @@ async function collect(signal = new AbortController().signal) {
   return { types, connections, followed };
 }
 
-it("takes a cut stream up after the last event it has seen", async () => {
+it("resumes a lost stream after the last event", async () => {
   const whole = frame(1, "node_start") + frame(null, "token");
   serve(
-    // Cut in the middle of a frame, in pieces that do not respect frames.
+    // Cut in the middle of a frame, in pieces other than frames.
     () => new Response(body(whole.slice(0, 20), whole.slice(20), frame(2, "node_end").slice(0, 15))),
     () => new Response(body(frame(2, "node_end"), frame(3, "done"))),
   );
@@ -62,7 +62,7 @@ it("takes a cut stream up after the last event it has seen", async () => {
   expect(calls.map((headers) => headers.get("Last-Event-ID"))).toEqual([null, "1"]);
 });
 
-it("comes back when the service does", async () => {
+it("reconnects when the service is back", async () => {
   serve(
     () => {
       throw new TypeError("no connection");
@@ -75,15 +75,15 @@ it("comes back when the service does", async () => {
   expect(types).toEqual(["done"]);
 });
 
-it("goes on when the network is back", async () => {
+it("reconnects when the network is back", async () => {
   serve(
-    // Nothing ends this one: the network is gone, not the service.
+    // This one does not end: the network is lost, not the service.
     (signal) =>
       new Response(
         new ReadableStream({
           start(controller) {
             controller.enqueue(encoder.encode(frame(1, "node_start")));
-            signal?.addEventListener("abort", () => controller.error(signal.reason));
+            signal.addEventListener("abort", () => controller.error(signal.reason));
           },
         }),
       ),
@@ -102,14 +102,16 @@ it("goes on when the network is back", async () => {
   expect(calls[1]?.get("Last-Event-ID")).toBe("1");
 });
 
-it("gives up when the session is gone", async () => {
-  serve(() => new Response(JSON.stringify({ detail: "No such session.", code: "session_not_found" }), { status: 404 }));
+it("stops when the session was deleted", async () => {
+  serve(
+    () => new Response(JSON.stringify({ detail: "Session not found.", code: "session_not_found" }), { status: 404 }),
+  );
   const { followed } = await collect();
-  await expect(followed).rejects.toMatchObject({ status: 404, message: "No such session." });
+  await expect(followed).rejects.toMatchObject({ status: 404, message: "Session not found." });
   expect(calls).toHaveLength(1);
 });
 
-it("ends quietly when the person goes elsewhere", async () => {
+it("ends without an error when aborted", async () => {
   const abort = new AbortController();
   serve(() => new Response(body(frame(1, "node_start"))));
   const { followed } = await (async () => {

@@ -1,8 +1,8 @@
 import { EventSourceParserStream } from "eventsource-parser/stream";
-import { Problem, request } from "./client";
+import { api, Problem } from "./client";
 import type { SessionEvent } from "./types";
 
-/** How the page stands with a session's stream. */
+/** State of the connection to a session's stream. */
 export type Connection = "connecting" | "live" | "lost" | "ended";
 
 interface Listener {
@@ -10,14 +10,14 @@ interface Listener {
   onConnection: (connection: Connection) => void;
 }
 
-/** Silence after which a connection counts as dead; the service sends a comment far more often. */
+/** Silence after which a connection counts as lost; the service sends comments much more often. */
 const SILENCE_MS = 60_000;
 const RETRY_MS = 2_000;
-const RETRY_MOST_MS = 15_000;
+const MAX_RETRY_MS = 15_000;
 
 /**
- * All events of a session after number `seq`, until `done` or until `signal` aborts. A cut connection is taken up
- * again where it was cut. Throws Problem when the service refuses (the session was deleted).
+ * All events of a session after number `seq`, until `done` or until `signal` aborts. A lost connection is resumed
+ * after the last event. Throws Problem when the service refuses, for example after the session was deleted.
  */
 export async function follow(sessionId: string, seq: number, listener: Listener, signal: AbortSignal): Promise<void> {
   let last = seq;
@@ -42,11 +42,11 @@ export async function follow(sessionId: string, seq: number, listener: Listener,
     if (signal.aborted) return;
     listener.onConnection("lost");
     await until(pause, signal);
-    pause = Math.min(pause * 2, RETRY_MOST_MS);
+    pause = Math.min(pause * 2, MAX_RETRY_MS);
   }
 }
 
-/** One connection's events; ends or throws when it is cut. */
+/** Events of one connection; ends or throws when it is lost. */
 async function* read(
   sessionId: string,
   last: number,
@@ -61,16 +61,17 @@ async function* read(
     timer = window.setTimeout(cut, SILENCE_MS);
   };
   heard();
-  // A network that is gone does not close the connection: the other side would never hear of it.
+  // Going offline does not close the connection by itself.
   window.addEventListener("offline", cut);
   try {
-    const response = await request(`/sessions/${sessionId}/stream`, {
-      headers: last ? { "Last-Event-ID": String(last) } : {},
+    const { data: stream } = await api.GET("/sessions/{session_id}/stream", {
+      params: { path: { session_id: sessionId }, header: last ? { "last-event-id": last } : {} },
+      parseAs: "stream",
       signal: AbortSignal.any([signal, silence.signal]),
     });
-    if (!response.body) return;
+    if (!stream) return;
     onOpen();
-    const frames = response.body
+    const frames = stream
       .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array<ArrayBuffer>>)
       .pipeThrough(new EventSourceParserStream({ onComment: heard }))
       .getReader();
@@ -86,7 +87,7 @@ async function* read(
   }
 }
 
-/** Waits, but no longer than until the machine is online again. */
+/** Wait for this time, or until the machine is online again. */
 function until(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const go = () => {

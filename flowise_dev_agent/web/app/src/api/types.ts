@@ -1,17 +1,38 @@
-/** The service's shapes, by the names of its OpenAPI document (`schema.d.ts` is generated from it). */
-import type { components } from "./schema";
+/** Short names for the service's shapes, which are generated from its OpenAPI document. */
+import type { components, operations } from "./schema";
 
 type Schemas = components["schemas"];
 
 export type SessionView = Schemas["SessionView"];
 export type SessionPage = Schemas["SessionPage"];
-export type SessionSummary = Schemas["SessionSummary"];
 export type SessionStatus = SessionView["status"];
 export type SessionEvent = Schemas["SessionEvent"];
 export type PlanView = Schemas["PlanView"];
-export type FlowPage = Schemas["FlowPage"];
 export type InterruptView = Schemas["InterruptView"];
+export type ListSessions = NonNullable<operations["list_sessions"]["parameters"]["query"]>;
+/** Fields with a default are optional in a request. */
 export type StartSession = Pick<Schemas["StartSession"], "requirement"> & Partial<Schemas["StartSession"]>;
+
+export type CanvasView = Schemas["CanvasView"];
+export type CanvasNode = Schemas["CanvasNode"];
+export type CanvasEdge = Schemas["CanvasEdge"];
+export type FlowChange = Schemas["FlowChange"];
+export type Difference = Schemas["Difference"];
+export type FieldChange = Schemas["FieldChange"];
+export type FlowFacts = Schemas["FlowFacts"];
+export type ChatAnswer = Schemas["ChatAnswer"];
+
+export type HealthView = Schemas["HealthView"];
+export type VersionList = Schemas["VersionList"];
+export type VersionView = Schemas["VersionView"];
+export type PatternFile = Schemas["PatternFile"];
+export type PatternView = Schemas["PatternView"];
+export type InstanceView = Schemas["InstanceView"];
+export type KnowledgeList = Schemas["KnowledgeList"];
+export type KnowledgeView = Schemas["KnowledgeView"];
+export type RefreshView = Schemas["RefreshView"];
+export type DeliveryView = Schemas["ListedDeliveryView"];
+export type PublicSettings = Schemas["PublicSettings"];
 
 /** An answer to an interrupt, as its `response_schema` describes it. */
 export type Answer = { action: string } & Record<string, unknown>;

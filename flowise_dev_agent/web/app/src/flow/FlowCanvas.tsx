@@ -10,39 +10,38 @@ import {
   ReactFlowProvider,
 } from "@xyflow/react";
 import { type ReactNode, useMemo, useRef } from "react";
+import type { CanvasView } from "../api/types";
 import { boxesOf, portTop } from "./layout";
-import { SIGNS } from "./MarkBadge";
 import { type Marked, type MarkedEdge, type MarkedNode, unmarked } from "./merge";
-import { NodeBox, type NodeBoxType } from "./NodeBox";
-import type { CanvasView } from "./types";
+import { NodeBox, type NodeBoxType, SIGNS } from "./NodeBox";
 import "./flow.css";
 
 const NODE_TYPES = { flow: NodeBox };
 const HANDLE = 10;
-/** From here on a small map helps. */
+/** Number of nodes from which the minimap is shown. */
 const LARGE = 25;
 
 export interface FlowCanvasProps {
-  /** A flow by itself, or two states of one by `merged`. */
+  /** A single flow, or two states of one by `merged`. */
   flow: CanvasView | Marked;
   /** What the canvas shows, for screen readers. */
   label: string;
   /** CSS height. */
   height?: string;
-  /** The chosen node's id, and who is told when another one is chosen (null: none). */
+  /** Id of the selected node; null for none. */
   chosen?: string | null;
   onChoose?: (id: string | null) => void;
-  /** Drawn over the canvas, at its top. */
+  /** Shown over the canvas, at its top. */
   children?: ReactNode;
 }
 
-/** A flow to look at, in Flowise's own way of drawing: it moves and zooms, and nodes can be chosen, nothing more. */
+/** A read-only canvas as in Flowise: it pans and zooms, and nodes can be selected. */
 export function FlowCanvas({ flow, label, height = "60vh", chosen = null, onChoose, children }: FlowCanvasProps) {
   const after = useRef<HTMLDivElement>(null);
   const marked = useMemo(() => ("kind" in flow ? unmarked(flow) : flow), [flow]);
   const drawn = useMemo(() => drawnNodes(marked.nodes), [marked]);
   const edges = useMemo(() => drawnEdges(marked.edges), [marked]);
-  // Only the nodes whose choice changed are new objects: the others are not drawn again.
+  // Only the selected node is a new object, so that the others are not rendered again.
   const nodes = useMemo(
     () => (chosen ? drawn.map((node) => (node.id === chosen ? { ...node, selected: true } : node)) : drawn),
     [drawn, chosen],
@@ -92,7 +91,7 @@ export function FlowCanvas({ flow, label, height = "60vh", chosen = null, onChoo
             <MiniMap
               pannable
               zoomable
-              ariaLabel="Small map of the flow"
+              ariaLabel="Minimap"
               nodeClassName={(node: NodeBoxType) => `mark-${node.data.mark}`}
             />
           )}
@@ -115,7 +114,7 @@ function drawnNodes(nodes: MarkedNode[]): NodeBoxType[] {
       data: { node, mark },
       width,
       height,
-      // Size and ends are known beforehand: nothing is measured, and what is out of sight is not drawn at all.
+      // Sizes and ports are known, so nothing is measured and nodes out of sight are not rendered.
       measured: { width, height },
       handles: [
         ...node.inputs.map((port, index) => ({

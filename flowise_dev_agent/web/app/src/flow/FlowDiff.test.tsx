@@ -1,12 +1,13 @@
 import { render, screen } from "@testing-library/react";
 import { expect, test } from "vitest";
-import { ChangeList, OpList } from "./FlowDiff";
+import { ChangeList } from "./FlowDiff";
 import { NodeDetails } from "./NodeDetails";
+import { OpList } from "./ops";
 import { change, node } from "./sample";
 
 const EVIL = `<img src=x onerror="window.hurt = true"><script>window.hurt = true</script>`;
 
-test("P70: what a flow says is text, wherever it is shown", () => {
+test("P70: texts of a flow are shown as text everywhere", () => {
   const evil = node("a", { label: EVIL, note: EVIL, params: [{ name: "q", label: EVIL, value: EVIL }] });
   const fields = [{ name: "p", before: "", after: EVIL }];
   const { diff } = change({ diff: { changed: [{ id: "a", name: "a", label: EVIL, fields }] } });

@@ -1,18 +1,49 @@
+import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useMemo, useState } from "react";
+import { sessionChange } from "../api/queries";
+import type { Difference, FlowChange } from "../api/types";
+import { ErrorNote } from "../ui/ErrorNote";
 import { Tabs } from "../ui/Tabs";
 import { FlowCanvas } from "./FlowCanvas";
-import { MarkBadge } from "./MarkBadge";
-import { counts, type Marked, merged, unmarked } from "./merge";
+import { counts, type Mark, type Marked, merged, unmarked } from "./merge";
+import { MarkBadge } from "./NodeBox";
 import { NodeDetails } from "./NodeDetails";
-import { type Op, opInWords } from "./ops";
-import type { Difference, FlowChange, Mark } from "./types";
+import { OpList } from "./ops";
 import "./flow.css";
 
 type Side = "before" | "change" | "after";
 
-/** What changes in a flow: on the canvas with before and after, as a list to read, and as ops. */
+/** The changes of a session, and meanwhile changes by others. For `revision` see `sessionChange`. */
+export function SessionDiff({
+  sessionId,
+  revision,
+  height,
+}: {
+  sessionId: string;
+  revision?: unknown;
+  height?: string;
+}) {
+  const { data: change, error, isPending } = useQuery(sessionChange(sessionId, revision));
+  if (isPending) return <p className="quiet">Loading the change…</p>;
+  if (error) return <ErrorNote error={error} />;
+  if (!change) return <p className="quiet">No flow yet.</p>;
+  return (
+    <div className="stack">
+      {change.meanwhile && (
+        <section className="stack tight" aria-label="Changes by someone else">
+          <h2 className="small-title">Changes by someone else in Flowise</h2>
+          <FlowDiff change={change.meanwhile} height={height ?? "40vh"} />
+          <h2 className="small-title">Changes of this session</h2>
+        </section>
+      )}
+      <FlowDiff change={change} {...(height && { height })} />
+    </div>
+  );
+}
+
+/** The changes of a flow: on the canvas, as a list, and as ops. */
 export function FlowDiff({ change, height }: { change: FlowChange; height?: string }) {
-  const ops = change.ops as Op[];
+  const { ops } = change;
   const tabs = [
     { name: "Canvas", content: <ChangeCanvas change={change} {...(height && { height })} /> },
     { name: "List", content: <ChangeList diff={change.diff} /> },
@@ -43,7 +74,7 @@ function ChangeCanvas({ change, height }: { change: FlowChange; height?: string 
   return (
     <div className="stack tight">
       <div className="row apart">
-        <fieldset className="choices" aria-label="Which state to show">
+        <fieldset className="choices" aria-label="State to show">
           {sides.map(([value, name]) => (
             <button key={value} type="button" aria-pressed={side === value} onClick={() => setSide(value)}>
               {name}
@@ -54,7 +85,7 @@ function ChangeCanvas({ change, height }: { change: FlowChange; height?: string 
       </div>
       <div className={marked ? "change-canvas with-details" : "change-canvas"}>
         <FlowCanvas
-          // Another state is another drawing: fit it to the view again.
+          // A new key fits the canvas to the other state.
           key={side}
           flow={shown}
           label={`The flow, ${sides.find(([value]) => value === side)?.[1] ?? side}. ${change.diff.summary}`}
@@ -64,12 +95,12 @@ function ChangeCanvas({ change, height }: { change: FlowChange; height?: string 
         />
         {marked && <NodeDetails marked={marked} onClose={() => setChosen(null)} />}
       </div>
-      <small>Choose a node to see what is set on it, old and new.</small>
+      <small>Select a node to see its settings, before and after.</small>
     </div>
   );
 }
 
-/** "Before", or "Before: v1.0" where the state has a name of its own. */
+/** "Before", or "Before: v1.0" when the state has a name. */
 const sideName = (side: string, label: string): string =>
   label.toLowerCase() === side.toLowerCase() ? side : `${side}: ${label}`;
 
@@ -88,7 +119,7 @@ function Legend({ marked }: { marked: Marked }) {
   );
 }
 
-/** Every difference in words. */
+/** All differences as text. */
 export function ChangeList({ diff }: { diff: Difference }) {
   const arrow = (edge: Difference["connected"][number]) =>
     `${edge.source}${edge.output && `.${edge.output}`} → ${edge.target}${edge.input && `.${edge.input}`}`;
@@ -121,7 +152,7 @@ export function ChangeList({ diff }: { diff: Difference }) {
     ]),
     ...(diff.moved.length > 0 ? [["moved", "moved", diff.moved.join(", ")] as [Mark, string, ReactNode]] : []),
   ];
-  if (items.length === 0) return <p className="quiet">There is no difference.</p>;
+  if (items.length === 0) return <p className="quiet">No differences.</p>;
   return (
     <ul className="change-list">
       {items.map(([mark, key, content]) => (
@@ -142,22 +173,5 @@ function Titled({ id, name, label }: { id: string; name: string; label: string }
         {name} · <code>{id}</code>
       </small>
     </span>
-  );
-}
-
-/** The ops in order: what each does, and its exact form to unfold. */
-export function OpList({ ops }: { ops: Op[] }) {
-  return (
-    <ol className="stack tight">
-      {ops.map((op, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: ops have no name of their own, and their order is fixed
-        <li key={index}>
-          <details>
-            <summary>{opInWords(op)}</summary>
-            <pre>{JSON.stringify(op, null, 2)}</pre>
-          </details>
-        </li>
-      ))}
-    </ol>
   );
 }

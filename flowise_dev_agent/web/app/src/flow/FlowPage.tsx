@@ -1,17 +1,17 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "wouter";
+import { flowGraph } from "../api/queries";
 import { ErrorNote } from "../ui/ErrorNote";
 import { plural } from "../ui/format";
 import { FlowCanvas } from "./FlowCanvas";
+import { SessionDiff } from "./FlowDiff";
 import { inWords } from "./layout";
 import { unmarked } from "./merge";
 import { NodeDetails } from "./NodeDetails";
-import { flowGraph } from "./queries";
-import { SessionDiff } from "./SessionDiff";
 import { TryOut } from "./TryOut";
 
-/** A flow on a server: to look at and to talk to. */
+/** A flow on a server, with a chat to try it. */
 export function FlowPage({ params }: { params: Record<string, string> }) {
   const { id = "", instance = "" } = params;
   const { data, error, isPending } = useQuery(flowGraph(id, instance));
@@ -21,7 +21,7 @@ export function FlowPage({ params }: { params: Record<string, string> }) {
     <div className="stack">
       <h1>{data?.flow.name ?? "Flow"}</h1>
       <ErrorNote error={error} />
-      {isPending && <p className="quiet">Reading the flow…</p>}
+      {isPending && <p className="quiet">Loading the flow…</p>}
       {data && (
         <>
           <p className="row">
@@ -52,15 +52,15 @@ export function FlowPage({ params }: { params: Record<string, string> }) {
   );
 }
 
-/** What a session changes, with all the room of the page. */
+/** The changes of a session, in full width. */
 export function ChangePage({ params }: { params: Record<string, string> }) {
   const { id = "" } = params;
   return (
     <div className="stack">
       <div className="row apart">
-        <h1>What the session changes</h1>
+        <h1>Changes of the session</h1>
         <p className="row">
-          <Link href={`/s/${id}`}>The session</Link>
+          <Link href={`/s/${id}`}>Session</Link>
           <Link href={`/versions/${id}`}>Versions</Link>
         </p>
       </div>

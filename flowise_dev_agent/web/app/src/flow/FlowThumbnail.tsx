@@ -1,25 +1,28 @@
+import { useQuery } from "@tanstack/react-query";
 import { memo, useMemo } from "react";
+import { flowGraph } from "../api/queries";
+import type { CanvasView } from "../api/types";
 import { bounds, boxesOf, inWords, tone } from "./layout";
-import type { CanvasView } from "./types";
 import "./flow.css";
 
-/** A flow in the size of a stamp: boxes and lines, no text. Cheap enough for lists. */
-export const FlowThumbnail = memo(function FlowThumbnail({
-  view,
-  width = 160,
-  height = 96,
-}: {
-  view: CanvasView;
-  width?: number;
-  height?: number;
-}) {
+const WIDTH = 160;
+const HEIGHT = 96;
+
+/** The thumbnail of a flow on the server; an empty frame while it loads or when it cannot be read. */
+export function LiveThumbnail({ id, instance }: { id: string; instance?: string }) {
+  const { data } = useQuery(flowGraph(id, instance, false));
+  return data ? <FlowThumbnail view={data.graph} /> : <span className="thumbnail empty" aria-hidden="true" />;
+}
+
+/** Boxes and lines without text, cheap enough for lists. */
+const FlowThumbnail = memo(function FlowThumbnail({ view }: { view: CanvasView }) {
   const boxes = useMemo(() => boxesOf(view.nodes), [view]);
   const all = bounds(boxes.values());
   const margin = Math.max(all.width, all.height) * 0.05;
   const viewBox = [all.x - margin, all.y - margin, all.width + 2 * margin, all.height + 2 * margin].join(" ");
-  const stroke = Math.max(all.width / width, all.height / height) * 1.5;
+  const stroke = Math.max(all.width / WIDTH, all.height / HEIGHT) * 1.5;
   return (
-    <svg className="thumbnail" viewBox={viewBox} width={width} height={height} role="img" aria-label={inWords(view)}>
+    <svg className="thumbnail" viewBox={viewBox} width={WIDTH} height={HEIGHT} role="img" aria-label={inWords(view)}>
       {view.edges.map((edge) => {
         const [from, to] = [boxes.get(edge.source), boxes.get(edge.target)];
         if (!from || !to) return null;

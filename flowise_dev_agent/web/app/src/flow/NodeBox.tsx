@@ -1,12 +1,24 @@
 import { Handle, type Node, type NodeProps, Position } from "@xyflow/react";
 import { memo } from "react";
-import { moreThanShown, portTop, shownParams, tone } from "./layout";
-import { MarkBadge } from "./MarkBadge";
-import type { CanvasNode, Mark } from "./types";
+import type { CanvasNode } from "../api/types";
+import { hasMoreParams, portTop, shownParams, tone } from "./layout";
+import type { Mark } from "./merge";
 
 export type NodeBoxType = Node<{ node: CanvasNode; mark: Mark }, "flow">;
 
-/** A node as Flowise draws it: title, ends at the sides, and what is set. Nothing in it can be changed here. */
+export const SIGNS: Record<Mark, string> = { same: "", added: "+", changed: "~", removed: "−", moved: "↔" };
+
+/** The mark as sign and word, so that it does not depend on colour. */
+export function MarkBadge({ mark }: { mark: Mark }) {
+  if (mark === "same") return null;
+  return (
+    <span className={`mark mark-${mark}`}>
+      <span aria-hidden="true">{SIGNS[mark]}</span> {mark}
+    </span>
+  );
+}
+
+/** A node as Flowise draws it: title, ports and settings. It is read-only. */
 export const NodeBox = memo(function NodeBox({ data: { node, mark }, selected }: NodeProps<NodeBoxType>) {
   const classes = `fnode ${node.kind} tone-${tone(node)} mark-${mark}${selected ? " chosen" : ""}`;
   if (node.kind === "note")
@@ -38,7 +50,7 @@ export const NodeBox = memo(function NodeBox({ data: { node, mark }, selected }:
               <span>{param.label}</span> {param.value}
             </li>
           ))}
-          {moreThanShown(node) && <li className="fnode-param">…</li>}
+          {hasMoreParams(node) && <li className="fnode-param">…</li>}
           {node.outputs.map((port) => (
             <li key={port.id} className="fnode-out">
               {port.label}
@@ -70,7 +82,7 @@ export const NodeBox = memo(function NodeBox({ data: { node, mark }, selected }:
   );
 });
 
-/** Two letters for the place of an icon: Flowise's own icons are not served here. */
+/** Two letters in place of Flowise's icon, which is not served here. */
 function initials(label: string): string {
   const words = label.split(/[\s_-]+|(?<=[a-z])(?=[A-Z])/).filter(Boolean);
   return (words.length > 1 ? `${words[0]?.[0] ?? ""}${words[1]?.[0] ?? ""}` : label.slice(0, 2)).toUpperCase();

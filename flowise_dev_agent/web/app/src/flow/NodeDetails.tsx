@@ -1,8 +1,8 @@
-import { MarkBadge } from "./MarkBadge";
+import type { FieldChange } from "../api/types";
 import type { MarkedNode } from "./merge";
-import type { FieldChange } from "./types";
+import { MarkBadge } from "./NodeBox";
 
-/** All that is set on a node; of a changed one first what differs, old and new. */
+/** All settings of a node; changed fields first, before and after. */
 export function NodeDetails({ marked, onClose }: { marked: MarkedNode; onClose: () => void }) {
   const { node, mark, fields } = marked;
   const changed = new Set(fields.map((field) => root(field.name)));
@@ -29,7 +29,7 @@ export function NodeDetails({ marked, onClose }: { marked: MarkedNode; onClose: 
       </p>
       {fields.length > 0 && (
         <>
-          <h3>What changes</h3>
+          <h3>Changes</h3>
           {fields.map((field) => (
             <OldNew key={field.name} field={field} marked={marked} />
           ))}
@@ -38,7 +38,7 @@ export function NodeDetails({ marked, onClose }: { marked: MarkedNode; onClose: 
       {node.note && <p>{node.note}</p>}
       {rest.length > 0 && (
         <>
-          <h3>{fields.length > 0 ? "What stays" : "What is set"}</h3>
+          <h3>{fields.length > 0 ? "Unchanged settings" : "Settings"}</h3>
           <dl className="stack tight">
             {rest.map((param) => (
               <div key={param.name}>
@@ -54,13 +54,13 @@ export function NodeDetails({ marked, onClose }: { marked: MarkedNode; onClose: 
         </>
       )}
       {node.params.length === 0 && fields.length === 0 && !node.note && (
-        <p className="quiet">Everything is as it comes.</p>
+        <p className="quiet">All settings have their default.</p>
       )}
     </section>
   );
 }
 
-/** A field's two values: in full where the canvas has them, else as the difference shortened them. */
+/** Both values of a field: in full from the canvas, else shortened from the comparison. */
 function OldNew({ field, marked }: { field: FieldChange; marked: MarkedNode }) {
   const full = (side: MarkedNode["before"]) => side?.params.find((param) => param.name === field.name)?.value;
   const label = marked.node.params.find((param) => param.name === field.name)?.label ?? field.name;
@@ -76,7 +76,7 @@ function OldNew({ field, marked }: { field: FieldChange; marked: MarkedNode }) {
 function Value({ text, kind = "" }: { text: string; kind?: "" | "old" | "new" }) {
   const word = { "": "", old: "Before: ", new: "After: " }[kind];
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a long value scrolls, also without a mouse
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a long value must scroll by keyboard too
     <pre className={kind} tabIndex={0}>
       {word && <span className="visually-hidden">{word}</span>}
       {text || "(none)"}
@@ -84,5 +84,5 @@ function Value({ text, kind = "" }: { text: string; kind?: "" | "old" | "new" })
   );
 }
 
-/** The field that a path such as `llmModelConfig.temperature` is in. */
+/** The parameter of a path such as `llmModelConfig.temperature`. */
 const root = (path: string): string => path.split(/[.[]/)[0] ?? path;

@@ -1,41 +1,44 @@
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, useEffect, useRef, useState } from "react";
-import { call } from "../api/client";
+import { api, dataOf } from "../api/client";
+import type { ChatAnswer } from "../api/types";
 import { ErrorNote } from "../ui/ErrorNote";
 import { duration } from "../ui/format";
 import { Markdown } from "../ui/Markdown";
-import type { ChatAnswer } from "./types";
 
 interface Turn {
   question: string;
   answer: ChatAnswer;
 }
 
-/** A box to talk to a flow, a draft too. Its conversations are marked as tries in Flowise and are of no visitor. */
+/** A chat with a flow or a draft. Flowise keeps it apart from the conversations of visitors. */
 export function TryOut({ chatflowId, instance }: { chatflowId: string; instance?: string }) {
-  const path = `/flows/${encodeURIComponent(chatflowId)}/chat`;
   const [turns, setTurns] = useState<Turn[]>([]);
   const [text, setText] = useState("");
   const chatId = turns.at(-1)?.answer.chat_id;
   const end = useRef<HTMLDivElement>(null);
   const ask = useMutation({
     mutationFn: (question: string) =>
-      call<ChatAnswer>(path, {
-        method: "POST",
-        body: { question, ...(chatId && { chat_id: chatId }) },
-        query: { instance },
-      }),
+      dataOf(
+        api.POST("/flows/{chatflow_id}/chat", {
+          params: { path: { chatflow_id: chatflowId }, query: { instance } },
+          body: { question, chat_id: chatId },
+        }),
+      ),
     onSuccess: (answer, question) => setTurns((before) => [...before, { question, answer }]),
     onError: (_, question) => setText(question),
   });
   const forget = useMutation({
-    mutationFn: () => call(`${path}/${chatId}`, { method: "DELETE", query: { instance } }),
+    mutationFn: (chat_id: string) =>
+      api.DELETE("/flows/{chatflow_id}/chat/{chat_id}", {
+        params: { path: { chatflow_id: chatflowId, chat_id }, query: { instance } },
+      }),
     onSuccess: () => setTurns([]),
   });
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each new turn is brought into sight
+  // biome-ignore lint/correctness/useExhaustiveDependencies: scroll to each new turn
   useEffect(() => {
-    // In braces: a promise, which newer browsers return, is no clean-up.
+    // `void`, because newer browsers return a promise, which is not a clean-up function.
     void end.current?.scrollIntoView?.({ block: "nearest" });
   }, [turns.length]);
 
@@ -55,14 +58,14 @@ export function TryOut({ chatflowId, instance }: { chatflowId: string; instance?
           <div key={index} className="stack tight">
             <p className="asked">{question}</p>
             <div className="answered">
-              <Markdown text={answer.answer || "(an empty answer)"} />
+              <Markdown text={answer.answer || "(empty answer)"} />
               <small>
                 {duration(answer.duration_ms)}
                 {answer.used_tools.map((tool) => ` · ${tool.tool}${tool.error ? ` failed: ${tool.error}` : ""}`)}
               </small>
               {answer.sources.length > 0 && (
                 <details>
-                  <summary>What it found ({answer.sources.length})</summary>
+                  <summary>Sources ({answer.sources.length})</summary>
                   {answer.sources.map((source) => (
                     <blockquote key={source.origin + source.text}>
                       {source.text} <small>{source.origin}</small>
@@ -76,7 +79,7 @@ export function TryOut({ chatflowId, instance }: { chatflowId: string; instance?
         {ask.isPending && (
           <>
             <p className="asked">{ask.variables}</p>
-            <p className="quiet">The flow is answering…</p>
+            <p className="quiet">Waiting for the answer…</p>
           </>
         )}
         <div ref={end} />
@@ -84,7 +87,7 @@ export function TryOut({ chatflowId, instance }: { chatflowId: string; instance?
       <ErrorNote error={ask.error ?? forget.error} />
       <form onSubmit={submit} className="row">
         <label className="grow">
-          <span className="visually-hidden">Your question to the flow</span>
+          <span className="visually-hidden">Your question</span>
           <input
             value={text}
             maxLength={4_000}
@@ -95,8 +98,8 @@ export function TryOut({ chatflowId, instance }: { chatflowId: string; instance?
         <button type="submit" className="button primary" disabled={ask.isPending || !text.trim()}>
           Ask
         </button>
-        {turns.length > 0 && (
-          <button type="button" className="button" onClick={() => forget.mutate()} disabled={forget.isPending}>
+        {chatId && (
+          <button type="button" className="button" onClick={() => forget.mutate(chatId)} disabled={forget.isPending}>
             Start over
           </button>
         )}

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bounds, boxesOf, HEADER, inWords, MOST_PARAMS, NODE_WIDTH, portTop, sizeOf, tone } from "./layout";
+import { bounds, boxesOf, HEADER, inWords, MAX_PARAMS, NODE_WIDTH, portTop, sizeOf, tone } from "./layout";
 import { opInWords } from "./ops";
 import { canvas, edge, node } from "./sample";
 
@@ -7,11 +7,11 @@ const port = (id: string) => ({ id, name: id, label: id });
 const params = (many: number) =>
   Array.from({ length: many }, (_, number) => ({ name: `p${number}`, label: `P${number}`, value: "1" }));
 
-test("a box has room for every row, and its ends stand at theirs", () => {
+test("a box has room for every row, and ports are at their rows", () => {
   const few = node("a", { inputs: [port("i1"), port("i2")], outputs: [port("o")], params: params(1) });
   const many = node("b", { ...few, params: params(50) });
   expect(sizeOf(few).width).toBe(NODE_WIDTH);
-  expect(sizeOf(many).height - sizeOf(few).height).toBe((MOST_PARAMS - 1 + 1) * 24);
+  expect(sizeOf(many).height - sizeOf(few).height).toBe((MAX_PARAMS - 1 + 1) * 24);
   for (const one of [few, many]) {
     const tops = [portTop(one, "inputs", 0), portTop(one, "inputs", 1), portTop(one, "outputs", 0)];
     expect(tops).toEqual([...tops].sort((left, right) => left - right));
@@ -20,7 +20,7 @@ test("a box has room for every row, and its ends stand at theirs", () => {
   }
 });
 
-test("a node inside an iteration counts from its corner, also when parents go in a circle", () => {
+test("a node inside an iteration is positioned from its corner; circular parents are safe", () => {
   const inside = node("in", { parent: "loop", x: 10, y: 20 });
   const loop = node("loop", { kind: "iteration", x: 100, y: 200, width: 400, height: 300 });
   const boxes = boxesOf([inside, loop]);
@@ -29,27 +29,27 @@ test("a node inside an iteration counts from its corner, also when parents go in
   expect(boxesOf([node("a", { parent: "b" }), node("b", { parent: "a" })]).size).toBe(2);
 });
 
-test("bounds hold all boxes, and none at all is no error", () => {
+test("bounds contain all boxes; without any they are a unit box", () => {
   const boxes = boxesOf([node("a", { x: -50 }), node("b", { x: 500, y: 100 })]);
   const all = bounds(boxes.values());
   expect([all.x, all.x + all.width]).toEqual([-50, 500 + NODE_WIDTH]);
   expect(bounds([])).toEqual({ x: 0, y: 0, width: 1, height: 1 });
 });
 
-test("categories have tones, unknown ones too", () => {
+test("every category has a tone, also an unknown one", () => {
   expect(tone(node("a", { category: "Chat Models" }))).toBe("model");
   expect(tone(node("a", { category: "Vector Stores" }))).toBe("data");
   expect(tone(node("a", { category: "Brand New" }))).toBe("plain");
   expect(tone(node("a", { kind: "note" }))).toBe("note");
 });
 
-test("the flow in words leaves notes out", () => {
+test("the flow as text leaves out notes", () => {
   expect(inWords(canvas([node("a"), node("n", { kind: "note" }), node("b")], [edge("a", "b")]))).toBe(
     "2 nodes, 1 connections: a, b",
   );
 });
 
-test("ops are sentences, unknown ones too", () => {
+test("every op is a sentence, also an unknown one", () => {
   expect(opInWords({ op_type: "SetParam", node_id: "a", param_name: "temperature", value: 0.2 })).toBe(
     "Set temperature of a to 0.2",
   );

@@ -1,10 +1,10 @@
-/** Where things stand on the canvas and how large they are; boxes have sizes that need no measuring. */
-import type { CanvasNode, CanvasView } from "./types";
+/** Positions and sizes on the canvas. Sizes are computed, not measured. */
+import type { CanvasNode, CanvasView } from "../api/types";
 
 export const NODE_WIDTH = 280;
 export const HEADER = 46;
 export const ROW = 24;
-export const MOST_PARAMS = 4;
+export const MAX_PARAMS = 4;
 const PADDING = 8;
 const AGENT_HEIGHT = 60;
 const AGENT_MIN_WIDTH = 170;
@@ -17,8 +17,8 @@ export interface Box {
   height: number;
 }
 
-/** Fields of a node that its box shows; a click shows them all. */
-export const shownParams = (node: CanvasNode) => node.params.slice(0, MOST_PARAMS);
+/** The parameters that a box shows; a click on the node shows all. */
+export const shownParams = (node: CanvasNode) => node.params.slice(0, MAX_PARAMS);
 
 /** Width and height of a node's box, in editor pixels. */
 export function sizeOf(node: CanvasNode): { width: number; height: number } {
@@ -31,24 +31,24 @@ export function sizeOf(node: CanvasNode): { width: number; height: number } {
       height: Math.max(AGENT_HEIGHT, ROW * rows + 2 * PADDING),
     };
   }
-  const rows = node.inputs.length + shownParams(node).length + node.outputs.length + (moreThanShown(node) ? 1 : 0);
+  const rows = node.inputs.length + shownParams(node).length + node.outputs.length + (hasMoreParams(node) ? 1 : 0);
   return { width: NODE_WIDTH, height: HEADER + 2 * PADDING + ROW * rows };
 }
 
-/** Whether the box says that there is more to see. */
-export const moreThanShown = (node: CanvasNode): boolean => node.params.length > MOST_PARAMS;
+/** True when the box does not show all parameters. */
+export const hasMoreParams = (node: CanvasNode): boolean => node.params.length > MAX_PARAMS;
 
-/** The middle of a port's row, from the top of the box. Agentflow nodes have their ends at the sides' middles. */
+/** Distance from the top of the box to the middle of a port. Agentflow nodes spread their ports over the side. */
 export function portTop(node: CanvasNode, side: "inputs" | "outputs", index: number): number {
   if (node.kind === "agent" || node.kind === "iteration") {
     const { height } = sizeOf(node);
     return (height * (index + 1)) / (node[side].length + 1);
   }
-  const before = side === "inputs" ? 0 : node.inputs.length + shownParams(node).length + (moreThanShown(node) ? 1 : 0);
+  const before = side === "inputs" ? 0 : node.inputs.length + shownParams(node).length + (hasMoreParams(node) ? 1 : 0);
   return HEADER + PADDING + ROW * (before + index) + ROW / 2;
 }
 
-/** Boxes by node id in canvas coordinates: a node inside an iteration counts from its corner. */
+/** Boxes by node id, in canvas coordinates. A node inside an iteration is positioned from the iteration's corner. */
 export function boxesOf(nodes: readonly CanvasNode[]): Map<string, Box> {
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const boxes = new Map<string, Box>();
@@ -65,7 +65,7 @@ export function boxesOf(nodes: readonly CanvasNode[]): Map<string, Box> {
   return boxes;
 }
 
-/** The smallest box around all. */
+/** The smallest box around all boxes. */
 export function bounds(boxes: Iterable<Box>): Box {
   let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
   for (const box of boxes) {
@@ -78,7 +78,7 @@ export function bounds(boxes: Iterable<Box>): Box {
   return { x: left, y: top, width: Math.max(1, right - left), height: Math.max(1, bottom - top) };
 }
 
-/** The colour class of a category: Flowise's own groups, the rest in grey. */
+/** The colour class of a node's category; grey when unknown. */
 export function tone(node: Pick<CanvasNode, "category" | "kind">): string {
   if (node.kind === "note") return "note";
   const category = node.category.toLowerCase();
@@ -104,7 +104,7 @@ const TONES: [string, string][] = [
   ["parser", "prompt"],
 ];
 
-/** What someone who cannot see the canvas needs to know of it. */
+/** The flow as text, for screen readers. */
 export function inWords(view: CanvasView): string {
   const nodes = view.nodes.filter((node) => node.kind !== "note");
   return `${nodes.length} nodes, ${view.edges.length} connections: ${nodes

@@ -20,7 +20,7 @@ test("a new flow is all added", () => {
   expect(counts(both)).toEqual({ added: 3, changed: 0, removed: 0, moved: 0 });
 });
 
-test("what is gone stays in the canvas where it was, with the ends that its connections need", () => {
+test("removed nodes keep their place and the ports that removed connections need", () => {
   const port = { id: "b-model", name: "model", label: "Model" };
   const before = canvas([node("a", { x: 7 }), node("b", { inputs: [port] })], [edge("a", "b")]);
   const after = canvas([node("b")]);
@@ -43,14 +43,14 @@ test("what is gone stays in the canvas where it was, with the ends that its conn
   expect(both.edges.map(({ edge, mark }) => [edge.id, mark])).toEqual([["before-a-b", "removed"]]);
 });
 
-test("a connection that is made anew is drawn once", () => {
+test("a connection that was made again is drawn once", () => {
   const flow = canvas([node("a"), node("b")], [edge("a", "b")]);
   const both = merged(change({ before: flow, after: flow }));
   expect(both.edges).toHaveLength(1);
   expect(both.nodes.every(({ mark }) => mark === "same")).toBe(true);
 });
 
-test("nodes that only moved are told from changed ones", () => {
+test("moved nodes are marked differently from changed ones", () => {
   const flow = canvas([node("a"), node("b")]);
   const fields = [{ name: "x", before: "", after: "1" }];
   const both = merged(
@@ -59,7 +59,7 @@ test("nodes that only moved are told from changed ones", () => {
   expect(both.nodes.map(({ mark }) => mark)).toEqual(["moved", "changed"]);
 });
 
-test("400 nodes are merged in a blink", () => {
+test("400 nodes are merged", () => {
   const nodes = Array.from({ length: 400 }, (_, number) => node(`n_${number}`));
   const edges = nodes.slice(1).map((one, number) => edge(`n_${number}`, one.id));
   const both = merged(change({ before: canvas(nodes, edges), after: canvas(nodes.slice(1), edges.slice(1)) }));
@@ -67,7 +67,7 @@ test("400 nodes are merged in a blink", () => {
   expect(unmarked(canvas(nodes, edges)).edges).toHaveLength(399);
 });
 
-test("what was replaced stands above what took its place", () => {
+test("a replaced node is drawn above its replacement", () => {
   const both = merged(
     change({
       before: canvas([node("old", { x: 10, y: 500 })]),

@@ -1,16 +1,19 @@
-/** Two states of a flow as one drawing: everything of the later one, and in its old place what is gone. */
+/** Two states of a flow as one drawing: all of the later state, and removed nodes at their old place. */
+import type { CanvasEdge, CanvasNode, CanvasView, FieldChange, FlowChange } from "../api/types";
 import { type Box, boxesOf, sizeOf } from "./layout";
-import type { CanvasEdge, CanvasNode, CanvasView, FieldChange, FlowChange, Mark } from "./types";
 
 const GAP = 32;
-const MOST_TRIES = 20;
+const MAX_TRIES = 20;
+
+/** How a node or a connection differs between two states of a flow. */
+export type Mark = "same" | "added" | "changed" | "removed" | "moved";
 
 export interface MarkedNode {
   node: CanvasNode;
   mark: Mark;
   /** The same node in the earlier state. */
   before?: CanvasNode;
-  /** What differs, by name or path; values may be shortened. */
+  /** Changed fields by name or path; values may be shortened. */
   fields: FieldChange[];
 }
 
@@ -24,7 +27,7 @@ export interface Marked {
   edges: MarkedEdge[];
 }
 
-/** A flow by itself: nothing is marked. */
+/** A single flow, without marks. */
 export function unmarked(view: CanvasView): Marked {
   return {
     nodes: view.nodes.map((node) => ({ node, mark: "same", fields: [] })),
@@ -32,7 +35,7 @@ export function unmarked(view: CanvasView): Marked {
   };
 }
 
-/** Both states in one, marked by the service's difference. */
+/** Both states in one, marked by the service's comparison. */
 export function merged({ before, after, diff }: FlowChange): Marked {
   const earlier = new Map(before?.nodes.map((node) => [node.id, node]));
   const later = new Set(after?.nodes.map((node) => node.id));
@@ -50,9 +53,9 @@ export function merged({ before, after, diff }: FlowChange): Marked {
     const old = earlier.get(node.id);
     return { node, mark: markOf(node.id), fields: changed.get(node.id) ?? [], ...(old && { before: old }) };
   });
-  const standing = [...boxesOf(after?.nodes ?? []).values()];
+  const occupied = [...boxesOf(after?.nodes ?? []).values()];
   for (const node of before?.nodes ?? []) {
-    if (!later.has(node.id)) nodes.push({ node: beside(node, standing), mark: "removed", before: node, fields: [] });
+    if (!later.has(node.id)) nodes.push({ node: placed(node, occupied), mark: "removed", before: node, fields: [] });
   }
 
   const made = new Set(diff.connected.map(ends));
@@ -66,48 +69,48 @@ export function merged({ before, after, diff }: FlowChange): Marked {
     if (cut.has(ends(edge)) && !drawn.has(ends(edge)))
       edges.push({ edge: { ...edge, id: `before-${edge.id}` }, mark: "removed" });
   }
-  return { nodes: withEnds(nodes, edges), edges };
+  return { nodes: withEarlierPorts(nodes, edges), edges };
 }
 
-/** How often each mark occurs; connections count as added and removed. */
+/** Number of each mark; connections count as added and removed. */
 export function counts({ nodes, edges }: Marked): Record<Exclude<Mark, "same">, number> {
   const found = { added: 0, changed: 0, removed: 0, moved: 0 };
   for (const { mark } of [...nodes, ...edges]) if (mark !== "same") found[mark] += 1;
   return found;
 }
 
-/** What is gone stands above what took its place, so that both can be seen. */
-function beside(node: CanvasNode, standing: Box[]): CanvasNode {
+/** A removed node, moved above the nodes that now cover its place. */
+function placed(node: CanvasNode, occupied: Box[]): CanvasNode {
   if (node.parent) return node;
   const size = sizeOf(node);
   let y = node.y;
-  for (let tries = 0; tries < MOST_TRIES; tries += 1) {
-    const hidden = standing.find((box) => overlap(box, { x: node.x, y, ...size }));
-    if (!hidden) break;
-    y = hidden.y - size.height - GAP;
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+    const covering = occupied.find((box) => overlap(box, { x: node.x, y, ...size }));
+    if (!covering) break;
+    y = covering.y - size.height - GAP;
   }
-  standing.push({ x: node.x, y, ...size });
+  occupied.push({ x: node.x, y, ...size });
   return { ...node, y };
 }
 
 const overlap = (a: Box, b: Box): boolean =>
   a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
 
-/** A node shows its ends of today; a connection that is gone may need one that it had before. */
-function withEnds(nodes: MarkedNode[], edges: MarkedEdge[]): MarkedNode[] {
+/** Nodes have the ports of the later state; a removed connection may need an earlier port. */
+function withEarlierPorts(nodes: MarkedNode[], edges: MarkedEdge[]): MarkedNode[] {
   const needed = edges.filter(({ mark }) => mark === "removed").map(({ edge }) => edge);
   if (needed.length === 0) return nodes;
   return nodes.map((marked) => {
     const { node, before } = marked;
-    const lacking = (side: "inputs" | "outputs", handles: string[]) => {
+    const missing = (side: "inputs" | "outputs", handles: string[]) => {
       const known = new Set(node[side].map((port) => port.id));
       return (before?.[side] ?? []).filter((port) => handles.includes(port.id) && !known.has(port.id));
     };
-    const inputs = lacking(
+    const inputs = missing(
       "inputs",
       needed.filter((edge) => edge.target === node.id).map((edge) => edge.target_handle),
     );
-    const outputs = lacking(
+    const outputs = missing(
       "outputs",
       needed.filter((edge) => edge.source === node.id).map((edge) => edge.source_handle),
     );

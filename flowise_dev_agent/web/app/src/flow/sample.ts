@@ -1,5 +1,5 @@
 /** Small flows for tests. */
-import type { CanvasEdge, CanvasNode, CanvasView, FlowChange } from "./types";
+import type { CanvasEdge, CanvasNode, CanvasView, FlowChange } from "../api/types";
 
 export function node(id: string, more: Partial<CanvasNode> = {}): CanvasNode {
   return {

@@ -2,7 +2,7 @@ import { useEffect, useState } from "react";
 import type { Connection } from "../api/stream";
 import type { SessionView } from "../api/types";
 import { duration } from "../ui/format";
-import { nowOf, type Timeline } from "./timeline";
+import { currentActivity, type Timeline } from "./timeline";
 import { statusWord } from "./words";
 
 const TEXT_SHOWN = 600;
@@ -14,10 +14,10 @@ interface Props {
   connection: Connection;
 }
 
-/** What happens at this moment, in words; screen readers are told when it changes. */
+/** What the session does now; a screen reader announces each change. */
 export function NowBar({ session, timeline, text, connection }: Props) {
   const working = session.status === "in_progress";
-  const words = working ? `${nowOf(timeline)}…` : restOf(session);
+  const words = working ? `${currentActivity(timeline)}…` : statusSentence(session);
   return (
     <div className={working ? "now live" : "now"}>
       <div className="row apart">
@@ -29,12 +29,12 @@ export function NowBar({ session, timeline, text, connection }: Props) {
       </div>
       {connection === "lost" && (
         <p role="status" className="problem">
-          The connection is lost. Trying again; the work goes on meanwhile.
+          Connection lost. Reconnecting; the session continues.
         </p>
       )}
       {working && text && (
         <figure>
-          <figcaption className="quiet">The model writes:</figcaption>
+          <figcaption className="quiet">Model output:</figcaption>
           <pre className="tokens" aria-live="off">
             {text.slice(-TEXT_SHOWN)}
           </pre>
@@ -53,17 +53,15 @@ function Elapsed({ since }: { since: string }) {
   return <small aria-hidden="true">{duration(Math.max(0, now - Date.parse(since)))}</small>;
 }
 
-function restOf(session: SessionView): string {
+function statusSentence(session: SessionView): string {
   switch (session.status) {
     case "pending_interrupt":
-      return "It is your turn: the session waits for your answer.";
+      return "The session is waiting for your answer.";
     case "completed":
-      return (
-        session.answer ?? `This session has ended: ${statusWord("completed", session.outcome).text.toLowerCase()}.`
-      );
+      return session.answer ?? `Session ended: ${statusWord("completed", session.outcome).text.toLowerCase()}.`;
     case "cancelled":
-      return "This session was cancelled.";
+      return "Session cancelled.";
     default:
-      return "This session failed. Nothing is lost: it can go on from its last good step.";
+      return "Session failed. Retry continues from the last completed step.";
   }
 }

@@ -1,17 +1,18 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { type ComponentType, useEffect, useRef } from "react";
+import { type ComponentType, useEffect, useRef, useState } from "react";
 import { Problem } from "../api/client";
 import { answerSession } from "../api/sessions";
-import type { Answer, SessionView } from "../api/types";
+import type { Answer, SessionEvent, SessionView } from "../api/types";
 import { ErrorNote } from "../ui/ErrorNote";
-import { Choices } from "./questions/Choices";
 import { ClarificationForm } from "./questions/Clarification";
 import { CredentialCheckForm } from "./questions/CredentialCheck";
+import { Choices } from "./questions/controls";
 import { PatchReviewForm } from "./questions/PatchReview";
 import { PlanApprovalForm } from "./questions/PlanApproval";
 import { ResultReviewForm } from "./questions/ResultReview";
 import type { FormProps, Question } from "./questions/shapes";
 import { TargetPicker } from "./questions/TargetPicker";
+import { answerTo } from "./timeline";
 import { sessionKey } from "./useSession";
 
 interface Kind {
@@ -25,19 +26,19 @@ const KINDS: Record<string, Kind> = {
   select_target: { title: "Which flow?", form: TargetPicker },
   plan_approval: { title: "The plan", form: PlanApprovalForm },
   credential_check: { title: "Credentials", form: CredentialCheckForm },
-  patch_review: { title: "Before the change is written", form: PatchReviewForm },
+  patch_review: { title: "Review the change", form: PatchReviewForm },
   result_review: { title: "The result", form: ResultReviewForm },
 };
-/** What a question is about when it has another reason than most of its type. */
+/** Titles for reasons that differ from the usual one of their type. */
 const BY_REASON: Record<string, string> = {
   declined: "This cannot be built",
-  stale_base: "The flow was changed meanwhile",
-  budget: "The budget is spent",
-  repeated_finding: "The change does not work out",
+  stale_base: "The flow has changed in Flowise",
+  budget: "The budget is used up",
+  repeated_finding: "The change is not valid",
 };
-/** A type that this page does not know yet can still be answered by its actions. */
+/** A type that this page does not know can still be answered by its actions. */
 const OTHER: Kind = {
-  title: "A question",
+  title: "Question",
   form: ({ question, busy, send }) => (
     <Choices options={question.options} busy={busy} onChoose={(action) => send({ action })} />
   ),
@@ -46,7 +47,7 @@ const OTHER: Kind = {
 interface Props {
   session: SessionView;
   question: Question;
-  /** Called as an answer goes out, and with false when another one was first. */
+  /** Called when an answer is sent, and with false when it was refused. */
   onMine: (interruptId: string, mine: boolean) => void;
 }
 
@@ -57,7 +58,7 @@ export function QuestionCard({ session, question, onMine }: Props) {
   const id = session.thread_id;
   const { title, form: Form } = KINDS[question.type] ?? OTHER;
 
-  // The form that was just answered is gone and the focus with it: it goes on here.
+  // The answered form is gone and took the focus with it; move the focus here.
   useEffect(() => {
     if (document.activeElement === document.body) heading.current?.focus({ preventScroll: true });
   }, []);
@@ -68,7 +69,7 @@ export function QuestionCard({ session, question, onMine }: Props) {
     onSuccess: (view) => queries.setQueryData(sessionKey(id), view),
     onError: (error) => {
       onMine(question.id, false);
-      // Someone else was first: the session shows what became of it.
+      // Someone else answered first: the session shows the result.
       if (error instanceof Problem && error.status === 409) {
         void queries.invalidateQueries({ queryKey: sessionKey(id) });
       }
@@ -86,5 +87,45 @@ export function QuestionCard({ session, question, onMine }: Props) {
       <Form question={question} session={session} busy={answer.isPending} send={answer.mutate} />
       <ErrorNote error={answer.error} />
     </section>
+  );
+}
+
+/** Detects that the open question was answered by someone else, or in another tab. */
+export function useElsewhere(open: string | null, events: readonly SessionEvent[]) {
+  const mine = useRef(new Set<string>());
+  const shown = useRef<string | null>(null);
+  const [lost, setLost] = useState<string | null>(null);
+
+  useEffect(() => {
+    const before = shown.current;
+    shown.current = open;
+    if (before && before !== open && !mine.current.has(before)) setLost(before);
+  }, [open]);
+
+  return {
+    /** How the question was answered: "" until that is known, null when none was answered elsewhere. */
+    notice: lost === null ? null : (answerTo(events, lost) ?? ""),
+    close: () => setLost(null),
+    mark: (interruptId: string, isMine: boolean) => {
+      if (isMine) mine.current.add(interruptId);
+      else mine.current.delete(interruptId);
+    },
+  };
+}
+
+export function Elsewhere({ notice, onClose }: { notice: string | null; onClose: () => void }) {
+  if (notice === null) return null;
+  return (
+    <div role="status" className="note warn">
+      <p>
+        This question was answered elsewhere{notice ? <strong>: {notice}.</strong> : "."} The session continues with
+        that answer.
+      </p>
+      <div>
+        <button type="button" className="button plain" onClick={onClose}>
+          Dismiss
+        </button>
+      </div>
+    </div>
   );
 }

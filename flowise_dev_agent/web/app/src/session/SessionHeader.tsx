@@ -10,7 +10,7 @@ import { moment } from "../ui/format";
 import { StatusBadge } from "../ui/StatusBadge";
 import { sessionKey } from "./useSession";
 
-/** Name, state and what can be done with the session as a whole. */
+/** The session's name and status, and the actions on the whole session. */
 export function SessionHeader({ session }: { session: SessionView }) {
   const queries = useQueryClient();
   const [, go] = useLocation();
@@ -51,18 +51,18 @@ export function SessionHeader({ session }: { session: SessionView }) {
         <div className="actions">
           {session.status === "error" && (
             <button type="button" className="button primary" disabled={retry.isPending} onClick={() => retry.mutate()}>
-              Try again
+              Retry
             </button>
           )}
           {active && (
             <ConfirmButton
               label="Cancel session"
-              question="Stop this session?"
-              yes="Stop it"
+              question="Cancel this session?"
+              yes="Yes, cancel"
               busy={cancel.isPending}
               onYes={() => cancel.mutate()}
             >
-              <p>What was written to Flowise stays.</p>
+              <p>Changes already written to Flowise stay.</p>
             </ConfirmButton>
           )}
           {!active && (
@@ -73,7 +73,7 @@ export function SessionHeader({ session }: { session: SessionView }) {
               busy={remove.isPending}
               onYes={() => remove.mutate()}
             >
-              <p>Its history goes with it. The chatflow in Flowise stays.</p>
+              <p>Its history is deleted too. The chatflow in Flowise stays.</p>
             </ConfirmButton>
           )}
         </div>

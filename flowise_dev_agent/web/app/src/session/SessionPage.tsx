@@ -1,19 +1,16 @@
 import { useMemo } from "react";
 import { Link } from "wouter";
 import { Problem } from "../api/client";
-import { SessionDiff } from "../flow/SessionDiff";
+import { SessionDiff } from "../flow/FlowDiff";
 import { TryOut } from "../flow/TryOut";
 import { ErrorNote } from "../ui/ErrorNote";
 import { Tabs } from "../ui/Tabs";
-import { ApprovedPlan } from "./ApprovedPlan";
-import { Elsewhere, useElsewhere } from "./Elsewhere";
-import { Facts } from "./Facts";
 import { NowBar } from "./NowBar";
-import { QuestionCard } from "./QuestionCard";
+import { Elsewhere, QuestionCard, useElsewhere } from "./QuestionCard";
 import type { Question, ResultReview } from "./questions/shapes";
+import { ApprovedPlan, Figures, Summary } from "./SessionDetails";
 import { SessionHeader } from "./SessionHeader";
 import { Story } from "./Story";
-import { Summary } from "./Summary";
 import { TestList } from "./TestList";
 import { timelineOf } from "./timeline";
 import { useFeed, useSession } from "./useSession";
@@ -21,7 +18,7 @@ import "./session.css";
 
 export function SessionPage({ params }: { params: Record<string, string> }) {
   const id = params.id ?? "";
-  // A session of its own for each id: nothing of one may show in another.
+  // The key resets all state when the id changes.
   return <SessionById key={id} id={id} />;
 }
 
@@ -36,7 +33,7 @@ function SessionById({ id }: { id: string }) {
     if (!error) return <p className="quiet">Loading the session…</p>;
     const gone = error instanceof Problem && error.status === 404;
     return (
-      <ErrorNote error={gone ? { message: "There is no such session. It may have been deleted." } : error}>
+      <ErrorNote error={gone ? { message: "Session not found. It may have been deleted." } : error}>
         <p>
           <Link href="/">All sessions</Link>
         </p>
@@ -46,28 +43,28 @@ function SessionById({ id }: { id: string }) {
 
   const review = question?.type === "result_review" ? (question as unknown as Question<ResultReview>) : null;
   const draft = review?.data.draft ?? null;
-  // Its form shows the change itself.
-  const pictured = question?.type === "patch_review" && question.reason !== "budget";
-  const asked = draft?.id ?? session.chatflow_id;
+  // This form shows the change itself.
+  const shownInForm = question?.type === "patch_review" && question.reason !== "budget";
+  const testable = draft?.id ?? session.chatflow_id;
   const tests = timeline.tests
     .filter((one) => !one.before)
     .map((one) => ({ ...one, duration_ms: one.durationMs, error: "", used_tools: [] }));
   const ended = session.status === "completed" || session.status === "cancelled";
   const tabs = [
-    ...((session.chatflow_id || draft) && !pictured
+    ...((session.chatflow_id || draft) && !shownInForm
       ? [{ name: "Change", content: <SessionDiff sessionId={id} revision={session.last_event_seq} /> }]
       : []),
     ...(tests.length && !review ? [{ name: "Tests", content: <TestList tests={tests} /> }] : []),
-    ...(asked
+    ...(testable
       ? [
           {
             name: "Try it",
-            content: <TryOut key={asked} chatflowId={asked} instance={session.instance} />,
+            content: <TryOut key={testable} chatflowId={testable} instance={session.instance} />,
           },
         ]
       : []),
     ...(session.plan ? [{ name: "Plan", content: <ApprovedPlan plan={session.plan} /> }] : []),
-    { name: "Facts", content: <Facts session={session} /> },
+    { name: "Details", content: <Figures session={session} /> },
     ...(ended ? [{ name: "Summary", content: <Summary sessionId={id} /> }] : []),
   ];
 

@@ -1,32 +1,32 @@
 import { count, dollars, duration } from "../ui/format";
 import type { Note, PhaseGroup, Step } from "./timeline";
-import { doing, PHASES } from "./words";
+import { activity, PHASES } from "./words";
 
 const STATES: Record<Step["state"], { sign: string; text: string }> = {
   running: { sign: "•", text: "running" },
   done: { sign: "✓", text: "done" },
-  waiting: { sign: "?", text: "waits for you" },
+  waiting: { sign: "?", text: "waiting for you" },
   failed: { sign: "✗", text: "failed" },
-  stopped: { sign: "↻", text: "interrupted and taken up again" },
+  restarted: { sign: "↻", text: "interrupted and restarted" },
 };
 const LABELS: Record<string, string> = {
-  decision: "Why",
-  retry: "Tried again",
-  fallback: "Fell back",
-  write: "Wrote",
-  test: "Asked",
-  artifact: "Made",
-  drift: "Server changed",
-  error: "Problem",
-  node_error: "Problem",
+  decision: "Decision",
+  retry: "Retry",
+  fallback: "Fallback",
+  write: "Write",
+  test: "Test",
+  artifact: "Result",
+  drift: "Node types",
+  error: "Error",
+  node_error: "Error",
 };
 
-/** What the session did, phase by phase, and why it went where it went. */
+/** What the session did, by phase, with the reason for each next step. */
 export function Story({ groups, ended }: { groups: PhaseGroup[]; ended: boolean }) {
   return (
     <section className="story" aria-labelledby="story-title">
       <h2 id="story-title">What happened</h2>
-      {groups.length === 0 && <p className="quiet">{ended ? "Nothing is recorded." : "Waiting for the first step…"}</p>}
+      {groups.length === 0 && <p className="quiet">{ended ? "No events." : "Waiting for the first step…"}</p>}
       <ol className="plain">
         {groups.map((group) => (
           <li key={group.steps[0]?.seq} className={`phase ${group.state}`}>
@@ -60,7 +60,7 @@ function StepLine({ step }: { step: Step }) {
     <li className="stack tight">
       <div className="row apart">
         <span>
-          {doing(step.node)}
+          {activity(step.node)}
           {step.state !== "done" && <span className="quiet"> ({STATES[step.state].text})</span>}
         </span>
         <small>{step.durationMs !== null && duration(step.durationMs)}</small>
@@ -91,12 +91,12 @@ function NoteLine({ note }: { note: Note }) {
       <summary>
         <small className="words">{text}</small>
       </summary>
-      <small>Not taken:</small>
+      <small>Not chosen:</small>
       <ul>
         {others.map((candidate) => (
           <li key={`${candidate.to} ${candidate.why}`}>
             <small>
-              {candidate.to === "end" ? "the end" : doing(candidate.to).toLowerCase()}, if {candidate.why}
+              {candidate.to === "end" ? "end" : activity(candidate.to).toLowerCase()}, if {candidate.why}
             </small>
           </li>
         ))}

@@ -2,26 +2,26 @@ import { duration } from "../ui/format";
 import type { TestResult } from "./questions/shapes";
 
 const CATEGORIES: Record<string, string> = {
-  STRUCTURE: "A fault in the flow",
-  LOGIC: "The answer does not fit",
-  INCOMPLETE: "Something is missing in the flow",
-  CREDENTIAL: "A credential is missing or refused",
-  CONFIG: "A setting is missing or wrong",
-  EXTERNAL: "A service outside did not answer",
-  TIMEOUT: "No answer in time",
+  STRUCTURE: "Error in the flow",
+  LOGIC: "Wrong answer",
+  INCOMPLETE: "Incomplete flow",
+  CREDENTIAL: "Credential missing or rejected",
+  CONFIG: "Setting missing or wrong",
+  EXTERNAL: "External service failed",
+  TIMEOUT: "Timeout",
 };
 
 interface Props {
   tests: TestResult[];
   /** The same questions, asked before the change. */
   baseline?: TestResult[];
-  /** The judge's remarks, in the order of the tests. */
+  /** The judge's notes, in the order of the tests. */
   notes?: string[];
 }
 
-/** What the flow was asked and said. */
+/** Test questions with the answers of the flow. */
 export function TestList({ tests, baseline = [], notes = [] }: Props) {
-  if (tests.length === 0) return <p className="quiet">The flow has not been asked anything yet.</p>;
+  if (tests.length === 0) return <p className="quiet">No tests yet.</p>;
   const trials = Math.max(...tests.map((one) => one.trial));
   return (
     <ul className="plain stack tight" aria-label="Tests">

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { SessionEvent } from "../api/types";
-import { answerTo, nowOf, timelineOf } from "./timeline";
+import { answerTo, currentActivity, timelineOf } from "./timeline";
 
 let seq = 0;
 function event(type: string, node: string | null, more: Partial<SessionEvent> = {}): SessionEvent {
@@ -49,26 +49,31 @@ describe("the story of a session", () => {
     expect(groups[0]?.durationMs).toBe(7);
   });
 
-  it("shows that a step was interrupted and taken up again", () => {
+  it("shows that a step was interrupted and restarted", () => {
     const { groups } = timelineOf([start("plan_v2"), start("plan_v2"), end("plan_v2", 5)]);
-    expect(groups[0]?.steps.map((one) => one.state)).toEqual(["stopped", "done"]);
+    expect(groups[0]?.steps.map((one) => one.state)).toEqual(["restarted", "done"]);
   });
 
-  it("keeps why it went on, what it cost and what fell back with the step", () => {
+  it("keeps the reason, the cost and the options of a decision with the step", () => {
     const decision = event("decision", "plan_v2", {
-      summary: "plan_v2 → hitl_plan_v2: the plan needs approval",
-      data: { candidates: [{ to: "end", why: "it is answered", fits: false }] },
+      summary: "not read",
+      data: {
+        candidates: [
+          { to: "end", why: "it is answered", fits: false },
+          { to: "hitl_plan_v2", why: "the plan needs approval", fits: true },
+        ],
+      },
     });
     const cost = event("cost", "plan_v2", { data: { input_tokens: 900, output_tokens: 100, usd: 0.01 } });
-    const { groups, decision: last } = timelineOf([start("plan_v2"), cost, decision, end("plan_v2", 5)]);
+    const { groups } = timelineOf([start("plan_v2"), cost, decision, end("plan_v2", 5)]);
     const step = groups[0]?.steps[0];
     expect(step?.tokens).toEqual({ input: 900, output: 100, usd: 0.01 });
-    expect(step?.notes[0]).toMatchObject({ text: "the plan needs approval", candidates: [{ to: "end", fits: false }] });
-    expect(last?.text).toBe("the plan needs approval");
+    expect(step?.notes[0]).toMatchObject({ text: "the plan needs approval" });
+    expect(step?.notes[0]?.candidates[0]).toMatchObject({ to: "end", fits: false });
   });
 
-  it("shows the tests of the newest round and tells those of the flow before the change", () => {
-    const test = (data: object) => event("test", "test_v2", { summary: "ok: Hello", data: { passed: true, ...data } });
+  it("shows the tests of the newest run and marks those from before the change", () => {
+    const test = (data: object) => event("test", "test_v2", { data: { passed: true, ...data } });
     const { tests } = timelineOf([
       start("test_v2"),
       test({ question: "Hello", before: true }),
@@ -90,8 +95,8 @@ describe("the story of a session", () => {
     ]);
   });
 
-  it("says a failure once and ends with the session", () => {
-    const problem = { summary: "Flowise does not answer." };
+  it("shows a failure once and ends with the session", () => {
+    const problem = { summary: "Flowise does not respond.", data: { code: "flowise_unavailable" } };
     const { groups } = timelineOf([
       start("test_v2"),
       event("node_error", "test_v2", problem),
@@ -103,17 +108,18 @@ describe("the story of a session", () => {
   });
 });
 
-it("says what happens now, and which try it is", () => {
-  expect(nowOf(timelineOf([]))).toBe("Waiting for a free worker");
-  expect(nowOf(timelineOf([start("plan_v2")]))).toBe("Writing the plan");
+it("shows what happens now, and which attempt it is", () => {
+  expect(currentActivity(timelineOf([]))).toBe("Waiting for a free worker");
+  expect(currentActivity(timelineOf([start("plan_v2")]))).toBe("Writing the plan");
   const retry = event("retry", "plan_v2", { summary: "Attempt 2 of 6 in 3 s: it was busy" });
-  expect(nowOf(timelineOf([start("plan_v2"), retry]))).toContain("Attempt 2 of 6");
-  expect(nowOf(timelineOf([start("a_new_node")]))).toBe("a new node");
+  expect(currentActivity(timelineOf([start("plan_v2"), retry]))).toContain("Attempt 2 of 6");
+  expect(currentActivity(timelineOf([start("a_new_node")]))).toBe("a new node");
 });
 
 it("finds how a question was answered", () => {
   const asked = event("interrupt", "hitl_plan_v2", { data: { interrupt_id: "i1" } });
-  const decided = event("decision", "hitl_plan_v2", { summary: "hitl_plan_v2 → patch: the plan was approved" });
+  const candidates = [{ to: "define_patch_scope", why: "the plan was approved", fits: true }];
+  const decided = event("decision", "hitl_plan_v2", { data: { candidates } });
   expect(answerTo([asked], "i1")).toBeNull();
   expect(answerTo([asked, start("hitl_plan_v2"), decided], "i1")).toBe("the plan was approved");
   expect(answerTo([decided], "other")).toBeNull();

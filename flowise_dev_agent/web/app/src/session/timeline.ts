@@ -1,6 +1,6 @@
-/** A session's events as a person reads them: steps with what they took, why they led on, tests, what happens now. */
+/** A session's events as steps with their duration, cost and reasons, its tests, and what it does now. */
 import type { SessionEvent } from "../api/types";
-import { doing } from "./words";
+import { activity } from "./words";
 
 export interface Candidate {
   to: string;
@@ -12,7 +12,9 @@ export interface Note {
   seq: number;
   type: string;
   text: string;
-  /** Of a decision: all candidates there were. */
+  /** The error's code. */
+  code: unknown;
+  /** Of a decision: every option, chosen or not. */
   candidates: Candidate[];
 }
 
@@ -20,10 +22,10 @@ export interface Step {
   seq: number;
   node: string;
   phase: string;
-  /** `stopped`: its process was lost, and the work was taken up again. */
-  state: "running" | "done" | "waiting" | "failed" | "stopped";
+  /** `restarted`: the worker was lost, and another one repeats the step. */
+  state: "running" | "done" | "waiting" | "failed" | "restarted";
   since: string;
-  /** Work without the time that a person took; null while nothing is measured. */
+  /** Working time, without the time that the person took to answer; null until measured. */
   durationMs: number | null;
   tokens: { input: number; output: number; usd: number };
   notes: Note[];
@@ -44,37 +46,34 @@ export interface AskedQuestion {
   durationMs: number | null;
   trial: number;
   category: string | null;
-  /** Asked of the flow as it was before the change. */
+  /** Asked before the change was written. */
   before: boolean;
 }
 
 export interface Timeline {
   groups: PhaseGroup[];
-  /** Of the newest round of tests. */
+  /** Of the newest test run. */
   tests: AskedQuestion[];
   /** The step that runs now. */
   running: Step | null;
-  /** What was decided last, in words. */
-  decision: Note | null;
 }
 
 /** Fold the stored events of a session, in order. */
 export function timelineOf(events: readonly SessionEvent[]): Timeline {
   const steps: Step[] = [];
   let tests: AskedQuestion[] = [];
-  let decision: Note | null = null;
 
   for (const event of events) {
     const open = steps.at(-1);
     switch (event.type) {
       case "node_start": {
-        // After an answer the same node runs again: that is one step, not two.
+        // After an answer the same node runs again; this is one step, not two.
         if (open?.state === "waiting" && open.node === event.node) {
           open.state = "running";
           open.since = event.ts;
           break;
         }
-        if (open?.state === "running") open.state = "stopped";
+        if (open?.state === "running") open.state = "restarted";
         steps.push(newStep(event));
         if (event.node === "test_v2") tests = [];
         break;
@@ -94,7 +93,7 @@ export function timelineOf(events: readonly SessionEvent[]): Timeline {
       }
       case "error": {
         if (open?.state === "running") open.state = "failed";
-        if (open && open.notes.at(-1)?.text !== event.summary) open.notes.push(note(event));
+        if (open && open.notes.at(-1)?.code !== event.data.code) open.notes.push(note(event));
         break;
       }
       case "done": {
@@ -114,23 +113,20 @@ export function timelineOf(events: readonly SessionEvent[]): Timeline {
         open.tokens.usd += amount(event.data.usd);
         break;
       }
-      default: {
-        const found = note(event);
-        if (event.type === "decision") decision = found;
-        open?.notes.push(found);
-      }
+      default:
+        open?.notes.push(note(event));
     }
   }
   const last = steps.at(-1);
-  return { groups: groupsOf(steps), tests, running: last?.state === "running" ? last : null, decision };
+  return { groups: groupsOf(steps), tests, running: last?.state === "running" ? last : null };
 }
 
-/** One sentence about what happens now, for the eye and for screen readers. */
-export function nowOf(timeline: Timeline): string {
+/** What the session does now, in words. */
+export function currentActivity(timeline: Timeline): string {
   const { running } = timeline;
   if (!running) return "Waiting for a free worker";
-  const round = running.notes.findLast((one) => one.type === "retry" || one.type === "fallback");
-  return round ? `${doing(running.node)} (${round.text})` : doing(running.node);
+  const repeat = running.notes.findLast((one) => one.type === "retry" || one.type === "fallback");
+  return repeat ? `${activity(running.node)} (${repeat.text})` : activity(running.node);
 }
 
 function newStep(event: SessionEvent): Step {
@@ -148,16 +144,21 @@ function newStep(event: SessionEvent): Step {
 
 function note(event: SessionEvent): Note {
   const candidates = Array.isArray(event.data.candidates) ? (event.data.candidates as Candidate[]) : [];
-  // A decision says "a → b: why"; on the page the step stands beside it already.
-  const text = event.type === "decision" ? event.summary.replace(/^\w+ → \w+: /, "") : event.summary;
-  return { seq: event.seq ?? 0, type: event.type, text, candidates };
+  const chosen = candidates.find((candidate) => candidate.fits);
+  return {
+    seq: event.seq ?? 0,
+    type: event.type,
+    text: chosen?.why ?? event.summary,
+    code: event.data.code,
+    candidates,
+  };
 }
 
 function asked(event: SessionEvent): AskedQuestion {
   const { question, answer, passed, duration_ms, before, trial, category } = event.data;
   return {
     seq: event.seq ?? 0,
-    question: typeof question === "string" ? question : event.summary.replace(/^(before: )?[\w]+: /, ""),
+    question: String(question),
     answer: typeof answer === "string" ? answer : "",
     passed: passed === true,
     durationMs: typeof duration_ms === "number" ? duration_ms : null,
@@ -169,7 +170,7 @@ function asked(event: SessionEvent): AskedQuestion {
 
 const amount = (value: unknown): number => (typeof value === "number" ? value : 0);
 
-/** Steps that follow each other in one phase stand together. */
+/** Consecutive steps of one phase form a group. */
 function groupsOf(steps: Step[]): PhaseGroup[] {
   const groups: PhaseGroup[] = [];
   for (const step of steps) {
@@ -185,7 +186,7 @@ function groupsOf(steps: Step[]): PhaseGroup[] {
   return groups;
 }
 
-/** How the question was answered, from what the session decided next; null while it has not. */
+/** How the question was answered: the reason of the session's next decision; null before it. */
 export function answerTo(events: readonly SessionEvent[], interruptId: string): string | null {
   const asked = events.findIndex((event) => event.type === "interrupt" && event.data.interrupt_id === interruptId);
   if (asked < 0) return null;

@@ -2,8 +2,8 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { act, cleanup, render, screen } from "@testing-library/react";
 import { afterEach, expect, it, vi } from "vitest";
 import type { SessionView } from "../api/types";
-import { useElsewhere } from "./Elsewhere";
 import { NowBar } from "./NowBar";
+import { useElsewhere } from "./QuestionCard";
 import { timelineOf } from "./timeline";
 import { sessionKey, useFeed } from "./useSession";
 
@@ -30,7 +30,7 @@ function Asked({ open }: { open: string | null }) {
   );
 }
 
-/** The page's part that follows a session; `send` is the service that streams. */
+/** Render the parts that follow a session; `send` streams events as the service does. */
 function follow(session: object) {
   const encoder = new TextEncoder();
   let send: (text: string) => void = () => {};
@@ -51,17 +51,17 @@ function follow(session: object) {
   return { send: (text: string) => act(async () => send(text)), read };
 }
 
-it("shows what the model writes until the step ends", async () => {
+it("shows the model output until the step ends", async () => {
   const { send } = follow({ status: "in_progress" });
   await send(frame(1, "node_start") + frame(null, "token", { text: "A chatflow " }));
   await send(frame(null, "token", { text: "with memory" }));
   expect(await screen.findByText("A chatflow with memory")).toBeTruthy();
   expect(screen.getByText("Writing the plan…")).toBeTruthy();
   await send(frame(2, "node_end"));
-  await vi.waitFor(() => expect(screen.queryByText("The model writes:")).toBeNull());
+  await vi.waitFor(() => expect(screen.queryByText("Model output:")).toBeNull());
 });
 
-it("reads the session again for what it does not know yet, and not for the past", async () => {
+it("refreshes the session after new events only", async () => {
   const { send, read } = follow({ status: "in_progress", last_event_seq: 5 });
   await send(frame(5, "interrupt"));
   await vi.waitFor(() => expect(screen.getByText("Waiting for a free worker…")).toBeTruthy());
@@ -70,7 +70,7 @@ it("reads the session again for what it does not know yet, and not for the past"
   await vi.waitFor(() => expect(read).toHaveBeenCalledTimes(1));
 });
 
-it("tells an answer given elsewhere from one given here", () => {
+it("distinguishes an answer given elsewhere from one given here", () => {
   const { rerender } = render(<Asked open="mine" />);
   screen.getByRole("button").click();
   rerender(<Asked open={null} />);

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useDeferredValue, useState } from "react";
-import { findFlows } from "../api/flows";
+import { flowSearch } from "../api/queries";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, plural } from "../ui/format";
 
@@ -15,16 +15,11 @@ interface Props {
   onChoose: (flow: Flow | null) => void;
 }
 
-/** A flow of the server, found by words; none leaves it to what the requirement says. */
+/** Search for a flow on the server. Without a choice the requirement decides. */
 export function FlowPicker({ instance, chosen, onChoose }: Props) {
   const [text, setText] = useState("");
-  const sought = useDeferredValue(text.trim());
-  const found = useQuery({
-    queryKey: ["flows", instance, sought],
-    queryFn: ({ signal }) => findFlows(sought, instance || undefined, signal),
-    enabled: sought !== "",
-    placeholderData: (before) => before,
-  });
+  const query = useDeferredValue(text.trim());
+  const found = useQuery(flowSearch(query, instance || undefined));
 
   if (chosen) {
     return (
@@ -51,8 +46,8 @@ export function FlowPicker({ instance, chosen, onChoose }: Props) {
           onChange={(event) => setText(event.target.value)}
         />
       </label>
-      <ErrorNote error={sought ? found.error : null} />
-      {sought && found.data && (
+      <ErrorNote error={query ? found.error : null} />
+      {query && found.data && (
         <ul className="plain found" aria-label="Flows found" aria-live="polite">
           {found.data.flows.map((flow) => (
             <li key={flow.id}>
@@ -64,7 +59,7 @@ export function FlowPicker({ instance, chosen, onChoose }: Props) {
               </button>
             </li>
           ))}
-          {found.data.flows.length === 0 && <li className="quiet">No flow fits.</li>}
+          {found.data.flows.length === 0 && <li className="quiet">No matching flows.</li>}
         </ul>
       )}
     </div>

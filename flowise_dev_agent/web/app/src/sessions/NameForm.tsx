@@ -10,7 +10,7 @@ interface Props {
   onClose: () => void;
 }
 
-/** Gives a session another name; stands where the name stood. */
+/** Renames a session; shown in place of the name. */
 export function NameForm({ session, onRenamed, onClose }: Props) {
   const [name, setName] = useState(session.session_name ?? "");
   const field = useRef<HTMLInputElement>(null);
@@ -21,7 +21,7 @@ export function NameForm({ session, onRenamed, onClose }: Props) {
       onClose();
     },
   });
-  // The field replaces the button that was just pressed, so the focus goes on here.
+  // The field replaces the button that was just pressed; move the focus here.
   useEffect(() => field.current?.select(), []);
 
   function submit(event: FormEvent) {
@@ -33,7 +33,7 @@ export function NameForm({ session, onRenamed, onClose }: Props) {
       <input
         ref={field}
         className="grow"
-        aria-label="Name of the session"
+        aria-label="Session name"
         maxLength={120}
         required
         value={name}
@@ -43,7 +43,7 @@ export function NameForm({ session, onRenamed, onClose }: Props) {
         Save
       </button>
       <button type="button" className="button" onClick={onClose}>
-        Keep the old name
+        Cancel
       </button>
       <ErrorNote error={rename.error} />
     </form>

@@ -1,21 +1,22 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type FormEvent, type KeyboardEvent, useRef, useState } from "react";
 import { useLocation } from "wouter";
-import { getHealth } from "../api/health";
+import { health } from "../api/queries";
 import { startSession } from "../api/sessions";
+import type { HealthView } from "../api/types";
 import { ErrorNote } from "../ui/ErrorNote";
 import { FlowPicker } from "./FlowPicker";
 import { type Draft, EMPTY, EXAMPLES, requestOf } from "./start";
 
-/** What should be built or changed, with the options that a session has. */
+/** The form for a new session: the requirement and the options. */
 export function NewSession() {
   const [draft, setDraft] = useState<Draft>(EMPTY);
   const [, go] = useLocation();
   const field = useRef<HTMLTextAreaElement>(null);
-  // The same key as long as the request is the same: pressing twice starts one session.
+  // The key changes only with the request: pressing twice starts one session.
   const attempt = useRef({ body: "", key: "" });
-  const health = useQuery({ queryKey: ["health"], queryFn: getHealth, staleTime: 30_000 });
-  const instances = Object.keys(health.data?.flowise ?? {});
+  const service = useQuery(health());
+  const instances = Object.keys(service.data?.flowise ?? {});
   const set = (change: Partial<Draft>) => setDraft((before) => ({ ...before, ...change }));
 
   const start = useMutation({
@@ -44,7 +45,7 @@ export function NewSession() {
           <label htmlFor="requirement">What should the chatbot do?</label>
         </h1>
         <p className="quiet">
-          Say it in your own words. You see a plan before anything is built, and the tests before anything goes live.
+          Use your own words. You review a plan before anything is built, and test results before anything goes live.
         </p>
       </div>
       <textarea
@@ -56,7 +57,7 @@ export function NewSession() {
         onChange={(event) => set({ requirement: event.target.value })}
       />
       <div className="row">
-        <span className="quiet">For example:</span>
+        <span className="quiet">Examples:</span>
         {EXAMPLES.map((example) => (
           <button
             key={example.title}
@@ -79,7 +80,7 @@ export function NewSession() {
         <button type="submit" className="button primary large" disabled={start.isPending}>
           {start.isPending ? "Starting the session…" : "Start"}
         </button>
-        <HealthLine health={health.data} error={health.error} />
+        <HealthLine health={service.data} error={service.error} />
       </div>
       <ErrorNote error={start.error} />
     </form>
@@ -97,12 +98,12 @@ function Options({ draft, set, instances }: OptionsProps) {
   return (
     <div className="options">
       <label className="field">
-        What to do
+        Operation
         <select
           value={draft.operation}
           onChange={(event) => set({ operation: event.target.value as Draft["operation"] })}
         >
-          <option value="auto">As the words say</option>
+          <option value="auto">As the requirement says</option>
           <option value="create">Create a new flow</option>
           <option value="update">Change a flow</option>
           <option value="copy">Copy a flow and change the copy</option>
@@ -112,7 +113,7 @@ function Options({ draft, set, instances }: OptionsProps) {
         <label className="field">
           Flowise server
           <select value={draft.instance} onChange={(event) => set({ instance: event.target.value, target: null })}>
-            <option value="">The default one</option>
+            <option value="">Default</option>
             {instances.map((id) => (
               <option key={id}>{id}</option>
             ))}
@@ -121,18 +122,18 @@ function Options({ draft, set, instances }: OptionsProps) {
       )}
       {changes && <FlowPicker instance={draft.instance} chosen={draft.target} onChoose={(target) => set({ target })} />}
       <label className="field">
-        How it is written
+        Write mode
         <select
           value={draft.writeMode}
           onChange={(event) => set({ writeMode: event.target.value as Draft["writeMode"] })}
         >
-          <option value="">Changes on a draft first, new flows at once</option>
-          <option value="staged">On a draft first</option>
-          <option value="direct">At once</option>
+          <option value="">Default: existing flows through a draft, new flows directly</option>
+          <option value="staged">Staged: through a draft</option>
+          <option value="direct">Direct</option>
         </select>
       </label>
       <label className="field">
-        Times each test question must pass
+        Trials per test question, all must pass
         <input
           type="number"
           min={1}
@@ -142,23 +143,23 @@ function Options({ draft, set, instances }: OptionsProps) {
         />
       </label>
       <label className="field">
-        Ceiling in tokens
+        Token limit
         <input
           type="number"
           min={1}
           value={draft.tokens}
-          placeholder="as set on the server"
+          placeholder="server default"
           onChange={(event) => set({ tokens: event.target.value })}
         />
       </label>
       <label className="field">
-        Ceiling in dollars
+        Cost limit in USD
         <input
           type="number"
           min={0}
           step="any"
           value={draft.usd}
-          placeholder="as set on the server"
+          placeholder="server default"
           onChange={(event) => set({ usd: event.target.value })}
         />
       </label>
@@ -169,7 +170,7 @@ function Options({ draft, set, instances }: OptionsProps) {
             checked={draft.reviewPatch}
             onChange={(event) => set({ reviewPatch: event.target.checked })}
           />
-          Show me the change before it is written
+          Let me review the change before it is written
         </label>
         <label className="check">
           <input
@@ -177,30 +178,30 @@ function Options({ draft, set, instances }: OptionsProps) {
             checked={draft.skipClarification}
             onChange={(event) => set({ skipClarification: event.target.checked })}
           />
-          Do not ask back; decide for me
+          Do not ask questions; decide for me
         </label>
       </div>
     </div>
   );
 }
 
-function HealthLine({ health, error }: { health: Awaited<ReturnType<typeof getHealth>> | undefined; error: unknown }) {
-  if (error) return <small className="problem">The service's health is not known at the moment.</small>;
+function HealthLine({ health, error }: { health: HealthView | undefined; error: unknown }) {
+  if (error) return <small className="problem">Service health is unknown.</small>;
   if (!health) return null;
   const down = Object.entries(health.flowise).filter(([, one]) => one.state !== "ok");
   return (
     <small>
       {health.reasoning.engine === "deterministic"
-        ? "Plans by rules, without a model"
-        : `Plans by ${health.reasoning.model}`}
-      {health.model_stand_in && ". The models in Flowise are a local stand-in"}
+        ? "Plans with rules, without a model"
+        : `Plans with ${health.reasoning.model}`}
+      {health.model_stand_in && ". Flowise uses a local stand-in model"}
       {down.length > 0 && (
-        <span className="problem"> Flowise does not answer: {down.map(([id]) => id).join(", ")}.</span>
+        <span className="problem"> Flowise does not respond: {down.map(([id]) => id).join(", ")}.</span>
       )}
     </small>
   );
 }
 
-// crypto.randomUUID exists on https and localhost only.
+// crypto.randomUUID needs https or localhost.
 const newKey = (): string =>
   `page-${Array.from(crypto.getRandomValues(new Uint32Array(4)), (n) => n.toString(36)).join("")}`;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { EMPTY, EXAMPLES, requestOf } from "./start";
 
-it("sends nothing but the requirement when nothing else is chosen", () => {
+it("sends only the requirement by default", () => {
   expect(requestOf({ ...EMPTY, requirement: "  a bot " })).toEqual({ requirement: "a bot" });
 });
 
@@ -32,10 +32,10 @@ it("sends every option that is chosen", () => {
   });
 });
 
-it("leaves a ceiling out that is no number", () => {
+it("leaves out a limit that is not a positive number", () => {
   expect(requestOf({ ...EMPTY, requirement: "x", tokens: "0", usd: "abc" })).toEqual({ requirement: "x" });
 });
 
-it("has examples that one can start with", () => {
+it("has examples to start with", () => {
   for (const { requirement } of EXAMPLES) expect(requirement.length).toBeGreaterThan(20);
 });

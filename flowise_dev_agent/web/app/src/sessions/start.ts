@@ -1,4 +1,4 @@
-/** The new-session form as data: what is typed, and the request it becomes. */
+/** The state of the new-session form, and the request made from it. */
 import type { StartSession } from "../api/types";
 
 export interface Draft {
@@ -44,7 +44,7 @@ export const EXAMPLES: { title: string; requirement: string }[] = [
   { title: "Change a flow", requirement: "Make the answers shorter and friendlier; change nothing else." },
 ];
 
-/** What is left at its default is left out, so that the service's settings hold. */
+/** Defaults are left out, so that the settings of the service apply. */
 export function requestOf(draft: Draft): StartSession {
   const tokens = Number(draft.tokens);
   const usd = Number(draft.usd);

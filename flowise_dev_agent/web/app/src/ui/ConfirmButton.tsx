@@ -2,19 +2,19 @@ import { type ReactNode, useRef } from "react";
 
 interface Props {
   label: string;
-  /** What a screen reader says when the label alone is not enough. */
+  /** For screen readers, where the label alone is ambiguous. */
   name?: string;
   question: string;
-  /** What follows from it. */
+  /** The consequences. */
   children?: ReactNode;
-  /** The word on the button that does it. */
+  /** Label of the confirming button. */
   yes: string;
   busy?: boolean;
   look?: "plain" | "danger";
   onYes: () => void;
 }
 
-/** A button for what matters or cannot be undone: it asks first, and the safe answer has the focus. */
+/** A button that asks for confirmation; the safe answer has the focus. */
 export function ConfirmButton({ label, name = label, question, children, yes, busy = false, look, onYes }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const safe = useRef<HTMLButtonElement>(null);

@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 
-/** What went wrong and what helps, in the service's own words; optionally a way to try again. */
+/** An error with its hint, as the service worded them. */
 export function ErrorNote({ error, children }: { error: unknown; children?: ReactNode }) {
   if (!error) return null;
   const { message, hint } = error as { message?: string; hint?: string };

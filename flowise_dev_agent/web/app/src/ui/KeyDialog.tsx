@@ -1,7 +1,7 @@
 import { type FormEvent, useEffect, useRef, useState } from "react";
 import { onKeyNeeded } from "../api/client";
 
-/** Asks for AGENT_API_KEY when a call needs it; kept until the tab is closed. */
+/** Asks for AGENT_API_KEY when a call needs it. */
 export function KeyDialog() {
   const dialog = useRef<HTMLDialogElement>(null);
   const [waiting, setWaiting] = useState<{ wrong: boolean; resolve: (key: string) => void } | null>(null);
@@ -21,13 +21,13 @@ export function KeyDialog() {
   }
 
   return (
-    // Nothing can be shown without the key, so Escape does not close it.
+    // Nothing can be shown without the key, so Escape does not close the dialog.
     <dialog ref={dialog} aria-labelledby="key-title" onCancel={(event) => event.preventDefault()}>
       <form onSubmit={submit} className="stack">
-        <h2 id="key-title">This service asks for a key</h2>
+        <h2 id="key-title">API key required</h2>
         {waiting?.wrong && (
           <p role="alert" className="note bad">
-            That key is not the right one.
+            Wrong key.
           </p>
         )}
         <label className="field">
@@ -39,7 +39,7 @@ export function KeyDialog() {
             value={key}
             onChange={(event) => setKey(event.target.value)}
           />
-          <small>The value of AGENT_API_KEY on the server. It is kept until this tab is closed.</small>
+          <small>The value of AGENT_API_KEY on the server. This tab stores it until it is closed.</small>
         </label>
         <div className="actions">
           <button type="submit" className="button primary">

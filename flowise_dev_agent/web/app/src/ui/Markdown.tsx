@@ -3,8 +3,8 @@ import rehypeSanitize from "rehype-sanitize";
 import remarkGfm from "remark-gfm";
 
 /**
- * Text that a model or a flow wrote: Markdown without raw HTML, images or scripts; links open elsewhere. Its own
- * titles begin at `level`, below those of the page around it.
+ * Untrusted Markdown of a model or a flow, without HTML, images and scripts. Links open in a new tab. Its headings
+ * start at `level`, below those of the page.
  */
 export function Markdown({ text, level = 3 }: { text: string; level?: 2 | 3 }) {
   const heading = (depth: number) => `h${Math.min(level + depth, 6)}` as "h3";

@@ -1,7 +1,7 @@
 import type { SessionView } from "../api/types";
 import { statusWord } from "../session/words";
 
-/** A session's state as a word, with a dot that moves while it works. */
+/** A session's status, with a dot that is animated while it works. */
 export function StatusBadge({ session }: { session: Pick<SessionView, "status" | "outcome"> }) {
   const { text, tone } = statusWord(session.status, session.outcome);
   return (

@@ -5,7 +5,7 @@ export interface Tab {
   content: ReactNode;
 }
 
-/** Tabs with arrow keys, as the ARIA pattern has them. Only the chosen one is drawn. */
+/** Tabs by the ARIA pattern, with arrow keys. Only the selected panel is rendered. */
 export function Tabs({ label, tabs, start = 0 }: { label: string; tabs: Tab[]; start?: number }) {
   const [chosen, setChosen] = useState(start);
   const id = useId();

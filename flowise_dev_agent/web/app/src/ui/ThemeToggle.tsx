@@ -5,7 +5,7 @@ type Theme = "light" | "dark";
 
 const system = () => (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 
-/** Light or dark: the system's choice until the person makes one. */
+/** Light or dark theme: the system's until the person chooses. */
 export function ThemeToggle() {
   const [chosen, setChosen] = useState<Theme | null>(() => localStorage.getItem(KEPT) as Theme | null);
   const [preferred, setPreferred] = useState<Theme>(system);

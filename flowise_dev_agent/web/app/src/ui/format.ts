@@ -1,4 +1,4 @@
-/** How numbers and times are written on this page. */
+/** Formats of numbers and times. */
 
 const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
@@ -16,12 +16,9 @@ export function ago(iso: string, now = Date.now()): string {
   return "just now";
 }
 
-/** Date and time in the person's own way. */
+/** Date and time in the browser's locale. */
 export const moment = (iso: string): string =>
   new Date(iso).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
-
-/** Time of day with seconds. */
-export const clock = (iso: string): string => new Date(iso).toLocaleTimeString();
 
 /** "820 ms", "4.2 s", "3 min 5 s". */
 export function duration(milliseconds: number): string {

@@ -2,11 +2,10 @@ import { cleanup, render, screen } from "@testing-library/react";
 import { afterEach, expect, it } from "vitest";
 import { ago, count, dollars, duration, plural } from "./format";
 import { Markdown } from "./Markdown";
-import { withoutSections } from "./sections";
 
 afterEach(cleanup);
 
-it("writes figures as people read them", () => {
+it("formats numbers and times", () => {
   expect([duration(820), duration(4_200), duration(185_000)]).toEqual(["820 ms", "4.2 s", "3 min 5 s"]);
   expect([dollars(0), dollars(0.0042), dollars(1.5)]).toEqual(["$0.00", "$0.0042", "$1.50"]);
   expect([count(950), count(12_400)]).toEqual(["950", "12.4K"]);
@@ -17,12 +16,7 @@ it("writes figures as people read them", () => {
   expect(ago("2025-12-31T09:00:00Z", now)).toBe("yesterday");
 });
 
-it("leaves out the sections that have a control of their own", () => {
-  const plan = "# Bot\n\n## Steps\n- one\n\n## Test questions\n- Hello?\n\n## Last\n- two\n";
-  expect(withoutSections(plan, ["Test questions"])).toBe("# Bot\n\n## Steps\n- one\n\n## Last\n- two");
-});
-
-it("P70: draws what a model wrote without markup, images, scripts or dangerous links", () => {
+it("P70: renders model output without HTML, images, scripts or dangerous links", () => {
   const nasty = [
     "# Title <script>alert(1)</script>",
     "<img src=x onerror=alert(1)> <b onclick=alert(1)>bold</b>",

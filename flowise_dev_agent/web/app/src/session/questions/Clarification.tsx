@@ -1,8 +1,8 @@
 import { useState } from "react";
-import { Choices } from "./Choices";
+import { Choices } from "./controls";
 import type { Clarification, FormProps } from "./shapes";
 
-/** The agent's questions about the requirement; any of them may stay open. */
+/** The agent's questions about the requirement; each answer is optional. */
 export function ClarificationForm({ question, busy, send }: FormProps<Clarification>) {
   const [answers, setAnswers] = useState(() => question.data.questions.map(() => ""));
   return (

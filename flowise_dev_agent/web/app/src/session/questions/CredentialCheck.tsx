@@ -1,22 +1,21 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { getHealth } from "../../api/health";
-import { Choices } from "./Choices";
+import { health } from "../../api/queries";
+import { Choices } from "./controls";
 import type { CredentialCheck, FormProps } from "./shapes";
 
-/** Credentials that the plan needs: choose where there are several, create where there is none. */
+/** Credentials that the plan needs: choose one of several, or create a missing one. */
 export function CredentialCheckForm({ question, session, busy, send }: FormProps<CredentialCheck>) {
   const { credentials } = question.data;
   const [chosen, setChosen] = useState<Record<string, string>>({});
   const [problem, setProblem] = useState("");
   const several = credentials.filter((one) => one.candidates.length > 0);
   const absent = credentials.filter((one) => one.candidates.length === 0);
-  const health = useQuery({ queryKey: ["health"], queryFn: getHealth });
-  const endpoint = health.data?.flowise[session.instance]?.endpoint;
+  const endpoint = useQuery(health()).data?.flowise[session.instance]?.endpoint;
 
   function choose(action: string) {
     if (action === "choose" && several.some((one) => !chosen[one.type])) {
-      setProblem("Please choose one for each type.");
+      setProblem("Choose a credential for each type.");
       return;
     }
     send(action === "choose" ? { action, choose: chosen } : { action });
@@ -27,7 +26,7 @@ export function CredentialCheckForm({ question, session, busy, send }: FormProps
       {absent.map((one) => (
         <div key={one.type} className="note warn">
           <p>
-            There is no credential of type <strong>{one.type}</strong> yet.
+            Flowise has no credential of type <strong>{one.type}</strong>.
           </p>
           <p>
             {endpoint ? (
@@ -37,7 +36,7 @@ export function CredentialCheckForm({ question, session, busy, send }: FormProps
             ) : (
               "Create it in Flowise"
             )}
-            , then press "Read again" here. Its value stays in Flowise: this service never sees it.
+            , then press "Read again". Its value stays in Flowise; this service never sees it.
           </p>
         </div>
       ))}
@@ -68,7 +67,7 @@ export function CredentialCheckForm({ question, session, busy, send }: FormProps
   );
 }
 
-/** Choosing comes first where it is offered. */
+/** The options with "choose" first. */
 const preferred = <T extends { value: string }>(options: T[]): T[] => [
   ...options.filter((one) => one.value === "choose"),
   ...options.filter((one) => one.value !== "choose"),

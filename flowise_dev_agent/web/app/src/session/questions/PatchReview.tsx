@@ -1,21 +1,19 @@
 import { useState } from "react";
-import { SessionDiff } from "../../flow/SessionDiff";
+import { SessionDiff } from "../../flow/FlowDiff";
 import { count, dollars } from "../../ui/format";
-import { Choices } from "./Choices";
-import { Findings } from "./Findings";
-import { RemarkField, useRemark } from "./Remark";
+import { Choices, FeedbackField, Findings, useFeedback } from "./controls";
 import type { FormProps, PatchReview } from "./shapes";
 
-/** Why the change stopped before it was written, and what it is. */
+/** The change that stopped before the write, and the reason. */
 export function PatchReviewForm({ question, session, busy, send }: FormProps<PatchReview>) {
   const { change, meanwhile, findings } = question.data;
-  const remark = useRemark();
+  const feedback = useFeedback();
   const offers = (action: string) => question.options.some((one) => one.value === action);
 
   function choose(action: string) {
-    const feedback = remark.text.trim();
-    if (action === "replan") send(feedback ? { action, feedback } : { action });
-    else if (action === "cancel" || remark.unused(labelOf(question.options, action))) send({ action });
+    const text = feedback.text.trim();
+    if (action === "replan") send(text ? { action, feedback: text } : { action });
+    else if (action === "cancel" || feedback.empty(labelOf(question.options, action))) send({ action });
   }
 
   return (
@@ -23,7 +21,7 @@ export function PatchReviewForm({ question, session, busy, send }: FormProps<Pat
       <Findings findings={findings} />
       {(change.text || meanwhile) && <SessionDiff sessionId={session.thread_id} revision={question.id} />}
       {offers("raise_budget") && <RaiseBudget {...{ question, session, busy, send }} />}
-      {offers("replan") && <RemarkField remark={remark} label="Remarks for a new plan (if you have any)" />}
+      {offers("replan") && <FeedbackField feedback={feedback} label="Feedback for a new plan (optional)" />}
       <Choices options={question.options} busy={busy} onChoose={choose} without={["raise_budget"]} />
     </div>
   );
@@ -32,7 +30,7 @@ export function PatchReviewForm({ question, session, busy, send }: FormProps<Pat
 function RaiseBudget({ question, session, busy, send }: FormProps<PatchReview>) {
   const { totals } = session;
   const used = totals.input_tokens + totals.output_tokens;
-  const { tokens: tokenCeiling, usd: usdCeiling } = question.data.budget;
+  const { tokens: tokenLimit, usd: usdLimit } = question.data.budget;
   const [tokens, setTokens] = useState("");
   const [usd, setUsd] = useState("");
   const given = {
@@ -47,23 +45,23 @@ function RaiseBudget({ question, session, busy, send }: FormProps<PatchReview>) 
       </p>
       <div className="row">
         <label className="field">
-          New ceiling in tokens
+          New token limit
           <input
             type="number"
             min={1}
             value={tokens}
-            placeholder={tokenCeiling?.toString()}
+            placeholder={tokenLimit?.toString()}
             onChange={(event) => setTokens(event.target.value)}
           />
         </label>
         <label className="field">
-          New ceiling in dollars
+          New limit in USD
           <input
             type="number"
             min={0}
             step="any"
             value={usd}
-            placeholder={usdCeiling?.toString()}
+            placeholder={usdLimit?.toString()}
             onChange={(event) => setUsd(event.target.value)}
           />
         </label>
@@ -75,7 +73,7 @@ function RaiseBudget({ question, session, busy, send }: FormProps<PatchReview>) 
           disabled={Object.keys(given).length === 0}
           onClick={() => send({ action: "raise_budget", budget: given })}
         >
-          Raise the budget and go on
+          Raise the budget and continue
         </button>
       </div>
     </fieldset>

@@ -1,25 +1,23 @@
-import { useState } from "react";
-import { Markdown } from "../../ui/Markdown";
-import { withoutSections } from "../../ui/sections";
-import { Choices } from "./Choices";
-import { RemarkField, useRemark } from "./Remark";
-import type { FormProps, PlanApproval } from "./shapes";
-import { TestQuestions } from "./TestQuestions";
+import { type ReactNode, useState } from "react";
+import { Choices, FeedbackField, useFeedback } from "./controls";
+import type { FormProps, PlanApproval, PlanContract } from "./shapes";
 
-/** The plan with its ways to go, the questions it will be tested with and what is missing for it. */
+const MAX_QUESTIONS = 10;
+
+/** The plan with its approaches, test questions and missing credentials. */
 export function PlanApprovalForm({ question, busy, send }: FormProps<PlanApproval>) {
-  const { plan, contract, approaches, missing_credentials: missing } = question.data;
+  const { contract, approaches, missing_credentials: missing } = question.data;
   const [approach, setApproach] = useState(approaches[0]?.label);
   const [questions, setQuestions] = useState(contract.test_questions);
-  const remark = useRemark();
+  const feedback = useFeedback();
   const approvable = question.options.some((one) => one.value === "approve");
 
   function choose(action: string) {
     if (action === "request_changes") {
-      const feedback = remark.needed();
-      if (feedback) send({ action, feedback });
+      const text = feedback.required();
+      if (text) send({ action, feedback: text });
     } else if (action === "cancel") send({ action });
-    else if (remark.unused("Approve")) {
+    else if (feedback.empty("Approve")) {
       const asked = questions.map((one) => one.trim()).filter(Boolean);
       const changed = asked.length > 0 && asked.join("\n") !== contract.test_questions.join("\n");
       send({ action, ...(approach ? { approach } : {}), ...(changed ? { test_questions: asked } : {}) });
@@ -28,7 +26,7 @@ export function PlanApprovalForm({ question, busy, send }: FormProps<PlanApprova
 
   return (
     <div className="stack">
-      {approvable && <Markdown text={withoutSections(plan, ["Approaches", "Test questions"])} />}
+      {approvable && <PlanSections contract={contract} />}
       {approaches.length > 0 && (
         <fieldset className="cards">
           <legend>Approach</legend>
@@ -52,14 +50,101 @@ export function PlanApprovalForm({ question, busy, send }: FormProps<PlanApprova
       {missing.length > 0 && (
         <div className="note warn">
           <p>
-            Flowise has not exactly one credential of type <strong>{missing.join(", ")}</strong>. You will be asked
-            about it next.
+            Flowise does not have exactly one credential of type <strong>{missing.join(", ")}</strong>. You choose or
+            create it in the next step.
           </p>
         </div>
       )}
       {approvable && <TestQuestions questions={questions} onChange={setQuestions} />}
-      <RemarkField remark={remark} label={approvable ? "What should be different?" : "What should be built instead?"} />
+      <FeedbackField
+        feedback={feedback}
+        label={approvable ? "What should be different?" : "What should be built instead?"}
+      />
       <Choices options={question.options} busy={busy} onChoose={choose} />
     </div>
+  );
+}
+
+/** What the plan says, without what has a control of its own. */
+function PlanSections({ contract }: { contract: PlanContract }) {
+  const code = (names: string[]) => names.map((name) => <code key={name}>{name}</code>);
+  const sections: [string, ReactNode[]][] = [
+    [
+      "Nodes",
+      contract.nodes.map((node) => (
+        <span key={node.node_id}>
+          <strong>{node.node_name}</strong> (<code>{node.node_id}</code>): {node.purpose}
+        </span>
+      )),
+    ],
+    ["Removed or replaced", code(contract.removals)],
+    ["Steps", contract.steps],
+    ["Credentials", code(contract.credential_requirements)],
+    ["Personal data", code(contract.pii_fields)],
+    ["Placeholders to fill in", contract.placeholders],
+    ["Success criteria", contract.success_criteria],
+  ];
+  return (
+    <div className="markdown">
+      <h3>{contract.flow_name}</h3>
+      <p>{contract.goal}</p>
+      {sections
+        .filter(([, items]) => items.length > 0)
+        .map(([title, items]) => (
+          <section key={title}>
+            <h4>{title}</h4>
+            <ul>
+              {items.map((item, index) => (
+                // biome-ignore lint/suspicious/noArrayIndexKey: a fixed list
+                <li key={index}>{item}</li>
+              ))}
+            </ul>
+          </section>
+        ))}
+    </div>
+  );
+}
+
+interface TestQuestionsProps {
+  questions: string[];
+  onChange: (questions: string[]) => void;
+}
+
+/** The questions that the flow is tested with. */
+function TestQuestions({ questions, onChange }: TestQuestionsProps) {
+  return (
+    <fieldset>
+      <legend>Test questions</legend>
+      <small>The flow is tested with these questions. You can change them.</small>
+      <ul className="plain stack tight">
+        {questions.map((text, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: a question is identified by its position
+          <li key={index} className="row">
+            <input
+              className="grow"
+              aria-label={`Test question ${index + 1}`}
+              maxLength={4_000}
+              value={text}
+              onChange={(event) => onChange(questions.with(index, event.target.value))}
+            />
+            <button
+              type="button"
+              className="button plain"
+              aria-label={`Remove test question ${index + 1}`}
+              onClick={() => onChange(questions.filter((_, other) => other !== index))}
+            >
+              Remove
+            </button>
+          </li>
+        ))}
+      </ul>
+      {questions.length < MAX_QUESTIONS && (
+        <div>
+          <button type="button" className="button plain" onClick={() => onChange([...questions, ""])}>
+            Add a question
+          </button>
+        </div>
+      )}
+    </fieldset>
   );
 }

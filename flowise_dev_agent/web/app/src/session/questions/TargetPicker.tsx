@@ -1,10 +1,10 @@
 import { useState } from "react";
-import { LiveThumbnail } from "../../flow/LiveThumbnail";
+import { LiveThumbnail } from "../../flow/FlowThumbnail";
 import { ago, plural } from "../../ui/format";
-import { Choices } from "./Choices";
+import { Choices } from "./controls";
 import type { FormProps, SelectTarget } from "./shapes";
 
-/** Which flow is meant. */
+/** Choose the flow to change. */
 export function TargetPicker({ question, session, busy, send }: FormProps<SelectTarget>) {
   const { candidates } = question.data;
   const [chosen, setChosen] = useState(candidates[0]?.id ?? "");

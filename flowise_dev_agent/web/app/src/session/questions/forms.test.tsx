@@ -28,7 +28,7 @@ const session = (more: object = {}) =>
     ...more,
   }) as SessionView;
 
-/** The form of a question with this data; what it sends ends up in the result's `sent`. */
+/** Render the form of a question with this data; `sent` collects its answers. */
 // biome-ignore lint/suspicious/noExplicitAny: any form
 function show(Form: ComponentType<FormProps<any>>, data: object, options: Question["options"], more: object = {}) {
   vi.stubGlobal("fetch", () => new Promise(() => {}));
@@ -51,8 +51,8 @@ function show(Form: ComponentType<FormProps<any>>, data: object, options: Questi
   return { sent, press };
 }
 
-it("answers questions in their order and leaves open ones empty", async () => {
-  const { sent, press } = show(ClarificationForm, { questions: ["Whom?", "With what?"] }, [
+it("sends answers in the order of the questions, empty when left open", async () => {
+  const { sent, press } = show(ClarificationForm, { questions: ["For whom?", "With what?"] }, [
     option("answer", "Answer"),
     option("go_on", "Go on"),
   ]);
@@ -62,13 +62,34 @@ it("answers questions in their order and leaves open ones empty", async () => {
   expect(sent).toEqual([{ action: "answer", answers: ["", "documents"] }, { action: "go_on" }]);
 });
 
-it("says once that something cannot be built, and asks what else it should be", async () => {
-  const data = { plan: "# This cannot be built\n\nNo such node.", approaches: [], missing_credentials: [] };
-  const { sent, press } = show(PlanApprovalForm, { ...data, contract: { test_questions: [] } }, [
+const PLAN = {
+  contract: {
+    flow_name: "Bot",
+    goal: "Goal",
+    nodes: [{ node_id: "chatOpenAI_0", node_name: "chatOpenAI", purpose: "<b>answers</b>" }],
+    removals: [],
+    steps: ["one"],
+    credential_requirements: ["openAIApi"],
+    pii_fields: [],
+    placeholders: [],
+    success_criteria: [],
+    test_questions: ["Hello?"],
+  },
+  approaches: [
+    { label: "Small", description: "one chain" },
+    { label: "Large", description: "an agent" },
+  ],
+  missing_credentials: [],
+};
+const PLAN_OPTIONS = [option("approve", "Approve"), option("request_changes", "Ask for changes"), CANCEL];
+
+it("shows once that something cannot be built, and asks for another requirement", async () => {
+  const declined = { ...PLAN.contract, goal: "A time machine", declined: "No such node." };
+  const { sent, press } = show(PlanApprovalForm, { ...PLAN, contract: declined, approaches: [] }, [
     option("request_changes", "Ask for something else"),
     CANCEL,
   ]);
-  expect(screen.queryByText("No such node.")).toBeNull();
+  expect(screen.queryByText("A time machine")).toBeNull();
   await userEvent.type(screen.getByLabelText("What should be built instead?"), "a support bot");
   await press("Ask for something else");
   expect(sent).toEqual([{ action: "request_changes", feedback: "a support bot" }]);
@@ -94,20 +115,11 @@ it("picks a flow, or none", async () => {
   expect(sent).toEqual([{ action: "select", chatflow_id: "f2" }, { action: "create_new" }]);
 });
 
-const PLAN = {
-  plan: "# Bot\n\nGoal\n\n## Approaches\n- A\n\n## Steps\n- one\n",
-  contract: { test_questions: ["Hello?"], flow_name: "Bot" },
-  approaches: [
-    { label: "Small", description: "one chain" },
-    { label: "Large", description: "an agent" },
-  ],
-  missing_credentials: [],
-};
-const PLAN_OPTIONS = [option("approve", "Approve"), option("request_changes", "Ask for changes"), CANCEL];
-
 it("approves a plan with the chosen approach and changed test questions", async () => {
   const { sent, press } = show(PlanApprovalForm, PLAN, PLAN_OPTIONS);
-  expect(screen.queryByText("Approaches")).toBeNull();
+  const titles = screen.getAllByRole("heading").map((one) => one.textContent);
+  expect(titles).toEqual(["Bot", "Nodes", "Steps", "Credentials"]);
+  expect(screen.getByText(/<b>answers<\/b>/)).toBeTruthy();
   await userEvent.click(screen.getByRole("radio", { name: /Large/ }));
   await press("Approve");
   await press("Add a question");
@@ -119,10 +131,10 @@ it("approves a plan with the chosen approach and changed test questions", async 
   ]);
 });
 
-it("never takes a remark for an approval, and never loses it", async () => {
+it("never takes feedback for an approval, and never loses it", async () => {
   const { sent, press } = show(PlanApprovalForm, PLAN, PLAN_OPTIONS);
   await press("Ask for changes");
-  expect(screen.getByText("Please say what should be different.")).toBeTruthy();
+  expect(screen.getByText("Describe what should be different.")).toBeTruthy();
   await userEvent.type(screen.getByLabelText("What should be different?"), "yes but shorter");
   await press("Approve");
   expect(sent).toEqual([]);
@@ -130,7 +142,7 @@ it("never takes a remark for an approval, and never loses it", async () => {
   expect(sent).toEqual([{ action: "request_changes", feedback: "yes but shorter" }]);
 });
 
-it("asks twice before it ends a session", async () => {
+it("asks for confirmation before it ends a session", async () => {
   const { sent, press } = show(PlanApprovalForm, PLAN, PLAN_OPTIONS);
   await press("Cancel");
   expect(document.activeElement).toBe(screen.getByRole("button", { name: "No, go back" }));
@@ -168,16 +180,16 @@ it("chooses a credential for each type before it sends", async () => {
 
 const PATCH = { change: {}, meanwhile: null, ops: [], findings: [], budget: { tokens: 1000 } };
 
-it("raises a budget by what was typed", async () => {
+it("raises a budget to the entered limit", async () => {
   const { sent, press } = show(PatchReviewForm, PATCH, [option("raise_budget", "Raise the budget"), CANCEL]);
   expect(screen.getByText(/1K tokens and \$0.50/)).toBeTruthy();
-  expect(screen.getByRole("button", { name: "Raise the budget and go on" })).toHaveProperty("disabled", true);
-  await userEvent.type(screen.getByLabelText("New ceiling in tokens"), "5000");
-  await press("Raise the budget and go on");
+  expect(screen.getByRole("button", { name: "Raise the budget and continue" })).toHaveProperty("disabled", true);
+  await userEvent.type(screen.getByLabelText("New token limit"), "5000");
+  await press("Raise the budget and continue");
   expect(sent).toEqual([{ action: "raise_budget", budget: { tokens: 5000 } }]);
 });
 
-it("keeps both changes, overwrites after a second yes, or plans again with remarks", async () => {
+it("keeps both changes, overwrites after a confirmation, or plans again", async () => {
   const options = [
     option("rebase", "Keep both"),
     option("overwrite", "Overwrite", "It replaces the other one."),
@@ -192,7 +204,7 @@ it("keeps both changes, overwrites after a second yes, or plans again with remar
   expect(sent).toEqual([{ action: "rebase" }, { action: "overwrite" }, { action: "replan" }]);
 });
 
-it("says what the checks found and what helps", () => {
+it("shows findings with their hints", () => {
   const finding = {
     code: "TOO_MANY_OPS",
     severity: "error",
@@ -247,14 +259,14 @@ const RESULT_OPTIONS = [
   option("rollback", "Roll back", "Delete it."),
 ];
 
-it("shows why a test failed, how it went before and what is still to be filled in", () => {
+it("shows why a test failed, its earlier answer and the placeholders", () => {
   show(ResultReviewForm, RESULT, RESULT_OPTIONS);
-  expect(screen.getByText("No answer in time")).toBeTruthy();
-  expect(screen.getByText("1 question went better before the change:")).toBeTruthy();
+  expect(screen.getByText("Timeout")).toBeTruthy();
+  expect(screen.getByText("1 question had a better answer before the change:")).toBeTruthy();
   expect(screen.getByText("the price list")).toBeTruthy();
 });
 
-it("accepts with or without deploying, iterates with a remark, rolls back after a second yes", async () => {
+it("accepts with or without deploying, iterates with feedback, rolls back after a confirmation", async () => {
   const { sent, press } = show(ResultReviewForm, RESULT, RESULT_OPTIONS);
   await userEvent.click(screen.getByLabelText("Deploy the chatflow when I accept"));
   await press("Accept");

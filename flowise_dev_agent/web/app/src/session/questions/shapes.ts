@@ -1,4 +1,4 @@
-/** What the interrupts of each type carry in `data`. */
+/** The `data` of each interrupt type. */
 import type { Answer, InterruptView, SessionView } from "../../api/types";
 
 export interface Option {
@@ -12,7 +12,7 @@ export interface Question<Data = Record<string, unknown>> extends Omit<Interrupt
   data: Data;
 }
 
-/** What a form gets: it draws the question and hands over an answer. */
+/** Props of a question form. */
 export interface FormProps<Data> {
   question: Question<Data>;
   session: SessionView;
@@ -62,9 +62,21 @@ export interface SelectTarget {
   candidates: Candidate[];
 }
 
+export interface PlanContract {
+  flow_name: string;
+  goal: string;
+  nodes: { node_id: string; node_name: string; purpose: string }[];
+  removals: string[];
+  steps: string[];
+  credential_requirements: string[];
+  pii_fields: string[];
+  placeholders: string[];
+  success_criteria: string[];
+  test_questions: string[];
+}
+
 export interface PlanApproval {
-  plan: string;
-  contract: { test_questions: string[]; flow_name: string };
+  contract: PlanContract;
   approaches: { label: string; description: string }[];
   missing_credentials: string[];
   target?: { id: string; name: string } | null;

@@ -1,4 +1,4 @@
-"""Flows and their changes as pictures, and the views beside the sessions, in a browser on a real Flowise."""
+"""Flows and changes on the canvas, and the views beside the sessions, in a browser on a real Flowise."""
 
 import asyncio
 import json
@@ -69,35 +69,35 @@ async def test_p71_an_update_is_seen_from_proposal_over_promotion_to_rollback(si
         await expect(page.locator("tbody tr")).to_have_count(2)
         await expect(page.get_by_label("Compare").get_by_text("1 field changed").first).to_be_visible()
         await page.get_by_role("combobox", name="From").select_option("live")
-        await expect(page.get_by_text("There is no difference.").or_(page.get_by_text("no difference"))).to_be_visible()
+        await expect(page.get_by_text("No differences.").or_(page.get_by_text("no difference"))).to_be_visible()
         await page.get_by_role("button", name="Roll back to v1.0").click()
         await page.get_by_role("button", name="No, go back").click()
         assert temperature(await site.flowise.get_chatflow(row.id)) == "0.2"
         await page.get_by_role("button", name="Roll back to v1.0").click()
         await page.get_by_role("button", name="Write v1.0 to Flowise").click()
-        await expect(page.get_by_text("The flow holds v1.0 again")).to_be_visible()
+        await expect(page.get_by_text("Rolled back to v1.0")).to_be_visible()
         assert (await site.flowise.get_chatflow(row.id)).flow_data == row.flow_data
         await expect(page.locator("tbody tr")).to_have_count(3)
     async with site.page(f"/history/{row.id}") as page:
         await expect(page.locator("tbody tr")).to_have_count(3)
         await expect(page.locator("tbody tr").first).to_contain_text("rolled back")
-        await page.get_by_role("button", name="Skip to the content").press("Enter")
+        await page.get_by_role("button", name="Skip to content").press("Enter")
         await expect(page.locator("main")).to_be_focused()
         await expect(page.get_by_role("heading", name="History of the flow")).to_be_visible()
 
 
-async def test_p07_p71_a_stale_base_is_decided_by_its_picture_and_the_draft_promoted(site: Site) -> None:
+async def test_p07_p71_a_stale_base_is_decided_on_the_canvas_and_the_draft_promoted(site: Site) -> None:
     row = await make_flow(site.flowise, deployed=True)
     planned = await site.start(COLDER, target=row.id)
     await site.flowise.update_chatflow(row.id, flow_data=row.flow_data.replace('"mine"', '"theirs"'))
     async with site.page(f"/s/{planned['thread_id']}") as page:
         await page.get_by_role("button", name="Approve").click()
-        theirs = page.get_by_label("What someone else changed")
+        theirs = page.get_by_label("Changes by someone else")
         await expect(theirs.locator(".fnode .mark")).to_have_count(1, timeout=WORK_MS)
         await theirs.get_by_role("tab", name="List").click()
         await expect(theirs.locator(".change-list .new")).to_have_text("theirs")
-        # The question shows the change; it is not drawn a second time.
-        await expect(page.get_by_role("region", name="The flow was changed meanwhile")).to_be_visible()
+        # The question shows the change, so the tab does not.
+        await expect(page.get_by_role("region", name="The flow has changed in Flowise")).to_be_visible()
         await expect(page.get_by_role("tab", name="Change")).to_have_count(0)
         await page.get_by_role("button", name="Keep both").click()
         accept = page.get_by_role("button", name="Accept")
@@ -133,11 +133,11 @@ def many_nodes(template: dict[str, Any]) -> dict[str, Any]:
     return {"nodes": nodes, "edges": chain, "viewport": {"x": 0, "y": 0, "zoom": 1}}
 
 
-async def test_of_400_nodes_only_those_in_sight_are_drawn(site: Site) -> None:
+async def test_of_400_nodes_only_those_in_sight_are_rendered(site: Site) -> None:
     row = await site.flow(many_nodes(await site.template("Conversation Chain")))
     async with site.page(f"/flow/default/{row.id}") as page:
         boxes = page.locator(".react-flow__node")
-        await expect(page.get_by_label("Small map of the flow")).to_be_visible()
+        await expect(page.get_by_label("Minimap")).to_be_visible()
         await expect(boxes).to_have_count(LARGE)
         await page.get_by_label("Zoom").get_by_role("button", name="Zoom In").click(click_count=12)
         await fewer(boxes, 60)
@@ -145,7 +145,7 @@ async def test_of_400_nodes_only_those_in_sight_are_drawn(site: Site) -> None:
         await skip.focus()
         await page.keyboard.press("Enter")
         await page.keyboard.press("Tab")
-        await expect(page.get_by_label("Your question to the flow")).to_be_focused()
+        await expect(page.get_by_label("Your question")).to_be_focused()
         await boxes.first.focus()
         await page.keyboard.press("Enter")
         await expect(page.locator(".node-details")).to_be_visible()
@@ -153,11 +153,11 @@ async def test_of_400_nodes_only_those_in_sight_are_drawn(site: Site) -> None:
 
 async def fewer(boxes: Any, limit: int) -> None:
     async with asyncio.timeout(20):
-        while await boxes.count() >= limit:  # noqa: ASYNC110 - the browser tells nobody
+        while await boxes.count() >= limit:  # noqa: ASYNC110 - the browser sends no event
             await asyncio.sleep(0.05)
 
 
-async def test_p70_an_agentflow_its_notes_and_its_words_are_drawn_and_nothing_runs(site: Site) -> None:
+async def test_p70_an_agentflow_with_its_notes_and_texts_is_drawn_and_no_script_runs(site: Site) -> None:
     flow = await site.template("Agentic RAG")
     note = next(node for node in flow["nodes"] if node["type"] == "stickyNote")
     note["data"]["inputs"]["note"] = EVIL
@@ -172,17 +172,17 @@ async def test_p70_an_agentflow_its_notes_and_its_words_are_drawn_and_nothing_ru
         assert await page.locator("main img, main script").count() == 0
 
 
-async def test_a_flow_is_tried_out_and_the_conversation_forgotten(site: Site) -> None:
+async def test_a_flow_is_tried_out_and_the_conversation_deleted(site: Site) -> None:
     row: Chatflow = await make_flow(site.flowise)
     async with site.page(f"/flow/default/{row.id}") as page:
-        await page.get_by_label("Your question to the flow").fill("Hello heron")
+        await page.get_by_label("Your question").fill("Hello heron")
         await page.keyboard.press("Enter")
         await expect(page.locator(".answered")).to_contain_text("heron", timeout=WORK_MS)
         await page.get_by_role("button", name="Start over").click()
         await expect(page.locator(".answered")).to_have_count(0)
 
 
-async def test_patterns_are_brought_in_found_taken_along_and_removed(site: Site, tmp_path: Path) -> None:
+async def test_patterns_are_imported_found_exported_and_deleted(site: Site, tmp_path: Path) -> None:
     pattern = {
         "requirement": "A travel bot for Lisbon",
         "name": "Travel bot",
@@ -201,7 +201,7 @@ async def test_patterns_are_brought_in_found_taken_along_and_removed(site: Site,
         assert [item["name"] for item in json.loads(file.read_bytes())["patterns"]] == ["Travel bot"]
         await page.get_by_role("button", name="Delete the pattern Travel bot").click()
         await page.get_by_role("button", name="Delete the pattern", exact=True).click()
-        await expect(page.get_by_text("No pattern fits.")).to_be_visible()
+        await expect(page.get_by_text("No matching patterns.")).to_be_visible()
         await page.get_by_label("Import…").set_input_files({"name": "x.json", "mimeType": "", "buffer": b"nothing"})
         await expect(page.get_by_role("alert")).to_contain_text("The file is not JSON.")
 
@@ -212,7 +212,7 @@ def receiver() -> Iterator[Receiver]:
         yield receiver
 
 
-async def test_p63_a_webhook_is_seen_with_what_became_of_it_and_sent_again(site: Site, receiver: Receiver) -> None:
+async def test_p63_a_webhook_is_shown_with_its_status_and_sent_again(site: Site, receiver: Receiver) -> None:
     view = await site.start("A chatbot with GPT-4o", webhook_url=receiver.url("/hook?token=t0ken"))
     await asyncio.to_thread(receiver.wait_for, 1)
     async with site.page("/webhooks") as page:
@@ -220,16 +220,16 @@ async def test_p63_a_webhook_is_seen_with_what_became_of_it_and_sent_again(site:
         await expect(row).to_contain_text("delivered")
         assert "t0ken" not in await page.content()
         await row.get_by_role("button").click()
-        await expect(page.get_by_text("It is sent again")).to_be_visible()
+        await expect(page.get_by_text("Queued to be sent again")).to_be_visible()
         first, second = await asyncio.to_thread(receiver.wait_for, 2)
         assert first.id == second.id
         await expect(row).to_contain_text("delivered")
     await site.http.post(f"/sessions/{view['thread_id']}/cancel")
 
 
-async def test_an_instance_is_read_anew_and_its_state_and_the_settings_are_shown(site: Site) -> None:
+async def test_an_instance_is_refreshed_and_its_state_and_the_settings_are_shown(site: Site) -> None:
     async with site.page("/knowledge") as page:
-        await page.get_by_role("button", name="Read anew").click()
+        await page.get_by_role("button", name="Refresh").click()
         await expect(page.get_by_text("Nothing has changed.")).to_be_visible(timeout=WORK_MS)
         await expect(page.get_by_text(re.compile(r"\d+ of Flowise \d"))).to_be_visible()
     async with site.page("/instances") as page:

@@ -9,27 +9,40 @@ import { ErrorNote } from "../ui/ErrorNote";
 import { ago, count, dollars, plural } from "../ui/format";
 import { StatusBadge } from "../ui/StatusBadge";
 import { NameForm } from "./NameForm";
+import { NewSession } from "./NewSession";
+import "./sessions.css";
 
-const WORKING_MS = 2_500;
-const RESTING_MS = 15_000;
+/** How often the list is refreshed. */
+const ACTIVE_MS = 2_500;
+const IDLE_MS = 15_000;
 const FILTERS: [SessionStatus | undefined, string][] = [
   [undefined, "All"],
   ...(Object.entries(STATUS).map(([status, word]) => [status, word.text]) as [SessionStatus, string][]),
 ];
 
-/** All sessions, newest first, searched and filtered by the service, kept up to date while they work. */
-export function SessionList() {
+/** The start page: a form for a new session, and all sessions. */
+export function SessionsPage() {
+  return (
+    <div className="home">
+      <NewSession />
+      <SessionList />
+    </div>
+  );
+}
+
+/** All sessions, newest first, with search and filter. */
+function SessionList() {
   const [status, setStatus] = useState<SessionStatus>();
   const [text, setText] = useState("");
-  const sought = useDeferredValue(text.trim());
+  const query = useDeferredValue(text.trim());
   const list = useInfiniteQuery({
-    queryKey: ["sessions", status, sought],
+    queryKey: ["sessions", status, query],
     queryFn: ({ pageParam, signal }) =>
-      listSessions({ status, text: sought || undefined, cursor: pageParam ?? undefined }, signal),
+      listSessions({ status, text: query || undefined, cursor: pageParam ?? undefined }, signal),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next_cursor,
     placeholderData: (before) => before,
-    refetchInterval: (query) => (works(query.state.data) ? WORKING_MS : RESTING_MS),
+    refetchInterval: ({ state }) => (isActive(state.data) ? ACTIVE_MS : IDLE_MS),
   });
   const sessions = list.data?.pages.flatMap((page) => page.sessions) ?? [];
   const totals = list.data?.pages[0]?.totals;
@@ -57,7 +70,7 @@ export function SessionList() {
           onChange={(event) => setText(event.target.value)}
         />
         <fieldset className="filters">
-          <legend className="visually-hidden">State</legend>
+          <legend className="visually-hidden">Status</legend>
           {FILTERS.map(([value, label]) => (
             <label key={label} className={status === value ? "filter on" : "filter"}>
               <input
@@ -76,7 +89,7 @@ export function SessionList() {
       {list.isLoading && <p className="quiet">Loading the sessions…</p>}
       {list.data && sessions.length === 0 && (
         <p className="quiet">
-          {sought || status ? "No session fits." : "There is no session yet. Say above what you would like to have."}
+          {query || status ? "No matching sessions." : "No sessions yet. Describe what you want above."}
         </p>
       )}
       {sessions.length > 0 && (
@@ -146,7 +159,7 @@ function SessionRow({ session }: { session: SessionView }) {
           busy={remove.isPending}
           onYes={() => remove.mutate()}
         >
-          <p>Its history goes with it. The chatflow in Flowise stays.</p>
+          <p>Its history is deleted too. The chatflow in Flowise stays.</p>
         </ConfirmButton>
       </span>
       <ErrorNote error={remove.error} />
@@ -154,5 +167,5 @@ function SessionRow({ session }: { session: SessionView }) {
   );
 }
 
-const works = (data: InfiniteData<SessionPage> | undefined): boolean =>
+const isActive = (data: InfiniteData<SessionPage> | undefined): boolean =>
   data?.pages.some((page) => page.sessions.some((one) => one.status === "in_progress")) ?? false;

@@ -1,8 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { Fragment, type ReactNode } from "react";
-import { call } from "../api/client";
+import { send } from "../api/client";
 import { ErrorNote } from "../ui/ErrorNote";
-import "./reference.css";
+import "./admin.css";
 
 interface Schema {
   $ref?: string;
@@ -29,20 +29,24 @@ interface OpenApi {
   components: { schemas: Record<string, Schema> };
 }
 
-/** The API's reference, drawn from /openapi.json: operations, parameters, bodies, answers, a curl line for each. */
+/** The API reference, made from /openapi.json: operations with parameters, bodies, responses and a curl line. */
 export function ReferenceView() {
   const { data, error } = useQuery({
     queryKey: ["openapi"],
-    queryFn: () => call<OpenApi>("/openapi.json"),
+    queryFn: async ({ signal }) => {
+      const response = await send(new Request(new URL("/openapi.json", location.origin), { signal }));
+      return (await response.json()) as OpenApi;
+    },
     staleTime: Number.POSITIVE_INFINITY,
   });
-  if (!data) return error ? <ErrorNote error={error} /> : <p className="quiet">Loading the API's description…</p>;
+  if (!data) return error ? <ErrorNote error={error} /> : <p className="quiet">Loading the API reference…</p>;
   return (
     <div className="stack reference">
       <div>
         <h1>API</h1>
         <p className="quiet">
-          Everything this page does, programs can do. The same for machines: <a href="/openapi.json">/openapi.json</a>
+          Everything on this page can be done through the API. OpenAPI document:{" "}
+          <a href="/openapi.json">/openapi.json</a>
         </p>
       </div>
       {Object.entries(data.paths).map(([path, methods]) =>
@@ -56,7 +60,7 @@ export function ReferenceView() {
           </details>
         )),
       )}
-      <h2>Shapes</h2>
+      <h2>Schemas</h2>
       {Object.entries(data.components.schemas).map(([name, schema]) => (
         <details key={name} id={`schema-${name}`} className="card">
           <summary>
@@ -76,7 +80,7 @@ function OperationDetails({ path, method, operation }: { path: string; method: s
       <p>{operation.description}</p>
       {operation.parameters && operation.parameters.length > 0 && (
         <Table
-          head={["Name", "In", "Type", "Meaning"]}
+          head={["Name", "In", "Type", "Description"]}
           rows={operation.parameters.map((one) => [
             one.name + (one.required ? " *" : ""),
             one.in,
@@ -87,7 +91,7 @@ function OperationDetails({ path, method, operation }: { path: string; method: s
       )}
       {body && <p>Body: {typeOf(body)}</p>}
       <Table
-        head={["Status", "Meaning", "Body"]}
+        head={["Status", "Description", "Body"]}
         rows={Object.entries(operation.responses).map(([status, one]) => {
           const [media, content] = Object.entries(one.content ?? {})[0] ?? [];
           return [
@@ -114,7 +118,7 @@ function Fields({ schema }: { schema: Schema }) {
   const required = new Set(schema.required);
   return (
     <Table
-      head={["Field", "Type", "Meaning"]}
+      head={["Field", "Type", "Description"]}
       rows={Object.entries(schema.properties ?? {}).map(([name, one]) => [
         name + (required.has(name) ? " *" : ""),
         typeOf(one),
