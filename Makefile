@@ -3,6 +3,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+# A test module runs in one process from its start to its end; the long ones come first.
+PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=15
 # The embedded Postgres keeps a lock there (and its socket, when the path of its data is too long for one).
 ifeq ($(XDG_RUNTIME_DIR),)
   XDG_RUNTIME_DIR := $(HOME)/.cache/flowise-dev-agent/run
@@ -10,12 +12,13 @@ endif
 export XDG_RUNTIME_DIR
 $(shell mkdir -p -m 700 "$(XDG_RUNTIME_DIR)")
 
-.PHONY: help demo run test chaos check web openapi lock clean
+.PHONY: help demo run test nightly chaos check web openapi lock clean
 
 help:
 	@echo 'make demo    build a chatbot on a local Flowise, visibly, then leave the service at http://localhost:8000'
 	@echo 'make run     the service for real use, settings from .env (make run ARGS=--embedded: with its own Postgres)'
 	@echo 'make test    all tests, on a real Postgres and a real Flowise (make test ARGS="tests/unit -x")'
+	@echo 'make nightly all of that and what takes longer: run it before closing an issue'
 	@echo 'make chaos   60 sessions while workers and Postgres are killed under them (needs pgbouncer; CHAOS_SESSIONS=200)'
 	@echo 'make check   lint, formatting, types, import floors'
 	@echo 'make web     build the page (done by itself where it is needed; the sources are in flowise_dev_agent/web/app)'
@@ -30,7 +33,10 @@ run: web
 	@$(BIN)/flowise-dev-agent serve $(ARGS)
 
 test: web
-	$(BIN)/pytest $(ARGS)
+	$(PYTEST) $(ARGS)
+
+nightly: web
+	CHAOS_SESSIONS=$(or $(CHAOS_SESSIONS),60) $(PYTEST) -m '' --hypothesis-profile=nightly $(ARGS)
 
 chaos: $(READY)
 	CHAOS_SESSIONS=$(or $(CHAOS_SESSIONS),60) $(BIN)/pytest tests/chaos tests/chaos/pgbouncer.py -s $(ARGS)

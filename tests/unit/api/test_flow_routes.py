@@ -1,6 +1,6 @@
 """The routes for flows, knowledge, deliveries, names and settings: their shapes and what they refuse."""
 
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import httpx2
 import pytest
@@ -8,7 +8,7 @@ import pytest
 from tests.unit.api.conftest import MakeApp, client_of
 from tests.unit.api.service_double import EngineDouble
 
-FLOW = str(uuid4())
+FLOW = str(UUID(int=2))
 
 
 async def test_a_session_is_renamed(http: httpx2.AsyncClient, engine: EngineDouble) -> None:

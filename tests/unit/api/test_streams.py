@@ -11,7 +11,7 @@ from flowise_dev_agent.errors import DatabaseUnavailableError
 from tests.unit.api.conftest import MakeApp, client_of
 from tests.unit.api.service_double import EngineDouble, event
 
-SESSION = uuid4()
+SESSION = UUID(int=1)
 
 
 @pytest.fixture(autouse=True)

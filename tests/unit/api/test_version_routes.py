@@ -15,7 +15,7 @@ from flowise_dev_agent.errors import (
 )
 from tests.unit.api.service_double import EngineDouble
 
-SESSION, FLOW = uuid4(), uuid4()
+SESSION, FLOW = UUID(int=1), UUID(int=2)
 
 
 async def test_versions_of_a_session_are_listed_with_the_current_one(

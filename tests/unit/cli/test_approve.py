@@ -4,7 +4,7 @@ import io
 import json
 from pathlib import Path
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 
@@ -46,7 +46,7 @@ class ClientDouble:
         return self.now if isinstance(self.later, ServiceError) or not self.answers else self.later
 
 
-ID = uuid4()
+ID = UUID(int=1)
 ASKING = view(ID, "pending_interrupt", interrupt=PLAN)
 DONE = view(ID, "completed", outcome="accepted", chatflow_id="c1", chatflow_url="http://f/canvas/c1")
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from uuid import uuid4
+from uuid import UUID
 
 import httpx2
 import pytest
@@ -13,7 +13,7 @@ from flowise_dev_agent.client import client as client_module
 from flowise_dev_agent.runtime.sessions.requests import ResumeSession, StartSession
 from tests.unit.api.service_double import event, view
 
-SESSION = uuid4()
+SESSION = UUID(int=1)
 Handler = Callable[[httpx2.Request], httpx2.Response]
 
 
