@@ -1,4 +1,4 @@
-"""Talking to Flowise servers: a typed client, and the instances that the settings name."""
+"""Access to Flowise servers: a typed client, and the instances of the settings."""
 
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.instances import Instances

@@ -1,4 +1,4 @@
-"""The Flowise REST API as far as this product uses it. Every method is bounded in time and raises `FlowiseError`s."""
+"""The part of the Flowise REST API that this product uses. Every method has a time limit and raises `FlowiseError`s."""
 
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Self, TypeVar
@@ -74,7 +74,7 @@ class FlowiseClient:
         """Return when the server answers; needs no API key."""
         _, content = await self._transport.send("GET", "/ping", total_secs=self._timeout)
         if content.strip() != b"pong":
-            raise self._odd("GET /ping", "something else than pong")
+            raise self._odd("GET /ping", "something other than pong")
 
     async def version(self) -> str:
         """Flowise's version, e.g. "3.1.4"; needs no API key."""
@@ -113,7 +113,7 @@ class FlowiseClient:
         return self._parse(Chatflow, await self._get(path, route="/chatflows/:id"), f"GET {path}")
 
     async def create_chatflow(self, chatflow: ChatflowCreate) -> Chatflow:
-        """Create a chatflow and return the row. Sent once: after an error look the tag up, the row may exist."""
+        """Create a chatflow and return the row. Sent once: after an error look for the tag, the row may exist."""
         body = chatflow.model_dump(by_alias=True, exclude_none=True)
         answer = await self._transport.call("POST", "/chatflows", total_secs=self._timeout, body=body)
         return self._parse(Chatflow, answer, "POST /chatflows")
@@ -140,8 +140,8 @@ class FlowiseClient:
         session_id: str,
         timeout: float | None = None,  # noqa: ASYNC109 - expiry becomes an error that says it is ambiguous
     ) -> Prediction:
-        """Ask the flow. `session_id` keys its memory. Sent once; FlowiseTimeoutError after `timeout` seconds
-        (default: the client's `prediction_timeout`), when the flow may still be at work."""
+        """Ask the flow. `session_id` identifies its memory. Sent once; FlowiseTimeoutError after `timeout` seconds
+        (default: the client's `prediction_timeout`), while the flow may still be running."""
         path = f"/prediction/{_segment(chatflow_id)}"
         body = {
             "question": question,

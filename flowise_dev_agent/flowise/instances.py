@@ -33,7 +33,7 @@ class Instances:
         """The client of the instance, made on first use; None means the default one.
 
         Raises:
-            InvalidInputError: there is no such instance; the message names those there are.
+            InvalidInputError: unknown instance; the message names the known ones.
         """
         instance = self._instance(instance_id)
         if instance.id not in self._clients:

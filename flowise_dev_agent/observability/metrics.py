@@ -1,4 +1,4 @@
-"""What a process counts about itself, in the words of Prometheus. Every label has few, known values."""
+"""Prometheus metrics of a process. Every label has few, known values."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -17,7 +17,7 @@ PlatformCollector(registry=_REGISTRY)
 _STEP_BUCKETS: Final = (0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 _CALL_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
-RUNS_ACTIVE: Final = Gauge("fda_runs_active", "Runs that run in this process.", registry=_REGISTRY)
+RUNS_ACTIVE: Final = Gauge("fda_runs_active", "Runs executing in this process.", registry=_REGISTRY)
 RUN_SECONDS: Final = Histogram(
     "fda_run_duration_seconds",
     "From the claim of a run to the next question, the end, or the loss of the run.",
@@ -36,13 +36,13 @@ MODEL_CALLS: Final = Counter("fda_model_calls", "Calls of a model.", ["phase"], 
 MODEL_TOKENS: Final = Counter("fda_model_tokens", "Tokens of models.", ["phase", "direction"], registry=_REGISTRY)
 MODEL_USD: Final = Counter("fda_model_usd", "What models cost, in USD.", ["phase"], registry=_REGISTRY)
 FALLBACKS: Final = Counter(
-    "fda_reasoning_fallbacks", "Phases that the other mode had to answer.", ["phase"], registry=_REGISTRY
+    "fda_reasoning_fallbacks", "Phases answered by the fallback mode.", ["phase"], registry=_REGISTRY
 )
 FLOWISE_CALLS: Final = Counter("fda_flowise_calls", "Requests sent to Flowise.", ["route"], registry=_REGISTRY)
 DELIVERIES: Final = Counter("fda_webhook_attempts", "Attempts to deliver a webhook.", ["result"], registry=_REGISTRY)
 HTTP_SECONDS: Final = Histogram(
     "fda_http_request_duration_seconds",
-    "From a request to the first byte of its answer; a stream goes on after that.",
+    "From a request to the first byte of its response; a stream continues after that.",
     ["method", "route", "status"],
     buckets=_CALL_BUCKETS,
     registry=_REGISTRY,
@@ -53,7 +53,7 @@ Values = Mapping[tuple[str, ...], float]
 
 
 def gauge(name: str, text: str, values: Values | float, labels: Iterable[str] = ()) -> GaugeMetricFamily:
-    """A gauge that is measured at the moment of the scrape."""
+    """A gauge measured at scrape time."""
     family = GaugeMetricFamily(name, text, labels=list(labels))
     for label_values, value in values.items() if isinstance(values, Mapping) else [((), values)]:
         family.add_metric(label_values, value)
@@ -61,14 +61,14 @@ def gauge(name: str, text: str, values: Values | float, labels: Iterable[str] = 
 
 
 def exposition(measured: Iterable[GaugeMetricFamily]) -> bytes:
-    """The text that a Prometheus reads: what this process has counted, and what was measured just now."""
+    """The exposition text: the counters of this process, and what was measured now."""
     now = CollectorRegistry()
     now.register(_Measured(list(measured)))
     return generate_latest(_REGISTRY) + generate_latest(now)
 
 
 def value_of(name: str, **labels: Any) -> float:
-    """What a counter or gauge of this process stands at, 0 for one that has not begun."""
+    """The value of a counter or gauge of this process, 0 when it has none yet."""
     return _REGISTRY.get_sample_value(name, {key: str(value) for key, value in labels.items()}) or 0.0
 
 

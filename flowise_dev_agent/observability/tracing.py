@@ -1,4 +1,4 @@
-"""LangSmith tracing. LangGraph instruments itself; it only has to find the variables in the environment."""
+"""LangSmith tracing. LangGraph instruments itself and reads these variables from the environment."""
 
 import os
 
@@ -6,9 +6,9 @@ from flowise_dev_agent.settings import TracingSettings
 
 
 def configure_tracing(settings: TracingSettings) -> bool:
-    """Turn tracing on when a key is set, whether by the environment or by `.env`; True when it is on.
+    """Turn tracing on when a key is set, in the environment or in `.env`; True when it is on.
 
-    Without a key it is off even if LANGCHAIN_TRACING_V2 says otherwise: each run would try to send and fail.
+    Without a key it is off even if LANGCHAIN_TRACING_V2 is set: each run would try to send and fail.
     """
     if settings.langchain_api_key is None:
         os.environ.pop("LANGCHAIN_TRACING_V2", None)

@@ -1,1 +1,1 @@
-"""Signed webhooks: told by the transaction that brings a session to rest, delivered by jobs of their own queue."""
+"""Signed webhooks: stored by the transaction that ends a run, delivered by jobs of their own queue."""

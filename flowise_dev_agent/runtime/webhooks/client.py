@@ -1,4 +1,4 @@
-"""One attempt at a delivery: signed, to an address that was checked, for 10 s at most, without following anything."""
+"""One delivery attempt: signed, to a checked address, for at most 10 s, without following redirects."""
 
 import asyncio
 import ssl
@@ -21,7 +21,7 @@ TIMEOUT_SECS: Final = 10.0
 
 
 def signature_headers(delivery_id: UUID, body: str, secrets: Sequence[str], at: datetime) -> dict[str, str]:
-    """The three headers of Standard Webhooks. With several secrets the receiver may know any one of them."""
+    """The three headers of Standard Webhooks. With several secrets the receiver needs to know only one of them."""
     id_ = str(delivery_id)
     return {
         "webhook-id": id_,
@@ -31,7 +31,7 @@ def signature_headers(delivery_id: UUID, body: str, secrets: Sequence[str], at: 
 
 
 class WebhookClient:
-    """Use as an async context manager. `secrets` sign for sessions that have none of their own."""
+    """Use as an async context manager. `secrets` sign for sessions without a secret of their own."""
 
     def __init__(
         self,
@@ -44,8 +44,8 @@ class WebhookClient:
         self._policy = policy
         self._secrets = tuple(secrets)
         self._timeout = timeout
-        # A transport knows no redirects, cookies or proxies. Nothing is kept alive: a connection that was checked for
-        # one host must not carry a request for another one at the same address.
+        # A transport has no redirects, cookies or proxies. No keep-alive: a connection that was checked for one host
+        # must not carry a request for another host at the same address.
         self._transport = httpx2.AsyncHTTPTransport(
             verify=tls or True, limits=httpx2.Limits(max_connections=None, max_keepalive_connections=0)
         )
@@ -59,10 +59,10 @@ class WebhookClient:
         await self._transport.aclose()
 
     async def send(self, attempt: Attempt) -> Result:
-        """Make the attempt. Never raises for what the receiver or the network does."""
+        """Make the attempt. Failures of the receiver or the network become a `Result`, not an exception."""
         secrets = (attempt.endpoint.secret,) if attempt.endpoint.secret else self._secrets
         if not secrets:
-            return Result(delivered=False, error="There is no secret to sign with: WEBHOOK_SECRET is not set any more.")
+            return Result(delivered=False, error="No secret to sign with: WEBHOOK_SECRET is no longer set.")
         try:
             async with asyncio.timeout(self._timeout):
                 target = self._policy.parse(attempt.endpoint.url)
@@ -78,7 +78,7 @@ class WebhookClient:
     async def _post(
         self, target: Target, addresses: Sequence[str], attempt: Attempt, secrets: Sequence[str]
     ) -> httpx2.Response:
-        """The answer of the first address that takes the connection."""
+        """The response of the first address that accepts the connection."""
         *others, last = addresses
         for address in others:
             try:
@@ -90,7 +90,7 @@ class WebhookClient:
     async def _post_to(self, address: str, target: Target, attempt: Attempt, secrets: Sequence[str]) -> httpx2.Response:
         request = httpx2.Request(
             "POST",
-            # The very address that was checked; the host is still the one of the certificate and of the header.
+            # Exactly the checked address; certificate and Host header still use the host name.
             target.url.copy_with(host=address),
             headers={
                 "Host": target.url.netloc.decode("ascii"),
@@ -102,7 +102,7 @@ class WebhookClient:
             extensions={"sni_hostname": target.host},
         )
         response = await self._transport.handle_async_request(request)
-        # What it says beyond status and headers is neither read nor kept.
+        # Only status and headers are used; the body is not read.
         await response.aclose()
         return response
 
@@ -112,7 +112,7 @@ def _judged(response: httpx2.Response, now: datetime) -> Result:
     if 200 <= status < 300:
         return Result(delivered=True, response_status=status)
     if status == 410:
-        error = "The receiver answered 410 Gone: nothing more is sent for this session."
+        error = "The receiver answered 410 Gone: no more webhooks are sent for this session."
         return Result(delivered=False, response_status=status, error=error, gone=True)
     if 300 <= status < 400:
         error = f"The receiver answered {status}; redirects are not followed."
@@ -123,7 +123,7 @@ def _judged(response: httpx2.Response, now: datetime) -> Result:
 
 
 def _retry_after(text: str, now: datetime) -> float | None:
-    """Seconds by a `Retry-After` header, in either of its two forms; None for anything else."""
+    """Seconds from a `Retry-After` header, in either of its two forms; None for anything else."""
     if text.isdecimal() and text.isascii():
         return float(text[:9])
     try:

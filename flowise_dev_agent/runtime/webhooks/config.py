@@ -1,4 +1,4 @@
-"""What the operator's settings mean for webhooks."""
+"""Webhook configuration from the settings."""
 
 import random
 import ssl
@@ -12,13 +12,13 @@ from flowise_dev_agent.settings import ServerSettings
 _MINUTE, _HOUR = 60.0, 3_600.0
 #: Seconds before the second attempt and each one after it: 8 attempts over just under 24 hours.
 RETRY_SECS: Final = (5.0, 5 * _MINUTE, 30 * _MINUTE, 2 * _HOUR, 5 * _HOUR, 8 * _HOUR, 8 * _HOUR)
-#: Deliveries of a process at a time. Each waits on the network for 10 s at most and holds no connection meanwhile.
+#: Concurrent deliveries of a process. Each waits for the network at most 10 s and holds no database connection.
 CONCURRENCY: Final = 20
 
 
 @dataclass(frozen=True)
 class WebhookConfig:
-    """How webhooks are checked, signed, linked and retried. `base_url` has no slash at its end, "" when not set."""
+    """How webhooks are checked, signed, linked and retried. `base_url` has no trailing slash; "" when not set."""
 
     policy: UrlPolicy = field(default_factory=UrlPolicy)
     secrets: tuple[str, ...] = field(default=(), repr=False)
@@ -41,7 +41,7 @@ class WebhookConfig:
     def pause_after(self, attempt: int, asked: float | None = None) -> float | None:
         """Seconds from this attempt (counted from 1) to the next one; None after the last. Jitter only shortens.
 
-        `asked` is what the receiver wants to be left alone for; more than the longest pause it does not get.
+        `asked` is the pause that the receiver requested, limited to the longest pause of ours.
         """
         if attempt > len(self.retry_secs):
             return None

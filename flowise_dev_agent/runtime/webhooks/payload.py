@@ -1,7 +1,7 @@
-"""What a webhook says. The shape follows Standard Webhooks: `{type, timestamp, data}`.
+"""The content of a webhook. The shape follows Standard Webhooks: `{type, timestamp, data}`.
 
-It carries what a receiver needs to decide whom to ask and how to answer, and nothing that has to be kept from it:
-plans, tests and everything else of size are read from the session, with the service's key.
+It has what a receiver needs to decide whom to ask and how to answer, and nothing confidential: plans, tests and other
+large parts are read from the session, with the service's key.
 """
 
 import json
@@ -22,14 +22,14 @@ _MAX_TOTALS_BYTES: Final = 2_000
 _TYPES: Final = {
     "waiting": "session.waiting",
     "completed": "session.completed",
-    # Whoever waits for the end must hear of this one too; `status` and `outcome` say how it ended.
+    # Clients that wait for the end need this one too; `status` and `outcome` say how it ended.
     "cancelled": "session.completed",
     "failed": "session.failed",
 }
 
 
 def render(row: SessionRow, link: ChatflowLink, base_url: str) -> Message:
-    """The message about a session at rest. `base_url` is in front of every link; "" leaves them as paths."""
+    """The message about a session that waits or has ended. `base_url` prefixes every link; "" leaves them as paths."""
     view = session_view(row, link)
     path = f"{base_url}/sessions/{row.id}"
     data = {
@@ -46,7 +46,7 @@ def render(row: SessionRow, link: ChatflowLink, base_url: str) -> Message:
         "interrupt": _interrupt(row.interrupt) if row.interrupt else None,
         "error": bounded(row.error, _MAX_ERROR_BYTES) if row.error else None,
         "totals": bounded(view.totals.model_dump(), _MAX_TOTALS_BYTES),
-        #: Number of the event told of: orders the webhooks of a session, which may overtake each other.
+        #: Number of the reported event. Orders the webhooks of a session, which may arrive in any order.
         "event_seq": row.event_seq,
         "links": {
             "session": path,

@@ -1,8 +1,8 @@
-"""Where webhooks may go: public addresses by https, and what the operator allows besides.
+"""Where webhooks may go: public addresses over https, and what the operator allows in addition.
 
-The service runs inside a network whose other machines trust it, and the URL is a client's. So the addresses are what is
-judged, not the spelling of the host: once when a session asks for a webhook, and at each delivery again, where the
-addresses that passed are the ones that are connected to (a name may resolve to something else a second later).
+The service runs inside a network whose machines trust it, and the URL comes from a client. So the resolved addresses
+are checked, not the host name: when a session asks for a webhook, and again at each delivery, which connects to exactly
+the checked addresses (a name may resolve to something else a second later).
 """
 
 import asyncio
@@ -24,7 +24,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 #: (host, port) -> its addresses, as texts. Raises OSError (socket.gaierror) or UnicodeError.
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
-#: Global by their registration, yet never a webhook's receiver: services of cloud hosts, site-local and relay ranges.
+#: Registered as global, but never receivers of webhooks: services of cloud hosts, site-local and relay ranges.
 _RESERVED: Final = tuple(
     ipaddress.ip_network(text)
     for text in ("168.63.129.16/32", "192.0.0.0/24", "192.88.99.0/24", "fec0::/10", "64:ff9b:1::/48", "2001::/32")
@@ -34,7 +34,7 @@ _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 
 @dataclass(frozen=True)
 class Target:
-    """A URL that passed, taken apart."""
+    """A parsed URL that passed the checks."""
 
     url: httpx2.URL
     host: str
@@ -53,7 +53,7 @@ async def resolve_by_system(host: str, port: int) -> list[str]:
 
 
 class UrlPolicy:
-    """The rules, with `allowed_hosts` (lower case) and `allowed_networks` exempt from https and from being public."""
+    """The checks. `allowed_hosts` (lower case) and `allowed_networks` need neither https nor a public address."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class UrlPolicy:
         self._resolve = resolve
 
     async def check_at_start(self, url: str) -> None:
-        """Refuse now what would be refused at delivery. A resolver that is out of order refuses nothing yet.
+        """Refuse now what would be refused at delivery. A resolver that does not answer refuses nothing yet.
 
         Raises WebhookUrlError.
         """
@@ -78,10 +78,10 @@ class UrlPolicy:
             return
         except socket.gaierror as error:
             if error.errno in {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}:
-                raise _refused("unknown_host", f"the host {target.host} is not known") from None
+                raise _refused("unknown_host", f"the host {target.host} is unknown") from None
 
     def parse(self, url: str) -> Target:
-        """Take a URL apart. Raises WebhookUrlError for one that no address could make acceptable."""
+        """Parse a URL. Raises WebhookUrlError for one that cannot be accepted whatever it resolves to."""
         if len(url) > MAX_URL_CHARS:
             raise _refused("malformed", f"it is longer than {MAX_URL_CHARS} characters")
         try:
@@ -94,18 +94,18 @@ class UrlPolicy:
             raise _refused("userinfo", "it contains a user name or password")
         port = parsed.port if parsed.port is not None else {"http": 80, "https": 443}[parsed.scheme]
         if not 0 < port < 65_536:
-            raise _refused("malformed", f"{port} is no port")
+            raise _refused("malformed", f"{port} is not a valid port")
         return Target(parsed, parsed.raw_host.decode("ascii").lower().rstrip("."), port)
 
     async def addresses(self, target: Target) -> list[str]:
         """The addresses of the target, all of which passed.
 
-        Raises WebhookUrlError when one of them is refused, OSError when there are none to be had now.
+        Raises WebhookUrlError when one of them is refused, OSError when none can be resolved now.
         """
         try:
             found = await self._resolve(target.host, target.port)
         except UnicodeError:
-            raise _refused("malformed", "its host is no host name") from None
+            raise _refused("malformed", "its host is not a valid host name") from None
         if not found:
             raise socket.gaierror(socket.EAI_NONAME, "no address")
         for text in found:
@@ -123,7 +123,7 @@ class UrlPolicy:
 
 
 def _embedded(address: Address) -> Address:
-    """The IPv4 address that an IPv6 one stands for (mapped, 6to4, NAT64), else the address itself."""
+    """The IPv4 address inside an IPv6 address (mapped, 6to4, NAT64), else the address itself."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
     if address in _NAT64:
@@ -142,6 +142,6 @@ def _is_public(address: Address) -> bool:
 def _refused(reason: str, why: str) -> WebhookUrlError:
     return WebhookUrlError(
         f"Webhooks cannot be sent to this URL: {why}.",
-        hint="Use an https URL of a public host, or have the operator name the host or network in WEBHOOK_ALLOW.",
+        hint="Use an https URL of a public host, or ask the operator to add the host or network to WEBHOOK_ALLOW.",
         details={"reason": reason},
     )

@@ -1,7 +1,7 @@
-"""Carrying out deliveries on behalf of the queue, and finding those whose worker was lost.
+"""Executes deliveries of the queue, and requeues those whose worker was lost.
 
-At least once: a worker may be lost between the receiver's answer and the note of it, after which the same message goes
-out again under the same id. Receivers drop what they have seen.
+At least once: a worker may be lost between the receiver's response and its record; then the same message is sent again
+under the same id. Receivers drop repeated ids.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 class DeliveryWorker:
-    """Makes the attempts of this process."""
+    """Makes the delivery attempts of this process."""
 
     def __init__(self, deliveries: Deliveries, sender: WebhookClient, config: WebhookConfig, timings: Timings) -> None:
         self._deliveries = deliveries
@@ -33,19 +33,19 @@ class DeliveryWorker:
 
     @property
     def concurrency(self) -> int:
-        """Attempts that may be under way at a time."""
+        """Maximum number of concurrent attempts."""
         return self._config.concurrency
 
     async def deliver(self, delivery_id: UUID, job_id: int) -> None:
-        """One attempt; returns without effect when the job is no longer the delivery's."""
+        """One attempt; does nothing when the delivery now belongs to another job."""
         with log_context(delivery=delivery_id, job=job_id):
             try:
                 await self._attempt(delivery_id, job_id)
             except DatabaseUnavailableError:
-                logger.warning("The database does not answer; the delivery is taken up again when it does.")
+                logger.warning("The database does not answer; the delivery continues when it does.")
 
     async def watch(self) -> None:
-        """Take back deliveries of lost workers until cancelled; of all processes one at a time looks."""
+        """Requeue deliveries of lost workers until cancelled; only one process checks at a time."""
         quiet_until = 0.0
         while True:
             await asyncio.sleep(self._timings.recovery)
@@ -56,7 +56,7 @@ class DeliveryWorker:
                     if ours and (taken := await self._deliveries.take_back_lost(self._timings.stalled)):
                         logger.warning("%d webhook deliveries lost their worker; they are queued again.", taken)
             except (DatabaseUnavailableError, ConnectorException):
-                # After an outage every heartbeat is old. Give the living the time to say so.
+                # After an outage every heartbeat is old. Give live workers time to send a new one.
                 quiet_until = time.monotonic() + self._timings.stalled
 
     async def _attempt(self, delivery_id: UUID, job_id: int) -> None:
