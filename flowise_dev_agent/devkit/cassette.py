@@ -1,4 +1,4 @@
-"""Records what model providers answer, and plays it back: runs with a real model are repeated without a key.
+"""Records answers of model providers and plays them back, so that runs with a real model repeat without a key.
 
 A cassette is a folder with a JSON file per request, named by the SHA-256 of provider, path and body. It holds status,
 content type and body of the answer; no header of the request, so no key, and what looks like one is masked.
@@ -23,7 +23,7 @@ from flowise_dev_agent.patch.model.secrecy import masked
 #: Where the answers come from when they are recorded.
 PROVIDERS: Mapping[str, str] = {"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com"}
 _TIMEOUT_SECS = 180.0
-#: Headers of a request that a provider needs; the rest is the business of this connection.
+#: Headers that a provider needs; the others belong to this connection.
 _PASSED_ON = ("authorization", "x-api-key", "anthropic-version", "anthropic-beta", "content-type", "accept")
 
 
@@ -43,7 +43,7 @@ class Cassette(BackgroundServer):
 
     @property
     def environment(self) -> dict[str, str]:
-        """The settings that turn the engines to this server."""
+        """The settings that point the engines at this server."""
         return {
             "ANTHROPIC_BASE_URL": f"{self.endpoint}/anthropic",
             "OPENAI_BASE_URL": f"{self.endpoint}/openai/v1",
@@ -76,7 +76,7 @@ class Cassette(BackgroundServer):
             "body": masked(answer.text),
         }
         if answer.is_success:
-            # Of a failure the next run is to try again.
+            # Failures are not kept: the next run tries again.
             await asyncio.to_thread(_keep, file, kept)
         return _response(kept)
 

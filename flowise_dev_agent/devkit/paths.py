@@ -9,7 +9,7 @@ APP_NAME = "flowise-dev-agent"
 
 
 def is_root() -> bool:
-    """True for uid 0; always False where there is no such thing."""
+    """True for uid 0; always False on systems without user ids."""
     return hasattr(os, "geteuid") and os.geteuid() == 0
 
 

@@ -199,7 +199,7 @@ class EmbeddedPostgres(PostgresServer):
                     continue
                 raise ConfigurationError(
                     f"The embedded Postgres in {self.data_dir} did not start: {self._log_tail() or error}",
-                    hint="Free disk space or memory, remove that folder to begin anew, or set POSTGRES_DSN.",
+                    hint="Free disk space or memory, remove that folder to start again, or set POSTGRES_DSN.",
                 ) from error
             return server
 

@@ -1,4 +1,4 @@
-"""Everything that the product needs around it, on this machine: Postgres, the model stand-in, Flowise."""
+"""The local stack: Postgres, the model stand-in and Flowise on this machine."""
 
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager

@@ -1,10 +1,10 @@
-"""How smoothly the page draws large flows.
+"""Measures how smoothly the page draws large flows.
 
     python scripts/bench/canvas.py [NODES ...]
 
-Opens made-up flows in a headless Chromium of this machine, without a service: boxes that are drawn when the whole flow
-is in sight and after zooming in, and frames while the flow is dragged about, as a share of those of the smallest one.
-Needs the built page (`make web`).
+Opens generated flows in a headless Chromium of this machine, without a service. Counts the boxes drawn when the whole
+flow is visible and after zooming in, and the frames while it is dragged, relative to the smallest flow. Needs the built
+page (`make web`).
 """
 
 import argparse

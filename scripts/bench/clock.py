@@ -1,7 +1,7 @@
-"""How long a call takes, in a form that means something on a busy machine.
+"""Measures how long a call takes, in a way that is comparable on a busy machine.
 
-Times are processor time of this process, not of the wall. Beside each stands its ratio to a fixed piece of plain Python
-(`yardstick`, run in turn with it): two runs of a benchmark are compared by their ratios.
+Times are CPU time of this process, not wall time. Each has its ratio to a fixed piece of plain Python (`yardstick`, run
+alternately with it); compare two runs of a benchmark by these ratios.
 """
 
 import gc
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Measured:
-    """Milliseconds of processor time; `ratio` is the median share of the yardstick's, `calls` how many were timed."""
+    """Milliseconds of CPU time; `ratio` is the median relative to the yardstick, `calls` how many were timed."""
 
     min: float
     median: float
@@ -31,7 +31,7 @@ def yardstick() -> int:
 
 
 def measure(run: Callable[[], object], seconds: float = 1.0) -> Measured:
-    """Time `run` for about so many seconds, at least 20 times."""
+    """Time `run` for about `seconds`, at least 20 times."""
     for _ in range(3):
         run()
     times: list[float] = []

@@ -1,6 +1,6 @@
-"""Numbers of the knowledge: `python scripts/bench/knowledge.py`. Needs neither a server nor a database.
+"""Measures knowledge look-ups: `python scripts/bench/knowledge.py`. Needs neither a server nor a database.
 
-In processor time (see `clock.py`); a search is timed over the whole catalogue with the index built, as in a running
+In CPU time (see `clock.py`); a search is timed over the whole catalogue with the index built, as in a running
 worker.
 """
 

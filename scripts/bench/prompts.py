@@ -1,9 +1,9 @@
-"""How long the prompts of the four phases are for the cases of a file, and whether the needed node types are in them.
+"""Measures the prompts of the four phases for the cases of a file, and checks that they name the needed node types.
 
     python scripts/bench/prompts.py CASES.yaml
 
-Runs without a model: the plan of the rules stands in for the model's. Tokens are estimated at four characters each.
-The stable part is the one that providers cache.
+Runs without a model: the rules make the plan instead of the model. Tokens are estimated at four characters each.
+Providers cache the stable part.
 """
 
 import argparse

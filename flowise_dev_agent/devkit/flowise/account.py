@@ -1,4 +1,4 @@
-"""The first minutes of a fresh Flowise: an account, an API key, credentials that name the stand-in."""
+"""Sets up a fresh Flowise: an account, an API key, credentials for the stand-in."""
 
 import json
 import os
@@ -135,7 +135,7 @@ def _expect(response: httpx2.Response, step: str) -> Any:
         return response.json()
     raise ConfigurationError(
         f"The local Flowise refused to {step} (HTTP {response.status_code}: {response.text[:200]}).",
-        hint="Remove the devkit's data folder to begin anew, or set FLOWISE_API_ENDPOINT and FLOWISE_API_KEY.",
+        hint="Remove the devkit's data folder to start again, or set FLOWISE_API_ENDPOINT and FLOWISE_API_KEY.",
     )
 
 

@@ -90,7 +90,7 @@ class LocalFlowise:
         return self
 
     def stop(self) -> None:
-        """End Flowise; bounded, and harmless when it does not run."""
+        """Stop Flowise within a time limit. Does nothing when it is not running."""
         self._process.stop()
 
     def bootstrap(self) -> FlowiseAccess:

@@ -1,6 +1,6 @@
 """A local stand-in for model providers: Anthropic messages, OpenAI chat completions and embeddings over real HTTP.
 
-It is no model. It answers by simple rules, or by what a test scripts, and says that it is a stand-in wherever it can.
+It is not a model. It answers by simple rules or by the scripts of a test, and says that it is a stand-in where it can.
 """
 
 from flowise_dev_agent.devkit.standin.protocol import Failure, Message, RecordedRequest, Reply, ToolCall, ToolSpec

@@ -1,4 +1,4 @@
-"""What the stand-in says when nothing is scripted: sensible for the flows that people try first, and never clever.
+"""Default replies of the stand-in: sensible for the flows that people try first, nothing more.
 
 The rules look only at the shape of a prompt (tools on offer, format instructions, context, history), so that any
 flow of such a shape gets a fitting answer.
@@ -76,7 +76,7 @@ def default_reply(request: RecordedRequest) -> Reply:
 
 
 def _nearest(listed: str, question: str) -> str:
-    """The scenario that shares most words with the question, the first of equals."""
+    """The scenario that shares most words with the question; the first if several do."""
     asked = set(re.findall(r"\w{4,}", question.lower()))
     names: list[str] = json.loads(listed)
     return max(names, key=lambda name: len(asked & set(re.findall(r"\w{4,}", name.lower()))))

@@ -41,7 +41,7 @@ def question_of(request: RecordedRequest) -> str:
     if follow_up := _FOLLOW_UP.search(text):
         return follow_up.group(1).strip()
     if text.startswith("TOOL RESPONSE"):
-        # The conversational agent sends its observation as a user turn; the question stands before it.
+        # The conversational agent sends its observation as a user turn; the question comes before it.
         asked = [message.text for message in request.messages if message.role == "user"]
         text = next((turn for turn in reversed(asked) if not turn.startswith("TOOL RESPONSE")), text)
     for wrapper in _WRAPPERS:

@@ -90,7 +90,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Failure:
-    """A provider that does not do its work. Use the constructors."""
+    """A failing provider. Use the constructors."""
 
     mode: Literal["status", "hang", "drop", "malformed"]
     status: int = 200

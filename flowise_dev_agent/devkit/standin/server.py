@@ -22,7 +22,7 @@ LABEL = "model stand-in"
 _HEADERS = {"x-model-stand-in": "1"}
 _MODELS = ("gpt-4o", "gpt-4o-mini", "claude-sonnet-4-6", "text-embedding-3-small")
 _MAX_REQUESTS = 1000
-#: A test that has gone leaves no answer open for ever.
+#: Limit for a response that a finished test left open.
 _GATE_SECS = 60
 
 Match = Callable[[RecordedRequest], bool] | str
@@ -70,7 +70,7 @@ class ModelStandIn(BackgroundServer):
         return self.endpoint
 
     def flowise_env(self) -> dict[str, str]:
-        """The variables that turn the OpenAI, Anthropic and Groq nodes of a Flowise to this stand-in."""
+        """The variables that point the OpenAI, Anthropic and Groq nodes of a Flowise at this stand-in."""
         return {
             "OPENAI_BASE_URL": self.base_url_openai,
             "ANTHROPIC_BASE_URL": self.base_url_anthropic,
@@ -187,7 +187,7 @@ def _failed(request: RecordedRequest, failure: Failure) -> Response:
 
 
 class _Hang(Response):
-    """Never answers; ends when the client has gone or the server stops."""
+    """Never answers; ends when the client disconnects or the server stops."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         while (await receive())["type"] != "http.disconnect":
