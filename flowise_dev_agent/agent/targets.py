@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 from flowise_dev_agent.flowise.models import Chatflow
+from flowise_dev_agent.patch.model.flow_data import NodeData
 from flowise_dev_agent.patch.model.shape import parse_document
 from flowise_dev_agent.publish import is_draft
 
@@ -176,14 +177,14 @@ def _spaced(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
 
 
-def _nodes(row: Chatflow) -> list[dict[str, Any]]:
+def _nodes(row: Chatflow) -> list[NodeData]:
     document, _ = parse_document(row.flow_data)
     if document is None:
         return []
     return [node["data"] for node in document["nodes"] if node.get("type") != "stickyNote"]
 
 
-def _texts(nodes: list[dict[str, Any]]) -> list[str]:
+def _texts(nodes: list[NodeData]) -> list[str]:
     found: list[str] = []
     for node in nodes:
         inputs = node.get("inputs")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from flowise_dev_agent.patch.model.flow_data import InputEntry
 from flowise_dev_agent.patch.model.nested import Nested, nested_components
 from flowise_dev_agent.patch.model.ops import AddNode, BindCredential, PatchOp, ReplaceNode, SetParam
 from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
@@ -32,14 +33,16 @@ def nested_types(ops: Iterable[PatchOp], schemas: Schemas, available: Mapping[st
 
 def _inside(op: PatchOp, schemas: Schemas) -> list[tuple[str, Nested]]:
     """(node id, component) of what an op puts inside a node, as far as the types are known."""
+    entries: Sequence[InputEntry] = ()
     if isinstance(op, AddNode):
         schema = schemas.get(op.node_name)
-        definitions, values = schema.input_definitions if schema and schema.is_agentflow else [], op.params
+        entries, values = schema.input_definitions if schema and schema.is_agentflow else (), op.params
     elif isinstance(op, SetParam) and isinstance(op.value, str) and op.value in schemas:
-        definitions, values = [{"name": op.param_name, "loadConfig": True}], {op.param_name: op.value}
+        entry: InputEntry = {"name": op.param_name, "type": "asyncOptions", "loadConfig": True}
+        entries, values = [entry], {op.param_name: op.value}
     else:
         return []
-    return [(op.node_id, nested) for nested in nested_components(definitions, values) if nested.component in schemas]
+    return [(op.node_id, nested) for nested in nested_components(entries, values) if nested.component in schemas]
 
 
 def with_bindings(ops: Sequence[PatchOp], schemas: Schemas, requirements: Sequence[str]) -> list[PatchOp]:

@@ -1,10 +1,10 @@
 """A flow while a batch of ops is being applied to it."""
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from flowise_dev_agent.patch.compile.edge_set import EdgeSet
 from flowise_dev_agent.patch.compile.op_summary import DiffSummary
 from flowise_dev_agent.patch.layout.columns import Link
 from flowise_dev_agent.patch.layout.placement import arrange
@@ -12,10 +12,62 @@ from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.findings import Finding
 from flowise_dev_agent.patch.model.graph import FlowEdge, GraphIR
 from flowise_dev_agent.patch.model.json_text import dump_json
-from flowise_dev_agent.patch.model.node import FlowNode, FreshNode
+from flowise_dev_agent.patch.model.new_node import new_node
+from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.ops import AddNode, PatchOp, corrected_op, example_op
 from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
 from flowise_dev_agent.patch.model.suggest import closest, resolve_case
+
+
+class EdgeList:
+    """The edges of a flow while it is being changed, in order, and by the nodes at their ends."""
+
+    def __init__(self, base: Sequence[FlowEdge]) -> None:
+        #: Edges of the base, and those that ops have made.
+        self.kept = list(base)
+        self.added: list[FlowEdge] = []
+        self._out_of: defaultdict[str, list[FlowEdge]] = defaultdict(list)
+        self._into: defaultdict[str, list[FlowEdge]] = defaultdict(list)
+        for edge in base:
+            self._out_of[edge.source].append(edge)
+            self._into[edge.target].append(edge)
+
+    def __iter__(self) -> Iterator[FlowEdge]:
+        return iter([*self.kept, *self.added])
+
+    def out_of(self, node_id: str) -> list[FlowEdge]:
+        return list(self._out_of[node_id])
+
+    def into(self, node_id: str) -> list[FlowEdge]:
+        return list(self._into[node_id])
+
+    def has(self, ends: tuple[str, str, str, str]) -> bool:
+        """Whether there is an edge with just these ends."""
+        return any(edge.ends == ends for edge in self._out_of[ends[0]])
+
+    def add(self, edge: FlowEdge) -> None:
+        self.added.append(edge)
+        self._out_of[edge.source].append(edge)
+        self._into[edge.target].append(edge)
+
+    def remove(self, edge: FlowEdge) -> None:
+        self._list_with(edge).remove(edge)
+        self._out_of[edge.source].remove(edge)
+        self._into[edge.target].remove(edge)
+
+    def replace(self, old: FlowEdge, new: FlowEdge) -> None:
+        """Put another edge in the same place."""
+        edges = self._list_with(old)
+        edges[edges.index(old)] = new
+        for by_node, before, after in ((self._out_of, old.source, new.source), (self._into, old.target, new.target)):
+            if before == after:
+                by_node[after][by_node[after].index(old)] = new
+            else:
+                by_node[before].remove(old)
+                by_node[after].append(new)
+
+    def _list_with(self, edge: FlowEdge) -> list[FlowEdge]:
+        return self.kept if edge in self.kept else self.added
 
 
 @dataclass
@@ -25,7 +77,7 @@ class Batch:
     base: GraphIR
     schemas: Schemas
     nodes: dict[str, FlowNode] = field(init=False)
-    edges: EdgeSet = field(init=False)
+    edges: EdgeList = field(init=False)
     findings: list[Finding] = field(default_factory=list)
     summary: DiffSummary = field(default_factory=DiffSummary)
     #: New ids whose AddNode failed: further ops on them are silently dropped, the cause is reported once.
@@ -43,8 +95,8 @@ class Batch:
     op: PatchOp | None = None
 
     def __post_init__(self) -> None:
-        self.nodes = dict(self.base.by_id)
-        self.edges = EdgeSet(self.base.edges)
+        self.nodes = {node.id: node for node in self.base.nodes}
+        self.edges = EdgeList(self.base.edges)
         self.standing = list(self.nodes)
 
     def fail(
@@ -103,9 +155,9 @@ class Batch:
         )
         return None
 
-    def make(self, schema: NodeSchema, node_id: str) -> FreshNode:
+    def make(self, schema: NodeSchema, node_id: str) -> FlowNode:
         """A fresh node in the flow, without a place yet."""
-        node = self.nodes[node_id] = FreshNode(schema.prototype, node_id)
+        node = self.nodes[node_id] = new_node(schema, node_id)
         self.changed.add(node_id)
         return node
 
@@ -123,7 +175,7 @@ class Batch:
     def finish(self) -> GraphIR:
         """New nodes placed and stored sources first, new edges by target and input: order carries no chance."""
         for node_id in self.changed & self.nodes.keys():
-            self.nodes[node_id] = self.nodes[node_id].settled()
+            self.nodes[node_id] = self.nodes[node_id].finished()
         self._layer_edges()
         fresh = self.added | self.moved
         near = [edge for edge in self.edges if edge.source in fresh or edge.target in fresh] if fresh else []
@@ -137,14 +189,15 @@ class Batch:
         for node_id in self.moved & self.nodes.keys():
             for edge in [*self.edges.into(node_id), *self.edges.out_of(node_id)]:
                 parents = {self.nodes[end].parent for end in (edge.source, edge.target) if end in self.nodes}
-                raw = {key: value for key, value in edge.raw.items() if key != "zIndex"}
+                raw = edge.raw.copy()
+                raw.pop("zIndex", None)
                 if len(parents) == 1 and parents != {""}:
                     raw["zIndex"] = v2.EDGE_INSIDE_ITERATION
                 if raw != edge.raw:
                     self.edges.replace(edge, FlowEdge(raw))
 
     def _ordered_edges(self, nodes: Sequence[FlowNode], ranks: Mapping[FlowEdge, tuple[int, int]]) -> list[FlowEdge]:
-        kept, added = self.edges.kept_and_added()
+        added = self.edges.added
         if len(added) > 1:
             place = {node.id: index for index, node in enumerate(nodes)}
             keys = {
@@ -152,7 +205,7 @@ class Batch:
                 for edge in added
             }
             added.sort(key=lambda edge: (*keys[edge], edge.source_handle))
-        return kept + added
+        return [*self.edges.kept, *added]
 
     def input_rank(self, edge: FlowEdge) -> tuple[int, int]:
         """Where an edge arrives: number of the input on its node, then place in a list anchor."""
@@ -179,7 +232,7 @@ def connect_example(source_id: str, target_id: str, anchor: str) -> str:
     )
 
 
-def next_id(node_id: str, taken: Mapping[str, Any]) -> str:
+def next_id(node_id: str, taken: Container[str]) -> str:
     """A free id of the same stem: ``chatOpenAI_1`` when ``chatOpenAI_0`` is taken."""
     stem = node_id.rstrip("0123456789").rstrip("_") or node_id
     number = 0

@@ -7,6 +7,7 @@ changing a byte.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -27,7 +28,6 @@ from flowise_dev_agent.patch.compile.op_summary import DiffSummary
 from flowise_dev_agent.patch.compile.replace_op import replace_node, upgrade_node
 from flowise_dev_agent.patch.model.graph import GraphIR
 from flowise_dev_agent.patch.model.hashing import payload_sha256
-from flowise_dev_agent.patch.model.lazy import lazy
 from flowise_dev_agent.patch.model.nested import is_path
 from flowise_dev_agent.patch.model.ops import (
     AddNode,
@@ -56,12 +56,12 @@ class CompileResult:
     graph: GraphIR
     summary: DiffSummary
 
-    @lazy
+    @cached_property
     def flow_data(self) -> str:
         """What Flowise stores."""
         return self.graph.to_flow_data()
 
-    @lazy
+    @cached_property
     def sha256(self) -> str:
         """Of ``flow_data`` in UTF-8."""
         return payload_sha256(self.flow_data)

@@ -1,6 +1,5 @@
 """Connect: output selection, reference, edge and handles of one connection, written together."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from flowise_dev_agent.patch.compile.batch import Batch, connect_example, next_id
@@ -9,10 +8,11 @@ from flowise_dev_agent.patch.compile.node_ops import select_output
 from flowise_dev_agent.patch.compile.op_summary import Connected
 from flowise_dev_agent.patch.compile.steps import connect_steps
 from flowise_dev_agent.patch.model.definitions import PARAM_TYPES, type_set
+from flowise_dev_agent.patch.model.flow_data import InputEntry
 from flowise_dev_agent.patch.model.json_text import dump_json
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.ops import Connect
-from flowise_dev_agent.patch.model.prototype import Output
+from flowise_dev_agent.patch.model.outputs import Output
 from flowise_dev_agent.patch.model.references import reference, referenced, sole_reference
 from flowise_dev_agent.patch.model.suggest import closest, resolve_case
 from flowise_dev_agent.patch.model.values import is_empty
@@ -33,7 +33,7 @@ def connect(batch: Batch, op: Connect) -> None:
     output = _source_output(batch, op, source, definition)
     if output is None:
         return
-    handle = target.handle(definition)
+    handle = str(definition.get("id") or "")
     if batch.edges.has((source.id, output.handle, target.id, handle)):
         return
     if not _write_reference(batch, source, target, definition, handle):
@@ -45,7 +45,7 @@ def connect(batch: Batch, op: Connect) -> None:
     batch.summary.connected.append(Connected(source.id, name, target.id, definition["name"]))
 
 
-def _target_input(batch: Batch, op: Connect, source: FlowNode, target: FlowNode) -> Mapping[str, Any] | None:
+def _target_input(batch: Batch, op: Connect, source: FlowNode, target: FlowNode) -> InputEntry | None:
     by_name = target.connectable
     if op.target_anchor:
         name = op.target_anchor if op.target_anchor in by_name else resolve_case(op.target_anchor, by_name)
@@ -78,7 +78,7 @@ def _target_input(batch: Batch, op: Connect, source: FlowNode, target: FlowNode)
     return None
 
 
-def _source_output(batch: Batch, op: Connect, source: FlowNode, definition: Mapping[str, Any]) -> Output | None:
+def _source_output(batch: Batch, op: Connect, source: FlowNode, definition: InputEntry) -> Output | None:
     wanted = type_set(str(definition.get("type") or ""))
     fitting = [output for output in source.outputs if not wanted.isdisjoint(output.types)]
     if op.source_anchor is not None:
@@ -142,9 +142,7 @@ def _select_output(batch: Batch, source: FlowNode, output: Output) -> bool:
     return True
 
 
-def _write_reference(
-    batch: Batch, source: FlowNode, target: FlowNode, definition: Mapping[str, Any], handle: str
-) -> bool:
+def _write_reference(batch: Batch, source: FlowNode, target: FlowNode, definition: InputEntry, handle: str) -> bool:
     """Put the source's reference into the target's input, which is what the server wires by."""
     name = definition["name"]
     value = target.inputs.get(name)
@@ -172,9 +170,7 @@ def _write_reference(
     return True
 
 
-def _check_variable(
-    batch: Batch, source: FlowNode, target: FlowNode, definition: Mapping[str, Any], value: Any
-) -> bool:
+def _check_variable(batch: Batch, source: FlowNode, target: FlowNode, definition: InputEntry, value: Any) -> bool:
     """Fields that accept variables keep their own text, in which the reference must stand where it belongs."""
     name = definition["name"]
     ref = reference(source.id)

@@ -5,6 +5,7 @@ from typing import Any
 
 from flowise_dev_agent.patch.compile.derived_fields import derived_inputs
 from flowise_dev_agent.patch.model.definitions import type_set
+from flowise_dev_agent.patch.model.flow_data import Inputs
 from flowise_dev_agent.patch.model.graph import FlowEdge, GraphIR
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY, Nested, nested_components, without_value
 from flowise_dev_agent.patch.model.node import FlowNode
@@ -56,9 +57,9 @@ def _add(node: FlowNode, schema: NodeSchema | None, inside: list[Nested]) -> Add
         anchors = node.definitions.anchor_names
         params = {name: value for name, value in node.inputs.items() if not is_empty(value) and name not in anchors}
         return AddNode(node_name=node.name or "unknown", node_id=node.id, label=node.label or None, params=params)
-    fresh = schema.prototype.inputs
+    fresh = schema.defaults
     inputs = _without_credentials(node, inside)
-    definitions = schema.prototype.definitions
+    definitions = schema.definitions
     fields = definitions.params_by_name
     # In the order of the schema: what a person clicked first says nothing.
     names = [*(name for name in fresh if name in inputs), *(name for name in inputs if name not in fresh)]
@@ -79,10 +80,10 @@ def _same(value: Any, default: Any) -> bool:
 
 
 def _nested(node: FlowNode) -> list[Nested]:
-    return list(nested_components(node.definitions.nesting, node.inputs))
+    return list(nested_components(node.params, node.inputs))
 
 
-def _without_credentials(node: FlowNode, inside: list[Nested]) -> dict[str, Any]:
+def _without_credentials(node: FlowNode, inside: list[Nested]) -> Inputs:
     """Inputs without the ids of credentials, which are bound by ops of their own."""
     inputs = node.inputs
     for nested in inside:
@@ -106,22 +107,22 @@ def _settings(
         yield SetOutput(node_id=node.id, output=output)
     if node.parent:
         yield SetParent(node_id=node.id, parent_id=node.parent)
-    position = node.frame.get("position")
+    position = node.raw.get("position")
     if isinstance(position, dict) and all(isinstance(position.get(axis), (int, float)) for axis in "xy"):
         yield SetPosition(node_id=node.id, x=position["x"], y=position["y"])
 
 
 def _unset(node: FlowNode, schema: NodeSchema, schemas: Schemas) -> Iterator[UnsetParam]:
     """Defaults of today that the node does not have, at its fields and inside its models and tools."""
-    prototype, inputs = schema.prototype, node.inputs
-    for name in prototype.filled:
-        if inputs.get(name) is None:
+    inputs, fields = node.inputs, schema.definitions.params_by_name
+    for name, value in schema.defaults.items():
+        if name in fields and not is_empty(value) and inputs.get(name) is None:
             yield UnsetParam(node_id=node.id, param_name=name)
     if not schema.is_agentflow:
         return
-    definitions = prototype.definitions.nesting
+    definitions = schema.definitions.params
     stored = {name: value for name, value in inputs.items() if value is not None}
-    settled = derived_inputs(definitions, {**prototype.inputs, **stored}, schemas)
+    settled = derived_inputs(definitions, {**schema.defaults, **stored}, schemas)
     given = {nested.path: nested for nested in nested_components(definitions, stored)}
     for nested in nested_components(definitions, settled):
         before = given[nested.path].config if nested.path in given else None
@@ -177,5 +178,5 @@ def _input_name(target: FlowNode, edge: FlowEdge, schemas: Schemas) -> str:
     entry = target.input_at(edge.target_handle)
     stored = str(entry["name"]) if entry else edge.input_name
     schema = schemas.get(target.name)
-    names = schema.prototype.inputs if schema else {}
+    names = schema.defaults if schema else {}
     return stored if stored in names else resolve_case(stored, names) or stored

@@ -1,13 +1,13 @@
 """What follows from the fields of agentflow nodes: branches from conditions, configs from chosen models and tools."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
 
 from flowise_dev_agent.patch.compile.batch import Batch
 from flowise_dev_agent.patch.compile.edges import cut
 from flowise_dev_agent.patch.model import agentflow as v2
+from flowise_dev_agent.patch.model.flow_data import InputEntry, Inputs
 from flowise_dev_agent.patch.model.graph import FlowEdge
-from flowise_dev_agent.patch.model.nested import Definitions, complete_config, nested_components, with_value
+from flowise_dev_agent.patch.model.nested import complete_config, nested_components, with_value
 from flowise_dev_agent.patch.model.schema import Schemas
 
 
@@ -19,7 +19,7 @@ def derive_agentflow_fields(batch: Batch) -> None:
         _derive_configs(batch, node_id)
 
 
-def derived_inputs(definitions: Definitions, inputs: dict[str, Any], schemas: Schemas) -> dict[str, Any]:
+def derived_inputs(definitions: Sequence[InputEntry], inputs: Inputs, schemas: Schemas) -> Inputs:
     """The inputs with the config of every chosen model and tool complete; the same object when they are."""
     for nested in list(nested_components(definitions, inputs)):
         schema = schemas.get(nested.component)
@@ -59,6 +59,6 @@ def _at_branch(batch: Batch, edge: FlowEdge, handle: str) -> FlowEdge:
     if target is None:
         return edge
     inside = edge.raw.get("zIndex") == v2.EDGE_INSIDE_ITERATION
-    fresh = v2.step_edge(source.own, handle, target.own, inside_iteration=inside)
-    kept: Mapping[str, object] = edge.raw.get("data") or {}
-    return FlowEdge({**edge.raw, **fresh, "data": {**kept, **fresh["data"]}})
+    moved = v2.step_edge(source.data, handle, target.data, inside_iteration=inside)
+    drawn = v2.edge_data(source.data, handle, target.data)
+    return FlowEdge({**edge.raw, **moved, "data": {**edge.raw.get("data", {}), **drawn}})

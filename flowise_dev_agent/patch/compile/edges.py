@@ -68,5 +68,5 @@ def _release_output(batch: Batch, source: FlowNode) -> None:
         return
     default = next((anchor.get("default") for anchor in source.output_anchors if "options" in anchor), None)
     if default and source.selected_output != default:
-        own = batch.edit(source.id).own
-        own["outputs"] = {**as_dict(own.get("outputs")), "output": default}
+        data = batch.edit(source.id).data
+        data["outputs"] = {**as_dict(data.get("outputs")), "output": str(default)}

@@ -3,6 +3,7 @@
 from flowise_dev_agent.patch.compile.batch import Batch, such_as
 from flowise_dev_agent.patch.compile.edges import by_names, cut, forget
 from flowise_dev_agent.patch.model import agentflow as v2
+from flowise_dev_agent.patch.model.flow_data import Position
 from flowise_dev_agent.patch.model.graph import FlowEdge
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.ops import Disconnect, RemoveNode, SetParent, SetPosition
@@ -80,9 +81,9 @@ def set_position(batch: Batch, op: SetPosition) -> None:
     if node is None:
         return
     batch.positioned.add(node.id)
-    position = {"x": op.x, "y": op.y}
-    if node.frame.get("position") != position:
-        batch.edit(node.id).frame["position"] = position
+    position: Position = {"x": op.x, "y": op.y}
+    if node.raw.get("position") != position:
+        batch.edit(node.id).raw["position"] = position
         if node.id not in batch.added:
             batch.summary.rearranged.append(node.id)
 
@@ -104,12 +105,12 @@ def set_parent(batch: Batch, op: SetParent) -> None:
             hint=f"Use the id of an iteration node{such_as(near)}.",
         )
         return
-    frame = batch.edit(node.id).frame
+    raw = batch.edit(node.id).raw
     if parent is None:
-        frame.pop("parentNode", None)
-        frame.pop("extent", None)
+        raw.pop("parentNode", None)
+        raw.pop("extent", None)
     else:
-        frame |= {"parentNode": parent.id, "extent": "parent"}
+        raw |= {"parentNode": parent.id, "extent": "parent"}
     batch.moved.add(node.id)
     if node.id not in batch.added:
         batch.summary.rearranged.append(node.id)

@@ -6,6 +6,7 @@ from typing import Any
 from flowise_dev_agent.patch.compile.batch import Batch, connect_example, next_id, such_as
 from flowise_dev_agent.patch.compile.op_summary import AddedNode, Bound
 from flowise_dev_agent.patch.model import agentflow as v2
+from flowise_dev_agent.patch.model.flow_data import InputEntry
 from flowise_dev_agent.patch.model.json_text import as_dict, dump_json
 from flowise_dev_agent.patch.model.nested import (
     CREDENTIAL_KEY,
@@ -38,7 +39,7 @@ def add_node(batch: Batch, op: AddNode) -> None:
     node = batch.make(schema, op.node_id)
     batch.added.add(op.node_id)
     if op.label:
-        node.own["label"] = op.label
+        node.data["label"] = op.label
     batch.summary.added_nodes.append(AddedNode(op.node_id, schema.name, node.label))
     for name, value in op.params.items():
         if is_path(name) and name not in node.params_by_name:
@@ -148,7 +149,7 @@ def _set_value(batch: Batch, node_id: str, wanted: str, value: Any) -> None:
         batch.set_input(node_id, name, stored)
 
 
-def _definitions(batch: Batch, node: FlowNode, wanted: str) -> tuple[Steps, Sequence[Mapping[str, Any]]] | None:
+def _definitions(batch: Batch, node: FlowNode, wanted: str) -> tuple[Steps, Sequence[InputEntry]] | None:
     """Where a field stands and what it may hold; reports what there is instead."""
     by_name = node.params_by_name
     if same_named := by_name.get(wanted):
@@ -163,9 +164,9 @@ def _definitions(batch: Batch, node: FlowNode, wanted: str) -> tuple[Steps, Sequ
     return None
 
 
-def _nested_definitions(batch: Batch, node: FlowNode, path: str) -> tuple[Steps, Sequence[Mapping[str, Any]]] | None:
+def _nested_definitions(batch: Batch, node: FlowNode, path: str) -> tuple[Steps, Sequence[InputEntry]] | None:
     steps = parse_path(path)
-    definitions: Sequence[Mapping[str, Any]] = node.params
+    definitions: Sequence[InputEntry] = node.params
     container: Any = node.inputs
     for index, step in enumerate(steps or ()):
         if isinstance(step, int):
@@ -292,7 +293,7 @@ def bind_credential(batch: Batch, op: BindCredential) -> None:
     if not op.credential_id:
         return
     if nested is None:
-        batch.edit(node.id).own["credential"] = op.credential_id
+        batch.edit(node.id).data["credential"] = op.credential_id
     else:
         steps = (*nested.steps, CREDENTIAL_KEY)
         batch.edit(node.id).set_inputs(with_value(node.inputs, steps, op.credential_id))
@@ -350,7 +351,7 @@ def set_label(batch: Batch, op: SetLabel) -> None:
     for other in list(batch.nodes.values()):
         if other.name == v2.LOOP and other.inputs.get(v2.LOOP_TARGET) == old:
             batch.set_input(other.id, v2.LOOP_TARGET, new)
-    batch.edit(node.id).own["label"] = op.label
+    batch.edit(node.id).data["label"] = op.label
     batch.summary.set_param(node.id, "label", op.label)
 
 
@@ -377,4 +378,4 @@ def set_output(batch: Batch, op: SetOutput) -> None:
 def select_output(batch: Batch, node_id: str, name: str) -> None:
     node = batch.edit(node_id)
     if node.selected_output != name:
-        node.own["outputs"] = {**as_dict(node.own.get("outputs")), "output": name}
+        node.data["outputs"] = {**as_dict(node.data.get("outputs")), "output": name}

@@ -1,18 +1,19 @@
 """ReplaceNode and UpgradeNode: a fresh node in the place of one, with all of the old that fits."""
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from flowise_dev_agent.patch.compile.batch import Batch
 from flowise_dev_agent.patch.compile.edges import chatflow_edge, cut
 from flowise_dev_agent.patch.compile.node_ops import select_output, usable_id
 from flowise_dev_agent.patch.compile.op_summary import AddedNode
+from flowise_dev_agent.patch.layout.columns import node_height
 from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.definitions import split_types
+from flowise_dev_agent.patch.model.flow_data import InputEntry, StoredEdge, StoredNode
 from flowise_dev_agent.patch.model.graph import FlowEdge
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.ops import ReplaceNode, UpgradeNode
-from flowise_dev_agent.patch.model.prototype import MARK, Output
+from flowise_dev_agent.patch.model.outputs import Output
 from flowise_dev_agent.patch.model.references import reference, referenced, renamed, sole_reference
 from flowise_dev_agent.patch.model.schema import NodeSchema
 from flowise_dev_agent.patch.model.values import is_empty, normalize
@@ -76,11 +77,11 @@ def _take_place(batch: Batch, old: FlowNode, schema: NodeSchema, new_id: str) ->
     node = batch.make(schema, new_id)
     old_title = batch.schemas[old.name].label if old.name in batch.schemas else old.name
     if old.label != old_title:
-        node.own["label"] = old.label
-    frame = {**old.frame, "id": new_id, "type": node.frame["type"], "data": MARK}
-    if not schema.is_agentflow and "height" in frame:
-        frame["height"] = node.prototype.height(node.shown)
-    node.frame = frame
+        node.data["label"] = old.label
+    raw: StoredNode = {**old.raw, "id": new_id, "type": node.raw.get("type"), "data": node.data}
+    if not schema.is_agentflow and "height" in raw:
+        raw["height"] = node_height(node.data)
+    node.raw = raw
     if was_added:
         batch.added.discard(old.id)
         batch.added.add(new_id)
@@ -133,10 +134,10 @@ def _fitting(node: FlowNode, name: str, value: Any, *, same_type: bool) -> Any:
 def _carry_credential(batch: Batch, old: FlowNode, node: FlowNode) -> None:
     if not old.credential:
         return
-    had: list[str] = (old.credential_param or {}).get("credentialNames") or []
-    takes: list[str] = (node.credential_param or {}).get("credentialNames") or []
+    had = (old.credential_param or {}).get("credentialNames") or ()
+    takes = (node.credential_param or {}).get("credentialNames") or ()
     if node.credential_param is not None and (old.name == node.name or set(had) & set(takes)):
-        node.own["credential"] = old.credential
+        node.data["credential"] = old.credential
     else:
         batch.summary.lost.append(f"{node.id}.credential")
 
@@ -146,7 +147,7 @@ def _rename(batch: Batch, old: FlowNode, new_id: str) -> None:
     was, becomes = f"{old.id}-", f"{new_id}-"
     for other in list(batch.nodes.values()):
         if other.parent == old.id:
-            batch.edit(other.id).frame["parentNode"] = new_id
+            batch.edit(other.id).raw["parentNode"] = new_id
         target = other.inputs.get(v2.LOOP_TARGET)
         if other.name == v2.LOOP and isinstance(target, str) and target.startswith(was):
             batch.set_input(other.id, v2.LOOP_TARGET, becomes + target.removeprefix(was))
@@ -159,7 +160,7 @@ def _rename(batch: Batch, old: FlowNode, new_id: str) -> None:
 def _carry_incoming(batch: Batch, edge: FlowEdge, new_id: str) -> None:
     node, source = batch.nodes[new_id], batch.nodes.get(edge.source)
     if node.is_agentflow:
-        batch.edges.replace(edge, _moved(edge, target=new_id, target_handle=new_id))
+        batch.edges.replace(edge, _moved(edge, {"target": new_id, "targetHandle": new_id}))
         return
     output = _output_of(source, edge)
     entry = _input_for(node, edge.input_name, output) if output else None
@@ -172,10 +173,10 @@ def _carry_incoming(batch: Batch, edge: FlowEdge, new_id: str) -> None:
         ref = reference(source.id)
         items = value if isinstance(value, list) else []
         node.inputs[name] = [*items, ref] if entry.get("list") else ref
-    batch.edges.replace(edge, chatflow_edge(source.id, edge.source_handle, new_id, node.handle(entry)))
+    batch.edges.replace(edge, chatflow_edge(source.id, edge.source_handle, new_id, str(entry.get("id"))))
 
 
-def _input_for(node: FlowNode, name: str, output: Output) -> Mapping[str, Any] | None:
+def _input_for(node: FlowNode, name: str, output: Output) -> InputEntry | None:
     """The input of the same name if it takes this type, else a free one that does."""
     fitting = [
         entry
@@ -207,7 +208,7 @@ def _carry_outgoing(batch: Batch, old: FlowNode, edge: FlowEdge, new_id: str, ca
             _drop(batch, edge, new_id)
         else:
             handle = node.outputs[number].handle
-            batch.edges.replace(edge, _moved(edge, source=new_id, source_handle=handle))
+            batch.edges.replace(edge, _moved(edge, {"source": new_id, "sourceHandle": handle}))
         return
     entry = target.input_at(edge.target_handle)
     output = _output_for(node, edge.output_name, split_types(str((entry or {}).get("type") or "")))
@@ -223,7 +224,7 @@ def _carry_outgoing(batch: Batch, old: FlowNode, edge: FlowEdge, new_id: str, ca
 
 def _drop(batch: Batch, edge: FlowEdge, new_id: str) -> None:
     """Cut a connection for which the new node has no output; references to the old one have the new id by now."""
-    moved = _moved(edge, source=new_id)
+    moved = _moved(edge, {"source": new_id})
     batch.edges.replace(edge, moved)
     cut(batch, moved)
 
@@ -239,8 +240,8 @@ def _output_for(node: FlowNode, name: str, wanted: tuple[str, ...]) -> Output | 
     return next((output for output in fitting if output.name == name), fitting[0] if fitting else None)
 
 
-def _moved(edge: FlowEdge, **ends: str) -> FlowEdge:
-    names = {"source": "source", "source_handle": "sourceHandle", "target": "target", "target_handle": "targetHandle"}
-    raw = {**edge.raw, **{names[key]: value for key, value in ends.items()}}
-    raw["id"] = f"{raw['source']}-{raw['sourceHandle']}-{raw['target']}-{raw['targetHandle']}"
-    return FlowEdge(raw)
+def _moved(edge: FlowEdge, ends: StoredEdge) -> FlowEdge:
+    """The same edge with another source or target."""
+    moved = FlowEdge({**edge.raw, **ends})
+    moved.raw["id"] = "-".join((moved.source, moved.source_handle, moved.target, moved.target_handle))
+    return moved

@@ -7,7 +7,7 @@ from flowise_dev_agent.patch.model.graph import FlowEdge
 from flowise_dev_agent.patch.model.json_text import dump_json
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.ops import Connect
-from flowise_dev_agent.patch.model.prototype import Output
+from flowise_dev_agent.patch.model.outputs import Output
 from flowise_dev_agent.patch.model.suggest import closest, resolve_case
 
 
@@ -34,7 +34,7 @@ def connect_steps(batch: Batch, op: Connect, source: FlowNode, target: FlowNode)
     if output is None or batch.edges.has((source.id, output.handle, target.id, target.id)):
         return
     inside = bool(source.parent) and source.parent == target.parent
-    batch.edges.add(FlowEdge(v2.step_edge(source.own, output.handle, target.own, inside_iteration=inside)))
+    batch.edges.add(FlowEdge(v2.step_edge(source.data, output.handle, target.data, inside_iteration=inside)))
     name = output.name if source.names_outputs else ""
     batch.summary.connected.append(Connected(source.id, name, target.id, ""))
 

@@ -4,7 +4,9 @@ import math
 from bisect import bisect
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from flowise_dev_agent.patch.model.flow_data import NodeData
 
 WIDTH = 300
 COLUMN = 400
@@ -39,10 +41,9 @@ class Link(NamedTuple):
     order: tuple[int, int]
 
 
-def node_height(data: Mapping[str, Any]) -> int:
+def node_height(data: NodeData) -> int:
     """Height that the editor will give the node, within some 40 px (fitted on its own templates)."""
-    anchors: list[Mapping[str, Any]] = data.get("inputAnchors") or []
-    params: list[Mapping[str, Any]] = data.get("inputParams") or []
+    anchors, params = data.get("inputAnchors") or [], data.get("inputParams") or []
     visible = [param for param in params if param.get("display", True) and not param.get("hidden")]
     on_node = [param for param in visible if not param.get("additionalParams")]
     height = 144 + 42 * sum(1 for anchor in anchors if anchor.get("display", True))
@@ -125,7 +126,7 @@ def _layers(nodes: Collection[str], consumers: Mapping[str, list[Link]]) -> list
 
 
 def _columns(nodes: Collection[str], consumers: Mapping[str, list[Link]]) -> dict[str, int]:
-    """Longest way to the end of the flow; the number of nodes for what leads into a circle, which is refused later."""
+    """Longest way to the end of the flow; the number of nodes for what leads into a cycle, which is refused later."""
     columns = dict.fromkeys(nodes, 0)
     open_ends: dict[str, int] = {}
     feeders: dict[str, list[str]] = {}

@@ -1,10 +1,11 @@
 """Positions and storage order of all nodes of a flow: what stands stays, iterations grow around what they hold."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
-from flowise_dev_agent.patch.layout.columns import GAP, Box, Link, place, storage_order
+from flowise_dev_agent.patch.layout.columns import GAP, WIDTH, Box, Link, node_height, place, storage_order
 from flowise_dev_agent.patch.model import agentflow as v2
+from flowise_dev_agent.patch.model.flow_data import Position, Size, StoredNode
+from flowise_dev_agent.patch.model.json_text import as_dict
 from flowise_dev_agent.patch.model.node import FlowNode
 
 #: Free space inside an iteration: its title above, a border elsewhere.
@@ -27,7 +28,7 @@ def arrange(
     """
     known = set(standing)
     fresh = [node_id for node_id in nodes if node_id not in known]
-    held = {node.id: node.parent for node in nodes.values() if "parentNode" in node.frame and node.parent in nodes}
+    held = {node.id: node.parent for node in nodes.values() if "parentNode" in node.raw and node.parent in nodes}
     boxes: dict[str, Box] = {}
     ordered: Sequence[str] = fresh
     if fresh or floating:
@@ -97,10 +98,10 @@ def _place_group(
     for node_id in members:
         node, box = nodes[node_id], sized.get(node_id)
         if node_id in floating:
-            widths[node_id], heights[node_id] = (box.width, box.height) if box else node.size
+            widths[node_id], heights[node_id] = (box.width, box.height) if box else node_size(node)
         else:
             fixed[node_id] = box or _box(node)
-        if node.frame.get("type") == v2.CANVAS_ITERATION:
+        if node.raw.get("type") == v2.CANVAS_ITERATION:
             titled.append(node_id)
     if not heights:
         return {node_id: sized[node_id] for node_id in fixed if node_id in sized}
@@ -142,8 +143,8 @@ def _around(own: Box, held: Sequence[Box]) -> Box:
 
 
 def _box(node: FlowNode) -> Box:
-    position: Mapping[str, Any] = node.frame.get("position") or {}
-    return Box(float(position.get("x") or 0), float(position.get("y") or 0), *node.size)
+    position = as_dict(node.raw.get("position"))
+    return Box(float(position.get("x") or 0), float(position.get("y") or 0), *node_size(node))
 
 
 def _parents_first(held: Mapping[str, str], order: Sequence[str]) -> list[str]:
@@ -158,36 +159,32 @@ def _parents_first(held: Mapping[str, str], order: Sequence[str]) -> list[str]:
 
 
 def _written(nodes: Mapping[str, FlowNode], node_id: str, boxes: Mapping[str, Box], *, is_new: bool) -> FlowNode:
-    node, box, frame = nodes[node_id], boxes[node_id], nodes[node_id].frame
+    node, box, raw = nodes[node_id], boxes[node_id], nodes[node_id].raw
     x, y, width, height = _tidy(box.x), _tidy(box.y), _tidy(box.width), _tidy(box.height)
-    inside = nodes.get(node.parent) if "parentNode" in frame else None
-    absolute = {"x": x, "y": y} if inside is None else _absolute(nodes, inside, boxes, x, y)
-    # An iteration draws itself by its style.
-    style = {"style": {"width": width, "height": height}} if frame["type"] == v2.CANVAS_ITERATION else {}
-    if not is_new:
-        same = (box.width, box.height) == (frame.get("width"), frame.get("height"))
-        grown = {} if same else {"width": width, "height": height, **style}
-        return node.placed({**frame, "position": {"x": x, "y": y}, "positionAbsolute": absolute, **grown})
-    held = {key: frame[key] for key in ("parentNode", "extent") if key in frame}
-    node.frame = {
-        "id": node_id,
-        "position": {"x": x, "y": y},
-        "type": frame["type"],
-        "data": frame["data"],
-        **held,
-        "width": width,
-        "height": height,
-        "selected": False,
-        "positionAbsolute": absolute,
-        "dragging": False,
-        **style,
-    }
-    return node
+    inside = nodes.get(node.parent) if "parentNode" in raw else None
+    position: Position = {"x": x, "y": y}
+    absolute = position if inside is None else _absolute(nodes, inside, boxes, x, y)
+    size: Size = {"width": width, "height": height}
+    placed: StoredNode = {**raw, "position": position, "positionAbsolute": absolute}
+    if is_new:
+        placed = {"id": node_id, "position": position, "type": raw.get("type"), "data": raw["data"]}
+        if "parentNode" in raw:
+            placed["parentNode"] = raw["parentNode"]
+        if "extent" in raw:
+            placed["extent"] = raw["extent"]
+        placed = {**placed, **size, "selected": False, "positionAbsolute": absolute, "dragging": False}
+    elif (box.width, box.height) != (raw.get("width"), raw.get("height")):
+        placed = {**placed, **size}
+    else:
+        return FlowNode(placed)
+    if raw.get("type") == v2.CANVAS_ITERATION:
+        placed["style"] = size  # an iteration draws itself by its style
+    return FlowNode(placed)
 
 
 def _absolute(
     nodes: Mapping[str, FlowNode], parent: FlowNode | None, boxes: Mapping[str, Box], x: float, y: float
-) -> dict[str, float]:
+) -> Position:
     """A place inside an iteration as one on the canvas."""
     while parent is not None:
         corner = boxes.get(parent.id) or _box(parent)
@@ -199,3 +196,15 @@ def _absolute(
 def _tidy(number: float) -> float:
     """Whole numbers are written as such."""
     return int(number) if number == int(number) else number
+
+
+def node_size(node: FlowNode) -> tuple[float, float]:
+    """Width and height in editor pixels, near enough where the node does not say."""
+    width, height = node.raw.get("width"), node.raw.get("height")
+    if not width or not height:
+        if node.is_agentflow or node.is_note:
+            usual: tuple[float, float] = v2.size(node.data, len(node.outputs))
+        else:
+            usual = WIDTH, height or node_height(node.data)
+        width, height = width or usual[0], height or usual[1]
+    return float(width), float(height)

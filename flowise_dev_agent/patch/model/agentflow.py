@@ -1,7 +1,8 @@
 """What is particular to flows of type AGENTFLOW (V2): nodes that run one after the other, branches, iterations."""
 
 from collections.abc import Mapping
-from typing import Any
+
+from flowise_dev_agent.patch.model.flow_data import EdgeData, NodeData, NodeType, OutputEntry, StoredEdge, Values
 
 AGENTFLOW_CATEGORY = "Agent Flows"
 #: Node types of the canvas. An iteration is drawn as a frame, with its title above.
@@ -41,7 +42,7 @@ def branch_labels(node_name: str, count: int) -> list[str]:
     return labels if count > 1 else [node_name] * count
 
 
-def branch_count(node_name: str, inputs: Mapping[str, Any]) -> int | None:
+def branch_count(node_name: str, inputs: Values) -> int | None:
     """How many branches the inputs ask for; None when they do not say."""
     key = BRANCHES_FROM.get(node_name)
     items = inputs.get(key) if key else None
@@ -50,9 +51,9 @@ def branch_count(node_name: str, inputs: Mapping[str, Any]) -> int | None:
     return len(items) + (node_name == CONDITION)
 
 
-def branch_anchors(node_id: str, node_name: str, count: int) -> list[dict[str, Any]]:
+def branch_anchors(node_id: str, node_name: str, count: int) -> list[OutputEntry]:
     """Output anchors as the editor derives them from the list of conditions or scenarios."""
-    anchors: list[dict[str, Any]] = [
+    anchors: list[OutputEntry] = [
         {"id": f"{node_id}-output-{number}", "label": number, "name": number, "description": f"Condition {number}"}
         for number in range(count)
     ]
@@ -61,12 +62,13 @@ def branch_anchors(node_id: str, node_name: str, count: int) -> list[dict[str, A
     return anchors
 
 
-def output_anchors(raw: Mapping[str, Any], node_id: str) -> list[dict[str, Any]]:
-    """Output anchors of a fresh node, by its schema."""
-    if raw.get("hideOutput"):
+def output_anchors(node_type: NodeType, node_id: str) -> list[OutputEntry]:
+    """Output anchors of a new node."""
+    if node_type.get("hideOutput"):
         return []
-    names = [str(number) for number in range(len(raw.get("outputs") or ()))] or [str(raw["name"])]
-    return [{"id": f"{node_id}-output-{name}", "label": raw.get("label"), "name": raw["name"]} for name in names]
+    names = [str(number) for number in range(len(node_type.get("outputs") or ()))] or [node_type["name"]]
+    label, name = node_type.get("label"), node_type["name"]
+    return [{"id": f"{node_id}-output-{branch}", "label": label, "name": name} for branch in names]
 
 
 def canvas_type(node_name: str, *, agentflow: bool) -> str:
@@ -78,35 +80,36 @@ def canvas_type(node_name: str, *, agentflow: bool) -> str:
     return CANVAS_ITERATION if node_name == ITERATION else "agentFlow"
 
 
-def step_edge(
-    source: Mapping[str, Any], handle: str, target: Mapping[str, Any], *, inside_iteration: bool
-) -> dict[str, Any]:
-    """An edge as the editor draws it. ``source`` and ``target`` are the ``data`` of the nodes."""
-    source_id, target_id, name = str(source["id"]), str(target["id"]), source.get("name")
-    branch = handle.rpartition("-")[2]
-    label: dict[str, Any] = {}
-    if name == HUMAN_INPUT:
-        label = {"edgeLabel": "proceed" if branch == "0" else "reject"}
-    elif name in BRANCHING:
-        label = {"edgeLabel": branch}
-    return {
+def step_edge(source: NodeData, handle: str, target: NodeData, *, inside_iteration: bool) -> StoredEdge:
+    """An edge as the editor draws it, between the ``data`` of two nodes."""
+    source_id, target_id = str(source.get("id")), str(target.get("id"))
+    edge: StoredEdge = {
         "source": source_id,
         "sourceHandle": handle,
         "target": target_id,
         "targetHandle": target_id,
-        "data": {
-            "sourceColor": source.get("color") or _NO_COLOR,
-            "targetColor": target.get("color") or _NO_COLOR,
-            **label,
-            "isHumanInput": name == HUMAN_INPUT,
-        },
-        **({"zIndex": EDGE_INSIDE_ITERATION} if inside_iteration else {}),
-        "type": "agentFlow",
-        "id": f"{source_id}-{handle}-{target_id}-{target_id}",
+        "data": edge_data(source, handle, target),
     }
+    if inside_iteration:
+        edge["zIndex"] = EDGE_INSIDE_ITERATION
+    return {**edge, "type": "agentFlow", "id": f"{source_id}-{handle}-{target_id}-{target_id}"}
 
 
-def size(data: Mapping[str, Any], branches: int) -> tuple[int, int]:
+def edge_data(source: NodeData, handle: str, target: NodeData) -> EdgeData:
+    """How an edge is drawn: the colours of its ends, and the branch."""
+    name, branch = source.get("name"), handle.rpartition("-")[2]
+    data: EdgeData = {
+        "sourceColor": source.get("color") or _NO_COLOR,
+        "targetColor": target.get("color") or _NO_COLOR,
+    }
+    if name == HUMAN_INPUT:
+        data["edgeLabel"] = "proceed" if branch == "0" else "reject"
+    elif name in BRANCHING:
+        data["edgeLabel"] = branch
+    return {**data, "isHumanInput": name == HUMAN_INPUT}
+
+
+def size(data: NodeData, branches: int) -> tuple[int, int]:
     """Width and height of a node in editor pixels, near enough to keep nodes apart."""
     if data.get("name") in NOTE_NAMES:
         return 210, 123

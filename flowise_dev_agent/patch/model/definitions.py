@@ -1,12 +1,10 @@
 """What a node declares: connection points and fields as Flowise describes them, and the types that they go by."""
 
-from collections.abc import Mapping
-from functools import lru_cache
-from typing import Any
+from collections.abc import Iterable
+from functools import cached_property, lru_cache
 
-from flowise_dev_agent.patch.model.json_text import as_dicts
-from flowise_dev_agent.patch.model.lazy import lazy
-from flowise_dev_agent.patch.model.visibility import is_conditional, is_visible, with_defaults
+from flowise_dev_agent.patch.model.flow_data import InputEntry, Values
+from flowise_dev_agent.patch.model.visibility import is_visible, with_defaults
 
 #: Input types that the editor draws as fields; everything else is an anchor. A whitelist, not a matter of letter case:
 #: setVariable has the anchor type ``string | number | boolean | json | array``.
@@ -50,107 +48,78 @@ def type_set(text: str) -> frozenset[str]:
 
 
 class Definitions:
-    """The inputs that a node declares, in order. Fresh nodes of a type share one of these: nothing here is changed.
+    """The inputs that a node or a node type declares, in order. ``with_credential`` are its fields."""
 
-    An entry says what all nodes of the type say; what belongs to one node is asked of that (`FlowNode.handle`,
-    `FlowNode.shows`).
-    """
+    def __init__(self, anchors: list[InputEntry], with_credential: list[InputEntry]) -> None:
+        self.anchors = anchors
+        self.with_credential = with_credential
 
-    def __init__(self, data: Mapping[str, Any]) -> None:
-        """Takes anything that holds ``inputAnchors`` and ``inputParams``, read tolerantly."""
-        self._data = data
+    @classmethod
+    def of(cls, entries: Iterable[InputEntry], credential: InputEntry | None = None) -> "Definitions":
+        """Sorts the declared inputs into connection points and fields."""
+        anchors: list[InputEntry] = []
+        params: list[InputEntry] = [credential] if credential else []
+        for entry in entries:
+            (params if entry["type"] in PARAM_TYPES else anchors).append(entry)
+        return cls(anchors, params)
 
-    @lazy
-    def anchors(self) -> list[dict[str, Any]]:
-        return as_dicts(self._data.get("inputAnchors"))
-
-    @lazy
-    def with_credential(self) -> list[dict[str, Any]]:
-        """Fields, and that of the credential among them."""
-        return as_dicts(self._data.get("inputParams"))
-
-    @lazy
-    def params(self) -> list[dict[str, Any]]:
+    @cached_property
+    def params(self) -> list[InputEntry]:
         """Fields without the credential's."""
         return [entry for entry in self.with_credential if entry.get("type") != "credential"]
 
-    @lazy
-    def credential(self) -> dict[str, Any] | None:
+    @property
+    def credential(self) -> InputEntry | None:
         return next((entry for entry in self.with_credential if entry.get("type") == "credential"), None)
 
-    @lazy
-    def params_by_name(self) -> dict[str, list[dict[str, Any]]]:
+    @cached_property
+    def params_by_name(self) -> dict[str, list[InputEntry]]:
         """A name may occur more than once, told apart by show and hide."""
         return _grouped(self.params)
 
-    @lazy
-    def connectable(self) -> dict[str, list[dict[str, Any]]]:
+    @cached_property
+    def connectable(self) -> dict[str, list[InputEntry]]:
         """Inputs that take a connection by name: anchors, and fields that take variables."""
         return _grouped([*self.anchors, *(entry for entry in self.params if entry.get("acceptVariable"))])
 
-    @lazy
+    @cached_property
     def ranks(self) -> dict[str, int]:
         """Number of each input, top to bottom: connections first, then fields."""
         names = dict.fromkeys(str(entry.get("name")) for entry in self.anchors + self.params)
         return {name: rank for rank, name in enumerate(names)}
 
-    @lazy
-    def drawn_anchors(self) -> "Drawn":
-        return Drawn(self.anchors, self.anchors)
+    @cached_property
+    def anchor_names(self) -> frozenset[str]:
+        return frozenset(str(anchor.get("name")) for anchor in self.anchors)
 
-    @lazy
-    def drawn_params(self) -> "Drawn":
-        """Fields that the editor has a place for, on the node or behind its button."""
-        return Drawn(self.params, [entry for entry in self.params if not entry.get("hidden")])
-
-    @lazy
-    def nesting(self) -> list[dict[str, Any]]:
-        """Fields that models and tools may stand in."""
-        return [entry for entry in self.params if entry.get("loadConfig") or entry.get("type") == "array"]
-
-    @lazy
-    def _beside(self) -> list[dict[str, Any]]:
-        return [entry for entry in self.params if entry.keys() & {"loadConfig", "tabs", "tabIdentifier"}]
-
-    def undeclared(self, node_id: str) -> dict[str, Mapping[str, Any]]:
+    def undeclared(self, node_id: str) -> dict[str, InputEntry]:
         """Keys that the editor writes beside declared ones: configs of models and tools, tabs and what they hold."""
-        found: dict[str, Mapping[str, Any]] = {}
-        for entry in self._beside:
+        found: dict[str, InputEntry] = {}
+        for entry in self.params:
             if entry.get("loadConfig"):
                 found[f"{entry['name']}Config"] = {"name": f"{entry['name']}Config", "type": "config"}
             for tab in entry.get("tabs") or ():
-                found[str(tab["name"])] = tab
+                found[tab["name"]] = tab
             if tab_key := entry.get("tabIdentifier"):
                 found[f"{tab_key}_{node_id}"] = {"name": tab_key, "type": "string"}
         return found
 
-    @lazy
-    def anchor_names(self) -> frozenset[str]:
-        return frozenset(str(anchor.get("name")) for anchor in self.anchors)
+    def visible_anchors(self, inputs: Values) -> list[InputEntry]:
+        """Connection points that the editor shows with these inputs; absent fields count as their defaults."""
+        return _visible(self.anchors, with_defaults(self.anchors, inputs))
+
+    def visible_params(self, inputs: Values) -> list[InputEntry]:
+        """Fields that the editor shows with these inputs, on the node or behind its button."""
+        shown = _visible(self.params, with_defaults(self.params, inputs))
+        return [entry for entry in shown if not entry.get("hidden")]
 
 
-class Drawn:
-    """Inputs of one kind as the editor draws them in a state of the node."""
-
-    def __init__(self, entries: list[dict[str, Any]], drawable: list[dict[str, Any]]) -> None:
-        self._defaults = with_defaults(entries, {})
-        self._entries = drawable
-        self._conditional = {number for number, entry in enumerate(drawable) if is_conditional(entry)}
-
-    def given(self, inputs: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Those that are shown with these inputs; a field that a stored node lacks counts as its default."""
-        if not self._conditional:
-            return self._entries
-        read = {**self._defaults, **inputs}
-        return [
-            entry
-            for number, entry in enumerate(self._entries)
-            if number not in self._conditional or is_visible(entry, read)
-        ]
+def _visible(entries: list[InputEntry], inputs: Values) -> list[InputEntry]:
+    return [entry for entry in entries if is_visible(entry, inputs)]
 
 
-def _grouped(entries: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    grouped: dict[str, list[dict[str, Any]]] = {}
+def _grouped(entries: list[InputEntry]) -> dict[str, list[InputEntry]]:
+    grouped: dict[str, list[InputEntry]] = {}
     for entry in entries:
         grouped.setdefault(str(entry.get("name")), []).append(entry)
     return grouped

@@ -1,11 +1,11 @@
 """A chatflow's ``flowData`` as a graph that can be read by name and written back without loss."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
+from functools import cached_property
 
 from flowise_dev_agent.errors import PatchError
+from flowise_dev_agent.patch.model.flow_data import FlowDocument, StoredEdge
 from flowise_dev_agent.patch.model.json_text import dump_json
-from flowise_dev_agent.patch.model.lazy import lazy
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.shape import parse_document
 
@@ -13,7 +13,7 @@ from flowise_dev_agent.patch.model.shape import parse_document
 class FlowEdge:
     """A stored edge. ``raw`` must not be changed."""
 
-    def __init__(self, raw: dict[str, Any]) -> None:
+    def __init__(self, raw: StoredEdge) -> None:
         self.raw = raw
         self.source = str(raw.get("source") or "")
         self.target = str(raw.get("target") or "")
@@ -25,45 +25,30 @@ class FlowEdge:
         """What tells one edge from another."""
         return self.source, self.source_handle, self.target, self.target_handle
 
-    @lazy
+    @cached_property
     def input_name(self) -> str:
         """The target's input by name, read from the handle ``<node>-input-<name>-<type>``; '' in an agentflow."""
         return _between(self.target_handle, f"{self.target}-input-")
 
-    @lazy
+    @cached_property
     def output_name(self) -> str:
         """The source's output by name, read from the handle ``<node>-output-<name>-<classes>``."""
         return _between(self.source_handle, f"{self.source}-output-")
 
 
 class GraphIR:
-    """A whole flow. Immutable by agreement: who wants another flow builds another one."""
+    """A whole flow. Immutable by agreement: another flow is another graph."""
 
-    def __init__(self, document: dict[str, Any]) -> None:
+    def __init__(self, document: FlowDocument) -> None:
         """Takes a document of the right shape; use `from_flow_data` for text from outside."""
         self.document = document
-        self._read(document, map(FlowNode, document["nodes"]), map(FlowEdge, document["edges"]))
-
-    def _read(self, document: Mapping[str, Any], nodes: Iterable[FlowNode], edges: Iterable[FlowEdge]) -> None:
-        #: What else the document holds, and the order of all of it.
-        self._frame = document
-        self.nodes: tuple[FlowNode, ...] = tuple(nodes)
-        self.edges: tuple[FlowEdge, ...] = tuple(edges)
-        self.by_id: Mapping[str, FlowNode] = {node.id: node for node in self.nodes}
-
-    def with_parts(self, nodes: Iterable[FlowNode], edges: Iterable[FlowEdge]) -> "GraphIR":
-        """Another flow in the same document."""
-        graph = GraphIR.__new__(GraphIR)
-        graph._read(self._frame, nodes, edges)
-        return graph
-
-    @lazy
-    def document(self) -> dict[str, Any]:
-        nodes, edges = [node.raw for node in self.nodes], [edge.raw for edge in self.edges]
-        return {**self._frame, "nodes": nodes, "edges": edges}
+        self.nodes: tuple[FlowNode, ...] = tuple(map(FlowNode, document["nodes"]))
+        self.edges: tuple[FlowEdge, ...] = tuple(map(FlowEdge, document["edges"]))
+        self._by_id = {node.id: node for node in self.nodes}
 
     @classmethod
     def empty(cls) -> "GraphIR":
+        """A flow without nodes."""
         return cls({"nodes": [], "edges": [], "viewport": {"x": 0, "y": 0, "zoom": 1}})
 
     @classmethod
@@ -80,6 +65,10 @@ class GraphIR:
             )
         return cls(document)
 
+    def with_parts(self, nodes: Iterable[FlowNode], edges: Iterable[FlowEdge]) -> "GraphIR":
+        """Another flow in the same document."""
+        return GraphIR({**self.document, "nodes": [node.raw for node in nodes], "edges": [edge.raw for edge in edges]})
+
     @property
     def kind(self) -> str:
         """AGENTFLOW when any node is one of that kind, else CHATFLOW; the server keeps the type beside the flow."""
@@ -87,18 +76,10 @@ class GraphIR:
 
     def to_flow_data(self) -> str:
         """Compact JSON. The same flow gives the same text; unknown keys and their order are kept."""
-        parts: list[str] = []
-        for key, value in self._frame.items():
-            if key == "nodes":
-                # Most of the text, and most of them are as they were or made from prepared text.
-                text = f"[{','.join([node.text for node in self.nodes])}]"
-            else:
-                text = dump_json([edge.raw for edge in self.edges] if key == "edges" else value)
-            parts.append(f"{dump_json(key)}:{text}")
-        return f"{{{','.join(parts)}}}"
+        return dump_json(self.document)
 
     def node(self, node_id: str) -> FlowNode | None:
-        return self.by_id.get(node_id)
+        return self._by_id.get(node_id)
 
 
 def _between(handle: str, prefix: str) -> str:

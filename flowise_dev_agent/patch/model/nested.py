@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from flowise_dev_agent.patch.model.flow_data import InputEntry, Inputs, Values
 from flowise_dev_agent.patch.model.schema import NodeSchema
 from flowise_dev_agent.patch.model.visibility import is_visible
 
@@ -16,7 +17,6 @@ CREDENTIAL_KEY = "FLOWISE_CREDENTIAL_ID"
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 
 Steps = tuple[str | int, ...]
-Definitions = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def is_path(name: str) -> bool:
     return "." in name or "[" in name
 
 
-def value_at(inputs: Mapping[str, Any], steps: Steps) -> Any:
+def value_at(inputs: Values, steps: Steps) -> Any:
     """The value at a path, None when there is none."""
     value: Any = inputs
     for step in steps:
@@ -78,7 +78,7 @@ def without_value(container: Any, steps: Steps) -> Any:
     return with_value(container, steps[:1], without_value(container[steps[0]], steps[1:]))
 
 
-def nested_components(definitions: Definitions, inputs: Mapping[str, Any]) -> Iterator[Nested]:
+def nested_components(definitions: Sequence[InputEntry], inputs: Values) -> Iterator[Nested]:
     """Components that are chosen in the inputs now, in the order of the fields."""
     for entry in definitions:
         name = str(entry.get("name"))
@@ -95,7 +95,7 @@ def nested_components(definitions: Definitions, inputs: Mapping[str, Any]) -> It
                     yield from _component(str(part["name"]), item, (name, index))
 
 
-def _component(param: str, container: Mapping[str, Any], around: Steps) -> Iterator[Nested]:
+def _component(param: str, container: Values, around: Steps) -> Iterator[Nested]:
     component = container.get(param)
     if isinstance(component, str) and component:
         steps = (*around, f"{param}Config")
@@ -103,18 +103,18 @@ def _component(param: str, container: Mapping[str, Any], around: Steps) -> Itera
         yield Nested(path, steps, param, component, container.get(f"{param}Config"))
 
 
-def complete_config(nested: Nested, schema: NodeSchema) -> dict[str, Any]:
+def complete_config(nested: Nested, schema: NodeSchema) -> Inputs:
     """The config as the editor would store it: of this component, with the defaults of what it shows.
 
     A config that says itself whose it is stays as it is; one of another component gives way to a fresh one.
     """
-    given: dict[str, Any] = dict(nested.config) if isinstance(nested.config, Mapping) else {}
+    given: Inputs = dict(nested.config) if isinstance(nested.config, Mapping) else {}
     owner = given.get(nested.param)
     if owner == nested.component:
         return given
     if owner:
         given = {}
-    fresh = schema.prototype.fresh_inputs()
+    fresh = schema.new_inputs()
     shown = {**fresh, **given}
     defaults = {entry["name"]: fresh[entry["name"]] for entry in schema.input_definitions if is_visible(entry, shown)}
     return {**defaults, **given, nested.param: nested.component}

@@ -1,12 +1,14 @@
 """A Flowise node type as `GET /nodes` describes it, with the questions that compiler and validator ask of it."""
 
-from collections.abc import Mapping
+import copy
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, cast
 
-from flowise_dev_agent.patch.model.definitions import PARAM_TYPES, split_types
-from flowise_dev_agent.patch.model.lazy import lazy
-from flowise_dev_agent.patch.model.prototype import Prototype
+from flowise_dev_agent.patch.model.definitions import PARAM_TYPES, Definitions, split_types
+from flowise_dev_agent.patch.model.flow_data import InputEntry, Inputs, NodeType, Values
+from flowise_dev_agent.patch.model.visibility import js_truthy
 
 #: Categories whose nodes run only in flows of another type than CHATFLOW.
 KIND_OF_CATEGORY: Mapping[str, str] = {
@@ -28,8 +30,8 @@ class InputAnchor:
     types: tuple[str, ...]
     is_list: bool
     optional: bool
-    show: Mapping[str, Any] | None
-    hide: Mapping[str, Any] | None
+    show: Values | None
+    hide: Values | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +47,8 @@ class InputParam:
     accept_variable: bool
     additional: bool
     description: str
-    show: Mapping[str, Any] | None
-    hide: Mapping[str, Any] | None
+    show: Values | None
+    hide: Values | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +64,14 @@ class OutputOption:
 class NodeSchema:
     """One entry of `GET /nodes`. ``raw`` is shared and must not be changed."""
 
-    raw: Mapping[str, Any]
+    raw: NodeType
 
     @classmethod
     def from_raw(cls, raw: Mapping[str, Any]) -> "NodeSchema":
         """Takes an entry as Flowise sends it; raises KeyError when it has no ``name``."""
         if "name" not in raw:
             raise KeyError("name")
-        return cls({key: value for key, value in raw.items() if key not in _MACHINE_KEYS})
+        return cls(cast("NodeType", {key: value for key, value in raw.items() if key not in _MACHINE_KEYS}))
 
     @property
     def name(self) -> str:
@@ -100,16 +102,16 @@ class NodeSchema:
     def deprecated(self) -> bool:
         return self.raw.get("badge") == "DEPRECATING"
 
-    @lazy
+    @cached_property
     def base_classes(self) -> tuple[str, ...]:
         return tuple(self.raw.get("baseClasses") or ())
 
     @property
-    def input_definitions(self) -> list[Mapping[str, Any]]:
+    def input_definitions(self) -> Sequence[InputEntry]:
         """The raw input entries in order; a name may occur more than once, told apart by show and hide."""
         return self.raw.get("inputs") or []
 
-    @lazy
+    @cached_property
     def anchors(self) -> tuple[InputAnchor, ...]:
         return tuple(
             InputAnchor(
@@ -125,7 +127,7 @@ class NodeSchema:
             if entry["type"] not in PARAM_TYPES
         )
 
-    @lazy
+    @cached_property
     def params(self) -> tuple[InputParam, ...]:
         return tuple(
             InputParam(
@@ -145,27 +147,41 @@ class NodeSchema:
             if entry["type"] in PARAM_TYPES
         )
 
-    @lazy
-    def prototype(self) -> Prototype:
-        """Fresh nodes of this type."""
-        return Prototype(self.raw, agentflow=self.is_agentflow)
+    @cached_property
+    def definitions(self) -> Definitions:
+        """Inputs by kind, the credential's among the fields."""
+        # The editor forgets the credential field of a node that declares no `inputs` at all.
+        return Definitions.of(self.input_definitions, self.raw.get("credential") if "inputs" in self.raw else None)
+
+    @cached_property
+    def defaults(self) -> Inputs:
+        """What a new node holds in each input. Shared: use `new_inputs` for a node."""
+        return {entry["name"]: _initial_value(entry) for entry in self.input_definitions}
+
+    def new_inputs(self) -> Inputs:
+        """Inputs of a new node."""
+        return {
+            name: copy.deepcopy(value) if isinstance(value, list | dict) else value
+            for name, value in self.defaults.items()
+        }
 
     @property
     def multi_output(self) -> bool:
         return bool(self.raw.get("outputs"))
 
-    @lazy
+    @cached_property
     def outputs(self) -> tuple[OutputOption, ...]:
         if self.raw.get("hideOutput"):
             return ()
         if not self.multi_output:
             return (OutputOption(self.name, str(self.raw.get("type") or self.label), self.base_classes),)
         return tuple(
-            OutputOption(entry["name"], entry.get("label") or entry["name"], tuple(entry.get("baseClasses") or ()))
-            for entry in self.raw["outputs"]
+            OutputOption(name, str(entry.get("label") or name), tuple(entry.get("baseClasses") or ()))
+            for entry in self.raw.get("outputs") or ()
+            for name in [str(entry["name"])]
         )
 
-    @lazy
+    @cached_property
     def credential_names(self) -> tuple[str, ...]:
         credential = self.raw.get("credential") or {}
         return tuple(credential.get("credentialNames") or ())
@@ -178,3 +194,8 @@ class NodeSchema:
 
 
 Schemas = Mapping[str, NodeSchema]
+
+
+def _initial_value(entry: InputEntry) -> Any:
+    default = entry.get("default")
+    return default if js_truthy(default) else ""

@@ -5,19 +5,20 @@ what it reads as absent (missing keys, null) is left alone.
 """
 
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, cast
 
 from pydantic_core import from_json
 
 from flowise_dev_agent.patch.model.findings import Finding, error
+from flowise_dev_agent.patch.model.flow_data import FlowDocument, Values
 
 _OUTPUTS = "outputAnchors"
 _REPLACE = "Delete the node in Flowise's editor and add it again, or restore an earlier version of the flow."
 _ENTRY_LISTS = ("inputAnchors", "inputParams", _OUTPUTS)
 
 
-def parse_document(text: str) -> tuple[dict[str, Any] | None, list[Finding]]:
+def parse_document(text: str) -> tuple[FlowDocument | None, list[Finding]]:
     """The document, or None and why Flowise would not save, show or run it at all."""
     try:
         document = _parsed(text)
@@ -45,10 +46,10 @@ def parse_document(text: str) -> tuple[dict[str, Any] | None, list[Finding]]:
         for index, edge in enumerate(document["edges"])
         if not isinstance(edge, dict)
     )
-    return (None, findings) if findings else (document, [])
+    return (None, findings) if findings else (cast("FlowDocument", document), [])
 
 
-def _node_problems(node: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _node_problems(node: Values) -> Iterator[tuple[str, str]]:
     """Field and what is wrong with it."""
     data = node.get("data")
     if not isinstance(data, dict):

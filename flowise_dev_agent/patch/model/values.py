@@ -2,10 +2,11 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from flowise_dev_agent.patch.model.flow_data import InputEntry, OptionEntry, Values
 from flowise_dev_agent.patch.model.json_text import dump_json
 from flowise_dev_agent.patch.model.references import has_variable
 from flowise_dev_agent.patch.model.suggest import closest, fold
@@ -39,9 +40,7 @@ def shown(value: Any) -> str:
     return text if len(text) <= _SHOWN_LENGTH else f"{text[: _SHOWN_LENGTH - 1]}…"
 
 
-def normalize(
-    definition: Mapping[str, Any], value: Any, inputs: Mapping[str, Any] | None = None
-) -> tuple[Any, ValueProblem | None]:
+def normalize(definition: InputEntry, value: Any, inputs: Values | None = None) -> tuple[Any, ValueProblem | None]:
     """The value as stored, and the problem if there is one (then the value is unchanged).
 
     Text with ``{{...}}`` is filled in at run time and passes as it is. ``inputs`` are the node's other values: with
@@ -93,9 +92,9 @@ def _boolean(value: Any) -> tuple[Any, ValueProblem | None]:
 
 
 def _options(
-    definition: Mapping[str, Any], value: Any, inputs: Mapping[str, Any] | None, *, several: bool
+    definition: InputEntry, value: Any, inputs: Values | None, *, several: bool
 ) -> tuple[Any, ValueProblem | None]:
-    options: list[Mapping[str, Any]] = definition.get("options") or []
+    options = definition.get("options") or ()
     if inputs is not None:
         options = [option for option in options if is_visible(option, inputs)]
     names = [str(option["name"]) for option in options]
@@ -121,7 +120,7 @@ def _options(
     return (dump_json(chosen) if several else chosen[0]), None
 
 
-def _folded(options: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def _folded(options: Sequence[OptionEntry]) -> dict[str, str]:
     """Names of options by what people may write for them: the label or the name, case and separators not minding."""
     by_label = {fold(str(option.get("label") or "")): str(option["name"]) for option in options}
     return by_label | {fold(str(option["name"])): str(option["name"]) for option in options}

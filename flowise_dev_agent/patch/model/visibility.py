@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from flowise_dev_agent.patch.model.flow_data import Conditions, InputEntry, Inputs, NodeData, Values
+
 _PATH_STEP = re.compile(r"[^.\[\]]+")
 
 
@@ -15,50 +17,36 @@ def js_truthy(value: Any) -> bool:
     return bool(value) and value == value
 
 
-def is_conditional(definition: Mapping[str, Any]) -> bool:
-    """Whether it is shown depends on other inputs."""
-    return "show" in definition or "hide" in definition
-
-
-def is_visible(definition: Mapping[str, Any], inputs: Mapping[str, Any]) -> bool:
+def is_visible(entry: Conditions, inputs: Values) -> bool:
     """True when every ``show`` condition holds and no ``hide`` condition does."""
-    if not is_conditional(definition):
-        return True  # most inputs, and this runs for every input of every node
-    show: Mapping[str, Any] = definition.get("show") or {}
-    hide: Mapping[str, Any] = definition.get("hide") or {}
+    show, hide = entry.get("show") or {}, entry.get("hide") or {}
     return all(_matches(_look_up(inputs, path), wanted) for path, wanted in show.items()) and not any(
         _matches(_look_up(inputs, path), wanted) for path, wanted in hide.items()
     )
 
 
-def condition_keys(definition: Mapping[str, Any]) -> set[str]:
-    """The inputs that its conditions look at."""
-    paths = [*(definition.get("show") or ()), *(definition.get("hide") or ())]
-    return {key for path in paths for key in (path, *_PATH_STEP.findall(path)[:1])}
+def refresh_visibility(data: NodeData) -> None:
+    """Set ``display`` of a node's inputs by their present values. Both lists become new ones."""
+    data["inputAnchors"] = _displayed(data.get("inputAnchors") or [], data.get("inputs") or {})
+    data["inputParams"] = _displayed(data.get("inputParams") or [], data.get("inputs") or {})
 
 
-def refresh_visibility(data: Mapping[str, Any]) -> dict[str, Any]:
-    """``inputAnchors`` and ``inputParams`` of a stored node with ``display`` recomputed from its present inputs."""
-    refreshed: dict[str, Any] = {}
-    for key in ("inputAnchors", "inputParams"):
-        definitions: list[dict[str, Any]] = data.get(key) or []
-        conditional = any(is_conditional(entry) for entry in definitions)
-        inputs = with_defaults(definitions, data.get("inputs") or {}) if conditional else {}
-        refreshed[key] = [_displayed(entry, is_visible(entry, inputs)) for entry in definitions]
-    return refreshed
+def _displayed(entries: list[InputEntry], inputs: Values) -> list[InputEntry]:
+    read = with_defaults(entries, inputs)
+    displayed: list[InputEntry] = []
+    for entry in entries:
+        visible = is_visible(entry, read)
+        displayed.append(entry if entry.get("display") is visible else {**entry, "display": visible})
+    return displayed
 
 
-def _displayed(entry: dict[str, Any], visible: bool) -> dict[str, Any]:
-    return entry if entry.get("display") is visible else {**entry, "display": visible}
-
-
-def with_defaults(definitions: Iterable[Mapping[str, Any]], inputs: Mapping[str, Any]) -> dict[str, Any]:
+def with_defaults(entries: Iterable[InputEntry], inputs: Values) -> Inputs:
     """The inputs that conditions are read against: a field that a stored node lacks counts as its default."""
-    defaults = {entry["name"]: entry["default"] for entry in definitions if entry.get("default") is not None}
+    defaults = {entry["name"]: default for entry in entries if (default := entry.get("default")) is not None}
     return {**defaults, **inputs}
 
 
-def _look_up(inputs: Mapping[str, Any], path: str) -> Any:
+def _look_up(inputs: Values, path: str) -> Any:
     value: Any = inputs
     if path in inputs:
         value = inputs[path]

@@ -5,6 +5,7 @@ from typing import Any
 
 from flowise_dev_agent.patch.model.definitions import split_types, type_set
 from flowise_dev_agent.patch.model.findings import Finding, error
+from flowise_dev_agent.patch.model.flow_data import InputEntry
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.references import referenced, sole_reference
 from flowise_dev_agent.patch.model.values import is_empty
@@ -208,7 +209,7 @@ def _unmatched_edges(
             )
 
 
-def _anchors(flow: FlowContext, node: FlowNode) -> list[dict[str, Any]]:
+def _anchors(flow: FlowContext, node: FlowNode) -> list[InputEntry]:
     """The stored anchors, or the schema's when the node has lost its own."""
     if isinstance(node.data.get("inputAnchors"), list):
         return node.anchors

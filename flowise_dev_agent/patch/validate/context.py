@@ -2,17 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
-from flowise_dev_agent.patch.model.definitions import PARAM_TYPES, Definitions
+from flowise_dev_agent.patch.model.definitions import Definitions
+from flowise_dev_agent.patch.model.flow_data import InputEntry
 from flowise_dev_agent.patch.model.graph import FlowEdge, GraphIR
-from flowise_dev_agent.patch.model.lazy import lazy
 from flowise_dev_agent.patch.model.nested import Nested, nested_components
 from flowise_dev_agent.patch.model.node import FlowNode
-from flowise_dev_agent.patch.model.prototype import Output
+from flowise_dev_agent.patch.model.outputs import Output
 from flowise_dev_agent.patch.model.references import referenced
 from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
-from flowise_dev_agent.patch.validate.cycles import circles
+from flowise_dev_agent.patch.validate.cycles import cycles
 
 
 @dataclass(slots=True)
@@ -23,7 +23,7 @@ class Wire:
     source: FlowNode
     target: FlowNode
     output: Output | None
-    input: Mapping[str, Any] | None
+    input: InputEntry | None
     input_name: str
 
 
@@ -41,7 +41,7 @@ class FlowContext:
     kind: str = "CHATFLOW"
     tools: Mapping[str, str] | None = None
 
-    @lazy
+    @cached_property
     def nodes(self) -> list[FlowNode]:
         """Without sticky notes."""
         return [node for node in self.graph.nodes if not node.is_note]
@@ -49,7 +49,7 @@ class FlowContext:
     def schema(self, node: FlowNode) -> NodeSchema | None:
         return self.schemas.get(node.name)
 
-    @lazy
+    @cached_property
     def wires(self) -> list[Wire]:
         """Edges whose ends exist, in stored order."""
         found: list[Wire] = []
@@ -63,21 +63,21 @@ class FlowContext:
             found.append(Wire(edge, source, target, output, entry, name))
         return found
 
-    @lazy
+    @cached_property
     def wires_into(self) -> dict[str, list[Wire]]:
         grouped: dict[str, list[Wire]] = {}
         for wire in self.wires:
             grouped.setdefault(wire.target.id, []).append(wire)
         return grouped
 
-    @lazy
+    @cached_property
     def wires_out_of(self) -> dict[str, list[Wire]]:
         grouped: dict[str, list[Wire]] = {}
         for wire in self.wires:
             grouped.setdefault(wire.source.id, []).append(wire)
         return grouped
 
-    @lazy
+    @cached_property
     def wires_at_inputs(self) -> dict[str, dict[str, list[Wire]]]:
         """Node id to the wires that arrive there, by the name of the input."""
         grouped: dict[str, dict[str, list[Wire]]] = {}
@@ -85,7 +85,7 @@ class FlowContext:
             grouped.setdefault(wire.target.id, {}).setdefault(wire.input_name, []).append(wire)
         return grouped
 
-    @lazy
+    @cached_property
     def successors(self) -> dict[str, list[str]]:
         """Node id to the ids that it feeds, duplicates removed."""
         grouped: dict[str, dict[str, None]] = {node.id: {} for node in self.nodes}
@@ -93,45 +93,39 @@ class FlowContext:
             grouped.setdefault(wire.source.id, {})[wire.target.id] = None
         return {node_id: list(targets) for node_id, targets in grouped.items()}
 
-    @lazy
-    def circles(self) -> list[list[str]]:
+    @cached_property
+    def cycles(self) -> list[list[str]]:
         """Ids of nodes that feed each other or themselves, each group in stored order."""
         position = {node.id: index for index, node in enumerate(self.graph.nodes)}
-        return [sorted(group, key=lambda node_id: position.get(node_id, 0)) for group in circles(self.successors)]
+        return [sorted(group, key=lambda node_id: position.get(node_id, 0)) for group in cycles(self.successors)]
 
     def definitions(self, node: FlowNode) -> Definitions:
         """Inputs by today's schema, or the stored ones of a type that no schema knows."""
         schema = self.schema(node)
         if schema is not None:
-            return schema.prototype.definitions
-        entries = [*node.anchors, *node.params]
-        return Definitions(
-            {
-                "inputAnchors": [entry for entry in entries if entry["type"] not in PARAM_TYPES],
-                "inputParams": [entry for entry in entries if entry["type"] in PARAM_TYPES],
-            }
-        )
+            return schema.definitions
+        return Definitions.of([*node.anchors, *node.params])
 
-    def visible_anchors(self, node: FlowNode) -> list[dict[str, Any]]:
+    def visible_anchors(self, node: FlowNode) -> list[InputEntry]:
         return self._visible[node][0]
 
-    def visible_params(self, node: FlowNode) -> list[dict[str, Any]]:
+    def visible_params(self, node: FlowNode) -> list[InputEntry]:
         """Fields that the editor shows now, on the node or behind its button."""
         return self._visible[node][1]
 
-    @lazy
-    def _visible(self) -> dict[FlowNode, tuple[list[dict[str, Any]], list[dict[str, Any]]]]:
-        found: dict[FlowNode, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {}
+    @cached_property
+    def _visible(self) -> dict[FlowNode, tuple[list[InputEntry], list[InputEntry]]]:
+        found: dict[FlowNode, tuple[list[InputEntry], list[InputEntry]]] = {}
         for node in self.nodes:
             definitions = self.definitions(node)
-            found[node] = definitions.drawn_anchors.given(node.inputs), definitions.drawn_params.given(node.inputs)
+            found[node] = definitions.visible_anchors(node.inputs), definitions.visible_params(node.inputs)
         return found
 
     def nested(self, node: FlowNode) -> list[Nested]:
         """Models and tools inside an agentflow node that run in its present state."""
         return self._nested.get(node.id, [])
 
-    @lazy
+    @cached_property
     def _nested(self) -> dict[str, list[Nested]]:
         return {
             node.id: list(nested_components(self.visible_params(node), node.inputs))
@@ -151,7 +145,7 @@ class FlowContext:
         return not isinstance(node.version, (int, float)) or float(node.version) < schema.version
 
 
-def _input_with(entries: list[dict[str, Any]], handle: str) -> dict[str, Any] | None:
+def _input_with(entries: list[InputEntry], handle: str) -> InputEntry | None:
     for entry in entries:
         if entry.get("id") == handle:
             return entry

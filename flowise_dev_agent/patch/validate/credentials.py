@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from flowise_dev_agent.patch.model.findings import Finding, error
+from flowise_dev_agent.patch.model.flow_data import Values
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.references import has_variable
 from flowise_dev_agent.patch.model.schema import NodeSchema
@@ -97,8 +98,8 @@ def secrets(flow: FlowContext) -> Iterator[Finding]:
                 yield from _secrets_in(schema, nested.config, node.id, f"{nested.path}.")
 
 
-def _secrets_in(schema: NodeSchema | None, inputs: dict[str, Any], where: str, around: str) -> Iterator[Finding]:
-    declared: Collection[str] = schema.prototype.inputs if schema else ()
+def _secrets_in(schema: NodeSchema | None, inputs: Values, where: str, around: str) -> Iterator[Finding]:
+    declared: Collection[str] = schema.defaults if schema else ()
     for name, value in inputs.items():
         if not value or isinstance(value, dict):
             continue  # nothing, or a model or tool with fields of its own

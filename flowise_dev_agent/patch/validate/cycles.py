@@ -1,31 +1,10 @@
-"""What goes in circles among connections."""
+"""Cycles among connections."""
 
 from collections.abc import Mapping, Sequence
 
 
-def circles(successors: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """Strongly connected groups of more than one node, and nodes that feed themselves."""
-    return _groups(successors) if _has_circle(successors) else []
-
-
-def _has_circle(successors: Mapping[str, Sequence[str]]) -> bool:
-    """Whether something is left when nodes that feed nothing are taken away, one after the other."""
-    feeders: dict[str, list[str]] = {}
-    for node_id, targets in successors.items():
-        for target in targets:
-            feeders.setdefault(target, []).append(node_id)
-    open_ends = {node_id: len(targets) for node_id, targets in successors.items() if targets}
-    gone = [node_id for node_id in feeders if node_id not in open_ends]
-    for node_id in gone:  # grows
-        for feeder in feeders.get(node_id, ()):
-            open_ends[feeder] -= 1
-            if not open_ends[feeder]:
-                gone.append(feeder)
-    return any(open_ends.values())
-
-
-def _groups(successors: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """Tarjan's algorithm, without recursion."""
+def cycles(successors: Mapping[str, Sequence[str]]) -> list[list[str]]:
+    """Strongly connected groups of more than one node, and nodes that feed themselves (Tarjan, without recursion)."""
     order: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []

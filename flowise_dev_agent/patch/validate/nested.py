@@ -1,9 +1,9 @@
 """Rules on the models and tools that stand inside agentflow nodes."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from flowise_dev_agent.patch.model.findings import Finding, error
+from flowise_dev_agent.patch.model.flow_data import Values
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY, Nested
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.schema import NodeSchema
@@ -82,9 +82,9 @@ def _bind_hint(node: FlowNode, nested: Nested) -> str:
 def fields(flow: FlowContext) -> Iterator[Finding]:
     """Fields of models and tools, by the same rules as those of nodes."""
     for node, nested, schema, config in _configured(flow):
-        definitions = schema.prototype.definitions
+        definitions = schema.definitions
         inputs = with_defaults(definitions.params, config)
-        shown = definitions.drawn_params.given(config)
+        shown = definitions.visible_params(config)
         for name in dict.fromkeys(str(entry["name"]) for entry in shown if is_missing(config, entry)):
             yield error(
                 "REQUIRED_PARAM_MISSING",
@@ -103,7 +103,7 @@ def fields(flow: FlowContext) -> Iterator[Finding]:
             yield from tool_id(flow, config.get("selectedTool"), node.id, f"{nested.path}.selectedTool")
 
 
-def _configured(flow: FlowContext) -> Iterator[tuple[FlowNode, Nested, NodeSchema, Mapping[str, Any]]]:
+def _configured(flow: FlowContext) -> Iterator[tuple[FlowNode, Nested, NodeSchema, Values]]:
     for node in flow.nodes:
         for nested in flow.nested(node):
             schema = flow.schemas.get(nested.component)

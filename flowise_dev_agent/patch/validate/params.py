@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from flowise_dev_agent.patch.model.findings import Finding, error, warning
+from flowise_dev_agent.patch.model.flow_data import InputEntry, Values
 from flowise_dev_agent.patch.model.references import has_variable
 from flowise_dev_agent.patch.model.uuids import is_uuid
 from flowise_dev_agent.patch.model.values import ValueProblem, is_empty, normalize
@@ -49,7 +50,7 @@ def required_params(flow: FlowContext) -> Iterator[Finding]:
                 yield error("REQUIRED_PARAM_MISSING", text, where=node.id, field=name, hint=hint)
 
 
-def is_missing(inputs: Mapping[str, Any], param: Mapping[str, Any]) -> bool:
+def is_missing(inputs: Values, param: InputEntry) -> bool:
     """Whether a field that must be filled in is not."""
     # An unset switch is off.
     if param.get("optional") or param["type"] in ("boolean", "tabs"):
@@ -98,7 +99,7 @@ def json_texts(flow: FlowContext) -> Iterator[Finding]:
     """Examples, separators, filters: what is no JSON stops the node."""
     for node in flow.nodes:
         for name in JSON_TEXTS.get(node.name, ()):
-            if problem := normalize({"type": "json"}, node.inputs.get(name))[1]:
+            if problem := normalize({"name": name, "type": "json"}, node.inputs.get(name))[1]:
                 yield value_finding(problem, node.id, name)
 
 
@@ -109,7 +110,7 @@ def unknown_params(flow: FlowContext) -> Iterator[Finding]:
         schema = flow.schema(node)
         if schema is None:
             continue
-        names = schema.prototype.inputs
+        names = schema.defaults
         for name in node.inputs:
             if name in names or name in _EDITOR_KEYS or name.removesuffix("Config") in names:
                 continue
@@ -133,7 +134,7 @@ def ids(flow: FlowContext) -> Iterator[Finding]:
                 yield problem
 
 
-def id_problem(param: Mapping[str, Any], value: Any, where: str, name: str) -> Finding | None:
+def id_problem(param: InputEntry, value: Any, where: str, name: str) -> Finding | None:
     """What is wrong with the value of a field that takes the id of something."""
     what = _CHOSEN_BY_ID.get(str(param.get("loadMethod")))
     if what is None or is_empty(value) or has_variable(value):

@@ -1,10 +1,10 @@
 """Rules on the rows of agentflow nodes: conditions, messages, fields of an answer, knowledge, changes of the state."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.findings import Finding, error, warning
+from flowise_dev_agent.patch.model.flow_data import Conditions, InputEntry, Values
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.values import is_empty, normalize
 from flowise_dev_agent.patch.model.visibility import is_visible, js_truthy
@@ -62,7 +62,7 @@ def rows(flow: FlowContext) -> Iterator[Finding]:
     """The editor completes rows as they are typed; a row from elsewhere may lack what the server takes for granted."""
     for node in flow.nodes:
         for entry in flow.visible_params(node):
-            parts: Sequence[Mapping[str, Any]] = entry.get("array") or ()
+            parts = entry.get("array") or ()
             listed = node.inputs.get(entry["name"])
             if entry["type"] != "array" or not isinstance(listed, list):
                 continue
@@ -72,27 +72,26 @@ def rows(flow: FlowContext) -> Iterator[Finding]:
                     yield from _row(flow, node, field, row, _shown(parts, node, entry["name"], number, row))
 
 
-def _shown(
-    parts: Sequence[Mapping[str, Any]], node: FlowNode, name: str, number: int, row: Mapping[str, Any]
-) -> list[Mapping[str, Any]]:
+def _shown(parts: Sequence[InputEntry], node: FlowNode, name: str, number: int, row: Values) -> list[InputEntry]:
     """The fields of this row, the first of a name: conditions on a row say ``$index`` for its number."""
-    defaults = {part["name"]: part["default"] for part in parts if part.get("default") and not part.get("show")}
+    defaults = {part["name"]: part.get("default") for part in parts if part.get("default") and not part.get("show")}
     inputs = {**node.inputs, name: [{}] * number + [{**defaults, **row}]}
-    found: dict[str, Mapping[str, Any]] = {}
+    found: dict[str, InputEntry] = {}
     for part in parts:
-        numbered = {
-            key: {path.replace("$index", str(number)): wanted for path, wanted in part[key].items()}
-            for key in ("show", "hide")
-            if part.get(key)
+        numbered: Conditions = {
+            "show": _numbered(part.get("show"), number),
+            "hide": _numbered(part.get("hide"), number),
         }
         if is_visible(numbered, inputs):
             found.setdefault(str(part["name"]), part)
     return list(found.values())
 
 
-def _row(
-    flow: FlowContext, node: FlowNode, field: str, row: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]
-) -> Iterator[Finding]:
+def _numbered(conditions: Values | None, number: int) -> Values:
+    return {path.replace("$index", str(number)): wanted for path, wanted in (conditions or {}).items()}
+
+
+def _row(flow: FlowContext, node: FlowNode, field: str, row: Values, parts: Sequence[InputEntry]) -> Iterator[Finding]:
     for place, part in enumerate(parts):
         name = str(part["name"])
         path, value = f"{field}.{name}", row.get(name)
@@ -109,9 +108,7 @@ def _row(
             yield value_finding(found, node.id, path, lenient=lenient)
 
 
-def _missing(
-    node: FlowNode, part: Mapping[str, Any], name: str, row: Mapping[str, Any], path: str, *, first: bool
-) -> Finding | None:
+def _missing(node: FlowNode, part: InputEntry, name: str, row: Values, path: str, *, first: bool) -> Finding | None:
     text, hint = f"The row needs `{name}`.", f"Use SetParam on `{path}` of {node.id}."
     if name == _VALUE and name not in row and path.partition("[")[0].endswith(_STATE_ROWS):
         return error("REQUIRED_PARAM_MISSING", f"{text} It may be empty.", where=node.id, field=path, hint=hint)

@@ -1,4 +1,4 @@
-"""Rules on the flow as a whole: where it ends, what leads nowhere, what goes in circles."""
+"""Rules on the flow as a whole: where it ends, what leads nowhere, cycles."""
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
@@ -23,12 +23,12 @@ def empty(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("CYCLE")
 def cycles(flow: FlowContext) -> Iterator[Finding]:
-    """One finding per circle, at its first node in stored order."""
-    for circle in flow.circles:
+    """One finding per cycle, at its first node in stored order."""
+    for cycle in flow.cycles:
         yield error(
             "CYCLE",
-            f"The connections go in a circle: {', '.join(circle)}.",
-            where=circle[0],
+            f"The connections form a cycle: {', '.join(cycle)}.",
+            where=cycle[0],
             hint="Remove one of these connections.",
         )
 
@@ -38,7 +38,7 @@ def cycles(flow: FlowContext) -> Iterator[Finding]:
 )
 def ending_node(flow: FlowContext) -> Iterator[Finding]:
     """Exactly one chain, agent or engine ends the flow and gives the answer."""
-    if not flow.nodes or flow.circles:
+    if not flow.nodes or flow.cycles:
         return
     ends = _ends(flow)
     answering: list[FlowNode] = []

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.graph import FlowEdge, GraphIR
-from flowise_dev_agent.patch.model.json_text import dump_json
+from flowise_dev_agent.patch.model.json_text import as_dict, dump_json
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.secrecy import looks_secret
@@ -157,8 +157,7 @@ def _ends(graph: GraphIR) -> dict[str, tuple[tuple[str, str], ...]]:
 
 
 def _node(node: FlowNode, ends: tuple[tuple[str, str], ...], params: tuple[CanvasParam, ...]) -> CanvasNode:
-    position = node.frame.get("position")
-    place: dict[str, Any] = position if isinstance(position, dict) else {}
+    place = as_dict(node.raw.get("position"))
     return CanvasNode(
         id=node.id,
         name=node.name,
@@ -166,12 +165,12 @@ def _node(node: FlowNode, ends: tuple[tuple[str, str], ...], params: tuple[Canva
         category=node.category,
         kind=_kind(node),
         version=str(node.version or ""),
-        color=str(node.own.get("color") or ""),
+        color=str(node.data.get("color") or ""),
         parent=node.parent,
         x=_number(place.get("x")) or 0.0,
         y=_number(place.get("y")) or 0.0,
-        width=_number(node.frame.get("width")),
-        height=_number(node.frame.get("height")),
+        width=_number(node.raw.get("width")),
+        height=_number(node.raw.get("height")),
         inputs=() if node.is_note else tuple(_inputs(node, {end for side, end in ends if side == "input"})),
         outputs=() if node.is_note else tuple(_outputs(node, {end for side, end in ends if side == "output"})),
         credential=_credential(node),
@@ -183,7 +182,7 @@ def _node(node: FlowNode, ends: tuple[tuple[str, str], ...], params: tuple[Canva
 def _kind(node: FlowNode) -> str:
     if node.is_note:
         return "note"
-    if node.frame.get("type") == v2.CANVAS_ITERATION:
+    if node.raw.get("type") == v2.CANVAS_ITERATION:
         return "iteration"
     return "agent" if node.is_agentflow else "node"
 
@@ -200,9 +199,9 @@ def _inputs(node: FlowNode, used: set[str]) -> Iterator[CanvasPort]:
     if node.is_agentflow:
         yield CanvasPort(node.id, "", "")
         used = used - {node.id}
-    anchors = [(True, anchor) for anchor in node.anchors if node.shows(anchor)]
+    anchors = [(True, anchor) for anchor in node.anchors if anchor.get("display", True)]
     for always, entry in (*anchors, *((False, entry) for entry in node.params)):
-        handle = node.handle(entry)
+        handle = str(entry.get("id") or "")
         if handle and (always or handle in used):
             used = used - {handle}
             yield CanvasPort(handle, str(entry.get("name") or ""), str(entry.get("label") or entry.get("name") or ""))

@@ -106,7 +106,7 @@ def _node(node: FlowNode) -> AddedNode:
 
 
 def _place(node: FlowNode) -> tuple[Any, ...]:
-    position = node.frame.get("position")
+    position = node.raw.get("position")
     return (position.get("x"), position.get("y")) if isinstance(position, dict) else ()
 
 
@@ -121,7 +121,7 @@ def _by_names(graph: GraphIR, edge: FlowEdge) -> Connected:
 
 
 def _changes(before: FlowNode, after: FlowNode) -> Iterator[FieldChange]:
-    if before is after or before.frame is after.frame:
+    if before.raw is after.raw:
         return
     for name, old, new in (
         ("type", before.name, after.name),

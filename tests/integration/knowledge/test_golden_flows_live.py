@@ -11,8 +11,7 @@ from flowise_dev_agent.knowledge.credential_store import CredentialKnowledge
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge, NodeStore
 from flowise_dev_agent.patch.compile.compiler import compile_ops
 from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.node import FreshNode
-from flowise_dev_agent.patch.model.prototype import Prototype
+from flowise_dev_agent.patch.model.new_node import init_node
 from flowise_dev_agent.patch.validate import validate_flow
 from tests.fixtures.golden_flows import GOLDEN
 
@@ -34,10 +33,7 @@ async def test_p82_the_committed_snapshot_is_what_the_server_says(
 async def test_new_nodes_are_those_that_the_editor_makes(flowise_client: FlowiseClient) -> None:
     """The digest is that of the editor's own `initNode`, run over the same catalogue (Flowise 3.1.4, all 297 nodes)."""
     live = await NodeKnowledge(60).store("default", flowise_client)
-    nodes = {
-        name: FreshNode(Prototype(schema.raw, agentflow=False), f"{name}_0").data
-        for name, schema in live.schemas.items()
-    }
+    nodes = {name: init_node(schema, f"{name}_0", agentflow=False) for name, schema in live.schemas.items()}
 
     assert hashlib.sha256(json.dumps(nodes, sort_keys=True).encode()).hexdigest() == _EDITOR_DIGEST
 

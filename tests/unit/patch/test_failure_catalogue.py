@@ -211,10 +211,10 @@ row("19", "key typed in", "chat", MODEL, "SECRET_IN_INPUTS", with_inputs(MODEL, 
 row("20", "unknown chain", "chat", CHAIN, "UNKNOWN_NODE_NAME", with_data(CHAIN, name="talkingChain"))
 row("21", "unknown model", "chat", MODEL, "UNKNOWN_NODE_NAME", with_data(MODEL, name="chatGPT"))
 row("22", "name in wrong case", "chat", MODEL, "UNKNOWN_NODE_NAME", with_data(MODEL, name="ChatOpenAI"))
-row("23", "circle through the end", "chat", MODEL, "CYCLE", wired(CHAIN, MODEL, "cache"))
+row("23", "cycle through the end", "chat", MODEL, "CYCLE", wired(CHAIN, MODEL, "cache"))
 row(
     "24",
-    "circle off the way to the answer",
+    "cycle off the way to the answer",
     "chat",
     "chainTool_0",
     "CYCLE",
@@ -224,7 +224,7 @@ row(
 row("25", "node that feeds itself", "chat", CHAIN, "CYCLE", wired(CHAIN, CHAIN, "memory"))
 row(
     "25",
-    "circle upstream of the end",
+    "cycle upstream of the end",
     "tool_agent",
     "calculator_0",
     "CYCLE",
@@ -367,7 +367,7 @@ row("A10", "node that nothing leads to", "agentflow", AGENT, "UNREACHED_NODE", l
     edge(flow, "conditionAgentflow_0", AGENT)))  # fmt: skip
 row(
     "A13",
-    "circle by edges",
+    "cycle by edges",
     "agentflow",
     LLM,
     "CYCLE",

@@ -384,7 +384,7 @@ def _chatflow_node(flow: Flow) -> None:
     _node(flow, "agentAgentflow_0")["data"]["category"] = "Agents"
 
 
-def _circle(flow: Flow) -> None:
+def _cycle(flow: Flow) -> None:
     edge = dict(_edge(flow, "llmAgentflow_0", "humanInputAgentflow_0"))
     flow["edges"].append(edge | {"target": "conditionAgentflow_0", "targetHandle": "conditionAgentflow_0"})
 
@@ -430,7 +430,7 @@ MUTATIONS: list[tuple[str, str, Callable[[Flow], object]]] = [
         "agentAgentflow_0",
         lambda f: f["edges"].remove(_edge(f, "conditionAgentflow_0", "agentAgentflow_0")),
     ),
-    ("CYCLE", "conditionAgentflow_0", _circle),
+    ("CYCLE", "conditionAgentflow_0", _cycle),
     ("KIND_MISMATCH", "agentAgentflow_0", _chatflow_node),
     (
         "BAD_SOURCE_HANDLE",

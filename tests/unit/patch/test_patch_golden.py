@@ -26,7 +26,7 @@ def _essence(graph: GraphIR) -> dict[str, Any]:
                 "inputs": node.inputs,
                 "outputs": node.data["outputs"],
                 "credential": node.data.get("credential"),
-                "inputAnchors": [node.handle(anchor) for anchor in node.anchors],
+                "inputAnchors": [anchor["id"] for anchor in node.anchors],
                 "outputAnchors": [output.handle for output in node.outputs],
             }
             for node in graph.nodes

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.patch.layout.columns import Box, Link, node_height, place
-from flowise_dev_agent.patch.model.node import FreshNode
-from flowise_dev_agent.patch.model.prototype import Prototype
+from flowise_dev_agent.patch.model.new_node import init_node
 from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
 from flowise_dev_agent.patch.model.visibility import is_visible, js_truthy, with_defaults
 
@@ -36,9 +35,9 @@ RAW = {
 }
 
 
-def _made(schema: NodeSchema, node_id: str) -> dict[str, Any]:
+def _made(schema: NodeSchema, node_id: str) -> Any:
     """Data of a fresh node as the editor makes it in a chatflow."""
-    return FreshNode(Prototype(schema.raw, agentflow=False), node_id).data
+    return init_node(schema, node_id, agentflow=False)
 
 
 def test_inputs_split_by_the_type_whitelist_and_defaults_follow_javascript() -> None:
@@ -166,7 +165,7 @@ def test_new_nodes_go_next_to_the_standing_node_they_feed() -> None:
     assert (boxes["tool"].x, boxes["tool"].y) == (600, 1090)
 
 
-def test_layout_ends_on_circles_too() -> None:
+def test_layout_ends_on_cycles_too() -> None:
     boxes = place({"a": 1.0, "b": 1.0}, [Link("a", "b", (0, 0)), Link("b", "a", (0, 0))], {})
 
     assert set(boxes) == {"a", "b"}

@@ -1,4 +1,4 @@
-"""What is prepared once and shared by many: types, texts, definitions. None of it is changed, none of it shows."""
+"""Node types are shared by all flows: compiling and editing change neither them nor another flow."""
 
 import copy
 import json
@@ -6,14 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from flowise_dev_agent.patch.compile.compiler import compile_ops
 from flowise_dev_agent.patch.compile.decompiler import decompile
 from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.lazy import lazy
-from flowise_dev_agent.patch.model.node import FlowNode, FreshNode
+from flowise_dev_agent.patch.model.json_text import dump_json
+from flowise_dev_agent.patch.model.new_node import new_node
 from flowise_dev_agent.patch.model.ops import AddNode, BindCredential, Connect, PatchOp, SetLabel, SetParam, UpgradeNode
 from flowise_dev_agent.patch.model.schema import Schemas
 from flowise_dev_agent.patch.model.secrecy import holds_secret
@@ -53,7 +51,7 @@ def test_what_a_flow_holds_of_its_own_is_nobody_elses(schemas: Schemas, name: st
                 for entry in value:
                     entry["spoilt"] = True
                 value.append({"spoilt": True})
-        node.frame["spoilt"] = True
+        node.raw["spoilt"] = True
 
     assert second.graph.document == before
     assert compile_ops(GraphIR.empty(), ops, schemas).flow_data == second.flow_data
@@ -66,8 +64,8 @@ def test_editing_a_node_changes_neither_the_flow_it_came_from_nor_its_type(schem
         AddNode(node_name="toolAgent", node_id="agent"),
     ]
     base = compile_ops(GraphIR.empty(), ops, schemas)
-    prototype = schemas["chatOpenAI"].prototype
-    type_before = copy.deepcopy((prototype.inputs, prototype.data, prototype.definitions.anchors))
+    schema = schemas["chatOpenAI"]
+    type_before = copy.deepcopy((schema.raw, schema.defaults))
 
     edited = compile_ops(
         base.graph,
@@ -82,7 +80,7 @@ def test_editing_a_node_changes_neither_the_flow_it_came_from_nor_its_type(schem
 
     assert base.graph.to_flow_data() == base.flow_data == compile_ops(GraphIR.empty(), ops, schemas).flow_data
     assert edited.flow_data != base.flow_data
-    assert (prototype.inputs, prototype.data, prototype.definitions.anchors) == type_before
+    assert (schema.raw, schema.defaults) == type_before
 
 
 @pytest.mark.parametrize("name", _BUILDERS)
@@ -96,52 +94,14 @@ def _looks_alike(graph: GraphIR, schemas: Schemas) -> None:
     assert [view(graph) for view in views] == [view(read) for view in views]
     assert diff(graph, read).text == diff(read, graph).text == "no difference"
     for mine, its in zip(graph.nodes, read.nodes, strict=True):
-        assert (mine.outputs, mine.names_outputs, mine.size) == (its.outputs, its.names_outputs, its.size)
-        assert mine.output_anchors == its.output_anchors
-        for ours, theirs in zip([*mine.anchors, *mine.params], [*its.anchors, *its.params], strict=True):
-            assert (mine.handle(ours), mine.shows(ours)) == (its.handle(theirs), its.shows(theirs))
+        assert (mine.outputs, mine.names_outputs, mine.raw) == (its.outputs, its.names_outputs, its.raw)
 
 
-def test_every_type_looks_the_same_fresh_and_stored(schemas: Schemas) -> None:
+def test_a_new_node_of_every_type_comes_back_from_its_text(schemas: Schemas) -> None:
     for name, schema in schemas.items():
-        fresh = FreshNode(schema.prototype, f"{name}_0")
-        stored = FlowNode(json.loads(json.dumps(fresh.raw)))
+        raw = new_node(schema, f"{name}_0").raw
 
-        assert json.loads(fresh.text) == stored.raw, name
-        assert (fresh.is_note, fresh.is_agentflow, fresh.multi_output, fresh.outputs) == (
-            stored.is_note,
-            stored.is_agentflow,
-            stored.multi_output,
-            stored.outputs,
-        ), name
-        assert (fresh.label, fresh.category, fresh.version, fresh.credential, fresh.selected_output) == (
-            stored.label,
-            stored.category,
-            stored.version,
-            stored.credential,
-            stored.selected_output,
-        ), name
-
-
-@settings(max_examples=60, deadline=None)
-@given(data=st.data())
-def test_inputs_are_shown_by_their_values_fresh_and_stored_alike(schemas: Schemas, data: st.DataObject) -> None:
-    conditional = sorted(name for name, schema in schemas.items() if schema.prototype.shown)
-    schema = schemas[data.draw(st.sampled_from(conditional))]
-    fresh = FreshNode(schema.prototype, "node_0")
-    for name in data.draw(st.lists(st.sampled_from(sorted(fresh.inputs)), max_size=4)):
-        entry = next(entry for entry in schema.input_definitions if entry["name"] == name)
-        options = [option["name"] for option in entry.get("options") or ()]
-        fresh.inputs[name] = data.draw(st.sampled_from([True, False, "", "x", *options]))
-
-    settled = fresh.copy().settled()
-    stored = FlowNode(json.loads(json.dumps(fresh.raw))).settled()
-
-    assert json.loads(settled.text) == settled.raw == stored.raw
-    assert [settled.shows(entry) for entry in [*settled.anchors, *settled.params]] == [
-        stored.shows(entry) for entry in [*stored.anchors, *stored.params]
-    ]
-    assert settled.size == stored.size
+        assert json.loads(dump_json(raw)) == raw, name
 
 
 def test_compiling_on_a_fresh_flow_gives_the_bytes_of_compiling_on_its_text(schemas: Schemas) -> None:
@@ -155,22 +115,6 @@ def test_compiling_on_a_fresh_flow_gives_the_bytes_of_compiling_on_its_text(sche
 
         assert on_fresh.flow_data == on_text.flow_data
         assert on_fresh.summary.as_json() == on_text.summary.as_json()
-
-
-def test_a_lazy_attribute_is_worked_out_once_or_said_beforehand() -> None:
-    class Thing:
-        asked = 0
-
-        @lazy
-        def value(self) -> int:
-            self.asked += 1
-            return 7
-
-    thing, told = Thing(), Thing()
-    told.value = 8
-
-    assert (thing.value, thing.value, thing.asked) == (7, 7, 1)
-    assert (told.value, told.asked) == (8, 0)
 
 
 _KEYS = [

@@ -1,0 +1,84 @@
+"""The compiler's work grows with the size of the flow, not with its square; counted in steps of the interpreter."""
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.patch.compile.compiler import compile_ops
+from flowise_dev_agent.patch.compile.decompiler import decompile
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.model.ops import Disconnect, PatchOp, SetParam, UpgradeNode
+from flowise_dev_agent.patch.model.schema import Schemas
+from flowise_dev_agent.patch.validate import validate_flow
+from scripts.bench.patch import teams
+
+_SMALL, _FACTOR = 6, 6
+
+
+def _steps(run: Callable[[], object]) -> int:
+    """Bytecode instructions that a call takes."""
+    count = 0
+
+    def traced(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal count
+        frame.f_trace_lines, frame.f_trace_opcodes = False, True
+        count += event == "opcode"
+        return traced
+
+    before = sys.gettrace()
+    sys.settrace(traced)
+    try:
+        run()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def _add(flow: GraphIR, ops: list[PatchOp], schemas: Schemas) -> object:
+    del flow
+    return compile_ops(GraphIR.empty(), ops, schemas).sha256
+
+
+def _set_a_field_of_each_model(flow: GraphIR, ops: list[PatchOp], schemas: Schemas) -> object:
+    del ops
+    models = [node.id for node in flow.nodes if node.name == "chatOpenAI"]
+    change: list[PatchOp] = [SetParam(node_id=model, param_name="temperature", value=0.7) for model in models]
+    return compile_ops(flow, change, schemas).sha256
+
+
+def _upgrade_every_node(flow: GraphIR, ops: list[PatchOp], schemas: Schemas) -> object:
+    del ops
+    return compile_ops(flow, [UpgradeNode(node_id=node.id) for node in flow.nodes], schemas).sha256
+
+
+def _cut_every_connection(flow: GraphIR, ops: list[PatchOp], schemas: Schemas) -> object:
+    del ops
+    cuts = [Disconnect(source_node_id=edge.source, target_node_id=edge.target) for edge in flow.edges]
+    return compile_ops(flow, cuts, schemas).sha256
+
+
+def _take_apart(flow: GraphIR, ops: list[PatchOp], schemas: Schemas) -> object:
+    del ops
+    return decompile(flow, schemas)
+
+
+def _check(flow: GraphIR, ops: list[PatchOp], schemas: Schemas) -> object:
+    del ops
+    return validate_flow(flow.to_flow_data(), schemas=schemas, credentials=None)
+
+
+@pytest.mark.parametrize(
+    "work", [_add, _set_a_field_of_each_model, _upgrade_every_node, _cut_every_connection, _take_apart, _check]
+)
+def test_work_grows_in_proportion_to_the_flow(schemas: Schemas, work: Callable[..., object]) -> None:
+    counts: list[int] = []
+    for size in (_SMALL, _SMALL * _FACTOR):
+        ops = teams(size)
+        flow = compile_ops(GraphIR.empty(), ops, schemas).graph
+        work(flow, ops, schemas)  # what is worked out once per node type
+        counts.append(_steps(lambda flow=flow, ops=ops: work(flow, ops, schemas)))
+
+    assert counts[1] <= counts[0] * _FACTOR * 1.01
