@@ -15,7 +15,7 @@ $(shell mkdir -p -m 700 "$(XDG_RUNTIME_DIR)")
 .PHONY: help demo run test nightly chaos check web openapi lock clean
 
 help:
-	@echo 'make demo    build a chatbot on a local Flowise, visibly, then leave the service at http://localhost:8000'
+	@echo 'make demo    build a chatbot on a local Flowise, showing progress, then keep the service running at http://localhost:8000'
 	@echo 'make run     the service for real use, settings from .env (make run ARGS=--embedded: with its own Postgres)'
 	@echo 'make test    all tests, on a real Postgres and a real Flowise (make test ARGS="tests/unit -x")'
 	@echo 'make nightly all of that and what takes longer: run it before closing an issue'

@@ -1,4 +1,4 @@
-"""Running the app: the socket, the bind rule, signals, draining."""
+"""Runs the app: the socket, the bind rule, signals, draining."""
 
 import asyncio
 import contextlib
@@ -21,17 +21,19 @@ _GRACEFUL_SECS = 8
 def bind(server: ServerSettings) -> socket.socket:
     """A listening socket for the settings' host and port (0 takes a free one).
 
-    Raises ConfigurationError when the host is reachable from other machines without AGENT_API_KEY being set, the port
-    is taken, or the address is not one of this machine.
+    Raises ConfigurationError when other machines can reach the host and AGENT_API_KEY is not set, when the port is in
+    use, or when the address does not belong to this machine.
     """
     host, port = server.host, server.port
     try:
         family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except OSError:
-        raise ConfigurationError(f"The host {host!r} is not known.", hint="Set AGENT_API_HOST or --host.") from None
+        raise ConfigurationError(
+            f"The host name {host!r} cannot be resolved.", hint="Correct AGENT_API_HOST or --host."
+        ) from None
     if server.api_key is None and not ipaddress.ip_address(address[0]).is_loopback:
         raise ConfigurationError(
-            f"Without AGENT_API_KEY the service listens on this machine only, and {host} is open to others.",
+            f"Other machines can reach {host}: to listen there the service needs AGENT_API_KEY.",
             hint="Set AGENT_API_KEY to a long random text, or use --host 127.0.0.1.",
         )
     listener = socket.socket(family, kind, proto)
@@ -42,11 +44,12 @@ def bind(server: ServerSettings) -> socket.socket:
         listener.close()
         if error.errno == errno.EADDRINUSE:
             raise ConfigurationError(
-                f"Port {port} on {host} is taken by another program.",
-                hint="End it, or choose another port with --port or AGENT_API_PORT.",
+                f"Port {port} on {host} is in use by another program.",
+                hint="Stop that program, or choose another port with --port or AGENT_API_PORT.",
             ) from None
         raise ConfigurationError(
-            f"Cannot listen on {host} port {port}: {error.strerror}.", hint="Choose others with --host and --port."
+            f"Cannot listen on {host} port {port}: {error.strerror}.",
+            hint="Choose another address with --host and --port.",
         ) from None
     return listener
 
@@ -60,20 +63,20 @@ def url_of(listener: socket.socket) -> str:
 
 
 class Server(uvicorn.Server):
-    """uvicorn that tells the app at once when it is asked to stop, so that waiting requests answer and streams end.
+    """uvicorn that tells the app at once when it must stop, so that waiting requests are answered and streams end.
 
-    It returns from `serve` after a signal instead of raising it again: whoever started it has things to stop as well.
+    After a signal `serve` returns instead of raising it again: its caller has more to stop.
     """
 
     def __init__(self, app: FastAPI) -> None:
         config = uvicorn.Config(
             app,
             lifespan="on",
-            # Our own logging; the event log tells more about a session than a line for each request.
+            # Our own logging. The event log says more about a session than a line for each request.
             log_config=None,
             log_level="warning",
             access_log=False,
-            # Addresses of clients are for the rate limit: only a proxy on this machine is believed.
+            # The rate limit counts by client address: trust only a proxy on this machine to state it.
             forwarded_allow_ips="127.0.0.1",
             timeout_graceful_shutdown=_GRACEFUL_SECS,
             server_header=False,
@@ -89,7 +92,7 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
-        """SIGINT and SIGTERM begin to drain, a second Ctrl-C ends it at once."""
+        """SIGINT and SIGTERM start draining; a second Ctrl-C stops at once."""
         loop = asyncio.get_running_loop()
 
         def on_signal(number: signal.Signals) -> None:
@@ -98,7 +101,7 @@ class Server(uvicorn.Server):
 
         caught: list[signal.Signals] = []
         for number in (signal.SIGINT, signal.SIGTERM):
-            # Not possible outside of the main thread or on Windows: there the caller uses `stop`.
+            # Not possible outside the main thread or on Windows: there the caller uses `stop`.
             with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
                 loop.add_signal_handler(number, on_signal, number)
                 caught.append(number)

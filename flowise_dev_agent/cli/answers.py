@@ -1,4 +1,4 @@
-"""Answering a session's questions: by the person at the terminal, or by the obvious choices of `--yes`."""
+"""Answers to a session's questions: from the person at the terminal, or the defaults of `--yes`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,10 +10,10 @@ from flowise_dev_agent.runtime.sessions.views import InterruptView
 Answer = dict[str, Any]
 
 
-def obvious(interrupt: InterruptView) -> Answer:
-    """What `--yes` stands for: approve and accept what is in order, choose the first of several, invent nothing.
+def default_answer(interrupt: InterruptView) -> Answer:
+    """The answer of `--yes`: approve plans and accept results whose tests pass, choose the first of several.
 
-    Raises NeedsPersonError for everything else, a result whose tests fail included.
+    Raises NeedsPersonError for everything else.
     """
     offered = [str(option["value"]) for option in interrupt.options]
     match interrupt.type:
@@ -29,10 +29,10 @@ def obvious(interrupt: InterruptView) -> Answer:
         case "result_review" if interrupt.data["verdict"].get("done"):
             return {"action": "accept"}
         case _:
-            raise NeedsPersonError(interrupt.message, hint="This needs a person's answer; the session waits for it.")
+            raise NeedsPersonError(interrupt.message, hint="A person must answer this; the session waits.")
 
 
-def asked(interrupt: InterruptView) -> Answer:
+def ask_person(interrupt: InterruptView) -> Answer:
     """Ask the person at the terminal: pick an action, then what it needs."""
     options = interrupt.options
     for number, option in enumerate(options, start=1):
@@ -41,7 +41,7 @@ def asked(interrupt: InterruptView) -> Answer:
         given = out.input(f"Your choice [1-{len(options)}, 1]: ").strip() or "1"
         if given.isdecimal() and 1 <= int(given) <= len(options):
             break
-        # A text instead of a number is a remark, where there is an action that takes one.
+        # A text instead of a number is feedback, where an action takes it.
         takes_text = next((one for one in options if one["value"] in {"request_changes", "iterate", "replan"}), None)
         if takes_text and len(given) > 2:
             return {"action": takes_text["value"], "feedback": given}
@@ -55,7 +55,7 @@ def _completed(action: str, data: Mapping[str, Any]) -> Answer:
         case "select":
             return {"action": action, "chatflow_id": _pick("Chatflow", data["candidates"])}
         case "request_changes" | "iterate":
-            return {"action": action, "feedback": _line("What should be different?", required=True)}
+            return {"action": action, "feedback": _line("What should change?", required=True)}
         case "approve" if data.get("approaches"):
             approaches = [{"id": one["label"], "name": one["label"]} for one in data["approaches"]]
             return {"action": action, "approach": _pick("Approach", approaches)}
@@ -63,7 +63,7 @@ def _completed(action: str, data: Mapping[str, Any]) -> Answer:
             several = [item for item in data["credentials"] if item["candidates"]]
             return {"action": action, "choose": {one["type"]: _pick(one["type"], one["candidates"]) for one in several}}
         case "raise_budget":
-            return {"action": action, "budget": {"tokens": float(_line("New ceiling in tokens", required=True))}}
+            return {"action": action, "budget": {"tokens": float(_line("New token limit", required=True))}}
         case _:
             return {"action": action}
 

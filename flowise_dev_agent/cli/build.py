@@ -1,20 +1,35 @@
-"""`build`: one session from the requirement to acceptance, shown as it happens."""
+"""`build`: run one session from the requirement to acceptance, showing progress."""
 
 import sys
 from collections.abc import Mapping
-from typing import Any
+from types import TracebackType
+from typing import Any, Final, Self
 
-from flowise_dev_agent.cli.answers import asked, obvious
+from rich.console import Console
+from rich.status import Status
+from rich.text import Text
+
+from flowise_dev_agent.cli.answers import ask_person, default_answer
 from flowise_dev_agent.cli.console import fail, out, say
-from flowise_dev_agent.cli.progress import Progress
 from flowise_dev_agent.client import RUN_END_EVENTS, AgentClient, ServiceError
 from flowise_dev_agent.errors import NeedsPersonError
 from flowise_dev_agent.runtime.sessions.requests import ResumeSession, StartSession
-from flowise_dev_agent.runtime.sessions.views import InterruptView, SessionView
+from flowise_dev_agent.runtime.sessions.views import InterruptView, SessionEvent, SessionView
+
+_MARKS: Final = {
+    "node_end": ("✓", "green"),
+    "node_error": ("✗", "red"),
+    "error": ("✗", "red"),
+    "write": ("●", "cyan"),
+    "test": ("●", "cyan"),
+    "fallback": ("!", "yellow"),
+    "retry": ("!", "yellow"),
+    "drift": ("!", "yellow"),
+}
 
 
 async def build(client: AgentClient, requirement: str, *, assume_yes: bool) -> bool:
-    """Start a session, show it, answer its questions; True when its chatflow was accepted."""
+    """Start a session, show its progress, answer its questions; True when its chatflow was accepted."""
     view = await client.start(StartSession(requirement=requirement))
     say(f"Session {view.thread_id} at {client.base_url}/#/s/{view.thread_id}")
     seen = 0
@@ -41,7 +56,7 @@ async def build(client: AgentClient, requirement: str, *, assume_yes: bool) -> b
 
 
 async def _follow(client: AgentClient, view: SessionView, seen: int) -> tuple[SessionView, int]:
-    """Show events until the session asks, ends or fails; the session then, and the last event shown."""
+    """Show events until the session asks, ends or fails; returns the session and the number of the last event."""
     with Progress(out) as progress:
         async for event in client.events(view.thread_id, after_seq=seen):
             seen = event.seq or seen
@@ -52,14 +67,14 @@ async def _follow(client: AgentClient, view: SessionView, seen: int) -> tuple[Se
 
 
 def present(interrupt: InterruptView) -> None:
-    """Print a question with all that is needed to answer it."""
+    """Print a question with everything that is needed to answer it."""
     data = interrupt.data
     out.rule(interrupt.type.replace("_", " "))
     if interrupt.type == "plan_approval" and data.get("plan"):
-        # Few questions bring a plan, and its parser is a third of what a command loads.
+        # Only plans need the Markdown parser, which is a third of what a command loads.
         from rich.markdown import Markdown
 
-        # Wrapped at the width of the terminal, unlike lines that a person may want to copy.
+        # Wrapped at the width of the terminal, unlike lines that people may want to copy.
         out.print(Markdown(data["plan"]), soft_wrap=False)
     if interrupt.type == "clarification":
         for question in data["questions"]:
@@ -77,12 +92,12 @@ def present(interrupt: InterruptView) -> None:
 
 def _answer(interrupt: InterruptView, assume_yes: bool) -> dict[str, Any]:
     if assume_yes:
-        answer = obvious(interrupt)
+        answer = default_answer(interrupt)
         say(f"  -> {answer['action']}", "bold")
         return answer
     if not sys.stdin.isatty():
-        raise NeedsPersonError(interrupt.message, hint="There is no terminal to ask at: use --yes, or answer later.")
-    return asked(interrupt)
+        raise NeedsPersonError(interrupt.message, hint="No terminal is attached to answer: use --yes, or answer later.")
+    return ask_person(interrupt)
 
 
 def conclude(view: SessionView, verdict: Mapping[str, Any]) -> bool:
@@ -94,11 +109,47 @@ def conclude(view: SessionView, verdict: Mapping[str, Any]) -> bool:
         say(f"Chatflow  {view.chatflow_id}")
         say(f"Link      {view.chatflow_url}")
     if verdict:
-        say(f"Verdict   {'the tests pass' if verdict.get('done') else verdict.get('reason', 'not done')}")
+        say(f"Verdict   {'tests pass' if verdict.get('done') else verdict.get('reason', 'not done')}")
     totals = view.totals
     tokens = totals.input_tokens + totals.output_tokens
-    unknown = f", {totals.unpriced_calls} calls of unknown price" if totals.unpriced_calls else ""
+    unknown = f", {totals.unpriced_calls} calls without a known price" if totals.unpriced_calls else ""
     say(f"Cost      {totals.model_calls} model calls, {tokens} tokens, {totals.usd:.4f} USD{unknown}")
     for item in view.degraded:
         say(f"Degraded  {item.get('phase')}: {item.get('fallback_reason')}", "yellow")
     return view.outcome == "accepted"
+
+
+class Progress:
+    """Prints events as lines: one per finished step. On a terminal a spinner shows the step that is running.
+
+    Use it as a context manager and `show` every event.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._status: Status | None = None
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._status = self._console.status("starting")
+            self._status.start()
+        return self
+
+    def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
+        if self._status:
+            self._status.stop()
+            self._status = None
+
+    def show(self, event: SessionEvent) -> None:
+        """Print a line for the event if it is shown; move the spinner to a step that starts."""
+        if event.type == "node_start" and self._status:
+            self._status.update(Text(f"{event.phase or ''}: {event.node}"))
+        if event.type not in _MARKS:
+            return
+        mark, style = _MARKS[event.type]
+        line = Text.assemble("  ", (mark, style), " ", (f"{event.phase or '':<9}", "bold"), f"{event.node or '':<25}")
+        if event.duration_ms is not None:
+            line.append(f"{event.duration_ms / 1000:6.1f} s", "dim")
+        if event.type != "node_end" and event.summary:
+            line.append(f"  {event.summary}")
+        self._console.print(line)

@@ -1,4 +1,4 @@
-"""Where commands write: results to stdout, everything about them to stderr. Plain lines when there is no terminal."""
+"""Output of commands: results to stdout, warnings and errors to stderr; plain lines when there is no terminal."""
 
 from rich.console import Console
 
@@ -12,7 +12,7 @@ def say(text: str, style: str | None = None) -> None:
 
 
 def warn(text: str) -> None:
-    """A line on stderr that asks for attention."""
+    """A warning on stderr."""
     err.print(text, style="yellow", markup=False)
 
 

@@ -1,4 +1,4 @@
-"""`demo`: everything on this machine, the main job once, then the service for as long as the person wants."""
+"""`demo`: start everything on this machine, build one chatflow, then keep the service running."""
 
 import asyncio
 import signal
@@ -14,8 +14,8 @@ from pydantic.networks import HttpUrl
 from flowise_dev_agent.api.server import Server
 from flowise_dev_agent.cli.build import build
 from flowise_dev_agent.cli.console import fail, out, say
-from flowise_dev_agent.cli.database import with_database
 from flowise_dev_agent.cli.serve import open_listener, serve
+from flowise_dev_agent.cli.startup import with_database
 from flowise_dev_agent.client import AgentClient
 from flowise_dev_agent.devkit.flowise import FLOWISE_VERSION
 from flowise_dev_agent.devkit.stack import DevStack, embedded_database
@@ -26,16 +26,16 @@ REQUIREMENT: Final = "Build a customer support chatbot with GPT-4o and memory"
 
 
 def run(settings: Settings, *, once: bool, port: int | None) -> bool:
-    """Start what is needed, build, and serve until Ctrl-C (`once`: end after the build); True when the build worked.
+    """Start what is needed, build, and serve until Ctrl-C (`once`: stop after the build); True when the build worked.
 
     With FLOWISE_API_ENDPOINT or FLOWISE_INSTANCES set, that Flowise is used and none is installed.
     """
-    # Before anything is installed: the port is what most often is in the way.
+    # Before anything is installed: a port in use is the most frequent problem.
     settings, listener = open_listener(settings, None, port)
     own_flowise = {"api_endpoint", "instances_json"} & settings.flowise.model_fields_set
     surroundings = _with_own_flowise if own_flowise else _with_local_flowise
     with listener, _sigterm_unwinds(), surroundings(settings) as ready:
-        say(f"Reasoning by {ready.reasoning.engine} ({ready.reasoning.model_for('plan')}).")
+        say(f"Reasoning engine: {ready.reasoning.engine} ({ready.reasoning.model_for('plan')}).")
         worked = asyncio.run(_build_and_serve(ready, listener, once=once, stand_in=not own_flowise))
         say("Stopping what the demo started ...")
     return worked
@@ -46,10 +46,10 @@ def _with_local_flowise(settings: Settings) -> Generator[Settings]:
     out.rule("Setting up")
     say(
         f"This demo runs a real Flowise {FLOWISE_VERSION} on this machine. The first run downloads it into your cache\n"
-        "folder (about 3 GB, several minutes); later runs start in seconds. To use a Flowise of your own instead,\n"
-        "end this with Ctrl-C and set FLOWISE_API_ENDPOINT and FLOWISE_API_KEY."
+        "folder (about 3 GB, several minutes); later runs start in seconds. To use your own Flowise instead, press\n"
+        "Ctrl-C and set FLOWISE_API_ENDPOINT and FLOWISE_API_KEY."
     )
-    say("The models inside the flows are played by a LOCAL STAND-IN: its answers are made up, no provider is called.")
+    say("A LOCAL STAND-IN plays the models inside the flows: its answers are made up, and no provider is called.")
     with ExitStack() as started:
         stack = DevStack()
         started.callback(stack.stop)
@@ -95,7 +95,7 @@ async def _build(url: str, key: SecretStr | None, then: Callable[[], None] | Non
     except AgentError as error:
         fail(error.message, error.hint)
     if then is None:
-        say(f"\nThe service stays at {url} until you press Ctrl-C.", "bold")
+        say(f"\nThe service keeps running at {url}. Press Ctrl-C to stop.", "bold")
     else:
         then()
     return worked
@@ -103,7 +103,7 @@ async def _build(url: str, key: SecretStr | None, then: Callable[[], None] | Non
 
 @contextmanager
 def _sigterm_unwinds() -> Generator[None]:
-    """Outside of the server, SIGTERM must not end this process before what it started is ended."""
+    """Let SIGTERM stop what this process has started before the process ends."""
 
     def unwind(*_: object) -> NoReturn:
         sys.exit(128 + signal.SIGTERM)

@@ -1,10 +1,10 @@
-"""`doctor`: does what the settings name work? One line for each part, with what to do where it does not."""
+"""`doctor`: check the parts that the settings name, with one line for each and what to do when it fails."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from functools import partial
 
 from flowise_dev_agent.cli.console import say
-from flowise_dev_agent.cli.database import require_database
+from flowise_dev_agent.cli.startup import require_database
 from flowise_dev_agent.errors import AgentError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.persistence import Database
@@ -16,17 +16,17 @@ Check = Callable[[], Awaitable[str]]
 
 
 async def examine(settings: Settings) -> bool:
-    """Run every check and print its result; True when all are in order."""
-    in_order = True
+    """Run every check and print its result; True when all pass."""
+    passed = True
     async for name, check in _checks(settings):
         try:
             say(f"✓ {name}: {await check()}")
         except AgentError as error:
-            in_order = False
+            passed = False
             say(f"✗ {name}: {error.message}", "red")
             if error.hint:
                 say(f"    {error.hint}")
-    return in_order
+    return passed
 
 
 async def _checks(settings: Settings) -> AsyncGenerator[tuple[str, Check]]:
@@ -42,7 +42,7 @@ async def _checks(settings: Settings) -> AsyncGenerator[tuple[str, Check]]:
 
 async def _database(settings: Settings) -> str:
     dsn = require_database(settings).database.dsn
-    assert dsn is not None  # noqa: S101 - require_database saw to it
+    assert dsn is not None  # noqa: S101 - require_database has checked it
     async with (
         Database(dsn.get_secret_value(), min_size=1, max_size=2) as database,
         database.connection() as connection,
@@ -61,7 +61,7 @@ async def _flowise(instances: Instances, instance: str) -> str:
 
 async def _model(settings: ReasoningSettings) -> str:
     if settings.engine == "deterministic":
-        return "by rules, without a model (set ANTHROPIC_API_KEY or OPENAI_API_KEY for one)"
+        return "rules, without a model (set ANTHROPIC_API_KEY or OPENAI_API_KEY to use one)"
     engine = engine_for(settings)
     try:
         answer = await engine.complete([Message(role="user", content="Reply with: ok")], "Be brief.", max_tokens=16)

@@ -1,17 +1,25 @@
-"""`serve`: the API, and a worker with it."""
+"""`serve` and `worker`: the processes that run until they are stopped."""
 
+import asyncio
+import contextlib
+import gc
+import signal
 import socket
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from flowise_dev_agent.api import create_app
-from flowise_dev_agent.api.server import Server, bind, url_of
-from flowise_dev_agent.cli.console import say
-from flowise_dev_agent.cli.startup import become_ready
+from flowise_dev_agent.cli.console import say, warn
+from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.runtime.admin.instances import flowise_health
 from flowise_dev_agent.runtime.runtime import Runtime
 from flowise_dev_agent.settings import Settings
 
+if TYPE_CHECKING:
+    # A worker without metrics needs no web framework: the functions that do import it.
+    from flowise_dev_agent.api.server import Server
+
 #: Called once the service accepts requests, with its address and the server (to stop it).
-OnReady = Callable[[str, Server], None]
+OnReady = Callable[[str, "Server"], None]
 
 
 async def serve(
@@ -22,15 +30,17 @@ async def serve(
     model_stand_in: bool = False,
     on_ready: OnReady | None = None,
 ) -> None:
-    """Run the API, and a worker with it, until SIGINT or SIGTERM; what runs then is handed back before it returns."""
-    async with Runtime.open(settings, worker=worker) as engine:
-        await become_ready(settings)
-        app = create_app(settings, engine, model_stand_in=model_stand_in)
-        server = Server(app)
+    """Run the API, with a worker in the same process, until SIGINT or SIGTERM; then hand running sessions back."""
+    from flowise_dev_agent.api import create_app
+    from flowise_dev_agent.api.server import Server, url_of
+
+    async with Runtime.open(settings, worker=worker) as runtime:
+        await _prepare(settings)
+        server = Server(create_app(settings, runtime, model_stand_in=model_stand_in))
         url = url_of(listener)
-        say(f"Flowise Dev Agent listens at {url} (API reference: {url}/docs). Ctrl-C ends it.")
+        say(f"Flowise Dev Agent is running at {url} (API reference: {url}/docs). Press Ctrl-C to stop.")
         if settings.server.api_key is None:
-            say("AGENT_API_KEY is not set: only this machine can reach the service, and anyone on it may use it.")
+            say("AGENT_API_KEY is not set: only this machine can reach the service, and every user of it can use it.")
         listener.listen()
         if on_ready:
             on_ready(url, server)
@@ -38,7 +48,52 @@ async def serve(
 
 
 def open_listener(settings: Settings, host: str | None, port: int | None) -> tuple[Settings, socket.socket]:
-    """The socket to serve on and the settings that say so; see `api.server.bind` for what may be refused."""
+    """The socket to serve on, and the settings with its host and port. Raises what `api.server.bind` raises."""
+    from flowise_dev_agent.api.server import bind
+
     given = {"host": host, "port": port}
     server = settings.server.model_copy(update={name: value for name, value in given.items() if value is not None})
     return settings.model_copy(update={"server": server}), bind(server)
+
+
+async def work(settings: Settings, listener: socket.socket | None = None) -> None:
+    """Run a worker until SIGINT or SIGTERM; on `listener` it serves /live, /ready and /metrics."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with contextlib.suppress(NotImplementedError):  # Windows: there Ctrl-C raises KeyboardInterrupt
+            loop.add_signal_handler(number, stop.set)
+    async with Runtime.open(settings, worker=True) as runtime:
+        await _prepare(settings)
+        say("The worker is running. Press Ctrl-C to stop.")
+        if listener is None or stop.is_set():
+            await stop.wait()
+        else:
+            await _serve_metrics(settings, runtime, listener)
+        say("Handing running sessions back ...")
+
+
+async def _serve_metrics(settings: Settings, runtime: Runtime, listener: socket.socket) -> None:
+    from flowise_dev_agent.api import create_worker_app
+    from flowise_dev_agent.api.server import Server, url_of
+
+    listener.listen()
+    say(f"Metrics are at {url_of(listener)}/metrics.")
+    await Server(create_worker_app(settings, runtime)).serve(sockets=[listener])
+
+
+async def _prepare(settings: Settings) -> None:
+    """Take what is loaded by now out of garbage collection, and warn of a Flowise that does not answer.
+
+    A full collection over the modules blocks the event loop, with all streams and heartbeats, for a tenth of a second.
+    """
+    gc.freeze()
+    instances = Instances(settings.flowise)
+    try:
+        states = await flowise_health(instances)
+    finally:
+        await instances.aclose()
+    for instance, state in states.items():
+        if error := state.error:
+            # It would stop the first session; the service starts all the same.
+            warn(f"Flowise instance '{instance}': {error['detail']} {error.get('hint', '')}".rstrip())

@@ -1,29 +1,110 @@
-"""What a process that runs for long does once everything is loaded."""
+"""What commands share before they do their work: settings, the database, clients.
 
+Everything is imported where it is needed: `--help` must not wait for it.
+"""
+
+import asyncio
 import gc
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING, TypeVar
 
-from flowise_dev_agent.cli.console import warn
-from flowise_dev_agent.flowise.instances import Instances
-from flowise_dev_agent.runtime.admin.instances import flowise_health
-from flowise_dev_agent.settings import Settings
+from flowise_dev_agent.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from flowise_dev_agent.client import AgentClient
+    from flowise_dev_agent.flowise.instances import Instances
+    from flowise_dev_agent.settings import Settings
+
+T = TypeVar("T")
 
 
-async def become_ready(settings: Settings) -> None:
-    """Warn of a Flowise that does not answer; spare the garbage collector what stays loaded anyway.
-
-    A full collection over the modules holds the event loop, with all streams and heartbeats, for a tenth of a second.
-    """
-    gc.freeze()
-    await _warn_about_flowise(settings)
-
-
-async def _warn_about_flowise(settings: Settings) -> None:
-    """Say now what would otherwise stop the first session; the service starts all the same."""
-    instances = Instances(settings.flowise)
+def load_modules(*modules: str) -> None:
+    """Import the parts of a service with the garbage collector off, which would take a sixth of the time."""
+    gc.disable()
     try:
-        states = await flowise_health(instances)
+        for module in modules:
+            import_module(module)
     finally:
-        await instances.aclose()
-    for instance, state in states.items():
-        if error := state.error:
-            warn(f"Flowise instance '{instance}': {error['detail']} {error.get('hint', '')}".rstrip())
+        gc.enable()
+
+
+@contextmanager
+def needs_devkit(what: str) -> Generator[None]:
+    """Around imports of the devkit, which a production install may leave out."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(
+            f"{what} needs packages that are not installed ({error.name}).",
+            hint="Install them with: pip install 'flowise-dev-agent[devkit]'",
+        ) from None
+
+
+def command_settings(default_level: str = "INFO") -> "Settings":
+    """The settings, with logging configured; `default_level` applies when LOG_LEVEL is not set."""
+    from flowise_dev_agent.observability import configure_logging
+    from flowise_dev_agent.settings import load_settings
+
+    settings = load_settings()
+    chosen = "log_level" in settings.server.model_fields_set
+    configure_logging(settings.server.log_level if chosen else default_level)
+    return settings
+
+
+def with_concurrency(settings: "Settings", concurrency: int | None) -> "Settings":
+    """The settings with `concurrency` for the worker, if it is given."""
+    if concurrency is None:
+        return settings
+    server = settings.server.model_copy(update={"worker_concurrency": concurrency})
+    return settings.model_copy(update={"server": server})
+
+
+def with_database(settings: "Settings", dsn: str) -> "Settings":
+    """The settings with `dsn` for the database."""
+    from pydantic import SecretStr
+
+    database = settings.database.model_copy(update={"dsn": SecretStr(dsn), "direct_dsn": None})
+    return settings.model_copy(update={"database": database})
+
+
+def require_database(settings: "Settings") -> "Settings":
+    """The settings, when POSTGRES_DSN is set. Raises ConfigurationError that names both ways to have a database."""
+    if settings.database.dsn is None:
+        raise ConfigurationError(
+            "POSTGRES_DSN is not set: the service needs a Postgres database to keep sessions in.",
+            hint="Set POSTGRES_DSN (docker-compose.postgres.yml starts a server), or try `flowise-dev-agent serve "
+            "--embedded`, which starts a Postgres of its own on this machine.",
+        )
+    return settings
+
+
+def with_client(url: str | None, run: "Callable[[AgentClient], Awaitable[T]]") -> T:
+    """Run a coroutine with a client of the service at `url` (default: this machine, AGENT_API_PORT)."""
+    from flowise_dev_agent.client import AgentClient
+
+    settings = command_settings("WARNING")
+
+    async def go() -> T:
+        address = url or f"http://localhost:{settings.server.port}"
+        async with AgentClient(address, settings.server.api_key) as client:
+            return await run(client)
+
+    return asyncio.run(go())
+
+
+def with_flowise(run: "Callable[[Instances], Awaitable[T]]") -> T:
+    """Run a coroutine with the Flowise instances of the settings."""
+    from flowise_dev_agent.flowise.instances import Instances
+
+    settings = command_settings("WARNING")
+
+    async def go() -> T:
+        instances = Instances(settings.flowise)
+        try:
+            return await run(instances)
+        finally:
+            await instances.aclose()
+
+    return asyncio.run(go())

@@ -27,7 +27,7 @@ def test_help_loads_no_part_of_the_service() -> None:
 def test_commands_that_ask_a_service_load_its_client_only() -> None:
     cli = "flowise_dev_agent.cli"
     modules = loaded(
-        f"import {cli}.main, {cli}.approve, {cli}.build, {cli}.sessions, flowise_dev_agent.client,"
+        f"import {cli}.main, {cli}.build, {cli}.sessions, flowise_dev_agent.client,"
         " flowise_dev_agent.settings, flowise_dev_agent.observability"
     )
     assert "httpx2" in modules
@@ -41,13 +41,15 @@ def test_commands_that_ask_flowise_load_neither_the_graph_nor_the_api() -> None:
 
 
 def test_a_worker_loads_no_web_framework_and_leaves_the_garbage_collector_on() -> None:
-    load = "_load('flowise_dev_agent.cli.work', 'flowise_dev_agent.runtime.dependencies')"
-    modules = loaded(f"import gc; from flowise_dev_agent.cli.main import _load; {load}; assert gc.isenabled()")
+    load = "load_modules('flowise_dev_agent.cli.serve', 'flowise_dev_agent.runtime.dependencies')"
+    code = f"import gc; from flowise_dev_agent.cli.startup import load_modules; {load}; assert gc.isenabled()"
+    modules = loaded(code)
     assert "langgraph.graph" in modules
     assert not {"fastapi", "uvicorn", "slowapi", "sse_starlette", "flowise_dev_agent.api"} & modules
 
 
 def test_without_a_model_no_provider_sdk_is_loaded() -> None:
-    modules = loaded("import flowise_dev_agent.cli.serve, flowise_dev_agent.runtime.dependencies")
+    package = "flowise_dev_agent"
+    modules = loaded(f"import {package}.cli.serve, {package}.api, {package}.runtime.dependencies")
     assert "fastapi" in modules
     assert not PROVIDERS & modules

@@ -8,8 +8,8 @@ from uuid import UUID
 
 import pytest
 
-from flowise_dev_agent.cli import approve as approve_module
-from flowise_dev_agent.cli.approve import Exit, Given, Question, approve, from_payload, show
+from flowise_dev_agent.cli import sessions as sessions_module
+from flowise_dev_agent.cli.sessions import Exit, Given, Question, approve, from_payload, show_question
 from flowise_dev_agent.client import ServiceError
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.runtime.sessions.views import InterruptView, SessionView
@@ -121,7 +121,7 @@ async def test_without_an_answer_and_a_terminal_it_shows_and_waits(
 
 
 async def test_a_person_at_the_terminal_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(approve_module.sys, "stdin", type("Terminal", (), {"isatty": lambda _: True})())
+    monkeypatch.setattr(sessions_module.sys, "stdin", type("Terminal", (), {"isatty": lambda _: True})())
     monkeypatch.setattr("rich.console.Console.input", lambda *_, **__: "3")
     agent = client()
     assert await give(agent, Question(ID)) == Exit.DONE
@@ -137,13 +137,13 @@ async def test_a_session_that_fails_afterwards_is_a_failure(capsys: pytest.Captu
 async def test_json_is_the_session_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     await give(client(), Question(ID), action="approve", as_json=True)
     assert json.loads(capsys.readouterr().out)["outcome"] == "accepted"
-    assert await show(client(), Question(ID), wait=1, as_json=True) == Exit.DONE  # type: ignore[arg-type]
+    assert await show_question(client(), Question(ID), wait=1, as_json=True) == Exit.DONE  # type: ignore[arg-type]
     assert json.loads(capsys.readouterr().out)["interrupt"]["id"] == "i1"
 
 
 async def test_show_prints_question_and_choices(capsys: pytest.CaptureFixture[str]) -> None:
     agent = client()
-    assert await show(agent, Question(ID), wait=1, as_json=False) == Exit.DONE  # type: ignore[arg-type]
+    assert await show_question(agent, Question(ID), wait=1, as_json=False) == Exit.DONE  # type: ignore[arg-type]
     out = capsys.readouterr().out
     for expected in ("Support bot", "i1", "approve, request_changes, cancel"):
         assert expected in out

@@ -9,9 +9,8 @@ import pytest
 from rich.console import Console
 
 from flowise_dev_agent.cli import build as build_module
-from flowise_dev_agent.cli.answers import obvious
-from flowise_dev_agent.cli.build import build
-from flowise_dev_agent.cli.progress import Progress
+from flowise_dev_agent.cli.answers import default_answer
+from flowise_dev_agent.cli.build import Progress, build
 from flowise_dev_agent.errors import NeedsPersonError
 from flowise_dev_agent.runtime.sessions.views import InterruptView, SessionEvent, SessionView
 from tests.unit.api.service_double import event, view
@@ -161,7 +160,7 @@ async def test_p60_at_the_terminal_only_a_choice_approves(
     ],
 )
 def test_yes_takes_the_obvious_answer(interrupt: InterruptView, answer: dict[str, Any]) -> None:
-    assert obvious(interrupt) == answer
+    assert default_answer(interrupt) == answer
 
 
 @pytest.mark.parametrize(
@@ -176,7 +175,7 @@ def test_yes_takes_the_obvious_answer(interrupt: InterruptView, answer: dict[str
 )
 def test_yes_invents_nothing(interrupt: InterruptView) -> None:
     with pytest.raises(NeedsPersonError):
-        obvious(interrupt)
+        default_answer(interrupt)
 
 
 def test_progress_is_plain_lines_without_a_terminal() -> None:

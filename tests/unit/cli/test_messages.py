@@ -32,7 +32,7 @@ def test_a_taken_port_is_said_before_anything_starts(run: Run, monkeypatch: pyte
         for command in ("serve", "demo"):
             code, out, err = run(command, "--port", str(port))
             assert code == 1
-            assert f"Port {port} on 127.0.0.1 is taken" in err
+            assert f"Port {port} on 127.0.0.1 is in use" in err
             assert "3 GB" not in out
 
 
@@ -77,7 +77,7 @@ def test_doctor_reports_each_part_and_fails(run: Run, monkeypatch: pytest.Monkey
     assert "✗ Database" in out
     assert "✗ Flowise 'default'" in out
     assert "http://127.0.0.1:1" in out
-    assert "✓ Reasoning: by rules" in out
+    assert "✓ Reasoning: rules" in out
 
 
 def test_version(run: Run) -> None:

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from flowise_dev_agent.cli.sessions import show
+from flowise_dev_agent.cli.sessions import show_sessions
 from flowise_dev_agent.runtime.sessions.views import SessionPage
 from tests.unit.api.service_double import view
 
@@ -24,16 +24,16 @@ async def test_the_list_keeps_ids_whole_and_takes_no_markup_from_names(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    await show(ClientDouble(), None, status=None, limit=2)  # type: ignore[arg-type]
+    await show_sessions(ClientDouble(), None, status=None, limit=2)  # type: ignore[arg-type]
     out = capsys.readouterr().out
     assert all(str(id_) in out for id_ in IDS)
     assert "plan_approval" in out
     assert "[bold]" in out
-    assert "older ones" in out
+    assert "older sessions" in out
 
 
 async def test_one_session_is_json_with_its_question(capsys: pytest.CaptureFixture[str]) -> None:
-    await show(ClientDouble(), IDS[0], status=None, limit=1)  # type: ignore[arg-type]
+    await show_sessions(ClientDouble(), IDS[0], status=None, limit=1)  # type: ignore[arg-type]
     out = capsys.readouterr().out
     assert '"plan_approval"' in out
     assert "response_schema" not in out
