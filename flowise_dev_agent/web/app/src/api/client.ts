@@ -18,7 +18,7 @@ export class Problem extends Error {
 }
 
 /** The service could not be reached. */
-export class Unreachable extends Error {
+class Unreachable extends Error {
   readonly hint = "It may be restarting, or the network is down. No work is lost: sessions continue without this page.";
 
   constructor() {

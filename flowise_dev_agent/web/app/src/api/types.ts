@@ -19,7 +19,6 @@ export type CanvasEdge = Schemas["CanvasEdge"];
 export type FlowChange = Schemas["FlowChange"];
 export type Difference = Schemas["Difference"];
 export type FieldChange = Schemas["FieldChange"];
-export type FlowFacts = Schemas["FlowFacts"];
 export type ChatAnswer = Schemas["ChatAnswer"];
 
 export type HealthView = Schemas["HealthView"];

@@ -3,7 +3,7 @@ import type { CanvasNode, CanvasView } from "../api/types";
 
 export const NODE_WIDTH = 280;
 export const HEADER = 46;
-export const ROW = 24;
+const ROW = 24;
 export const MAX_PARAMS = 4;
 const PADDING = 8;
 const AGENT_HEIGHT = 60;

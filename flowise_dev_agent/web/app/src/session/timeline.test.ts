@@ -95,6 +95,12 @@ describe("the story of a session", () => {
     ]);
   });
 
+  it("takes options from decisions only, since other events have candidates of their own", () => {
+    const found = event("artifact", "resolve_target", { summary: "2 flows", data: { candidates: ["f1", "f2"] } });
+    const { groups } = timelineOf([start("resolve_target"), found]);
+    expect(groups[0]?.steps[0]?.notes[0]).toMatchObject({ text: "2 flows", candidates: [] });
+  });
+
   it("shows a failure once and ends with the session", () => {
     const problem = { summary: "Flowise does not respond.", data: { code: "flowise_unavailable" } };
     const { groups } = timelineOf([

@@ -2,7 +2,7 @@
 import type { SessionEvent } from "../api/types";
 import { activity } from "./words";
 
-export interface Candidate {
+interface Candidate {
   to: string;
   why: string;
   fits: boolean;
@@ -38,7 +38,7 @@ export interface PhaseGroup {
   steps: Step[];
 }
 
-export interface AskedQuestion {
+interface AskedQuestion {
   seq: number;
   question: string;
   answer: string;
@@ -143,7 +143,7 @@ function newStep(event: SessionEvent): Step {
 }
 
 function note(event: SessionEvent): Note {
-  const candidates = Array.isArray(event.data.candidates) ? (event.data.candidates as Candidate[]) : [];
+  const candidates = event.type === "decision" ? ((event.data.candidates ?? []) as Candidate[]) : [];
   const chosen = candidates.find((candidate) => candidate.fits);
   return {
     seq: event.seq ?? 0,
