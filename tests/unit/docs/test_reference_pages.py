@@ -13,7 +13,15 @@ from flowise_dev_agent.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
-PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *DOCS.rglob("*.md"), *(ROOT / "tests").glob("*.md")])
+PAGES = sorted(
+    [
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        ROOT / "CHANGELOG.md",
+        *DOCS.rglob("*.md"),
+        *(ROOT / "tests").glob("*.md"),
+    ]
+)
 
 #: Ends a run silently; no person ever sees it.
 INTERNAL_CODES = {errors.LeaseLostError.code}
