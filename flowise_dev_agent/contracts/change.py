@@ -3,10 +3,9 @@
 from pydantic import Field
 
 from flowise_dev_agent.contracts.base import Contract
-from flowise_dev_agent.patch.compile.op_summary import AddedNode, Connected
 from flowise_dev_agent.patch.model.ops import PatchOp
 from flowise_dev_agent.patch.views.canvas_view import CanvasView
-from flowise_dev_agent.patch.views.flow_diff import NodeChange
+from flowise_dev_agent.patch.views.flow_diff import AddedNode, Connected, NodeChange
 
 
 class Difference(Contract):

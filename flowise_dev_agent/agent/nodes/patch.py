@@ -170,10 +170,11 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
             "facts": drift.facts,
         }
     await context.blobs.put(result.flow_data)
-    Emitter(runtime, "compile_flow_data").event("artifact", result.summary.text, flow=result.sha256, ops=len(ops))
+    change = changes(graph, result.graph)
+    Emitter(runtime, "compile_flow_data").event("artifact", change["summary"], flow=result.sha256, ops=len(ops))
     return {
         "flow_sha": result.sha256,
-        "change": changes(graph, result.graph),
+        "change": change,
         "unknown_types": [],
         "facts": drift.facts,
     }

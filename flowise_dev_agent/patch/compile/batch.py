@@ -5,7 +5,6 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from flowise_dev_agent.patch.compile.op_summary import DiffSummary
 from flowise_dev_agent.patch.layout.columns import Link
 from flowise_dev_agent.patch.layout.placement import arrange
 from flowise_dev_agent.patch.model import agentflow as v2
@@ -79,11 +78,11 @@ class Batch:
     nodes: dict[str, FlowNode] = field(init=False)
     edges: EdgeList = field(init=False)
     findings: list[Finding] = field(default_factory=list)
-    summary: DiffSummary = field(default_factory=DiffSummary)
     #: New ids whose AddNode failed: further ops on them are silently dropped, the cause is reported once.
     failed: set[str] = field(default_factory=set)
     changed: set[str] = field(default_factory=set)
     added: set[str] = field(default_factory=set)
+    removed: set[str] = field(default_factory=set)
     #: Ids of the nodes that stand, in their stored order.
     standing: list[str] = field(init=False)
     #: Nodes that an op has put somewhere, and nodes that moved into or out of an iteration.

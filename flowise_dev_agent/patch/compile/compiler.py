@@ -24,7 +24,6 @@ from flowise_dev_agent.patch.compile.node_ops import (
     set_param,
     unset_param,
 )
-from flowise_dev_agent.patch.compile.op_summary import DiffSummary
 from flowise_dev_agent.patch.compile.replace_op import replace_node, upgrade_node
 from flowise_dev_agent.patch.model.graph import GraphIR
 from flowise_dev_agent.patch.model.hashing import payload_sha256
@@ -54,7 +53,6 @@ class CompileResult:
     """A compiled flow."""
 
     graph: GraphIR
-    summary: DiffSummary
 
     @cached_property
     def flow_data(self) -> str:
@@ -90,7 +88,7 @@ def compile_ops(base: GraphIR, ops: Sequence[PatchOp], schemas: Schemas) -> Comp
     _apply(batch, chain.from_iterable(phases[_SETTLED + 1 :]))
     if batch.findings:
         raise patch_error(sorted(batch.findings, key=lambda finding: finding.op_index or 0))
-    return CompileResult(batch.finish(), batch.summary)
+    return CompileResult(batch.finish())
 
 
 def _apply(batch: Batch, steps: Iterable[tuple[int, PatchOp]]) -> None:

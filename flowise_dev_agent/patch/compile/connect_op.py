@@ -5,7 +5,6 @@ from typing import Any
 from flowise_dev_agent.patch.compile.batch import Batch, connect_example, next_id
 from flowise_dev_agent.patch.compile.edges import chatflow_edge
 from flowise_dev_agent.patch.compile.node_ops import select_output
-from flowise_dev_agent.patch.compile.op_summary import Connected
 from flowise_dev_agent.patch.compile.steps import connect_steps
 from flowise_dev_agent.patch.model.definitions import PARAM_TYPES, type_set
 from flowise_dev_agent.patch.model.flow_data import InputEntry
@@ -41,8 +40,6 @@ def connect(batch: Batch, op: Connect) -> None:
     if source.multi_output and not output.independent and not _select_output(batch, source, output):
         return
     batch.edges.add(chatflow_edge(source.id, output.handle, target.id, handle))
-    name = output.name if source.multi_output else ""
-    batch.summary.connected.append(Connected(source.id, name, target.id, definition["name"]))
 
 
 def _target_input(batch: Batch, op: Connect, source: FlowNode, target: FlowNode) -> InputEntry | None:

@@ -3,7 +3,6 @@
 from typing import Any
 
 from flowise_dev_agent.patch.compile.batch import Batch
-from flowise_dev_agent.patch.compile.op_summary import Connected
 from flowise_dev_agent.patch.model.graph import FlowEdge
 from flowise_dev_agent.patch.model.json_text import as_dict
 from flowise_dev_agent.patch.model.node import FlowNode
@@ -24,16 +23,8 @@ def chatflow_edge(source_id: str, source_handle: str, target_id: str, target_han
     )
 
 
-def by_names(batch: Batch, edge: FlowEdge) -> Connected:
-    """The connection in people's terms."""
-    source = batch.nodes.get(edge.source)
-    output = edge.output_name if source is not None and source.names_outputs else ""
-    return Connected(edge.source, output, edge.target, edge.input_name)
-
-
 def cut(batch: Batch, edge: FlowEdge) -> None:
     """Remove a connection with all that Connect wrote for it."""
-    batch.summary.disconnected.append(by_names(batch, edge))
     batch.edges.remove(edge)
     target, source = batch.nodes.get(edge.target), batch.nodes.get(edge.source)
     if target is not None and edge.input_name:

@@ -1,7 +1,7 @@
 """Ops that take away or move: RemoveNode, Disconnect, SetPosition, SetParent."""
 
 from flowise_dev_agent.patch.compile.batch import Batch, such_as
-from flowise_dev_agent.patch.compile.edges import by_names, cut, forget
+from flowise_dev_agent.patch.compile.edges import cut, forget
 from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.flow_data import Position
 from flowise_dev_agent.patch.model.graph import FlowEdge
@@ -13,7 +13,7 @@ from flowise_dev_agent.patch.model.suggest import closest, resolve_case
 
 
 def remove_node(batch: Batch, op: RemoveNode) -> None:
-    if op.node_id in batch.summary.removed_nodes:
+    if op.node_id in batch.removed:
         return  # with the iteration that it stood in, or said twice
     if batch.node(op.node_id, "node_id"):
         _remove(batch, op.node_id)
@@ -32,14 +32,14 @@ def _remove(batch: Batch, node_id: str) -> None:
     del batch.nodes[node_id]
     batch.changed.discard(node_id)
     batch.standing.remove(node_id)
-    batch.summary.removed_nodes.append(node_id)
+    batch.removed.add(node_id)
 
 
 # --- Disconnect --------------------------------------------------------------------------------------------------
 
 
 def disconnect(batch: Batch, op: Disconnect) -> None:
-    if {op.source_node_id, op.target_node_id} & set(batch.summary.removed_nodes):
+    if {op.source_node_id, op.target_node_id} & batch.removed:
         return  # the connection went with its node
     source = batch.node(op.source_node_id, "source_node_id")
     target = batch.node(op.target_node_id, "target_node_id")
@@ -51,15 +51,15 @@ def disconnect(batch: Batch, op: Disconnect) -> None:
         cut(batch, edge)
     if chosen:
         return
-    present = [by_names(batch, edge) for edge in between or batch.edges.into(target.id)]
-    told = tuple(f"{one.source} -> {one.target}.{one.input}".rstrip(".") for one in present[:3])
+    present = between or batch.edges.into(target.id)
+    connections = tuple(f"{edge.source} -> {edge.target}.{edge.input_name}".rstrip(".") for edge in present[:3])
     batch.fail(
         "NOT_CONNECTED",
         f"There is no such connection from {source.id} to {target.id}.",
         where=target.id,
         name=op.target_anchor or "source_node_id",
-        allowed=told,
-        hint=f"There is {', '.join(told)}." if told else "Nothing is connected to it; leave this op out.",
+        allowed=connections,
+        hint=f"There is {', '.join(connections)}." if connections else "Nothing is connected to it; leave this op out.",
     )
 
 
@@ -84,8 +84,6 @@ def set_position(batch: Batch, op: SetPosition) -> None:
     position: Position = {"x": op.x, "y": op.y}
     if node.raw.get("position") != position:
         batch.edit(node.id).raw["position"] = position
-        if node.id not in batch.added:
-            batch.summary.rearranged.append(node.id)
 
 
 def set_parent(batch: Batch, op: SetParent) -> None:
@@ -112,5 +110,3 @@ def set_parent(batch: Batch, op: SetParent) -> None:
     else:
         raw |= {"parentNode": parent.id, "extent": "parent"}
     batch.moved.add(node.id)
-    if node.id not in batch.added:
-        batch.summary.rearranged.append(node.id)

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flowise_dev_agent.patch.compile.batch import Batch, connect_example, next_id, such_as
-from flowise_dev_agent.patch.compile.op_summary import AddedNode, Bound
 from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.flow_data import InputEntry
 from flowise_dev_agent.patch.model.json_text import as_dict, dump_json
@@ -40,7 +39,6 @@ def add_node(batch: Batch, op: AddNode) -> None:
     batch.added.add(op.node_id)
     if op.label:
         node.data["label"] = op.label
-    batch.summary.added_nodes.append(AddedNode(op.node_id, schema.name, node.label))
     for name, value in op.params.items():
         if is_path(name) and name not in node.params_by_name:
             batch.later.append((batch.index, op, name, value))
@@ -106,7 +104,6 @@ def unset_param(batch: Batch, op: UnsetParam) -> None:
         if value_at(node.inputs, steps) is None:
             return
         batch.edit(node.id).set_inputs(without_value(node.inputs, steps))
-    batch.summary.unset_params.append((node.id, op.param_name))
 
 
 def _steps(node: FlowNode, name: str) -> Steps | None:
@@ -141,12 +138,10 @@ def _set_value(batch: Batch, node_id: str, wanted: str, value: Any) -> None:
         )
         return
     first, *inner = steps
-    name = wanted if inner else str(first)
-    batch.summary.set_param(node_id, name, stored, secret="password" in [entry.get("type") for entry in definitions])
     if inner:
         batch.edit(node_id).set_inputs(with_value(node.inputs, steps, stored))
     else:
-        batch.set_input(node_id, name, stored)
+        batch.set_input(node_id, str(first), stored)
 
 
 def _definitions(batch: Batch, node: FlowNode, wanted: str) -> tuple[Steps, Sequence[InputEntry]] | None:
@@ -297,7 +292,6 @@ def bind_credential(batch: Batch, op: BindCredential) -> None:
     else:
         steps = (*nested.steps, CREDENTIAL_KEY)
         batch.edit(node.id).set_inputs(with_value(node.inputs, steps, op.credential_id))
-    batch.summary.bound.append(Bound(node.id, op.credential_id, op.credential_type))
 
 
 def _nested(batch: Batch, op: BindCredential, node: FlowNode) -> Nested | None:
@@ -352,7 +346,6 @@ def set_label(batch: Batch, op: SetLabel) -> None:
         if other.name == v2.LOOP and other.inputs.get(v2.LOOP_TARGET) == old:
             batch.set_input(other.id, v2.LOOP_TARGET, new)
     batch.edit(node.id).data["label"] = op.label
-    batch.summary.set_param(node.id, "label", op.label)
 
 
 def set_output(batch: Batch, op: SetOutput) -> None:

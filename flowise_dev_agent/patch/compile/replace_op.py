@@ -5,7 +5,6 @@ from typing import Any, Final
 from flowise_dev_agent.patch.compile.batch import Batch
 from flowise_dev_agent.patch.compile.edges import chatflow_edge, cut
 from flowise_dev_agent.patch.compile.node_ops import select_output, usable_id
-from flowise_dev_agent.patch.compile.op_summary import AddedNode
 from flowise_dev_agent.patch.layout.columns import node_height
 from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.definitions import split_types
@@ -51,7 +50,7 @@ def upgrade_node(batch: Batch, op: UpgradeNode) -> None:
 def _rebuild(batch: Batch, old: FlowNode, schema: NodeSchema, new_id: str) -> None:
     into = batch.edges.into(old.id)
     node = _take_place(batch, old, schema, new_id)
-    _carry_fields(batch, old, node)
+    _carry_fields(old, node)
     if new_id != old.id:
         _rename(batch, old, new_id)
     for edge in into:
@@ -61,13 +60,6 @@ def _rebuild(batch: Batch, old: FlowNode, schema: NodeSchema, new_id: str) -> No
         _carry_outgoing(batch, old, edge, new_id, carried)
     if not carried and old.selected_output in {output.name for output in node.outputs}:
         select_output(batch, new_id, old.selected_output)  # chosen by nobody's connection, such as EndingNode
-    batch.summary.replaced_nodes.append(
-        AddedNode(new_id, schema.name, str(batch.nodes[new_id].label), instead_of=f"{old.name} {_version(old)}".strip())
-    )
-
-
-def _version(node: FlowNode) -> str:
-    return f"{node.version:g}" if isinstance(node.version, (int, float)) else ""
 
 
 def _take_place(batch: Batch, old: FlowNode, schema: NodeSchema, new_id: str) -> FlowNode:
@@ -90,7 +82,7 @@ def _take_place(batch: Batch, old: FlowNode, schema: NodeSchema, new_id: str) ->
     return node
 
 
-def _carry_fields(batch: Batch, old: FlowNode, node: FlowNode) -> None:
+def _carry_fields(old: FlowNode, node: FlowNode) -> None:
     same_type = old.name == node.name
     anchors = old.definitions.anchor_names
     for name, value in old.inputs.items():
@@ -100,15 +92,12 @@ def _carry_fields(batch: Batch, old: FlowNode, node: FlowNode) -> None:
         # Which tab is open is kept under a key that ends in the node's id.
         its_name = f"{name.removesuffix(f'_{old.id}')}_{node.id}" if name.endswith(f"_{old.id}") else name
         stored = _fitting(node, its_name, value, same_type=same_type)
-        if stored is None:
-            if value not in defaults:
-                batch.summary.lost.append(f"{node.id}.{its_name}")
-        elif same_type or value not in defaults:
+        if stored is not None and (same_type or value not in defaults):
             node.inputs[its_name] = stored
     if same_type:
         for name in [name for name, value in old.inputs.items() if is_empty(value) and name in node.params_by_name]:
             node.inputs[name] = old.inputs[name]  # cleared by choice
-    _carry_credential(batch, old, node)
+    _carry_credential(old, node)
     count = v2.branch_count(node.name, node.inputs)
     if count is not None and count != len(node.outputs):
         node.set_output_anchors(v2.branch_anchors(node.id, node.name, count))
@@ -131,15 +120,13 @@ def _fitting(node: FlowNode, name: str, value: Any, *, same_type: bool) -> Any:
     return None
 
 
-def _carry_credential(batch: Batch, old: FlowNode, node: FlowNode) -> None:
+def _carry_credential(old: FlowNode, node: FlowNode) -> None:
     if not old.credential:
         return
     had = (old.credential_param or {}).get("credentialNames") or ()
     takes = (node.credential_param or {}).get("credentialNames") or ()
     if node.credential_param is not None and (old.name == node.name or set(had) & set(takes)):
         node.data["credential"] = old.credential
-    else:
-        batch.summary.lost.append(f"{node.id}.credential")
 
 
 def _rename(batch: Batch, old: FlowNode, new_id: str) -> None:

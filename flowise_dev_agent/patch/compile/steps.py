@@ -1,7 +1,6 @@
 """Connect between agentflow nodes: which node runs after which, and after which branch."""
 
 from flowise_dev_agent.patch.compile.batch import Batch
-from flowise_dev_agent.patch.compile.op_summary import Connected
 from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.graph import FlowEdge
 from flowise_dev_agent.patch.model.json_text import dump_json
@@ -35,8 +34,6 @@ def connect_steps(batch: Batch, op: Connect, source: FlowNode, target: FlowNode)
         return
     inside = bool(source.parent) and source.parent == target.parent
     batch.edges.add(FlowEdge(v2.step_edge(source.data, output.handle, target.data, inside_iteration=inside)))
-    name = output.name if source.names_outputs else ""
-    batch.summary.connected.append(Connected(source.id, name, target.id, ""))
 
 
 def _branch(batch: Batch, op: Connect, source: FlowNode) -> Output | None:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from flowise_dev_agent.patch.compile.op_summary import AddedNode, Connected
 from flowise_dev_agent.patch.model.graph import FlowEdge, GraphIR
 from flowise_dev_agent.patch.model.json_text import dump_json
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY
@@ -16,6 +15,25 @@ from flowise_dev_agent.patch.model.values import is_empty
 #: Characters of a value that are shown, and of what is alike before the first difference.
 _SHOWN = 80
 _BEFORE_CHANGE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class AddedNode:
+    """A node of one of the flows, by type (``name``) and title (``label``)."""
+
+    id: str
+    name: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """A connection by names. ``output`` is empty for nodes with a single one, ``input`` in agentflows."""
+
+    source: str
+    output: str
+    target: str
+    input: str
 
 
 @dataclass(frozen=True, slots=True)

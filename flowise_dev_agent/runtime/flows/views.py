@@ -4,10 +4,9 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from flowise_dev_agent.patch.compile.op_summary import AddedNode, Connected
 from flowise_dev_agent.patch.model.graph import GraphIR
 from flowise_dev_agent.patch.views.canvas_view import CanvasView, canvas_view, public_op
-from flowise_dev_agent.patch.views.flow_diff import NodeChange, diff
+from flowise_dev_agent.patch.views.flow_diff import AddedNode, Connected, NodeChange, diff
 
 #: Entries of each list of a difference, and characters of its text; `summary` counts all.
 _MOST_ENTRIES: Final = 1_000

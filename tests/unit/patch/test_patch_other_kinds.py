@@ -155,7 +155,9 @@ def test_a_tab_goes_along_to_a_new_id(schemas: Schemas) -> None:
     assert node is not None
     assert node.inputs["selectedUpdateStateMemoryTab_writer"] == "updateStateMemoryCode"
     assert "selectedUpdateStateMemoryTab_seqAgent_0" not in node.inputs
-    assert moved.summary.lost == []
+    old = flow.node("seqAgent_0")
+    assert old is not None
+    assert {name.replace("_seqAgent_0", "_writer"): value for name, value in old.inputs.items()} == node.inputs
 
 
 @pytest.mark.parametrize("name", ALL)

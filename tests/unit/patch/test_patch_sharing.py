@@ -114,7 +114,6 @@ def test_compiling_on_a_fresh_flow_gives_the_bytes_of_compiling_on_its_text(sche
         on_text = compile_ops(GraphIR.from_flow_data(base.flow_data), change, schemas)
 
         assert on_fresh.flow_data == on_text.flow_data
-        assert on_fresh.summary.as_json() == on_text.summary.as_json()
 
 
 _KEYS = [

@@ -830,16 +830,11 @@ export interface components {
     schemas: {
         /**
          * AddedNode
-         * @description A node that the patch added, or put in the place of another (``instead_of``, by type).
+         * @description A node of one of the flows, by type (``name``) and title (``label``).
          */
         AddedNode: {
             /** Id */
             id: string;
-            /**
-             * Instead Of
-             * @default
-             */
-            instead_of: string;
             /** Label */
             label: string;
             /** Name */

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { counts, merged, unmarked } from "./merge";
 import { canvas, change, edge, node } from "./sample";
 
-const named = (id: string) => ({ id, name: id, label: id, instead_of: "" });
+const named = (id: string) => ({ id, name: id, label: id });
 
 test("a new flow is all added", () => {
   const after = canvas([node("a"), node("b")], [edge("a", "b")]);
