@@ -1,8 +1,7 @@
-"""The one settings tree: environment variables (and `.env`) in, frozen typed values out.
+"""Settings from environment variables and `.env`, as frozen typed values.
 
-Every variable keeps its documented name (`REASONING_ENGINE`, `POSTGRES_DSN`, ...). Groups are separate classes, so that
-a part of the program can ask for just what it needs; `Settings` is their sum. Secrets are `SecretStr`: they do not show
-up in reprs, logs or error texts.
+Each group is a class of its own, so that a part of the program can take just what it needs; `Settings` holds all
+groups. Secrets are `SecretStr`: they do not appear in reprs, logs or error texts.
 """
 
 import base64
@@ -38,7 +37,7 @@ DEFAULT_MODELS: dict[str, str] = {"claude": "claude-sonnet-4-6", "openai": "gpt-
 
 
 class ReasoningSettings(BaseSettings):
-    """Who does the agent's own thinking (the models inside the built flow are Flowise's matter)."""
+    """Models for the agent's own reasoning. The models inside the flows that it builds belong to Flowise."""
 
     model_config = _CONFIG
 
@@ -66,7 +65,7 @@ class ReasoningSettings(BaseSettings):
 
     @cached_property
     def engine(self) -> EngineName:
-        """The engine in force: the one named, else the first one that has a key, else the rules."""
+        """The engine in use: the chosen one, else the first that has a key, else the rules."""
         if self.engine_choice:
             return self.engine_choice
         if self.anthropic_api_key:
@@ -81,14 +80,14 @@ class ReasoningSettings(BaseSettings):
         return own or session_model or self.model_choice or DEFAULT_MODELS[self.engine]
 
     def mode_of(self, phase: Phase) -> Mode:
-        """Who answers a phase: the model, or the rules. Without a model it is always the rules."""
+        """Whether the model or the rules answer a phase. Without a model it is always the rules."""
         chosen: Mode = getattr(self, f"mode_{phase}")
         return "deterministic" if self.engine == "deterministic" else chosen
 
     @model_validator(mode="after")
     def _named_engine_has_a_key(self) -> Self:
         if self.engine_choice == "claude" and not self.anthropic_api_key:
-            raise ValueError("REASONING_ENGINE=claude needs ANTHROPIC_API_KEY. Set it, or use another engine.")
+            raise ValueError("REASONING_ENGINE=claude needs ANTHROPIC_API_KEY. Set it, or choose another engine.")
         if self.engine_choice == "openai" and not (self.openai_api_key or self.openai_base_url):
             raise ValueError("REASONING_ENGINE=openai needs OPENAI_API_KEY or OPENAI_BASE_URL. Set one of them.")
         return self
@@ -104,12 +103,12 @@ class FlowiseInstance(BaseSettings):
     api_key: SecretStr | None = None
 
 
-#: What to do when a server's node types change under a session.
+#: What to do when a server's node types change during a session.
 DriftPolicy = Literal["warn", "fail", "refresh"]
 
 
 class FlowiseSettings(BaseSettings):
-    """Where Flowise is and how patient to be with it."""
+    """The Flowise instances, timeouts and caches."""
 
     model_config = _CONFIG
 
@@ -150,12 +149,12 @@ def _parse_instances(text: str) -> tuple[FlowiseInstance, ...]:
     instances = tuple(FlowiseInstance(**item) for item in raw)
     ids = [instance.id for instance in instances]
     if len(set(ids)) != len(ids):
-        raise ValueError("FLOWISE_INSTANCES names an id twice.")
+        raise ValueError("FLOWISE_INSTANCES has the same id twice.")
     return instances
 
 
 class LimitSettings(BaseSettings):
-    """Ceilings of one session. A model can only lower them."""
+    """Limits of one session. A model can only lower them."""
 
     model_config = _CONFIG
 
@@ -176,7 +175,7 @@ class DatabaseSettings(BaseSettings):
     model_config = _CONFIG
 
     dsn: SecretStr | None = Field(default=None, alias="POSTGRES_DSN")
-    #: Behind pgbouncer LISTEN needs a connection of its own; without this the ordinary DSN serves both.
+    #: A direct connection for LISTEN, when `dsn` goes through pgbouncer; `dsn` when not set.
     direct_dsn: SecretStr | None = Field(default=None, alias="POSTGRES_DIRECT_DSN")
     pool_min_size: int = Field(default=2, ge=1, alias="POSTGRES_POOL_MIN_SIZE")
     pool_max_size: int = Field(default=10, ge=2, alias="POSTGRES_POOL_MAX_SIZE")
@@ -184,18 +183,18 @@ class DatabaseSettings(BaseSettings):
 
 
 class RetentionSettings(BaseSettings):
-    """Days after which what has ended is removed, counted from a session's last change; 0 keeps for ever."""
+    """Days, counted from a session's last change, after which its data is removed; 0 keeps it."""
 
     model_config = _CONFIG
 
-    #: Whole sessions that have ended, failed ones included.
+    #: Whole sessions that have ended or failed.
     sessions_days: float = Field(default=0, ge=0, alias="RETENTION_SESSIONS_DAYS")
-    #: Checkpoints of sessions that are completed or cancelled; nothing reads them any more.
+    #: Checkpoints of completed and cancelled sessions; nothing reads them any more.
     threads_days: float = Field(default=7, ge=0, alias="RETENTION_THREADS_DAYS")
     events_days: float = Field(default=90, ge=0, alias="RETENTION_EVENTS_DAYS")
-    #: Stored texts (test answers, drafts), but not those of flows that were found or written.
+    #: Stored texts (test answers, drafts), except those of flows that were found or written.
     artifacts_days: float = Field(default=90, ge=0, alias="RETENTION_ARTIFACTS_DAYS")
-    #: Drafts that failed sessions left on Flowise; those of all others go within the hour.
+    #: Drafts that failed sessions left on Flowise; those of other sessions are removed within an hour.
     drafts_days: float = Field(default=7, ge=0, alias="RETENTION_DRAFTS_DAYS")
 
 
@@ -276,7 +275,7 @@ def _parse_allowed(text: str) -> tuple[frozenset[str], tuple[Network, ...]]:
 
 
 class TracingSettings(BaseSettings):
-    """LangSmith; off without a key (see `observability.tracing`)."""
+    """LangSmith tracing; off without a key (see `observability.tracing`)."""
 
     model_config = _CONFIG
 
@@ -287,7 +286,7 @@ class TracingSettings(BaseSettings):
 
 
 class Settings(BaseSettings):
-    """Everything. Build it with `load_settings`, so that a mistake becomes a sentence and not a traceback."""
+    """All settings. Create it with `load_settings`, which turns mistakes into sentences instead of tracebacks."""
 
     model_config = _CONFIG
 
@@ -304,7 +303,7 @@ def load_settings(**groups: Any) -> Settings:
     """Read the environment and `.env`; `groups` (for example `database=DatabaseSettings(...)`) replace whole groups.
 
     Raises:
-        ConfigurationError: naming the variables that are wrong and what they must be, never their values.
+        ConfigurationError: names the variables that are wrong and what they must be, never their values.
     """
     try:
         return Settings(**groups)

@@ -1,6 +1,6 @@
-"""What holds for every request before a route sees it: headers, the key, the size of the body.
+"""Applied to every request before a route gets it: metrics, headers, the key, the size limit of the body.
 
-Plain ASGI, so that a new route is covered without its doing and streams are not buffered.
+Plain ASGI middleware: it covers new routes without further work, and does not buffer streams.
 """
 
 import secrets
@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from flowise_dev_agent.api.problems import problem_response
 from flowise_dev_agent.observability.metrics import HTTP_SECONDS
 
-#: The page and its files carry nothing that is not in this repository; `/live` tells nothing but that it answers.
+#: The page and its files hold nothing that is not in this repository; `/live` reveals nothing.
 PUBLIC_PATHS = frozenset({"/", "/docs", "/live"})
 PUBLIC_PREFIX = "/assets/"
 
@@ -33,7 +33,7 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 
 
 class MetricsMiddleware:
-    """Counts and times requests by route; ids in paths are no labels, and neither is what nobody knows."""
+    """Counts and times requests by route. Labels never hold ids, nor paths and methods that are not ours."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -55,7 +55,7 @@ class MetricsMiddleware:
 
 
 class SecurityHeadersMiddleware:
-    """Adds the headers that keep a browser from doing more than the page needs."""
+    """Adds headers that restrict the browser to what the page needs."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -79,7 +79,7 @@ class SecurityHeadersMiddleware:
 
 
 class ApiKeyMiddleware:
-    """Asks for `Authorization: Bearer <key>` everywhere but at the public paths, unknown paths included."""
+    """Requires `Authorization: Bearer <key>` on all paths except the public ones, also on unknown paths."""
 
     def __init__(self, app: ASGIApp, api_key: SecretStr | None) -> None:
         self.app = app
@@ -106,9 +106,9 @@ class ApiKeyMiddleware:
 
 
 class BodyLimitMiddleware:
-    """413 for a body over `max_bytes`, by its declared length or, without one, as it arrives."""
+    """Answers 413 to a body over `max_bytes`, by its declared length or, without one, as it arrives."""
 
-    # FastAPI's own limit answers in plain text when the length is declared.
+    # FastAPI's own limit would answer in plain text when the length is declared.
     def __init__(self, app: ASGIApp, max_bytes: int) -> None:
         self.app = app
         self._max_bytes = max_bytes

@@ -12,14 +12,14 @@ from flowise_dev_agent.devkit.postgres import EmbeddedPostgres
 from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.errors import ConfigurationError
 
-#: Not Flowise's usual 3000, where somebody's own server may be.
+#: Not Flowise's usual 3000, where another server may run.
 DEFAULT_FLOWISE_PORT = 3100
 AGENT_DATABASE = "flowise_dev_agent"
 FLOWISE_DATABASE = "flowise"
 
 
 class DevStack:
-    """Starts Postgres, stand-in and Flowise in this order and stops them in the reverse one.
+    """Starts Postgres, stand-in and Flowise in this order and stops them in reverse order.
 
     State lives in `data_dir` (default: the user's data folder), so that a second run takes seconds and finds the
     chatflows and sessions of the first. What a killed run left behind is taken over or ended. One stack per data folder

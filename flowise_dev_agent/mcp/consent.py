@@ -1,4 +1,4 @@
-"""Whose word an answer needs. What lets something be written, or undone, is a person's to say."""
+"""Who may give an answer: one that lets something be written or undone needs a person."""
 
 import json
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from flowise_dev_agent.mcp.results import question_text
 from flowise_dev_agent.persistence.sanitize import shortened
 from flowise_dev_agent.runtime.sessions.views import InterruptView, SessionView
 
-#: Answers after which nothing is written before the next question, by type of question. All others need a person.
+#: Actions after which nothing is written before the next question, by type of interrupt. All others need a person.
 _HARMLESS: Final[Mapping[str, frozenset[str]]] = {
     "clarification": frozenset({"answer", "go_on", "cancel"}),
     "select_target": frozenset({"select", "create_new", "cancel"}),
@@ -28,7 +28,7 @@ _NAME_CHARS: Final = 120
 
 
 class PersonDeclinedError(AgentError):
-    """The person was asked to confirm the answer and did not; the question stays open."""
+    """The person was asked to confirm the answer and declined; the question stays open."""
 
     code = "person_declined"
 
@@ -44,7 +44,7 @@ def needs_person(interrupt: InterruptView, action: str) -> bool:
     return action not in _HARMLESS.get(interrupt.type, frozenset())
 
 
-def offered(interrupt: InterruptView, approval: Approval) -> list[str]:
+def action_lines(interrupt: InterruptView, approval: Approval) -> list[str]:
     """The possible actions, marked where a person decides."""
     lines: list[str] = []
     for option in interrupt.options:
@@ -57,18 +57,18 @@ def offered(interrupt: InterruptView, approval: Approval) -> list[str]:
 async def confirmation(
     ctx: ToolContext, session_id: UUID, interrupt_id: str, answer: dict[str, Any]
 ) -> Confirmation | Elicit[Confirmation]:
-    """A resolver: confirmed at once where no person is needed, else a form that the client shows to them.
+    """A resolver: confirms at once where no person is needed, else asks for a form that the client shows to them.
 
     Raises:
         SessionConflictError: this is not the open question.
-        InvalidAnswerError: the answer does not fit it; nobody is asked about such.
+        InvalidAnswerError: the answer does not fit it; no person is asked then.
         NeedsPersonError: a person is needed, and the client has no way to ask one.
     """
     if host_of(ctx).approval == "agent":
         return Confirmation(confirm=True)
     view = await client_of(ctx).get(session_id)
     if view.interrupt is None or view.interrupt.id != interrupt_id:
-        # Refused in the service's own words, or the same answer as before, which may be repeated.
+        # The service refuses it in its own words, or it repeats an answer, which is allowed.
         return Confirmation(confirm=True)
     # The graph's package takes a second to import: a stdio server needs it for nothing else.
     from flowise_dev_agent.agent.interrupts import check_answer
@@ -79,7 +79,7 @@ async def confirmation(
     if not _can_ask(ctx):
         raise NeedsPersonError(
             f"'{normal['action']}' is a person's decision, and this client cannot ask one.",
-            hint=f"Ask the person to decide at {page_of(ctx, session_id)}, then look with get_session.",
+            hint=f"Ask the person to decide at {page_of(ctx, session_id)}, then call get_session.",
             details={"page": page_of(ctx, session_id)},
         )
     return Elicit(_form_text(view, view.interrupt, answer), Confirmation)
@@ -91,12 +91,12 @@ def check_confirmed(outcome: ElicitationResult[Confirmation]) -> None:
         return
     raise PersonDeclinedError(
         "The person did not confirm this answer; the question stays open.",
-        hint="Ask them what they want instead.",
+        hint="Ask them for another answer.",
     )
 
 
 def _can_ask(ctx: ToolContext) -> bool:
-    """Over stateless HTTP only clients of protocol 2026-07-28 say what they can, and can be asked."""
+    """Over stateless HTTP only clients of protocol 2026-07-28 announce their capabilities and can be asked."""
     capabilities = ctx.client_capabilities
     elicitation = capabilities.elicitation if capabilities else None
     return elicitation is not None and (elicitation.form is not None or elicitation.url is None)

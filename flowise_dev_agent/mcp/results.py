@@ -1,4 +1,4 @@
-"""What the tools answer: the views of the REST API as structured content, and a text for the model that reads it."""
+"""Results of the tools: the views of the REST API as structured content, and a text for the model that reads it."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,7 +11,7 @@ from flowise_dev_agent.persistence.sanitize import bounded, shortened
 from flowise_dev_agent.runtime.flows.views import SessionChange
 from flowise_dev_agent.runtime.sessions.views import InterruptView, ResultView, SessionPage, SessionView
 
-#: Bounds of one answer. What a question or a review shows beyond them is read on the page.
+#: Limits of one result. The page shows what is cut.
 _TEXT_CHARS: Final = 12_000
 _PART_CHARS: Final = 4_000
 _LINE_CHARS: Final = 300
@@ -35,7 +35,9 @@ class SessionReport(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     session: SessionView
-    change: ChangeInWords | None = Field(description="None while it works, and before there is anything to see.")
+    change: ChangeInWords | None = Field(
+        description="Null while the session is running, and when nothing has changed yet."
+    )
     page: str = Field(description="Where a person sees the session and answers its questions.")
 
 
@@ -46,7 +48,7 @@ def report(view: SessionView, change: SessionChange | None, page: str) -> Sessio
 
 
 def fitted_page(page: SessionPage) -> SessionPage:
-    """A page of sessions in a list's length."""
+    """A page of sessions with shortened requirements."""
     rows = [row.model_copy(update={"requirement": shortened(row.requirement, _LINE_CHARS)}) for row in page.sessions]
     return page.model_copy(update={"sessions": rows})
 
@@ -59,7 +61,7 @@ def succeeded(lines: Iterable[str], content: BaseModel) -> CallToolResult:
 
 def failed(problem: Mapping[str, Any]) -> CallToolResult:
     """A tool's error: `{code, detail, hint?, details?}` as the REST API has it, in JSON."""
-    # Not as structured content: clients in TypeScript hold that of errors, too, against the tool's output schema.
+    # Not as structured content: TypeScript clients check that against the tool's output schema, also for errors.
     text = json.dumps(bounded(problem, _PROBLEM_BYTES), ensure_ascii=False)
     return CallToolResult(content=[TextContent(text=text)], is_error=True)
 
@@ -77,7 +79,7 @@ def session_lines(view: SessionView, about: SessionReport, actions: Iterable[str
     if view.error:
         yield f"{view.error.get('code')}: {view.error.get('detail')} {view.error.get('hint') or ''}".rstrip()
     if view.in_progress:
-        yield "It is at work. Call get_session with wait_secs for its next question or its end."
+        yield "It is running. Call get_session with wait_secs to wait for its next question or its end."
     if view.interrupt:
         yield from ("", f"It asks ({view.interrupt.type}, interrupt_id {view.interrupt.id}):")
         yield question_text(view.interrupt)
@@ -91,7 +93,7 @@ def session_lines(view: SessionView, about: SessionReport, actions: Iterable[str
 
 
 def question_text(interrupt: InterruptView) -> str:
-    """A question with what has to be known to answer it."""
+    """A question with what is needed to answer it."""
     data = interrupt.data
     return "\n".join([interrupt.message, *_about(interrupt.type, data), *_tests(data.get("tests") or [])])
 
@@ -119,8 +121,8 @@ def _about(type_: str, data: Mapping[str, Any]) -> Iterator[str]:
 def _tests(tests: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for test in list(tests)[:_MOST_LINES]:
         mark = "passed" if test.get("passed") else "failed"
-        said = " ".join(str(test.get("answer") or test.get("error") or "").split())
-        yield f"- {mark}: {shortened(str(test.get('question')), _LINE_CHARS)} -> {shortened(said, _LINE_CHARS)}"
+        answer = " ".join(str(test.get("answer") or test.get("error") or "").split())
+        yield f"- {mark}: {shortened(str(test.get('question')), _LINE_CHARS)} -> {shortened(answer, _LINE_CHARS)}"
 
 
 def _fitted(view: SessionView) -> SessionView:

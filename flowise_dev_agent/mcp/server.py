@@ -1,4 +1,4 @@
-"""The MCP server: its tools, and errors in the words of the REST API."""
+"""The MCP server with its tools, and its endpoint for Streamable HTTP."""
 
 import hashlib
 import inspect
@@ -28,18 +28,20 @@ _INSTRUCTIONS: Final = """Builds and changes chatflows on a Flowise server. star
 words; the service plans, asks, builds, tests with real questions, and asks again. Every question belongs to a person:
 show it to them and give their answer with answer_question. Nothing is written to Flowise before a plan is approved, and
 a chatflow in use changes only after its tested draft is accepted."""
-#: How long a person may think about a confirmation.
+#: How long a person may take to confirm.
 _CONFIRMATION_SECS: Final = 3_600.0
 _MAX_FIELDS: Final = 5
 
-_LOOKS: Final = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=True)
+_READ_ONLY: Final = ToolAnnotations(
+    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=True
+)
 _TOOLS: Final[tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...]] = (
     (
         tools.start_session,
         "Start a session",
         ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=True),
     ),
-    (tools.get_session, "Look at a session", _LOOKS),
+    (tools.get_session, "Look at a session", _READ_ONLY),
     (
         tools.answer_question,
         "Answer a session's question",
@@ -50,18 +52,18 @@ _TOOLS: Final[tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...]] = (
         "Cancel a session",
         ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False),
     ),
-    (tools.list_sessions, "List sessions", _LOOKS),
-    (tools.list_chatflows, "Find chatflows", _LOOKS),
-    (tools.read_chatflow, "Read a chatflow", _LOOKS),
-    (tools.search_catalogue, "Search nodes and templates", _LOOKS),
+    (tools.list_sessions, "List sessions", _READ_ONLY),
+    (tools.list_chatflows, "Find chatflows", _READ_ONLY),
+    (tools.read_chatflow, "Read a chatflow", _READ_ONLY),
+    (tools.search_catalogue, "Search nodes and templates", _READ_ONLY),
 )
 
 
 class AgentMcpServer(MCPServer[Host]):
     """The tools over a host.
 
-    `secret` is what all processes of a service share: a confirmation that one began can be ended at any other. Without
-    one it has to be the same process.
+    `secret` is shared by all processes of a service: with it, a confirmation that began in one of them can end in any
+    other; without it only in the same one.
     """
 
     def __init__(self, host: Host, *, secret: SecretStr | None = None) -> None:
@@ -77,14 +79,14 @@ class AgentMcpServer(MCPServer[Host]):
             tools=[_tool(*described) for described in _TOOLS],
             lifespan=lifespan,
             request_state_security=_state_security(secret),
-            # Nothing here changes while it runs, and listeners would hold connections.
+            # Nothing here changes while the server runs, and subscriptions would hold connections.
             subscriptions=False,
         )
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Host, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Call a tool; its errors are results with a problem in them, and tell nothing that is not meant for people."""
+        """Call a tool. Errors become results with a problem in them, without internal details."""
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
@@ -92,10 +94,10 @@ class AgentMcpServer(MCPServer[Host]):
 
 
 class McpEndpoint:
-    """An ASGI app for POST requests. It answers within `running`, which can be entered once.
+    """An ASGI app for POST requests, without sessions: any process of the service can answer any request.
 
-    `hosts`: take only requests to one of these names, and from no origin but them, so that no page of the web reaches
-    the service by a name that it lets point here. None takes all: a service with a key needs no such care.
+    It answers within `running`, which can be entered once. `hosts`: accept only requests to these names and from
+    these origins, which protects a service without a key from DNS rebinding. None accepts all.
     """
 
     def __init__(self, server: AgentMcpServer, *, hosts: Sequence[str] | None, max_body_bytes: int) -> None:
@@ -122,7 +124,7 @@ class McpEndpoint:
 
 def _tool(function: Callable[..., Any], title: str, annotations: ToolAnnotations) -> Tool:
     tool = Tool.from_function(function, title=title, description=inspect.getdoc(function), annotations=annotations)
-    # The SDK's argument models let unknown names pass.
+    # The SDK's argument models accept unknown names.
     model = tool.fn_metadata.arg_model
     model.model_config["extra"] = "forbid"
     model.model_rebuild(force=True)
@@ -149,8 +151,8 @@ def _problem(name: str, error: ToolError) -> dict[str, Any]:
             "hint": "The service's log says more. Trying again may help.",
         }
     if isinstance(cause, ValidationError):
-        # Without the values: they may be long, or secrets in the wrong place.
+        # Without the values: they may be long, or a secret in the wrong field.
         found = cause.errors(include_input=False, include_url=False, include_context=False)[:_MAX_FIELDS]
-        told = "; ".join(f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}" for item in found)
-        return {"code": "invalid_request", "detail": f"{told}.", "hint": "See the tool's input schema."}
+        errors = "; ".join(f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}" for item in found)
+        return {"code": "invalid_request", "detail": f"{errors}.", "hint": "See the tool's input schema."}
     return {"code": "tool_error", "detail": str(error)}

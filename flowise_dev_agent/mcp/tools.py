@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError
 
 from flowise_dev_agent.client import RUN_END_EVENTS, AgentClient
 from flowise_dev_agent.errors import InvalidInputError
-from flowise_dev_agent.mcp.consent import Confirmation, check_confirmed, confirmation, offered
+from flowise_dev_agent.mcp.consent import Confirmation, action_lines, check_confirmed, confirmation
 from flowise_dev_agent.mcp.host import ToolContext, client_of, host_of, page_of
 from flowise_dev_agent.mcp.results import SessionReport, fitted_page, report, session_lines, succeeded
 from flowise_dev_agent.runtime.admin.catalogue import MOST_HITS, CatalogueHits
@@ -73,8 +73,8 @@ async def start_session(
     """Start building a new Flowise chatflow, or changing an existing one, from a requirement in plain words.
 
     The service plans first and asks; nothing is written to Flowise before a person has approved the plan. The answer is
-    the session with its open question: show it (the plan, above all) to the person, then use answer_question. A session
-    that is still at work is looked at with get_session.
+    the session with its open question: show it (the plan, above all) to the person, then use answer_question. If the
+    session is still running, use get_session.
     """
     given: dict[str, Any] = {
         "requirement": requirement,
@@ -91,7 +91,7 @@ async def start_session(
 
 
 async def get_session(ctx: ToolContext, session_id: SessionId, wait_secs: WaitSecs = 0) -> Report:
-    """Look at a session: status, the open question with its actions and `response_schema`, the plan, the change to the
+    """Get a session: status, the open question with its actions and `response_schema`, the plan, the change to the
     chatflow, test results, how it ended. With wait_secs it waits for the next question or the end."""
     return await _wait_and_report(ctx, await client_of(ctx).get(session_id), wait_secs)
 
@@ -131,7 +131,7 @@ async def answer_question(
 
 
 async def cancel_session(ctx: ToolContext, session_id: SessionId) -> Report:
-    """Stop a session, at work or waiting. What it has written to Flowise stays."""
+    """Stop a session, running or waiting. What it has written to Flowise stays."""
     return await _wait_and_report(ctx, await client_of(ctx).cancel(session_id), 0)
 
 
@@ -146,7 +146,7 @@ async def list_sessions(
     limit: Annotated[int, Field(ge=1, le=50)] = 10,
     cursor: Annotated[str | None, Field(max_length=200, description="next_cursor of the page before.")] = None,
 ) -> Annotated[CallToolResult, SessionPage]:
-    """List sessions, newest first. pending_interrupt finds those that wait for an answer."""
+    """List sessions, newest first. Status pending_interrupt finds those that wait for an answer."""
     page = fitted_page(
         await client_of(ctx).list(
             status=status, instance=instance, chatflow=chatflow, text=text, limit=limit, cursor=cursor
@@ -156,7 +156,7 @@ async def list_sessions(
         f"- {row.thread_id} {row.outcome or row.status}: {row.session_name or row.requirement}" for row in page.sessions
     ]
     more = f"More with cursor {page.next_cursor}" if page.next_cursor else ""
-    return succeeded([*(lines or ["There are no such sessions."]), more], page)
+    return succeeded([*(lines or ["No sessions match."]), more], page)
 
 
 async def list_chatflows(
@@ -165,11 +165,11 @@ async def list_chatflows(
     instance: Instance = None,
     limit: Annotated[int, Field(ge=1, le=100)] = 20,
 ) -> Annotated[CallToolResult, FlowPage]:
-    """Find chatflows and agentflows of a Flowise server by name, id, tags, node types and prompts; without words those
-    changed last. Drafts of sessions are left out."""
+    """Find chatflows and agentflows of a Flowise server by name, id, tags, node types and prompts; without a query the
+    most recently changed ones. Drafts of sessions are left out."""
     page = await client_of(ctx).find_flows(query, instance=instance, limit=limit)
     lines = [f"- {row.id} {row.name} ({row.type}, {row.nodes} nodes, changed {row.updated})" for row in page.flows]
-    return succeeded([f"{len(page.flows)} of {page.total} chatflows that fit:", *lines], page)
+    return succeeded([f"{len(page.flows)} of {page.total} matching chatflows:", *lines], page)
 
 
 async def read_chatflow(
@@ -177,8 +177,8 @@ async def read_chatflow(
     chatflow_id: Annotated[UUID, Field(description="The chatflow's id (see list_chatflows).")],
     instance: Instance = None,
 ) -> Annotated[CallToolResult, FlowSummary]:
-    """Say what a chatflow is made of: its nodes with what is set on them, and how they are connected. Credentials and
-    secrets are never shown."""
+    """Describe a chatflow: its nodes with their settings, and how they are connected. Credentials and secrets are never
+    shown."""
     found = await client_of(ctx).flow_summary(str(chatflow_id), instance=instance)
     return succeeded([f"{found.flow.name} ({found.flow.type}) {found.flow.url or ''}", found.summary], found)
 
@@ -207,7 +207,7 @@ async def _wait_and_report(ctx: ToolContext, view: SessionView, wait_secs: float
         view = await client.get(view.thread_id)
     change = None if view.in_progress else await client.change(view.thread_id)
     about = report(view, change, page_of(ctx, view.thread_id))
-    actions = offered(view.interrupt, host_of(ctx).approval) if view.interrupt else []
+    actions = action_lines(view.interrupt, host_of(ctx).approval) if view.interrupt else []
     return succeeded(session_lines(view, about, actions), about)
 
 

@@ -1,11 +1,10 @@
-"""Thinking: typed questions, answered by a model or by rules."""
+"""Reasoning: typed questions, answered by a model or by rules."""
 
 from flowise_dev_agent.reasoning import contracts
 from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
 from flowise_dev_agent.reasoning.engines import ReasoningEngine, engine_for
-from flowise_dev_agent.reasoning.factory import describe, make_reasoner
 from flowise_dev_agent.reasoning.llm import LlmReasoner
-from flowise_dev_agent.reasoning.phased import PhasedReasoner
+from flowise_dev_agent.reasoning.phased import PhasedReasoner, make_reasoner
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.settings import ReasoningSettings
 
@@ -17,7 +16,6 @@ __all__ = [
     "ReasoningEngine",
     "ReasoningSettings",
     "contracts",
-    "describe",
     "engine_for",
     "make_reasoner",
 ]

@@ -11,10 +11,10 @@ _OPTIONS_SHOWN = 12
 
 
 def schema_card(schema: NodeSchema) -> str:
-    """What the op writer must know of a node type: inputs with accepted types, params, outputs, credential.
+    """What the op writer must know about a node type: inputs with accepted types, params, outputs, credential.
 
-    `*` marks what is required. Params that the editor hides behind "Additional Parameters" come as bare names with
-    type and default; those that show only under another param's value say so.
+    `*` marks what is required. Params that the editor hides behind "Additional Parameters" are listed with type and
+    default only; params that depend on the value of another one say so.
     """
     lines = [f"### {schema.name} ({schema.category}): {clip(_first_sentence(schema.description), 120)}"]
     if schema.anchors:

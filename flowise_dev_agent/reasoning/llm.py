@@ -1,4 +1,4 @@
-"""Reasoning by a model: prompts out, typed values back, what was wrong with an answer into the next try."""
+"""Reasoning by a model: sends prompts, reads typed values, and puts what is wrong with an answer into the next try."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -149,7 +149,7 @@ class LlmReasoner(Reasoner):
 
 
 def _checked_plan(plan: PlanContract, request: PlanRequest) -> PlanContract:
-    """The plan with what code knows better: operation, node names as spelt, credential types."""
+    """The plan with what code knows for certain: operation, spelling of node names, credential types."""
     update: dict[str, Any] = {"operation": request.intent.operation}
     if plan.declined or request.intent.operation == "question":
         if not plan.declined and not plan.answer:
@@ -179,7 +179,7 @@ def _checked_plan(plan: PlanContract, request: PlanRequest) -> PlanContract:
         raise UnusableOutputError(problems)
     required = required_types(new, request.credential_types)
     if any(request.nodes.schemas[node.node_name].category == AGENTFLOW_CATEGORY for node in nodes):
-        # Which models and tools stand inside such a node is not in its schema: the model's word counts.
+        # The schema of such a node does not say which models and tools it holds: trust the plan.
         known = {name for schema in request.nodes.schemas.values() for name in schema.credential_names}
         required = list(dict.fromkeys([*required, *(name for name in plan.credential_requirements if name in known)]))
     update |= {"nodes": nodes, "credential_requirements": required}

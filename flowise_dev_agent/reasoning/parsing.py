@@ -1,4 +1,4 @@
-"""From a model's text to a typed value, or to sentences that say what is wrong with it."""
+"""Reads a model's text into a typed value, or says in sentences what is wrong with it."""
 
 import json
 from typing import Any, TypeVar
@@ -21,9 +21,9 @@ class UnusableOutputError(Exception):
 
 
 def parse_object(text: str) -> dict[str, Any]:
-    """The JSON object in `text`: tolerant of fences, prose around it, trailing commas and single quotes.
+    """The JSON object in `text`. Accepts code fences, prose around it, trailing commas and single quotes.
 
-    Not of truncation: closing the brackets of half an answer would turn it into another answer.
+    Does not accept truncation: closing the brackets of half an answer would make it another answer.
 
     Raises:
         UnusableOutputError: no object, or one that is cut off.
@@ -38,7 +38,7 @@ def parse_object(text: str) -> dict[str, Any]:
         value = _load(text[start:end])
         if isinstance(value, dict) and value:
             return clean_json(value)
-        # Prose has braces, too.
+        # Prose can contain braces, too.
         start = text.find("{", end)
     raise UnusableOutputError(["The answer is not valid JSON. Give one JSON object and nothing else."])
 
@@ -68,19 +68,19 @@ def _load(text: str) -> Any:
 
 
 def _end_of_object(text: str, start: int) -> int | None:
-    """Where the object that opens at `start` has closed, None when it never does; brackets in strings do not count."""
-    depth, inside, escaped = 0, False, False
+    """The end of the object that opens at `start`, None when it is not closed; brackets in strings do not count."""
+    depth, in_string, escaped = 0, False, False
     for position in range(start, len(text)):
         char = text[position]
-        if inside:
+        if in_string:
             if escaped:
                 escaped = False
             elif char == "\\":
                 escaped = True
             elif char == '"':
-                inside = False
+                in_string = False
         elif char == '"':
-            inside = True
+            in_string = True
         elif char in "{[":
             depth += 1
         elif char in "}]":

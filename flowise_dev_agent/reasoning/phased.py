@@ -1,4 +1,4 @@
-"""Each phase in its own mode, and once in the other one when that fails."""
+"""Runs each phase in its mode, and once in the other mode when that fails."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -20,6 +20,9 @@ from flowise_dev_agent.reasoning.contracts import (
     Usage,
     Verdict,
 )
+from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
+from flowise_dev_agent.reasoning.engines import engine_for
+from flowise_dev_agent.reasoning.llm import LlmReasoner
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.settings import Phase, ReasoningSettings
 
@@ -28,11 +31,11 @@ _OTHER: Final[Mapping[Mode, Mode]] = {"llm_guided": "deterministic", "determinis
 
 
 class PhasedReasoner(Reasoner):
-    """A model and the rules side by side.
+    """A model and the rules, with a fallback from one to the other.
 
-    A phase runs in the mode that the settings give it. When its reasoner gives up (unusable answers, provider down; its
-    own tries are over by then) the other one is asked once and the result is marked `degraded`. A refused key is not
-    covered up like that: it is a mistake in the settings. When the other mode fails as well the first error stands.
+    A phase runs in the mode that the settings give it. When its reasoner gives up after its own tries (unusable
+    answers, provider down) the other one is asked once and the result is marked `degraded`. A refused key is a mistake
+    in the settings and has no fallback. When the other mode fails as well, the first error is raised.
     """
 
     def __init__(self, model: Reasoner, rules: Reasoner, settings: ReasoningSettings) -> None:
@@ -74,3 +77,11 @@ class PhasedReasoner(Reasoner):
             spent = Usage(**error.details.get("usage", {}))
             degraded = Degraded(failed_mode=mode, fallback_mode=_OTHER[mode], reason=error.message)
             return replace(result, usage=spent + result.usage, degraded=degraded)
+
+
+def make_reasoner(settings: ReasoningSettings) -> Reasoner:
+    """The reasoner for the settings. It holds connections: close it with `aclose`."""
+    rules = DeterministicReasoner()
+    if settings.engine == "deterministic":
+        return rules
+    return PhasedReasoner(LlmReasoner(engine_for(settings), settings), rules, settings)

@@ -1,6 +1,6 @@
 """What a failure means and what to do about it: by Flowise's own error texts, and by category.
 
-The texts were measured on Flowise 3.1.4, where almost every mistake is HTTP 500 and the cause stands in the message.
+The texts were collected on Flowise 3.1.4, where almost every mistake is HTTP 500 and the cause is in the message.
 """
 
 import re
@@ -12,7 +12,7 @@ from flowise_dev_agent.reasoning.contracts import Verdict, VerdictCategory
 
 @dataclass(frozen=True)
 class Known:
-    """An error text that is known, whose fault it is, and what to do."""
+    """A known error text, its category, and what to do about it."""
 
     category: VerdictCategory
     text: re.Pattern[str]
@@ -23,7 +23,7 @@ def _known(category: VerdictCategory, text: str, advice: str) -> Known:
     return Known(category, re.compile(text, re.IGNORECASE), advice)
 
 
-#: The first that matches counts: causes outside of the flow come first, they explain what follows from them.
+#: The first match counts. Causes outside the flow come first, since they explain other errors.
 KNOWN: Final[tuple[Known, ...]] = (
     _known(
         "CONFIG",
@@ -106,7 +106,7 @@ KNOWN: Final[tuple[Known, ...]] = (
     _known(
         "STRUCTURE",
         r"reading '(?:find|flatMap|length)'|undefined or null to object|newNodeInstance\.run",
-        "A stored node is incomplete or of the other kind of flow: remove it and add it anew.",
+        "A stored node is incomplete or of the other kind of flow: remove it and add it again.",
     ),
     _known("STRUCTURE", r"multiple starting nodes|start input type", "An agentflow needs exactly one start node."),
     _known("STRUCTURE", r"invalid (?:input syntax for type )?uuid", "A tool or credential is not chosen: set its id."),
@@ -115,14 +115,14 @@ KNOWN: Final[tuple[Known, ...]] = (
         r"unclosed '\{'|single '\}'|missing value for input",
         "Braces in a prompt are variables: double those that are text, and give every variable a value.",
     ),
-    _known("LOGIC", r"invalid json in the", "A field that holds JSON is not valid JSON: set it anew."),
+    _known("LOGIC", r"invalid json in the", "A field that holds JSON is not valid JSON: set it again."),
     _known(
         "LOGIC", r"context length|maximum context|too many tokens", "The prompt is too long: fewer or smaller chunks."
     ),
     _known("LOGIC", r"zod|failed to parse|output pars", "The model's answer does not fit the output parser's fields."),
 )
 
-#: How to mend each kind of failure; the planner reads it beside the verdict.
+#: How to fix each kind of failure; the planner reads it with the verdict.
 PLAYBOOK: Final[dict[VerdictCategory, str]] = {
     "STRUCTURE": (
         "Compare the flow's connections with the node types' required inputs. Add the missing node or connection, or "
@@ -144,12 +144,12 @@ PLAYBOOK: Final[dict[VerdictCategory, str]] = {
 
 
 def known(text: str) -> Known | None:
-    """What is known about an error text."""
+    """The entry for an error text, if there is one."""
     return next((entry for entry in KNOWN if entry.text.search(text)), None)
 
 
 def advice(verdict: Verdict) -> str | None:
-    """What the next plan should do about a verdict; None when all is well."""
+    """What the next plan should do about a verdict; None when it is positive."""
     if verdict.done or verdict.category is None:
         return None
     entry = known(verdict.reason)
@@ -158,5 +158,5 @@ def advice(verdict: Verdict) -> str | None:
 
 
 def is_advice(text: str) -> bool:
-    """Whether `text` is from here, and so says nothing about this person's wish."""
+    """Whether `text` is an advice from this list, and not something that the person asked for."""
     return any(text == entry.advice for entry in KNOWN)

@@ -2,7 +2,7 @@
 
 Each has a stable part (`system`: role, rules, skill sections, op reference; the same bytes in every call of a phase, so
 that providers can cache it) and a changing part (`user`: schema cards first, then the session, then what went wrong).
-What people, flows and models wrote stands inside tags and is named as data.
+Text of people, flows and models is put inside tags and called data.
 """
 
 import json
@@ -38,7 +38,7 @@ Rules:
 - Write what the person will read in the person's language; names of nodes, params and ops stay as they are.
 - Never write keys, passwords or credential ids."""
 _ANSWER_SHOWN = 6_000
-#: How a tag of ours would begin, opening or closing.
+#: The beginning of one of our tags, opening or closing.
 _OUR_TAG = re.compile(
     r"<(?=\s*/?\s*(?:requirement|clarifications|named_by_the_request|target|catalogue|credentials_on_the_server|flow|"
     r"texts_in_the_flow|pattern|similar_flows|intent|previous_plan|verdict_of_the_last_test|playbook|"
@@ -47,7 +47,7 @@ _OUR_TAG = re.compile(
     re.IGNORECASE,
 )
 _FLOW_SHOWN = 6_000
-#: Those of the plan come first; a large flow has more types than a prompt should hold.
+#: Those of the plan come first; a large flow has more node types than fit into a prompt.
 _CARDS_SHOWN = 24
 
 
@@ -139,7 +139,7 @@ def judge_prompt(request: JudgeRequest) -> Prompt:
 
 
 def retry_text(problems: Sequence[str]) -> str:
-    """Hands an unusable answer back."""
+    """The text that returns an unusable answer to the model."""
     return "Your answer could not be used:\n" + "\n".join(f"- {p}" for p in problems) + "\nGive it again, corrected."
 
 
@@ -160,7 +160,7 @@ def _tag(name: str, body: str | None) -> str | None:
 
 
 def _as_data(text: str) -> str:
-    """Text that cannot end the tag around it or open another one, and without keys that somebody pasted."""
+    """Text that cannot close its tag or open another one, with pasted keys masked."""
     return _OUR_TAG.sub("‹", masked(text))
 
 
@@ -184,7 +184,7 @@ def _pattern_text(pattern: Pattern) -> str:
 
 
 def _similar(request: PlanRequest) -> str | None:
-    """Marketplace flows like the one that is wanted; one that exists already shows itself."""
+    """Marketplace flows like the requested one; none when a flow exists already."""
     return None if request.flow_summary else "\n".join(one.for_prompt() for one in request.templates) or None
 
 

@@ -22,19 +22,19 @@ class Reasoner(ABC):
 
     @abstractmethod
     async def classify(self, request: ClassifyRequest) -> Reasoned[Intent]:
-        """What does the person want, how clear is it, and what would we have to ask?"""
+        """What the person wants, how clear it is, and what to ask."""
 
     @abstractmethod
     async def plan(self, request: PlanRequest) -> Reasoned[PlanContract]:
-        """What will be built or changed; `declined` when it honestly cannot be."""
+        """What will be built or changed; `declined` when it cannot be done."""
 
     @abstractmethod
     async def patch(self, request: PatchRequest) -> Reasoned[list[PatchOp]]:
-        """The ops that carry the plan out."""
+        """The ops that implement the plan."""
 
     @abstractmethod
     async def judge(self, request: JudgeRequest) -> Reasoned[Verdict]:
-        """Do the answers meet the success criteria?"""
+        """Whether the answers meet the success criteria."""
 
     def suggest_node_types(self, text: str, nodes: NodeStore, credential_types: Mapping[str, int]) -> list[str]:
         """Names of node types that fit `text`, best first: a hint for retrieval, made without a model.

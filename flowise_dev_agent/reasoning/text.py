@@ -1,4 +1,4 @@
-"""Text that crosses the border to a model or back."""
+"""Cleaning and shortening of text that goes to a model or comes from one."""
 
 import re
 from typing import Any
@@ -7,7 +7,7 @@ _UNSAFE = re.compile("[\x00\ud800-\udfff]")
 
 
 def clean(text: str) -> str:
-    """`text` without NUL and lone surrogates: Postgres refuses the one and UTF-8 the other."""
+    """`text` without NUL, which Postgres refuses, and lone surrogates, which UTF-8 cannot encode."""
     return _UNSAFE.sub("\ufffd", text) if _UNSAFE.search(text) else text
 
 

@@ -38,7 +38,7 @@ from flowise_dev_agent.persistence import (
     WriteIntents,
 )
 from flowise_dev_agent.publish import Publisher
-from flowise_dev_agent.reasoning.factory import make_reasoner
+from flowise_dev_agent.reasoning.phased import make_reasoner
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.runs.call_count import count_call

@@ -1,6 +1,6 @@
 """Model providers behind one interface.
 
-Each engine imports its provider's SDK, which is thousands of modules: take `engine_for`, which imports the one needed.
+Each engine imports its provider's SDK, which has thousands of modules: use `engine_for`, which imports only one.
 """
 
 from flowise_dev_agent.errors import ConfigurationError
@@ -11,7 +11,7 @@ __all__ = ["ReasoningEngine", "engine_for"]
 
 
 def engine_for(settings: ReasoningSettings) -> ReasoningEngine:
-    """The engine that the settings name. Raises ConfigurationError for `deterministic`, which is no model."""
+    """The engine of the settings. Raises ConfigurationError for `deterministic`, which uses no model."""
     match settings.engine:
         case "claude":
             from flowise_dev_agent.reasoning.engines.claude import ClaudeEngine

@@ -154,7 +154,7 @@ class SdkEngine(ReasoningEngine):
 
     @abstractmethod
     async def _send(self, completion: Completion, capabilities: ModelCapabilities) -> ResponseBuffer:
-        """One request and its whole answer. A blank buffer stands for an answer that is not one of the provider's API.
+        """One request and its whole answer. The buffer stays blank when the answer is not one of the provider's API.
 
         Raises the SDK's errors.
         """
@@ -218,7 +218,7 @@ class SdkEngine(ReasoningEngine):
             try:
                 return await self._send(completion, capabilities)
             except self.sdk_errors.rejected as error:
-                # A parallel call may have learned it meanwhile: then just ask again.
+                # A parallel call may have learned it in the meantime: then just send it again.
                 if assumed == capabilities and not self._learn(error, completion, capabilities):
                     raise
 

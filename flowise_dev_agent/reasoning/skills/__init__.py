@@ -9,7 +9,7 @@ _HEADING = re.compile(r"^## +(.+?) *$", re.MULTILINE)
 
 @cache
 def section(name: str, *, skill: str = "flowise_builder") -> str:
-    """The text under the heading `## name`, without the heading. Raises KeyError naming the sections there are."""
+    """The text under the heading `## name`, without the heading. Raises KeyError that lists the sections."""
     sections = _sections(skill)
     if name not in sections:
         raise KeyError(f"{skill}.md has no section {name!r}, it has {', '.join(sections)}")

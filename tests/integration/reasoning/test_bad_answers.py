@@ -16,7 +16,7 @@ from flowise_dev_agent.knowledge.credential_store import Credential, CredentialS
 from flowise_dev_agent.patch.model.findings import errors
 from flowise_dev_agent.patch.validate import validate_flow
 from flowise_dev_agent.reasoning import ReasoningSettings
-from flowise_dev_agent.reasoning.factory import make_reasoner
+from flowise_dev_agent.reasoning.phased import make_reasoner
 from tests.unit.agent.rig import OPENAI, Bench
 
 FOLDER = Path(__file__).resolve().parents[2] / "support" / "bad_answers"
