@@ -146,10 +146,10 @@ def _columns(nodes: Collection[str], consumers: Mapping[str, list[Link]]) -> dic
 
 
 class _Lanes:
-    """What stands where, by columns: boxes of one column share their left and right edges."""
+    """The placed boxes by column: boxes of one column share their left and right edges."""
 
     def __init__(self, boxes: Iterable[Box]) -> None:
-        #: (left, right) -> (top, bottom) of what stands there, top to bottom.
+        #: (left, right) -> (top, bottom) of the boxes there, top to bottom.
         self._columns: dict[tuple[float, float], list[tuple[float, float]]] = {}
         self.right = self.bottom = -math.inf
         for box in boxes:
@@ -172,7 +172,7 @@ class _Lanes:
 
     def free_box(self, x: float, y: float, width: float, height: float) -> Box:
         """The first free place in a column from a point downwards."""
-        # Whole pixels, away from what stands: rounding later could eat into the gap.
+        # Whole pixels, away from placed boxes: rounding later could shrink the gap.
         x, y = math.floor(x), math.ceil(y)
         # Top to bottom: what is passed once cannot be in the way again.
         for top, bottom in self._beside(x, x + width):
@@ -183,6 +183,6 @@ class _Lanes:
         return Box(x, y, width, height)
 
     def _beside(self, left: float, right: float) -> list[tuple[float, float]]:
-        """(top, bottom) of what stands between two vertical lines, top to bottom."""
+        """(top, bottom) of the boxes between two vertical lines, top to bottom."""
         found = [spans for edges, spans in self._columns.items() if left < edges[1] and edges[0] < right]
         return found[0] if len(found) == 1 else sorted(chain.from_iterable(found))

@@ -1,4 +1,4 @@
-"""Positions and storage order of all nodes of a flow: what stands stays, iterations grow around what they hold."""
+"""Positions and storage order of all nodes of a flow: placed nodes stay, iterations grow around their contents."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -11,7 +11,7 @@ from flowise_dev_agent.patch.model.node import FlowNode
 #: Free space inside an iteration: its title above, a border elsewhere.
 _TITLE = 80
 _BORDER = 40
-#: The title of an iteration stands above its box.
+#: The title of an iteration is above its box.
 _ABOVE_ITERATION = 72
 
 
@@ -55,7 +55,7 @@ def _placed(
     links: Sequence[Link],
     floating: Collection[str],
 ) -> dict[str, Box]:
-    """Boxes of the floating nodes and of iterations that grew around them; ``held`` says what stands in which."""
+    """Boxes of the floating nodes and of iterations that grew around them; ``held`` maps a node to its iteration."""
     if not held:
         return _place_group(nodes, nodes, links, floating, {}, inside=False)
     groups: dict[str, list[str]] = {}

@@ -53,7 +53,7 @@ class GraphIR:
 
     @classmethod
     def from_flow_data(cls, text: str) -> "GraphIR":
-        """Raises PatchError with the SHAPE findings in ``details["findings"]`` when the text is no flow."""
+        """Raises PatchError with the SHAPE findings in ``details["findings"]`` when the text is not a flow."""
         document, findings = parse_document(text)
         if document is None:
             first = findings[0]

@@ -25,5 +25,5 @@ def as_dict(value: Any) -> dict[str, Any]:
 
 
 def as_dicts(value: Any) -> list[dict[str, Any]]:
-    """The objects of a list; none when it is no list."""
+    """The objects of a list; empty when the value is not a list."""
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []

@@ -31,7 +31,7 @@ class Nested:
 
 
 def parse_path(path: str) -> Steps | None:
-    """``agentTools[0].x`` as ``("agentTools", 0, "x")``; None for what is no path."""
+    """``agentTools[0].x`` as ``("agentTools", 0, "x")``; None when it is not a path."""
     steps: list[str | int] = []
     position = 0
     while position < len(path):

@@ -43,7 +43,7 @@ def has_variable(value: Any) -> bool:
 
 
 def variables(value: Any) -> list[str]:
-    """What stands between double braces anywhere in a value, in order: ``question``, ``llmAgentflow_0.output.x``."""
+    """The texts between double braces anywhere in a value, in order: ``question``, ``llmAgentflow_0.output.x``."""
     if isinstance(value, str):
         return _VARIABLE.findall(value) if "{{" in value else []
     if isinstance(value, dict):

@@ -29,7 +29,7 @@ _SHORTEST = 15
 
 
 def looks_secret(name: str, value: Any) -> bool:
-    """True for a value that is a key by its form, or that stands under a name that only secrets have.
+    """True for a value that is a key by its form, or that has a name that only secrets have.
 
     A reference to a Flowise variable (``{{$vars.key}}``) is the right way to do it and no secret.
     """

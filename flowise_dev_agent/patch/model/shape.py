@@ -1,4 +1,4 @@
-"""The outermost check: text that is a flow at all. Everything else may rely on what passes here.
+"""The outermost check: is the text a flow at all? All other code can rely on what passes here.
 
 Flowise saves any JSON with two lists. What is refused below leaves its editor blank or stops the server at the node;
 what it reads as absent (missing keys, null) is left alone.
@@ -35,14 +35,14 @@ def parse_document(text: str) -> tuple[FlowDocument | None, list[Finding]]:
         return None, findings
     for index, node in enumerate(document["nodes"]):
         if not isinstance(node, dict) or not isinstance(node.get("id"), str) or not node["id"]:
-            findings.append(error("SHAPE", f"Node {index} is no object with a text `id`.", field="nodes"))
+            findings.append(error("SHAPE", f"Node {index} must be an object with a text `id`.", field="nodes"))
         else:
             findings.extend(
                 error("SHAPE", f"{what}.", where=node["id"], field=field, hint=_REPLACE)
                 for field, what in _node_problems(node)
             )
     findings.extend(
-        error("SHAPE", f"Edge {index} is no object.", field="edges")
+        error("SHAPE", f"Edge {index} must be an object.", field="edges")
         for index, edge in enumerate(document["edges"])
         if not isinstance(edge, dict)
     )
@@ -57,14 +57,14 @@ def _node_problems(node: Values) -> Iterator[tuple[str, str]]:
         return
     for key, value in (("type", node.get("type")), ("data.name", data.get("name"))):
         if not isinstance(value, str | None):
-            yield key, f"`{key}` is no text"
+            yield key, f"`{key}` must be a text"
     position = node.get("position")
     if not isinstance(position, dict | None):
-        yield "position", "`position` is no object"
+        yield "position", "`position` must be an object"
     for frame, names in ((position or {}, ("x", "y")), (node, ("width", "height"))):
         for name in names:
             if isinstance(frame, dict) and not _is_number(frame.get(name)):
-                yield name, f"`{name}` is no number"
+                yield name, f"`{name}` must be a number"
     for key in _ENTRY_LISTS:
         yield from _entry_problems(key, data.get(key))
 
@@ -74,24 +74,24 @@ def _entry_problems(path: str, entries: Any) -> Iterator[tuple[str, str]]:
     if entries is None:
         return
     if not isinstance(entries, list):
-        yield path, f"`{path}` is no list"
+        yield path, f"`{path}` must be a list"
         return
     for index, entry in enumerate(entries):
         # The branches of an agentflow node are numbered, not named.
         if not isinstance(entry, dict) or not isinstance(entry.get("name"), str | int if path == _OUTPUTS else str):
-            yield path, f"`{path}[{index}]` is no object with a `name`"
+            yield path, f"`{path}[{index}]` must be an object with a `name`"
             continue
         where = f"{path}[{index}]"
         if not isinstance(entry.get("type"), str | None):
-            yield path, f"`{where}.type` is no text"
+            yield path, f"`{where}.type` must be a text"
         for key in ("show", "hide"):
             if key in entry and not isinstance(entry[key], dict | None):
-                yield path, f"`{where}.{key}` is no object"
+                yield path, f"`{where}.{key}` must be an object"
         if "array" in entry:
             yield from _entry_problems(f"{where}.array", entry["array"])
         names = entry.get("credentialNames")
         if names is not None and not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
-            yield path, f"`{where}.credentialNames` is no list of texts"
+            yield path, f"`{where}.credentialNames` must be a list of texts"
 
 
 def _is_number(value: Any) -> bool:
@@ -109,7 +109,7 @@ def _parsed(text: str) -> Any:
     try:
         return from_json(text, allow_inf_nan=False)
     except ValueError:
-        # Says better what is wrong, and reads half surrogate pairs and deep nesting.
+        # Gives the better message, and reads half surrogate pairs and deep nesting.
         return json.loads(text, parse_constant=_no_constant)
 
 

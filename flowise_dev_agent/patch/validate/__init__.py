@@ -1,7 +1,7 @@
 """Checks on the final ``flowData`` string, before any byte of it is written.
 
-Flowise saves anything: each rule here stands for a flow that was saved with 200 and then failed at its first question,
-answered wrongly without saying so, or left the editor blank (Flowise 3.1.4, measured).
+Flowise saves anything. Each rule comes from a flow that was saved with 200 and then failed at its first question,
+answered wrongly without an error, or left the editor blank (measured on Flowise 3.1.4).
 """
 
 from collections.abc import Mapping

@@ -20,7 +20,7 @@ _STATE_ROWS = "State"
 
 @rule("NO_START_NODE", "MULTIPLE_START_NODES", "UNREACHED_NODE", kinds=(AGENTFLOW,))
 def start(flow: FlowContext) -> Iterator[Finding]:
-    """One start node, and nothing else that nothing leads to: the server takes any such node for another start."""
+    """One start node, and every other node has an incoming edge: the server treats a node without one as a start."""
     if not flow.nodes:
         return
     starts = [node for node in flow.nodes if node.name == v2.START]
@@ -47,7 +47,7 @@ def start(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("BAD_SOURCE_HANDLE", "BAD_TARGET_HANDLE", "BRANCHES_OUTDATED", kinds=(AGENTFLOW,))
 def handles(flow: FlowContext) -> Iterator[Finding]:
-    """Branches are told apart by the handle alone: with a wrong one every branch runs."""
+    """The handle alone selects the branch: with a wrong one every branch runs."""
     for node in flow.nodes:
         wanted, present = v2.branch_count(node.name, node.inputs), len(node.outputs)
         if wanted is not None and wanted != present:
@@ -63,7 +63,7 @@ def handles(flow: FlowContext) -> Iterator[Finding]:
         if wire.output is None and isinstance(wire.source.data.get("outputAnchors"), list):
             yield error(
                 "BAD_SOURCE_HANDLE",
-                f"The edge to {wire.target.id} leaves at no branch of the node; the server would run every branch.",
+                f"The edge to {wire.target.id} starts at no branch of the node; the server would run every branch.",
                 where=wire.source.id,
                 field=wire.edge.output_name,
                 hint=f"Disconnect {wire.source.id} from {wire.target.id} and Connect it with its branch.",
@@ -71,7 +71,7 @@ def handles(flow: FlowContext) -> Iterator[Finding]:
         if wire.edge.target_handle != wire.target.id:
             yield error(
                 "BAD_TARGET_HANDLE",
-                f"The edge from {wire.source.id} arrives at no handle of the node.",
+                f"The edge from {wire.source.id} ends at no handle of the node.",
                 where=wire.target.id,
                 field="targetHandle",
             )
@@ -79,25 +79,25 @@ def handles(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("BAD_PARENT", kinds=(AGENTFLOW,))
 def iterations(flow: FlowContext) -> Iterator[Finding]:
-    """Only iterations hold nodes, one level deep, and what they hold says so twice."""
+    """Only iterations contain nodes, one level deep; a contained node has both `parentNode` and `extent`."""
     for node in flow.nodes:
         if not node.parent:
             continue
         holder = flow.graph.node(node.parent)
         problem = ""
         if holder is None or holder.name != v2.ITERATION:
-            problem = f"{node.id} stands inside {node.parent!r}, which is no iteration of the flow."
+            problem = f"{node.id} is inside {node.parent!r}, which is not an iteration of this flow."
         elif node.name in (v2.ITERATION, v2.HUMAN_INPUT):
             problem = f"{node.name} cannot run inside an iteration."
         elif node.raw.get("extent") != "parent":
-            problem = f"{node.id} stands inside {holder.id} without `extent`, so the server runs it by itself as well."
+            problem = f"{node.id} is inside {holder.id} without `extent`, so the server also runs it on its own."
         if problem:
             yield error("BAD_PARENT", problem, where=node.id, field="parentNode", hint="Use SetParent.")
 
 
 @rule("EDGE_ACROSS_ITERATION", kinds=(AGENTFLOW,))
 def borders(flow: FlowContext) -> Iterator[Finding]:
-    """An iteration runs what it holds by itself; edges across its border are not followed."""
+    """An iteration runs its own nodes; edges across its border are not followed."""
     for wire in flow.wires:
         if wire.source.parent != wire.target.parent:
             yield error(
@@ -110,7 +110,7 @@ def borders(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("EMPTY_FLOW", "EMPTY_ITERATION", kinds=(AGENTFLOW,))
 def something_to_do(flow: FlowContext) -> Iterator[Finding]:
-    """A start with nothing behind it answers with a blank; so does an iteration that holds nothing."""
+    """A start with nothing after it gives an empty answer; so does an empty iteration."""
     if flow.nodes and all(node.name == v2.START for node in flow.nodes):
         yield error(
             "EMPTY_FLOW", "Nothing follows the start.", where=flow.nodes[0].id, hint="Add a node and Connect it to it."
@@ -120,7 +120,7 @@ def something_to_do(flow: FlowContext) -> Iterator[Finding]:
         if node.name == v2.ITERATION and node.id not in holders:
             yield warning(
                 "EMPTY_ITERATION",
-                "The iteration holds no node, so it does nothing.",
+                "The iteration contains no nodes, so it does nothing.",
                 where=node.id,
                 hint="Put nodes into it with SetParent.",
             )
@@ -128,7 +128,7 @@ def something_to_do(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("BAD_JSON", kinds=(AGENTFLOW,))
 def iterated(flow: FlowContext) -> Iterator[Finding]:
-    """What an iteration goes through is a list, as text or from another node. The server reads JSON5 and more."""
+    """An iteration needs a list, as text or from another node. The server accepts JSON5 and more."""
     for node in flow.nodes:
         value = node.inputs.get(_ITERATED)
         if node.name != v2.ITERATION or not isinstance(value, str) or has_variable(value):
@@ -137,16 +137,16 @@ def iterated(flow: FlowContext) -> Iterator[Finding]:
         if text and not text.startswith("["):
             yield error(
                 "BAD_JSON",
-                f"`{_ITERATED}` is no list; the server fails on it.",
+                f"`{_ITERATED}` must be a list.",
                 where=node.id,
                 field=_ITERATED,
-                hint='For example ["one", "two"], or the output of a node that gives a list.',
+                hint='For example ["one", "two"], or the output of a node that returns a list.',
             )
 
 
 @rule("LOOP_TARGET_UNKNOWN", kinds=(AGENTFLOW,))
 def loops(flow: FlowContext) -> Iterator[Finding]:
-    """A loop to a node that is not there answers with its own description."""
+    """A loop to a missing node answers with its own description."""
     for node in flow.nodes:
         target = node.inputs.get(v2.LOOP_TARGET)
         if node.name != v2.LOOP or not isinstance(target, str) or not target:
@@ -168,7 +168,7 @@ def loops(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("UNKNOWN_VARIABLE", "UNDECLARED_STATE", kinds=(AGENTFLOW,))
 def node_variables(flow: FlowContext) -> Iterator[Finding]:
-    """What stands for the output of a node that is not there resolves to nothing, without a word."""
+    """A variable for the output of a missing node resolves to nothing, without an error."""
     state = _declared_state(flow)
     for node in flow.nodes:
         for name, value in node.inputs.items():

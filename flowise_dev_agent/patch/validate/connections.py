@@ -1,4 +1,4 @@
-"""Rules on connections. The server wires by references, the editor draws by edges: both must say the same."""
+"""Rules on connections. The server uses references, the editor draws edges: both must match."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -39,12 +39,12 @@ def edge_ends(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("BAD_SOURCE_HANDLE", "BAD_TARGET_HANDLE", kinds=(CHATFLOW,))
 def handles(flow: FlowContext) -> Iterator[Finding]:
-    """Handles are those of the stored anchors, letter by letter; otherwise the editor cannot draw the edge."""
+    """Handles are exactly those of the stored anchors; otherwise the editor cannot draw the edge."""
     for wire in flow.wires:
         if wire.output is None and isinstance(wire.source.data.get("outputAnchors"), list):
             yield error(
                 "BAD_SOURCE_HANDLE",
-                f"The edge to {wire.target.id} leaves at a handle that the node does not have.",
+                f"The edge to {wire.target.id} starts at a handle that the node does not have.",
                 where=wire.source.id,
                 field=wire.edge.output_name,
             )
@@ -53,7 +53,7 @@ def handles(flow: FlowContext) -> Iterator[Finding]:
         if wire.input is None and complete:
             yield error(
                 "BAD_TARGET_HANDLE",
-                f"The edge from {wire.source.id} arrives at a handle that the node does not have.",
+                f"The edge from {wire.source.id} ends at a handle that the node does not have.",
                 where=wire.target.id,
                 field=wire.edge.input_name,
             )
@@ -87,7 +87,7 @@ def outputs(flow: FlowContext) -> Iterator[Finding]:
         if node.selected_output and node.selected_output not in names:
             yield error(
                 "UNKNOWN_OUTPUT",
-                f"The selected output {node.selected_output!r} is none of {', '.join(names)}.",
+                f"The selected output {node.selected_output!r} is not one of {', '.join(names)}.",
                 where=node.id,
                 field="outputs",
             )
@@ -132,7 +132,7 @@ def _anchor_problem(node_id: str, name: str, value: Any, *, is_list: bool) -> Fi
     if is_list and not isinstance(value, list):
         return error(
             "LIST_ANCHOR_NOT_LIST",
-            "A list of references is needed; with a plain text the server connects nothing and says nothing.",
+            "A list of references is needed; with a plain text the server connects nothing, without an error.",
             where=node_id,
             field=name,
         )
@@ -141,10 +141,10 @@ def _anchor_problem(node_id: str, name: str, value: Any, *, is_list: bool) -> Fi
     if not all(map(sole_reference, items)):
         return error(
             "BAD_REFERENCE",
-            "The input holds something that is no reference to a node.",
+            "The input must contain only references to nodes.",
             where=node_id,
             field=name,
-            hint="A reference reads {{chatOpenAI_0.data.instance}}.",
+            hint="A reference looks like {{chatOpenAI_0.data.instance}}.",
         )
     return None
 
@@ -218,7 +218,7 @@ def _anchors(flow: FlowContext, node: FlowNode) -> list[InputEntry]:
 
 @rule("REQUIRED_ANCHOR_UNCONNECTED", kinds=(CHATFLOW,))
 def required_anchors(flow: FlowContext) -> Iterator[Finding]:
-    """Inputs without which the node fails, or does quietly less than it says (an agent without tools)."""
+    """Inputs without which the node fails, or silently does less than expected (an agent without tools)."""
     for node in flow.nodes:
         for anchor in flow.visible_anchors(node):
             name = str(anchor["name"])

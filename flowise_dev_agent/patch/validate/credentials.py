@@ -1,4 +1,4 @@
-"""Rules on credentials: bound where the server reads them, existing, of the right type, and never typed in."""
+"""Rules on credentials: bound where the server reads them, existing, of the right type, and never in plain text."""
 
 import json
 from collections.abc import Collection, Iterator
@@ -33,7 +33,7 @@ def _unbound(flow: FlowContext, node: FlowNode) -> Finding | None:
     if node.inputs.get("FLOWISE_CREDENTIAL_ID") or node.inputs.get("credential"):
         return error(
             "CREDENTIAL_MISPLACED",
-            "The credential stands in the inputs, where the server does not read it.",
+            "The credential is in the inputs, where the server does not read it.",
             where=node.id,
             field="credential",
             hint=f"Use BindCredential on {node.id}.",
@@ -61,7 +61,7 @@ def wrong_credential(
     if not is_uuid(credential):
         return error(
             "CREDENTIAL_NOT_UUID",
-            "The credential is not the id (a uuid) of one; every question would fail.",
+            "The credential must be given by its id (a uuid); otherwise every question fails.",
             where=where,
             field=name,
             hint="Bind it by id, not by name.",
@@ -89,7 +89,7 @@ def wrong_credential(
 
 @rule("SECRET_IN_INPUTS")
 def secrets(flow: FlowContext) -> Iterator[Finding]:
-    """A key typed into a field overrides the credential and is stored in clear, for every reader of the flow."""
+    """A key in a field overrides the credential and is stored as plain text for every reader of the flow."""
     for node in flow.graph.nodes:
         yield from _secrets_in(flow.schema(node), node.inputs, node.id, "")
         for nested in flow.nested(node):
@@ -108,7 +108,7 @@ def _secrets_in(schema: NodeSchema | None, inputs: Values, where: str, around: s
         if secret or _holds_named_secret(value):
             yield error(
                 "SECRET_IN_INPUTS",
-                f"`{around}{name}` holds a secret, which Flowise would store and show in clear.",
+                f"`{around}{name}` contains a secret, which Flowise would store and show as plain text.",
                 where=where,
                 field=f"{around}{name}",
                 hint="Put it into a credential of the Flowise server and bind that.",
@@ -116,7 +116,7 @@ def _secrets_in(schema: NodeSchema | None, inputs: Values, where: str, around: s
 
 
 def _holds_named_secret(value: Any) -> bool:
-    """A header or the like with a secret in clear: in a row of key and value, or anywhere in JSON."""
+    """A header or similar with a plain-text secret: in a row of key and value, or anywhere in JSON."""
     if isinstance(value, str):
         return value.lstrip().startswith("{") and _holds_named_secret(_parsed(value))
     if isinstance(value, list):

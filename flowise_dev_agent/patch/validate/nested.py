@@ -1,4 +1,4 @@
-"""Rules on the models and tools that stand inside agentflow nodes."""
+"""Rules on the models and tools inside agentflow nodes."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ from flowise_dev_agent.patch.validate.registry import AGENTFLOW, rule
 
 @rule("NESTED_NODE_UNKNOWN", "NESTED_NODE_MISSING", "NESTED_CONFIG_MISSING", kinds=(AGENTFLOW,))
 def components(flow: FlowContext) -> Iterator[Finding]:
-    """A model or tool exists on the server and has its inputs beside its name, as an object."""
+    """A model or tool exists on the server and has its inputs next to its name, as an object."""
     for node in flow.nodes:
         yield from _rows_without_component(flow, node)
         for nested in flow.nested(node):
@@ -28,7 +28,7 @@ def components(flow: FlowContext) -> Iterator[Finding]:
             elif not isinstance(nested.config, dict):
                 yield error(
                     "NESTED_CONFIG_MISSING",
-                    f"The inputs of {nested.component} must stand in `{nested.path}`, as an object.",
+                    f"The inputs of {nested.component} must be in `{nested.path}`, as an object.",
                     where=node.id,
                     field=nested.path,
                     hint=f"Use SetParam on `{nested.path.removesuffix('Config')}` of {node.id}, or on `{nested.path}`.",
@@ -59,7 +59,7 @@ def credentials(flow: FlowContext) -> Iterator[Finding]:
         elif config.get("credential"):
             yield error(
                 "CREDENTIAL_MISPLACED",
-                f"The credential of {nested.component} stands under `credential`, where the server does not read it.",
+                f"The credential of {nested.component} is under `credential`, where the server does not read it.",
                 where=node.id,
                 field=nested.path,
                 hint=_bind_hint(node, nested),

@@ -23,7 +23,7 @@ def node_ids(flow: FlowContext) -> Iterator[Finding]:
         if not NODE_ID.fullmatch(node.id):
             yield error(
                 "BAD_NODE_ID",
-                "Only letters, digits and _ may stand in a node id; '-' breaks the editor, '.' the server.",
+                "A node id may contain only letters, digits and _; '-' breaks the editor, '.' the server.",
                 where=node.id,
                 hint=f"For example {node.name or 'node'}_0.",
             )
@@ -33,7 +33,7 @@ def node_ids(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("DATA_FIELD_MISSING")
 def data_fields(flow: FlowContext) -> Iterator[Finding]:
-    """What the server or the editor reads without asking whether it is there."""
+    """Fields that the server or the editor reads without checking that they exist."""
     for node in flow.nodes:
         for name in _missing_fields(node):
             yield error(
@@ -85,7 +85,7 @@ def unknown_type(flow: FlowContext, name: str, where: str, field: str, *, code: 
     return Finding(
         code=code,
         severity="error",
-        message=f"There is no node type {name!r} on this Flowise server.",
+        message=f"This Flowise server has no node type {name!r}.",
         where=where,
         field=field,
         allowed=near,
@@ -120,5 +120,5 @@ def kinds(flow: FlowContext) -> Iterator[Finding]:
             where=node.id,
             hint="Use a chain or an agent of the chatflow kind, for example toolAgent."
             if flow.kind == "CHATFLOW"
-            else "In an agentflow models, tools and stores stand inside nodes such as agentAgentflow.",
+            else "In an agentflow, models, tools and stores are set inside nodes such as agentAgentflow.",
         )

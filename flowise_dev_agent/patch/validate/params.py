@@ -1,4 +1,4 @@
-"""Rules on fields: what must be filled in, and what the server would choke on or silently ignore."""
+"""Rules on fields: required values, and values that the server fails on or silently ignores."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -36,7 +36,7 @@ _EDITOR_KEYS = frozenset({"credential", "FLOWISE_CREDENTIAL_ID"})
 
 @rule("REQUIRED_PARAM_MISSING")
 def required_params(flow: FlowContext) -> Iterator[Finding]:
-    """Fields without which the node fails or runs on something nobody chose."""
+    """Fields without which the node fails or uses a value that nobody chose."""
     for node in flow.nodes:
         demanded = [param for param in flow.visible_params(node) if not param.get("optional")]
         missing = [str(param["name"]) for param in demanded if is_missing(node.inputs, param)]
@@ -76,7 +76,7 @@ def values(flow: FlowContext) -> Iterator[Finding]:
         for name, problem in problems.items():
             if problem is None:
                 continue
-            # An option or a form that a former version of the node knew is its own affair: the server takes it.
+            # An option or a form of an earlier version of the node: the server accepts it.
             lenient = problem.code == "BAD_OPTION" and flow.version_drifted(node)
             yield value_finding(problem, node.id, name, lenient=lenient)
 
@@ -96,7 +96,7 @@ def value_finding(problem: ValueProblem, where: str, name: str, *, lenient: bool
 
 @rule("BAD_JSON")
 def json_texts(flow: FlowContext) -> Iterator[Finding]:
-    """Examples, separators, filters: what is no JSON stops the node."""
+    """Examples, separators, filters: text that is not JSON stops the node."""
     for node in flow.nodes:
         for name in JSON_TEXTS.get(node.name, ()):
             if problem := normalize({"name": name, "type": "json"}, node.inputs.get(name))[1]:

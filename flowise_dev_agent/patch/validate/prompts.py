@@ -1,4 +1,4 @@
-"""Rules on prompt texts: templates that LangChain cannot read, and placeholders that nobody fills."""
+"""Rules on prompt texts: templates that LangChain cannot read, and placeholders without a value."""
 
 import json
 import re
@@ -19,8 +19,8 @@ _MEMORY_KEY = "chat_history"
 class _Template:
     """A field with {placeholders}, as Flowise 3.1.4 reads it.
 
-    ``filled`` are those that the node fills by itself, besides question and history of its memory where it has
-    ``memory``; None when another node fills them. ``needed`` ones must be there. ``json_is_text``: the server doubles
+    ``filled`` are those that the node itself fills, in addition to question and history of its memory where it has
+    ``memory``; None when another node fills them. ``needed`` ones must be present. ``json_is_text``: the server doubles
     the braces of a group with a colon. With something on ``replaced_by`` the field is not read.
     """
 
@@ -60,19 +60,19 @@ _PROMPT_TAKERS: Mapping[str, tuple[str, frozenset[str]]] = {
     "conversationChain": ("chatPromptTemplate", frozenset()),
     "toolAgent": ("chatPromptTemplate", _SCRATCHPAD),
 }
-#: A chain without a memory: it fills what its parser asks for, and one placeholder, whatever its name, by the question.
+#: A chain without a memory: it fills what its parser needs, and one placeholder of any name with the question.
 _CHAIN, _PROMPT = "llmChain", "prompt"
 _PARSER_PLACEHOLDER = "format_instructions"
 
 _JSON_GROUP = re.compile(r"(?<!\{)\{([^{}]*:[^{}]*)\}(?!\})")
-#: A pair stands for a brace that is just text.
+#: A pair is an escaped brace.
 _BRACE = re.compile(r"\{\{|\}\}|[{}]")
 _FLOWISE_VARIABLE = re.compile(r"\{\{[^{}]*\}\}")
 
 
 @rule("PROMPT_BRACES", kinds=(CHATFLOW,))
 def braces(flow: FlowContext) -> Iterator[Finding]:
-    """A brace without its partner stops the chain at its first question."""
+    """An unmatched brace stops the chain at its first question."""
     for node in flow.nodes:
         for name, template, text in _templates(flow, node):
             if problem := read_template(text, json_is_text=template.json_is_text)[1]:
@@ -81,7 +81,7 @@ def braces(flow: FlowContext) -> Iterator[Finding]:
                     f"`{name}` cannot be read as a template: {problem}",
                     where=node.id,
                     field=name,
-                    hint="Write {name} for a placeholder, and {{ or }} for a brace that is just text.",
+                    hint="Write {name} for a placeholder, and {{ or }} for a literal brace.",
                 )
 
 
@@ -99,7 +99,7 @@ def placeholders(flow: FlowContext) -> Iterator[Finding]:
             elif lacking := sorted(template.needed - set(found)):
                 yield error(
                     "PROMPT_VALUE_MISSING",
-                    f"`{name}` must have {_braced(lacking)}: {node.name} puts what it knows there.",
+                    f"`{name}` must contain {_braced(lacking)}: {node.name} puts its data there.",
                     where=node.id,
                     field=name,
                 )
@@ -107,7 +107,7 @@ def placeholders(flow: FlowContext) -> Iterator[Finding]:
 
 
 def _unfilled_prompts(flow: FlowContext, node: FlowNode) -> Iterator[Finding]:
-    """Prompts that stand in nodes of their own, with their values."""
+    """Prompts in nodes of their own, with their values."""
     if node.name == _CHAIN:
         anchor, filled, by_question = _PROMPT, frozenset({_PARSER_PLACEHOLDER}), 1
     elif node.name in _PROMPT_TAKERS:
@@ -163,7 +163,7 @@ def _given(prompt: FlowNode) -> frozenset[str] | None:
 
 def _unfilled(where: str, field: str, names: list[str], hint: str) -> Finding:
     text = f"Nothing fills {_braced(names)}."
-    braces_hint = " Braces that are just text are written {{ and }}."
+    braces_hint = " Literal braces are written {{ and }}."
     return error("PROMPT_VALUE_MISSING", text, where=where, field=field, hint=hint + braces_hint)
 
 

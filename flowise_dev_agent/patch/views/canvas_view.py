@@ -210,7 +210,7 @@ def _inputs(node: FlowNode, used: set[str]) -> Iterator[CanvasPort]:
 
 
 def _outputs(node: FlowNode, used: set[str]) -> Iterator[CanvasPort]:
-    """What is used, what is selected, and every output that stands for itself."""
+    """The outputs that are used or selected, and every independent one."""
     for output in node.outputs:
         selected = not node.multi_output or output.independent or output.name == node.selected_output
         if output.handle and (selected or output.handle in used):

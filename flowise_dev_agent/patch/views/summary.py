@@ -31,7 +31,7 @@ def summarize(graph: GraphIR, limit: int = 4000) -> str:
 
 
 def outline(graph: GraphIR) -> tuple[str, ...]:
-    """What a flow is made of, by node types alone: who feeds whom, who stands in whom, which models and tools are used.
+    """The structure of a flow by node types: connections, containment, and the models and tools in use.
 
     For example ``chatOpenAI -> toolAgent.model`` and ``agentAgentflow uses chatOpenAI, calculator``. A type that occurs
     more than once appears by the ids of its nodes.
