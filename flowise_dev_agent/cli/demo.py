@@ -54,8 +54,7 @@ def _with_local_flowise(settings: Settings) -> Generator[Settings]:
         stack = DevStack()
         started.callback(stack.stop)
         stack.start(say)
-        about = stack.describe()["flowise"]
-        say(f"Flowise: {about['endpoint']} (user {about['email']}, password in {about['access_file']})")
+        say(f"Flowise: {stack.flowise.endpoint} (user {stack.flowise.email}, password in {stack.access_file})")
         flowise = FlowiseSettings(
             FLOWISE_API_ENDPOINT=HttpUrl(stack.flowise.endpoint), FLOWISE_API_KEY=stack.flowise.api_key
         )

@@ -8,8 +8,8 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import httpx2
 from starlette.applications import Starlette
@@ -25,6 +25,18 @@ PROVIDERS: Mapping[str, str] = {"anthropic": "https://api.anthropic.com", "opena
 _TIMEOUT_SECS = 180.0
 #: Headers that a provider needs; the others belong to this connection.
 _PASSED_ON = ("authorization", "x-api-key", "anthropic-version", "anthropic-beta", "content-type", "accept")
+
+
+@dataclass(frozen=True)
+class _Recorded:
+    """An answer as it is stored."""
+
+    status: int
+    content_type: str
+    body: str
+
+    def response(self) -> Response:
+        return Response(self.body, status_code=self.status, headers={"content-type": self.content_type})
 
 
 class Cassette(BackgroundServer):
@@ -58,7 +70,7 @@ class Cassette(BackgroundServer):
         file = self._folder / f"{request_key(provider, path, body)}.json"
         if file.is_file():
             self.hits += 1
-            return _response(json.loads(file.read_text("utf-8")))
+            return _Recorded(**json.loads(file.read_text("utf-8"))).response()
         self.misses += 1
         if not self._record or provider not in self._upstream:
             return JSONResponse(
@@ -70,15 +82,15 @@ class Cassette(BackgroundServer):
         headers = {name: http.headers[name] for name in _PASSED_ON if name in http.headers}
         async with httpx2.AsyncClient(timeout=_TIMEOUT_SECS) as client:
             answer = await client.post(url, content=body, headers=headers)
-        kept = {
-            "status": answer.status_code,
-            "content_type": answer.headers.get("content-type", "application/json"),
-            "body": masked(answer.text),
-        }
+        recorded = _Recorded(
+            status=answer.status_code,
+            content_type=answer.headers.get("content-type", "application/json"),
+            body=masked(answer.text),
+        )
         if answer.is_success:
             # Failures are not kept: the next run tries again.
-            await asyncio.to_thread(_keep, file, kept)
-        return _response(kept)
+            await asyncio.to_thread(_keep, file, recorded)
+        return recorded.response()
 
 
 def request_key(provider: str, path: str, body: bytes) -> str:
@@ -90,10 +102,6 @@ def request_key(provider: str, path: str, body: bytes) -> str:
     return hashlib.sha256(f"{provider}\n{path}\n{text}".encode()).hexdigest()
 
 
-def _keep(file: Path, kept: Mapping[str, Any]) -> None:
+def _keep(file: Path, recorded: _Recorded) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(kept, ensure_ascii=False, indent=1) + "\n", "utf-8")
-
-
-def _response(kept: Mapping[str, Any]) -> Response:
-    return Response(kept["body"], status_code=kept["status"], headers={"content-type": kept["content_type"]})
+    file.write_text(json.dumps(asdict(recorded), ensure_ascii=False, indent=1) + "\n", "utf-8")

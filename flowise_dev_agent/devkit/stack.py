@@ -3,7 +3,7 @@
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from flowise_dev_agent.devkit.flowise import FLOWISE_VERSION, FlowiseAccess, LocalFlowise
 from flowise_dev_agent.devkit.flowise.install import Progress
@@ -53,6 +53,11 @@ class DevStack:
             raise ConfigurationError("The development stack is not running.", hint="Call start() first.")
         return self._access
 
+    @property
+    def access_file(self) -> Path:
+        """Where the account of Flowise is kept, with its password."""
+        return self.data_dir / "flowise" / "access.json"
+
     def start(self, progress: Progress = lambda _: None) -> Self:
         """Start everything; when one part fails the others are stopped again.
 
@@ -86,22 +91,6 @@ class DevStack:
         """End Flowise, the stand-in and Postgres, in this order. Does nothing when they are not running."""
         self._access = None
         self._running.close()
-
-    def describe(self) -> dict[str, Any]:
-        """What runs where, as JSON without secrets; the password for Flowise's page is in `access_file`."""
-        access = self.flowise
-        return {
-            "data_dir": str(self.data_dir),
-            "postgres": {"socket_dir": str(self._postgres.socket_dir), "database": AGENT_DATABASE},
-            "models": {"endpoint": self.standin.endpoint, "stand_in": True},
-            "flowise": {
-                "endpoint": access.endpoint,
-                "version": FLOWISE_VERSION,
-                "email": access.email,
-                "access_file": str(self.data_dir / "flowise" / "access.json"),
-                "credentials": access.credentials,
-            },
-        }
 
     def __enter__(self) -> Self:
         return self.start()

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.errors import BudgetSpentError, ModelOutputError, PatchError
 from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY
 from flowise_dev_agent.patch.model.findings import Finding
@@ -102,7 +103,7 @@ class LlmReasoner(Reasoner):
         self,
         phase: Phase,
         prompt: Prompt,
-        schema: dict[str, Any],
+        schema: JsonObject,
         read: Callable[[str], T],
         request: ClassifyRequest | PlanRequest | PatchRequest | JudgeRequest,
     ) -> Reasoned[T]:

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from json_repair import repair_json
 from pydantic import BaseModel, ValidationError
 
+from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.reasoning.text import clean_json
 
 _MAX_PROBLEMS = 12
@@ -20,7 +21,7 @@ class UnusableOutputError(Exception):
         self.problems = problems
 
 
-def parse_object(text: str) -> dict[str, Any]:
+def parse_object(text: str) -> JsonObject:
     """The JSON object in `text`. Accepts code fences, prose around it, trailing commas and single quotes.
 
     Does not accept truncation: closing the brackets of half an answer would make it another answer.

@@ -7,7 +7,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, Literal, NamedTuple
+from typing import ClassVar, Final, Literal, NamedTuple, TypedDict
 
 import httpx2
 from pydantic import SecretStr
@@ -105,6 +105,15 @@ class Completion:
         )
 
 
+class ClientOptions(TypedDict):
+    """Arguments of both SDKs' clients."""
+
+    api_key: str
+    base_url: str | None
+    timeout: httpx2.Timeout
+    max_retries: int
+
+
 class SdkErrors(NamedTuple):
     """The exception classes of a provider's SDK, from special to general."""
 
@@ -139,14 +148,14 @@ class SdkEngine(ReasoningEngine):
         self._timeout_secs = settings.timeout_secs
         self._slots = asyncio.Semaphore(settings.max_parallel_calls)
         self._capabilities: dict[str, ModelCapabilities] = {}
-        #: What both SDKs' clients take. An explicit key keeps them from looking for one in files and the environment;
-        #: local servers need none, but the SDKs require one.
-        self._client_options: dict[str, Any] = {
-            "api_key": key.get_secret_value() if key else "not-needed",
-            "base_url": base_url,
-            "timeout": httpx2.Timeout(settings.timeout_secs, connect=settings.connect_timeout_secs),
-            "max_retries": settings.max_retries,
-        }
+        # An explicit key keeps the SDKs from looking for one in files and the environment; local servers need none,
+        # but the SDKs require one.
+        self._client_options = ClientOptions(
+            api_key=key.get_secret_value() if key else "not-needed",
+            base_url=base_url,
+            timeout=httpx2.Timeout(settings.timeout_secs, connect=settings.connect_timeout_secs),
+            max_retries=settings.max_retries,
+        )
 
     @abstractmethod
     def _assumed_capabilities(self) -> ModelCapabilities:
@@ -277,7 +286,7 @@ class SdkEngine(ReasoningEngine):
     def _who(self, model: str) -> str:
         return f"{self.provider} (model {model})"
 
-    def _details(self, model: str) -> dict[str, Any]:
+    def _details(self, model: str) -> dict[str, str]:
         return {"provider": self.provider, "model": model}
 
     def _without_key(self, text: str) -> str:

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from genai_prices import Usage as PricedUsage
 from genai_prices import calc_price
 from json_repair import repair_json
 
+from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.reasoning.contracts import EngineResponse, ToolCall, Usage
 from flowise_dev_agent.reasoning.text import clean, clean_json
 
@@ -134,6 +134,6 @@ def cost(
     return None
 
 
-def _arguments(text: str) -> dict[str, Any]:
+def _arguments(text: str) -> JsonObject:
     value = repair_json(text, return_objects=True) if text else {}
     return clean_json(value) if isinstance(value, dict) else {}
