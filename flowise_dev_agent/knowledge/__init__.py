@@ -1,1 +1,1 @@
-"""What a Flowise server knows: node types and credentials, cached per instance, with a committed snapshot behind."""
+"""What is known of each Flowise server: node types, templates, credentials; cached, with a committed snapshot."""

@@ -1,4 +1,4 @@
-"""What `refresh --validate` looks at: structure, hashes and what must not be in a committed file. Reads files only."""
+"""The checks of `refresh --validate`: structure, hashes, and content that must not be committed. Reads files only."""
 
 import json
 from collections.abc import Callable
@@ -89,7 +89,7 @@ def check_templates(root: Path) -> list[str]:
 
 
 def check_credentials(root: Path) -> list[str]:
-    """The allowlist. No file is no problem: it is made per checkout."""
+    """The allowlist. A missing file is fine: it is made per checkout."""
     path = root / "schemas" / CREDENTIALS_FILE
     if not path.is_file():
         return []

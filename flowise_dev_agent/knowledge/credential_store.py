@@ -38,7 +38,7 @@ class Credential(BaseModel):
 
 
 class CredentialsMeta(BaseModel):
-    """Which server the snapshot lists; it says nothing about another one."""
+    """The server that the snapshot was read from; it is not used for another one."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -128,7 +128,7 @@ class CredentialKnowledge:
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def store(self, instance_id: str, client: CredentialSource, *, refresh: bool = False) -> CredentialStore:
-        """The instance's credentials; ``refresh`` reads them anew.
+        """The instance's credentials; ``refresh`` reads them again.
 
         Raises FlowiseError when they cannot be read and nothing older is known, or when ``refresh`` was asked for.
         """
@@ -149,7 +149,7 @@ class CredentialKnowledge:
 
 
 def allowlist_problems(entries: Any) -> list[str]:
-    """What keeps a snapshot from being used: the fields that must not be there, by entry; no values."""
+    """Why a snapshot cannot be used: the fields that must not be there, by entry; no values."""
     if not isinstance(entries, list):
         return ["it is not a list"]
     problems: list[str] = []
@@ -168,7 +168,7 @@ def allowlist_problems(entries: Any) -> list[str]:
 
 
 def write_credentials(store: CredentialStore, endpoint: str, at: datetime, folder: Path) -> None:
-    """Write the snapshot, which git ignores. Raises ConfigurationError should more than the allowlist be in it."""
+    """Write the snapshot, which git ignores. Raises ConfigurationError if it contains more than the allowlist."""
     entries = [one.model_dump(mode="json", by_alias=True) for one in store.all()]
     if problems := allowlist_problems(entries):
         raise ConfigurationError(f"The credential snapshot is not written: {'; '.join(problems)}.")

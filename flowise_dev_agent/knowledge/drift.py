@@ -1,4 +1,4 @@
-"""Has a server's catalogue changed under a session, or from what the snapshot says?"""
+"""Compares catalogues: did a server's node types change during a session, or since the snapshot?"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -64,7 +64,7 @@ class NodeStore:
 
     @property
     def fingerprint(self) -> str:
-        """Hex SHA-256 of all schemas but for texts for people: equal on two hosts exactly when their catalogues are."""
+        """Hex SHA-256 of all schemas without texts for people: equal on two hosts exactly when their catalogues are."""
         if self._fingerprint is None:
             self._fingerprint = fingerprint(self._catalogue.values())
         return self._fingerprint
@@ -73,7 +73,7 @@ class NodeStore:
         return len(self.schemas)
 
     def get(self, name: str) -> NodeSchema | None:
-        """By name, case and separators not minding."""
+        """By name, ignoring case and separators."""
         return self.schemas.get(name) or self.schemas.get(self._by_fold.get(fold(name), ""))
 
     def suggest(self, name: str, n: int = 3) -> list[str]:
@@ -168,7 +168,7 @@ class NodeKnowledge:
         return repair
 
     async def changes_since(self, instance_id: str, fingerprint: str, store: NodeStore) -> CatalogueChange:
-        """What became of the catalogue that had this fingerprint; its types are unknown when it is no longer kept."""
+        """What changed since the catalogue with this fingerprint; its types are unknown when it is no longer stored."""
         former: NodeStore | None = None
         if kept := await self._cache.load(instance_id, fingerprint):
             former = _parsed(*kept, fingerprint)

@@ -1,4 +1,4 @@
-"""Accepted flows as starting points: what is kept of them, and which one fits a new wish."""
+"""Accepted flows as starting points: what is stored of them, and which one fits a new requirement."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ CATEGORIES: Final[tuple[Category, ...]] = ("rag", "tool_agent", "conversational"
 DEFAULT_OWNER: Final = "default"
 #: Relevance times reliability (both up to 1) from which a pattern is worth starting from.
 THRESHOLD: Final = 0.6
-#: Two wishes that share less have nothing to do with each other, however short they are.
+#: Two requirements that share fewer words are unrelated, however short they are.
 MIN_SHARED: Final = 2
 #: Longer texts are a flow's content, not its form.
 _LONGEST_VALUE = 2_000
@@ -30,7 +30,7 @@ _MAX_TERMS = 200
 _MAX_REQUIREMENT = 4_000
 
 _WORD = re.compile(r"[^\W_]+")
-# What every wish says, in the languages that the rules read.
+# Words of almost every requirement, in the languages that the rules read.
 _EMPTY = frozenset(
     _WORD.findall(
         "a an and any are as at be by can could do does for from have how i in into is it its make me my of on or our "
@@ -60,7 +60,7 @@ class PatternRows(Protocol):
 
 @dataclass(frozen=True)
 class Match:
-    """A pattern beside a wish. `score` is relevance times reliability; `refused` says why it is not to be used."""
+    """A pattern compared with a requirement. `score` is relevance times reliability; `refused`: why not to use it."""
 
     id: int
     requirement: str
@@ -79,7 +79,7 @@ class PatternLibrary:
         self._instance_id = instance_id
 
     async def find(self, requirement: str, nodes: NodeStore) -> list[Match]:
-        """Patterns that share words with a wish, best first, at most five; only the first may be usable."""
+        """Patterns that share words with a requirement, best first, at most five; only the first may be usable."""
         wanted = terms_of(requirement)
         if not wanted:
             return []
@@ -122,7 +122,7 @@ class PatternLibrary:
         return pattern_id
 
     async def failed(self, session_id: UUID, pattern_id: int) -> None:
-        """A flow that started from it did not work out."""
+        """A flow that started from it failed."""
         await self._rows.record(self._owner, pattern_id, session_id, accepted=False)
 
     async def touch(self, pattern_id: int) -> None:
@@ -164,13 +164,13 @@ def make_pattern(
 
 
 def read_ops(raw: Sequence[Mapping[str, Any]]) -> tuple[PatchOp, ...]:
-    """Kept ops as ops. Raises ValueError when one is none, or none that a pattern may hold."""
+    """Stored ops as ops. Raises ValueError for an invalid one, or one that a pattern must not contain."""
     try:
         ops = tuple(_OP.validate_python(dict(item)) for item in raw)
     except ValidationError as error:
         raise ValueError(f"ops: {error.error_count()} values do not fit the Patch IR.") from None
     if not any(isinstance(op, AddNode) for op in ops):
-        raise ValueError("ops: there is no node.")
+        raise ValueError("ops: at least one node is required.")
     return ops
 
 
@@ -187,14 +187,14 @@ def category_of(names: Iterable[str], schemas: Schemas) -> Category:
 
 
 def terms_of(text: str) -> list[str]:
-    """The words of a wish that say something, each once, sorted: lower case, without plural s."""
+    """The meaningful words of a requirement, each once, sorted: lower case, without plural s."""
     said = (word.casefold() for word in _WORD.findall(text))
     plain = (word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word for word in said)
     return sorted({word for word in plain if word not in _EMPTY})[:_MAX_TERMS]
 
 
 def relevance(one: set[str], other: set[str]) -> float:
-    """How much two wishes have in common: 1 for the same words, 0 for none."""
+    """The similarity of two requirements: 1 for the same words, 0 for none."""
     shared = len(one & other)
     return shared / (len(one) * len(other)) ** 0.5 if shared >= min(MIN_SHARED, len(one), len(other)) else 0.0
 

@@ -1,6 +1,6 @@
 """`FLOWISE_NODE_REFERENCE.md`: the catalogue as a page that people read and `reference_parser` reads back without loss.
 
-What cannot be said in the page's plain form (odd labels, rare keys, nested definitions) stands in JSON after "more" or
+What the page's plain form cannot express (odd labels, rare keys, nested definitions) is JSON after "more" or
 "Also". In a code span a backtick of JSON is written as its escape, so that a span always ends at the next backtick.
 """
 
@@ -18,7 +18,7 @@ TITLE: Final = "# Flowise node reference"
 
 #: What a credential definition holds besides its names, where it does not say otherwise.
 CREDENTIAL: Final[Mapping[str, Any]] = {"label": "Connect Credential", "name": "credential", "type": "credential"}
-#: Flags of an input: the word in the page, the key, and the value that the word stands for.
+#: Flags of an input: the word in the page, the key, and the value that the word means.
 FLAGS: Final[tuple[tuple[str, str, Any], ...]] = (
     ("optional", "optional", True),
     ("several", "list", True),
@@ -130,7 +130,7 @@ def _option(option: Mapping[str, str]) -> str:
 
 
 def _take_label(entry: dict[str, Any]) -> str:
-    """The label in quotes, taken out of the entry; nothing when it cannot stand in quotes."""
+    """The label in quotes, taken out of the entry; nothing when it cannot be quoted."""
     label = entry.get("label")
     if isinstance(label, str) and _PLAIN.fullmatch(label):
         return f'"{entry.pop("label")}"'
@@ -169,6 +169,6 @@ def _more(rest: Mapping[str, Any]) -> str:
 
 
 def span(value: Any) -> str:
-    """JSON that may stand in a code span."""
+    """JSON that fits in a code span."""
     text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return text.replace("`", "\\u0060")

@@ -190,6 +190,6 @@ def _take(tokens: list[Token], kind: str) -> str | None:
 def _broken(line: int, what: str) -> ConfigurationError:
     return ConfigurationError(
         f"{REFERENCE_FILE}, line {line}: {what}.",
-        hint=f"Get the page back with `git checkout HEAD -- {REFERENCE_FILE}`, or make it anew from a server "
+        hint=f"Get the page back with `git checkout HEAD -- {REFERENCE_FILE}`, or create it again from a server "
         "with `python -m flowise_dev_agent.knowledge.refresh --nodes --from-server`.",
     )

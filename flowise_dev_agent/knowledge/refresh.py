@@ -1,4 +1,4 @@
-"""Make the snapshots in `schemas/` anew: `python -m flowise_dev_agent.knowledge.refresh --nodes`.
+"""Refresh the snapshots in `schemas/`: `python -m flowise_dev_agent.knowledge.refresh --nodes`.
 
 Without `--from-server` the node snapshot is rebuilt from FLOWISE_NODE_REFERENCE.md, which needs no server; with it both
 are read from a live one, and the Workday blueprints are tried on it. Templates and credentials always come from a
@@ -117,7 +117,7 @@ class Refresh:
         if problems:
             raise ConfigurationError(f"{MCP_FILE}: {'; '.join(problems)}.")
         store = WorkdayMcpStore.from_snapshot(self.schemas)
-        told = "It is data; no server was asked."
+        result = "It is data; no server was asked."
         if self.from_server:
 
             async def check(client: FlowiseClient) -> str:
@@ -126,13 +126,13 @@ class Refresh:
                     f"Flowise at {client.endpoint} is offered {', '.join(name for names in offered for name in names)}."
                 )
 
-            told = await self._with_client(check)
+            result = await self._with_client(check)
         if not self.dry_run:
             write_meta(self.schemas, MCP_FILE, "ok", len(store.ids), self.now)
-        return f"{len(store.ids)} Workday blueprint: {', '.join(store.ids)}. {told}"
+        return f"{len(store.ids)} Workday blueprint: {', '.join(store.ids)}. {result}"
 
     async def workday_api(self) -> str:
-        """There is nothing to refresh yet."""
+        """Nothing to refresh yet."""
         if not self.dry_run:
             write_text(self.schemas / API_FILE, "[]\n")
             write_meta(self.schemas, API_FILE, "stub", 0, self.now)
@@ -210,11 +210,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     run = Refresh(_ROOT, instance=options.instance, from_server=options.from_server, dry_run=options.dry_run)
     for kind in kinds:
         try:
-            told = asyncio.run(getattr(run, kind)())
+            report = asyncio.run(getattr(run, kind)())
         except AgentError as exc:
             print(f"{kind}: {exc}", file=sys.stderr)
             return 1
-        print(f"{kind}: {told}{' (nothing written)' if run.dry_run else ''}")
+        print(f"{kind}: {report}{' (nothing written)' if run.dry_run else ''}")
     return 0
 
 

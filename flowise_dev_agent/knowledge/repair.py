@@ -1,4 +1,4 @@
-"""Is what the server says about one node type newer than what is known? The decision comes with its reasons."""
+"""Decides whether the server's definition of a node type is newer than the known one, with the reasons."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -13,7 +13,7 @@ RepairAction = Literal[
 
 @dataclass(frozen=True)
 class RepairDecision:
-    """What was done with an answer of `GET /nodes/:name` and why. Versions are None where there is none."""
+    """What was done with a response of `GET /nodes/:name` and why. A missing version is None."""
 
     node_type: str
     action: RepairAction
@@ -38,7 +38,7 @@ class Repair:
 
     @property
     def updated(self) -> bool:
-        """Whether the store gained something."""
+        """Whether the store changed."""
         return self.decision.action.startswith("update_")
 
 

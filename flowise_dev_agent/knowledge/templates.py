@@ -1,4 +1,4 @@
-"""The marketplace of a Flowise server: what there is, in a few words each; the flows themselves on demand."""
+"""The marketplace of a Flowise server: a short entry per template; the flows themselves on demand."""
 
 import asyncio
 import json
@@ -124,7 +124,7 @@ class TemplateStore:
         return list(islice(buildable, limit))
 
     def get(self, name: str, type_: str | None = None) -> Template:
-        """By name, case and separators not minding; InvalidInputError names close ones when there is none."""
+        """By name, ignoring case and separators; the InvalidInputError for an unknown one names close ones."""
         for template in self._templates:
             if fold(template.name) == fold(name) and type_ in (None, template.type):
                 return template
@@ -152,7 +152,7 @@ class TemplateStore:
 class TemplateKnowledge:
     """The templates of each instance. Listing never asks a server; a content that is not cached does, for all at once.
 
-    ``ttl_secs``: after that long a content is read anew.
+    ``ttl_secs``: after that time a content is read again.
     """
 
     def __init__(self, ttl_secs: float, cache: TemplateCache | None = None) -> None:

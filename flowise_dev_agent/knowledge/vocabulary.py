@@ -1,11 +1,11 @@
-"""The words of a search: how a text is split, what says nothing, what people say for what Flowise calls otherwise."""
+"""The words of a search: how a text is split, stop words, and synonyms for Flowise's terms."""
 
 import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 _WORD = re.compile(r"[A-Z]+s?(?![a-z])|[A-Z]?[a-z]+|\d+")
-# Vendor spellings that splitting at capitals would tear apart.
+# Vendor spellings that must not be split at capitals.
 _VENDOR = re.compile(r"openai|llamaindex|agentflow|sqlite|mongodb", re.IGNORECASE)
 
 #: For `bytes.translate`: letters to lower case, digits as they are, a space for all else.
@@ -87,7 +87,7 @@ SYNONYMS: Final[Mapping[str, str]] = {
 
 
 def words(text: str) -> list[str]:
-    """Lower-case words that say something, split at capitals and digits, plural s removed."""
+    """Meaningful words in lower case, split at capitals and digits, plural s removed."""
     text = _VENDOR.sub(lambda match: match.group().capitalize(), text)
     found = (_stem(word.lower()) for word in _WORD.findall(text))
     return [word for word in found if len(word) > 1 and word not in _STOP_WORDS]
@@ -100,7 +100,7 @@ def expand(said: set[str]) -> set[str]:
 
 
 def tokens(text: str) -> frozenset[str]:
-    """What stands between anything but letters and digits, in lower case: much quicker than `words` on long texts."""
+    """The runs of letters and digits, in lower case: much faster than `words` on long texts."""
     return frozenset(text.encode("ascii", "replace").translate(_LOWERED).decode().split())
 
 

@@ -1,4 +1,4 @@
-"""Workday by way of Flowise's custom MCP node: blueprints in a data file, and the ops and the check that they are for.
+"""Workday through Flowise's custom MCP node: blueprints in a data file, with their ops and their check.
 
 The node of Flowise 3.1.4 takes no credential: the token comes from a variable of Flowise, named in the server config.
 """
@@ -96,7 +96,7 @@ class WorkdayMcpStore:
         return tuple(self._blueprints)
 
     def get(self, blueprint_id: str = DEFAULT_BLUEPRINT) -> WorkdayBlueprint:
-        """Raises InvalidInputError that names those there are."""
+        """Raises InvalidInputError, which names the known ones."""
         if blueprint_id not in self._blueprints:
             raise InvalidInputError(
                 f"There is no Workday blueprint called {blueprint_id[:64]!r}.", hint=f"Known: {', '.join(self.ids)}."
@@ -140,7 +140,7 @@ async def check_tools(blueprint: WorkdayBlueprint, client: ToolSource) -> list[s
 
 
 class WorkdayMeta(BaseModel):
-    """What a Workday file is: `ok`, or `stub` while there is nothing behind it."""
+    """The status of a Workday file: `ok`, or `stub` while it has no content."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -1,4 +1,4 @@
-"""Drafts on Flowise that no session cares for any more: which ones there are, and what became of them."""
+"""Drafts left on Flowise by ended sessions: which ones exist, and which were removed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from psycopg.rows import class_row
 
 from flowise_dev_agent.persistence.database import Connection, Database
 
-#: A call that was under way when the session ended may still make the draft.
+#: A call that was running when the session ended may still create the draft.
 _LATE_SECS: Final = 3_600
-#: Older than this it is left to people: its instance has gone from the settings, or refuses.
+#: Older ones are left to people: their instance is no longer in the settings, or refuses.
 _GIVE_UP_DAYS: Final = 30
 
-# A draft that was announced and not taken away again. `publish/tags.py` makes the tags; a parameter instead of the
+# A draft that was announced and not removed. `publish/tags.py` makes the tags; a parameter instead of the
 # literal would keep the query from the index.
 _LEFT_BEHIND: Final = """
     FROM write_intents AS made JOIN sessions ON sessions.id = made.session_id
@@ -48,7 +48,7 @@ _COLLECT: Final = f"""
     FROM closed JOIN sessions ON sessions.id = closed.session_id
     ON CONFLICT (session_id) DO UPDATE SET abandoned_at = now()
 """
-#: Those that were not looked for longest come first, and not those of a session that was retried meanwhile.
+#: Least recently checked first, without those of sessions that were retried in the meantime.
 _TAKE: Final = """
     UPDATE abandoned_drafts SET tried_at = now() WHERE session_id IN (
         SELECT draft.session_id FROM abandoned_drafts AS draft LEFT JOIN sessions ON sessions.id = draft.session_id
@@ -92,7 +92,7 @@ class AbandonedDrafts:
             return await cursor.fetchall()
 
     async def record_removal(self, *, removed: Sequence[UUID], missing: Sequence[UUID]) -> None:
-        """Forget the removed ones at once, by session; missing ones when no late call can make them any more."""
+        """Delete the rows of removed drafts at once, by session; of missing ones when no late call can create them."""
         async with self._database.connection() as connection:
             await connection.execute(
                 "DELETE FROM abandoned_drafts WHERE session_id = ANY(%(removed)s) OR session_id = ANY(%(missing)s)"

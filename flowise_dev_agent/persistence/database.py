@@ -1,4 +1,4 @@
-"""The connection pool, and the border at which psycopg's errors become ours."""
+"""The connection pool, and the translation of psycopg's errors into ours."""
 
 import asyncio
 import select
@@ -19,10 +19,10 @@ from flowise_dev_agent.errors import DatabaseUnavailableError, LeaseLostError
 from flowise_dev_agent.persistence.lease import LEASE_LOST_STATE
 
 Connection = AsyncConnection[DictRow]
-#: Told of a session (by id) that has come to rest, at the end of the transaction that brought it there.
+#: Called with a session's id at the end of the transaction that ends its run.
 OnRest = Callable[[Connection, UUID], Awaitable[None]]
 
-#: A host that vanished without a word is noticed after about this long instead of hours.
+#: A host that disappeared silently is noticed after about this time instead of hours.
 KEEPALIVE: Final[dict[str, int]] = {
     "keepalives": 1,
     "keepalives_idle": 5,
@@ -32,7 +32,7 @@ KEEPALIVE: Final[dict[str, int]] = {
 }
 #: The longest that a caller waits for the database.
 ROUND_TRIP_SECS: Final = 30.0
-#: In ms. A frozen process must not hold its locks until it thaws; a client that is gone must not leave its statement
+#: In ms. A frozen process must not hold its locks until it continues; a lost client must not leave its statement
 #: running.
 _SERVER_LIMITS: Final = " ".join(
     f"-c {name}={value}"
@@ -97,9 +97,9 @@ def _unavailable() -> DatabaseUnavailableError:
 
 
 async def check_connection(connection: AsyncConnection[Any]) -> None:
-    """For pools: raises psycopg's errors when the idle connection is of no use any more."""
-    # A server that ends a connection says so, so an idle one on which nothing has come in is well: no round trip then.
-    # Unprepared: an empty statement would be prepared anew each time.
+    """For pools: raises psycopg's errors when the idle connection is no longer usable."""
+    # A server announces that it ends a connection, so an idle one without incoming data is fine: no round trip then.
+    # Unprepared: an empty statement would be prepared again each time.
     if _has_input(connection.fileno()):
         await connection.execute("", prepare=False)
 

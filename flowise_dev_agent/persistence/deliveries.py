@@ -1,4 +1,4 @@
-"""Webhooks at rest: a session's endpoint, the outbox, and what became of each delivery.
+"""Stored webhooks: a session's endpoint, the outbox, and the result of each delivery.
 
 A delivery belongs to one job at a time, `job_id`, as a run does: whoever holds another job of it changes nothing.
 """
@@ -33,7 +33,7 @@ class Message:
     body: str
 
 
-#: The message about a session as it stands now.
+#: The message about the current state of a session.
 Render = Callable[[SessionRow], Message]
 
 
@@ -89,19 +89,19 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Result:
-    """What came of an attempt. `error` is a line for people, without anything that the receiver said."""
+    """The result of an attempt. `error` is a line for people, without text from the receiver."""
 
     delivered: bool
     response_status: int | None = None
     error: str | None = None
-    #: The receiver does not want any more of this session.
+    #: The receiver wants no more webhooks of this session.
     gone: bool = False
-    #: Seconds that the receiver asked to be left alone for.
+    #: The pause in seconds that the receiver requested.
     retry_after: float | None = None
 
 
 class Outbox:
-    """Adds deliveries inside the transactions that they tell of."""
+    """Adds deliveries inside the transactions that they report."""
 
     def __init__(self, queue: Queue, render: Render) -> None:
         self._queue = queue
@@ -224,13 +224,13 @@ class Deliveries:
         return Attempt(delivery_id, job_id, row["attempts"], row["body"], endpoint)
 
     async def conclude(self, attempt: Attempt, result: Result, *, retry_in: float | None) -> None:
-        """Write down what came of an attempt; `retry_in` seconds later follows another one, None for never."""
+        """Store the result of an attempt; the next one follows after `retry_in` seconds, None for never."""
         async with self._database.transaction() as connection:
             again = not result.delivered and not result.gone and retry_in is not None
             job_id, pause = attempt.job_id, retry_in if again else None
             if pause is not None:
                 job_id = await self._queue.defer_delivery(connection, attempt.id, delay=pause)
-            # Of a job that lost the delivery meanwhile only the next job is left behind, which finds nothing to do.
+            # A job that lost the delivery in the meantime leaves only its next job behind, which finds nothing to do.
             cursor = await connection.execute(
                 "UPDATE webhook_deliveries SET status = %(status)s, job_id = %(job)s, response_status = %(response)s,"
                 " error = %(error)s, updated_at = now(), next_attempt_at = now() + make_interval(secs => %(pause)s),"
@@ -265,7 +265,7 @@ class Deliveries:
         taken = 0
         for job in await self._queue.stalled_deliveries(seconds):
             taken += await self._take_back(UUID(str(job.task_kwargs["delivery_id"])), job.id)
-            # Never re-queued itself: a worker that thaws would finish its successor's row.
+            # Never re-queued itself: a frozen worker that continues would finish its successor's row.
             await self._queue.finish_as_failed(job)
         rows = await self._database.fetch_all(
             "SELECT id, job_id FROM webhook_deliveries AS delivery WHERE status = 'pending'"

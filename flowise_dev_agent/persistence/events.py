@@ -23,7 +23,7 @@ from flowise_dev_agent.persistence.sanitize import bounded, clean_json, json_siz
 LIVE_CHANNEL: Final = "fda_live"
 MAX_SUMMARY_CHARS: Final = 200
 MAX_DATA_BYTES: Final = 4_000
-#: Postgres takes notices of less than 8000 bytes.
+#: Postgres accepts notices below 8000 bytes.
 MAX_LIVE_BYTES: Final = 7_500
 
 #: The parameter `events` as rows, in order: an item of a FROM clause.
@@ -99,7 +99,7 @@ class Events:
     async def append(
         self, lease: Lease, session_id: UUID, events: Sequence[NewEvent], *, flowise_calls: int = 0
     ) -> None:
-        """Store `events` in order, add the calls made since the last ones, and tell the readers.
+        """Store `events` in order, add the calls made since the last ones, and notify the readers.
 
         Raises LeaseLostError, DatabaseUnavailableError.
         """
@@ -111,11 +111,11 @@ class Events:
             }
             cursor = await connection.execute(_APPEND_FENCED, params)
             if cursor.rowcount == 0:
-                raise LeaseLostError("The session was deleted meanwhile.")
+                raise LeaseLostError("The session was deleted in the meantime.")
         await self._notices.tell(session_id, "event")
 
     async def send_live(self, event: StoredEvent) -> None:
-        """Hand an event to whoever listens now: neither stored nor numbered, and not sent when it is too big."""
+        """Send an event to current listeners: neither stored nor numbered, and dropped when it is too big."""
         payload = clean_json(
             {
                 "session_id": event.session_id,
@@ -165,12 +165,12 @@ class Events:
 
 
 async def insert(connection: Connection, session_id: UUID, run_id: UUID | None, events: Sequence[NewEvent]) -> None:
-    """Store events inside the caller's transaction, which has checked its right to. Tell the readers afterwards."""
+    """Store events inside the caller's transaction, which has checked its right to. Notify the readers afterwards."""
     await connection.execute(_APPEND, event_params(session_id, run_id, events))
 
 
 def last_phase(events: Sequence[NewEvent]) -> str | None:
-    """Where the session is, as the events tell it."""
+    """The session's phase according to the events."""
     return next((event.phase for event in reversed(events) if event.phase), None)
 
 

@@ -97,7 +97,7 @@ class InstanceNodes:
             )
 
     async def confirm(self, instance_id: str, endpoint: str) -> None:
-        """The server says that the current list still holds."""
+        """The server confirms that the current list is still valid."""
         async with self._database.connection() as connection:
             await connection.execute(
                 "UPDATE instance_nodes SET checked_at = now() WHERE instance_id = %s AND endpoint = %s",
@@ -131,7 +131,7 @@ class InstanceNodes:
 
 
 async def _forget_other_server(connection: Connection, instance_id: str, endpoint: str) -> None:
-    """The settings may name another server for the same instance id; nothing of the former one holds for it."""
+    """The settings may name another server for the same instance id; data of the former one is not valid for it."""
     await connection.execute(
         "DELETE FROM instance_nodes WHERE instance_id = %s AND endpoint <> %s", (instance_id, endpoint)
     )

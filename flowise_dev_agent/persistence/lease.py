@@ -1,4 +1,4 @@
-"""The right to write for a run, and how the loss of it is recognised."""
+"""The right to write for a run, and how its loss is recognised."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -1,4 +1,4 @@
-"""Telling the readers of sessions, in every process, that there is something to see."""
+"""Notifies the readers of sessions, in every process, of something new."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -17,10 +17,9 @@ What = Literal["event", "settled", "deleted"]
 
 
 class Notices:
-    """Sends notices, those of several sessions together while the ones before are on their way.
+    """Sends notices; those that arrive while one is being sent go together.
 
-    To be told after the commit of what there is to see, on its own: inside a transaction NOTIFY takes a lock on the
-    whole database.
+    Send them after the commit, on their own: inside a transaction NOTIFY takes a lock on the whole database.
     """
 
     def __init__(self, database: Database) -> None:
@@ -31,12 +30,12 @@ class Notices:
     async def tell(self, session_id: UUID, what: What) -> None:
         """Tell all readers to look at the session; returns when the notice is sent.
 
-        One that cannot be sent is no error, since the commit stands; the readers' poll makes up for it.
+        A notice that cannot be sent raises nothing: the commit is done, and readers also poll.
         """
         self._waiting[f"{session_id} {what}"] = None
         async with self._turn:
             if not self._waiting:
-                return  # whoever had the turn before took ours along
+                return  # sent together with an earlier one
             notices, self._waiting = list(self._waiting), {}
             with suppress(DatabaseUnavailableError):
                 async with self._database.connection() as connection:

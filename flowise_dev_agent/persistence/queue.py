@@ -36,7 +36,7 @@ class Queue:
     """
 
     def __init__(self, dsn: str) -> None:
-        # A pool of its own. With `autocommit` among its kwargs procrastinate's listener would die silently.
+        # A separate pool. With `autocommit` among its kwargs procrastinate's listener would die silently.
         connector = PsycopgConnector(
             conninfo=dsn,
             min_size=1,
@@ -97,7 +97,7 @@ class Queue:
         return job_id
 
     async def _wake(self, queue: str, job_id: int, delay: float) -> None:
-        """Tell the workers when a delayed job is due: by themselves they look only every few seconds."""
+        """Notify the workers when a delayed job is due: on their own they look only every few seconds."""
         await asyncio.sleep(delay)
         payload = json.dumps({"type": "job_inserted", "job_id": job_id})
         with suppress(ConnectorException):

@@ -1,4 +1,4 @@
-"""How the database is, and how much work waits in it."""
+"""The state of the database, and how much work waits in it."""
 
 import time
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ class Backlog:
 
 @dataclass(frozen=True)
 class DatabaseHealth:
-    """`consumers` are those of the queue that have been heard of lately, `latency_ms` the time that all this took."""
+    """`consumers` are those of the queue with a recent heartbeat, `latency_ms` the time that all this took."""
 
     latency_ms: float
     pending_migrations: list[str]
@@ -51,7 +51,7 @@ class QueueStats:
 
 
 async def read_database_health(database: Database, *, silent: float) -> DatabaseHealth:
-    """What health checks need; a worker that says nothing for `silent` seconds does not count.
+    """What health checks need; a worker without a heartbeat for `silent` seconds does not count.
 
     A killed one leaves its row behind, until another one takes it away. Raises DatabaseUnavailableError.
     """

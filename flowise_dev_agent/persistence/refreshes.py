@@ -114,7 +114,7 @@ class Refreshes:
         taken = 0
         for job in await self._queue.stalled_refreshes(seconds):
             taken += await self._take_back(UUID(str(job.task_kwargs["refresh_id"])), job.id, attempts, error)
-            # Never re-queued itself: a worker that thaws would finish its successor's row.
+            # Never re-queued itself: a frozen worker that continues would finish its successor's row.
             await self._queue.finish_as_failed(job)
         rows = await self._database.fetch_all(
             "SELECT id, job_id FROM knowledge_refreshes AS refresh WHERE status IN ('queued', 'running')"

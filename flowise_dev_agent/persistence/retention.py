@@ -100,7 +100,7 @@ class Retention:
         return len(rows)
 
     async def _delete_threads(self, days: float) -> int:
-        # The locked rows cannot be retried meanwhile, so no run writes to these threads.
+        # The locked rows cannot be retried during this, so no run writes to these threads.
         async with self._database.transaction() as connection:
             threads = [str(row["id"]) for row in await _rows(connection, _OLD_THREADS, days)]
             return await _delete_threads(connection, threads)

@@ -40,18 +40,18 @@ class Claim:
     attempt: int
     interrupt_id: str | None
     answer: dict[str, Any] | None
-    #: Somebody shall be told how the run ends. That is decided when the session starts.
+    #: The end of the run is reported by webhook. Decided when the session starts.
     has_webhook: bool
 
     @property
     def is_first(self) -> bool:
-        """True when nobody can have run anything of the session yet."""
+        """True when no part of the session can have been executed yet."""
         return self.kind == "start" and self.lease.epoch == 1
 
 
 @dataclass(frozen=True)
 class Lost:
-    """An active run without a living worker. `job` is its stalled job, None when there is none any more."""
+    """An active run without a living worker. `job` is its stalled job, None when it no longer exists."""
 
     id: UUID
     session_id: UUID
@@ -268,7 +268,7 @@ class Runs:
                 (job_id, lost.id),
             )
         if lost.job is not None:
-            # Never re-queued itself: a worker that thaws would finish its successor's row.
+            # Never re-queued itself: a frozen worker that continues would finish its successor's row.
             await self._queue.finish_as_failed(lost.job)
         return True
 

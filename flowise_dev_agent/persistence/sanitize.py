@@ -1,4 +1,4 @@
-"""Text and JSON as Postgres takes it: it refuses NUL, lone surrogates and NaN."""
+"""Text and JSON in a form that Postgres accepts: it refuses NUL, lone surrogates and NaN."""
 
 import json
 import math
@@ -42,7 +42,7 @@ def clean_json(value: Any) -> Any:
 
 def jsonb(value: Any) -> "Jsonb":
     """`value`, cleaned, as a jsonb parameter."""
-    # Clients clean texts as well, and have no use for a driver.
+    # Clients clean texts too, without a database driver.
     from psycopg.types.json import Jsonb
 
     return Jsonb(clean_json(value))

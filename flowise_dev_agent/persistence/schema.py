@@ -16,7 +16,7 @@ from psycopg.rows import dict_row
 from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.persistence.database import Connection, translated_errors
 
-#: Any number will do, as long as every replica takes the same.
+#: An arbitrary number, the same for every replica.
 _LOCK_KEY: Final = 7_046_029_254_386_353_131
 _RETRY_SECS: Final = 0.1
 
@@ -84,7 +84,7 @@ async def _lock(connection: Connection, deadline_secs: float) -> AsyncGenerator[
 
 
 async def _migrate_queue(connection: Connection, applied: set[str]) -> None:
-    """procrastinate keeps no record of its own migrations, so they stand in ours, under `procrastinate/`."""
+    """procrastinate keeps no record of its own migrations, so they are recorded in ours, under `procrastinate/`."""
     scripts = {f"procrastinate/{name}": text for name, text in _scripts(Path(SchemaManager.get_migrations_path()))}
     if not any(name in applied for name in scripts):
         await _apply(connection, SchemaManager.get_schema(), list(scripts))
