@@ -237,6 +237,12 @@ class SessionConflictError(AgentError):
     code = "session_conflict"
 
 
+class CheckpointVersionError(AgentError):
+    """A checkpoint was written by a newer version of the service."""
+
+    code = "checkpoint_version"
+
+
 class LeaseLostError(AgentError):
     """Another worker owns this run now. Ends the run silently; never shown to a person."""
 

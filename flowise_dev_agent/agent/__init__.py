@@ -5,8 +5,9 @@ from flowise_dev_agent.agent.domain import DomainCapability, DomainDiscovery, Te
 from flowise_dev_agent.agent.domains.flowise import FlowiseCapability
 from flowise_dev_agent.agent.graph import AgentGraph, build_graph
 from flowise_dev_agent.agent.phases import NODE_PHASES
-from flowise_dev_agent.agent.result import approved_plan, result_of
-from flowise_dev_agent.agent.state import AgentState, initial_state, project
+from flowise_dev_agent.agent.projection import approved_plan, project, result_of
+from flowise_dev_agent.agent.state import AgentState, initial_state
+from flowise_dev_agent.agent.state_upgrade import upgrade_state
 from flowise_dev_agent.agent.tools import DomainTools, ToolResult, execute_tool, result_to_str
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "project",
     "result_of",
     "result_to_str",
+    "upgrade_state",
 ]

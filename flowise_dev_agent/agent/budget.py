@@ -2,46 +2,63 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec
+from typing import Concatenate, Final, ParamSpec
 
 from langgraph.runtime import Runtime
 
 from flowise_dev_agent.agent.context import AgentContext
-from flowise_dev_agent.agent.state import AgentState
+from flowise_dev_agent.agent.state import AgentState, BudgetQuestion, BudgetState, Update
 from flowise_dev_agent.errors import BudgetSpentError
 from flowise_dev_agent.reasoning.contracts import Budget, Usage
 from flowise_dev_agent.settings import LimitSettings
 
 P = ParamSpec("P")
-Node = Callable[Concatenate[AgentState, Runtime[AgentContext], P], Awaitable[dict[str, Any]]]
+Node = Callable[Concatenate[AgentState, Runtime[AgentContext], P], Awaitable[Update]]
+
+#: The nodes that `preflight_validate_patch` leads back to when the budget is raised, and what for. The other nodes that
+#: ask for budget are on the way from there to the write anyway.
+RESUMED: Final[Mapping[str, str]] = {
+    "classify_intent": "there is budget to read the requirement",
+    "plan_v2": "there is budget to plan",
+    "evaluate": "there is budget to judge",
+}
 
 
-def budget_of(state: Mapping[str, Any], limits: LimitSettings) -> Budget:
+def budget_of(state: AgentState, limits: LimitSettings) -> Budget:
     """The session's own ceilings, else those of the settings, with what is spent."""
-    own: Mapping[str, Any] = state["budget"]
     return Budget(
-        max_tokens=own.get("tokens") or limits.session_tokens,
-        max_usd=own.get("usd") or limits.session_usd,
-        spent=Usage(**state["usage"]),
+        max_tokens=state.budget.ceilings.tokens or limits.session_tokens,
+        max_usd=state.budget.ceilings.usd or limits.session_usd,
+        spent=state.usage.spent,
     )
+
+
+def over_budget(state: AgentState, limits: LimitSettings) -> str | None:
+    """Which ceiling the session has reached, in words; None while there is room."""
+    return budget_of(state, limits).exceeded_by(Usage())
 
 
 def asks_for_budget(node: Node[P]) -> Node[P]:
     """A node that, instead of failing when the budget is spent, has the person asked and is run again."""
 
     @wraps(node)
-    async def guarded(
-        state: AgentState, runtime: Runtime[AgentContext], *args: P.args, **kwargs: P.kwargs
-    ) -> dict[str, Any]:
+    async def guarded(state: AgentState, runtime: Runtime[AgentContext], *args: P.args, **kwargs: P.kwargs) -> Update:
         try:
             return await node(state, runtime, *args, **kwargs)
         except BudgetSpentError as error:
-            stop = {"reason": "budget", "message": error.message, "then": getattr(node, "__name__", "")}
-            return {"stop": stop, "answer": None, "usage": error.details.get("usage", Usage().model_dump())}
+            question = BudgetQuestion(node=getattr(node, "__name__", ""), message=error.message)
+            return {"budget": BudgetState(question=question), "answer": None, "usage": state.usage.spent_on(error)}
 
     return guarded
 
 
-def waits_for_budget(state: Mapping[str, Any], node: str) -> bool:
+def waits_for_budget(state: AgentState, node: str) -> bool:
     """Whether this node has stopped for want of budget."""
-    return (state.get("stop") or {}).get("then") == node
+    question = state.budget.question
+    return question is not None and question.node == node
+
+
+def raised_budget(budget: BudgetState, question: BudgetQuestion, raised: Mapping[str, float]) -> BudgetState:
+    """The budget with the answer to the question: new ceilings (`tokens`, `usd`), and the node that goes on."""
+    ceilings = budget.ceilings.model_copy(update=dict(raised))
+    return BudgetState(ceilings=ceilings, question=None, resume_at=question.node)

@@ -1,11 +1,14 @@
 """What a domain must be able to do for the graph; Flowise is the first, others plug in without a change here."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from flowise_dev_agent.agent.context import AgentContext
+from flowise_dev_agent.agent.credentials import Available
 from flowise_dev_agent.agent.tools import DomainTools, ToolResult
+from flowise_dev_agent.contracts.interrupts import CredentialCandidate
+from flowise_dev_agent.contracts.verdict import Trial
 from flowise_dev_agent.knowledge.templates import Template
 from flowise_dev_agent.patch.model.findings import Finding
 from flowise_dev_agent.patch.model.ops import PatchOp
@@ -18,7 +21,6 @@ from flowise_dev_agent.reasoning.contracts import (
     PlanContract,
     Reasoned,
     Verdict,
-    VerdictCategory,
 )
 
 
@@ -41,8 +43,8 @@ class DomainDiscovery:
 
     result: ToolResult
     candidates: tuple[NodeSchema, ...] = ()
-    #: Credential type -> [{id, name}] of the instance.
-    credentials: dict[str, list[dict[str, str]]] = field(default_factory=dict)
+    #: Those of the instance by type.
+    credentials: Available = field(default_factory=dict[str, Sequence[CredentialCandidate]])
     #: Flows of the instance's marketplace that resemble what is asked for, best first.
     templates: tuple[Template, ...] = ()
 
@@ -58,39 +60,12 @@ class TestSuite:
 
 
 @dataclass(frozen=True)
-class TrialResult:
-    """One asked question. `category` is None when the transport and the shape are fine; content is judged later."""
-
-    question: str
-    number: int
-    answer: str
-    category: VerdictCategory | None
-    error: str
-    duration_ms: int
-    used_tools: tuple[str, ...] = ()
-
-    def as_json(self, limit: int) -> dict[str, Any]:
-        """JSON with `answer` and `error` cut to `limit` characters."""
-        cut = self.answer if len(self.answer) <= limit else self.answer[: limit - 1] + "…"
-        return {
-            "question": self.question,
-            "trial": self.number,
-            "passed": self.category is None,
-            "answer": cut,
-            "category": self.category,
-            "error": self.error[:limit],
-            "duration_ms": self.duration_ms,
-            "used_tools": list(self.used_tools),
-        }
-
-
-@dataclass(frozen=True)
 class EvaluateRequest:
     """All trials of one run of the suite, with full texts."""
 
     requirement: str
     plan: PlanContract
-    results: tuple[TrialResult, ...]
+    results: tuple[Trial, ...]
     model: str | None = None
     on_delta: DeltaSink | None = None
     budget: Budget | None = None
@@ -112,7 +87,7 @@ class DomainCapability(ABC):
 
     @abstractmethod
     async def compile_ops(
-        self, context: AgentContext, request: PatchRequest, credentials: dict[str, str]
+        self, context: AgentContext, request: PatchRequest, credentials: Mapping[str, str]
     ) -> Reasoned[list[PatchOp]]:
         """The ops for an approved plan; `credentials` maps a credential type to the id to bind.
 
@@ -133,7 +108,7 @@ class DomainCapability(ABC):
     @abstractmethod
     async def run_trial(
         self, context: AgentContext, chatflow_id: str, question: str, number: int, session_id: str
-    ) -> TrialResult:
+    ) -> Trial:
         """Ask one question of the written flow and classify what the transport and the shape say."""
 
     @abstractmethod

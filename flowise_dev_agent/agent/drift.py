@@ -1,13 +1,12 @@
-"""Do the node types still hold that this session was planned on?"""
+"""Are the node types still those that this session was planned with?"""
 
 from dataclasses import dataclass
-from typing import Any
 
 from langgraph.runtime import Runtime
 
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.emit import Emitter
-from flowise_dev_agent.agent.state import AgentState
+from flowise_dev_agent.agent.state import AgentState, CatalogueState
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch.model.findings import Finding
@@ -18,21 +17,20 @@ class DriftCheck:
     """The catalogue to compile with, what the state keeps of it, and a finding when the policy refuses the change."""
 
     store: NodeStore
-    facts: dict[str, Any]
+    catalogue: CatalogueState
     finding: Finding | None
 
 
 async def check_drift(state: AgentState, runtime: Runtime[AgentContext], node: str) -> DriftCheck:
-    """Compare with the catalogue that this session last worked with, and tell of a change by a `drift` event.
+    """Compare with the catalogue that this session last worked with, and report a change by a `drift` event.
 
     FLOWISE_SCHEMA_DRIFT_POLICY: `warn` goes on with the new one; `fail` refuses the ops that were written for the
     former one, once; `refresh` asks the server at every iteration instead of trusting what is cached, then goes on.
     """
     context = runtime.context
     store = await _nodes(context)
-    former = state["facts"].get("flowise", {})
+    before = next(reversed(state.catalogue.fingerprints.values()), None)
     change = None
-    before = former.get("schema_fingerprint")
     if before and before != store.fingerprint:
         change = await context.knowledge.changes_since(before, store)
         policy = context.drift_policy
@@ -45,18 +43,14 @@ async def check_drift(state: AgentState, runtime: Runtime[AgentContext], node: s
             message=f"{change.text} The ops were written for the former ones.",
             hint="Write the ops again for the node types as they are now.",
         )
-    return DriftCheck(store, {"flowise": schema_facts(state, store)}, finding)
+    return DriftCheck(store, catalogue_of(state, store), finding)
 
 
-def schema_facts(state: AgentState, store: NodeStore) -> dict[str, Any]:
-    """What a session keeps: the catalogue of now, and that of each iteration."""
-    earlier = state["facts"].get("flowise", {}).get("schema_fingerprints", {})
-    return {
-        "flowise_version": store.flowise_version,
-        "schema_source": store.source,
-        "schema_fingerprint": store.fingerprint,
-        "schema_fingerprints": {**earlier, str(state["iteration"]): store.fingerprint},
-    }
+def catalogue_of(state: AgentState, store: NodeStore) -> CatalogueState:
+    """The catalogues of the session's iterations, this one's with the others."""
+    iteration = str(state.iteration)
+    others = {key: value for key, value in state.catalogue.fingerprints.items() if key != iteration}
+    return CatalogueState(fingerprints={**others, iteration: store.fingerprint})
 
 
 async def _nodes(context: AgentContext) -> NodeStore:

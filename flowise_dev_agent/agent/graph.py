@@ -1,6 +1,6 @@
-"""The wiring of the 18 nodes; what they do stands in `nodes/`, where they lead in `routing.py`."""
+"""The wiring of the 18 nodes; what they do is in `nodes/`, where they lead in `routing.py`."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -8,6 +8,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.config import get_stream_writer
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
 
 from flowise_dev_agent.agent import routing
 from flowise_dev_agent.agent.context import AgentContext
@@ -15,11 +16,12 @@ from flowise_dev_agent.agent.domain import DomainCapability
 from flowise_dev_agent.agent.domains import Domains
 from flowise_dev_agent.agent.nodes import apply, check, intent, patch, plan, review, target
 from flowise_dev_agent.agent.phases import NODE_PHASES
-from flowise_dev_agent.agent.state import AgentState
+from flowise_dev_agent.agent.state import AgentState, Update, channel_writes
 
 #: Seconds a node may run: 1 + 5 tries of a 180 s model call would be the longest; predictions take less.
 NODE_TIMEOUT: Final = 1_200.0
 
+Node = Callable[[AgentState, Runtime[AgentContext]], Awaitable[Update]]
 AgentGraph = CompiledStateGraph[AgentState, AgentContext, AgentState, AgentState]
 
 
@@ -28,7 +30,7 @@ def build_graph(
 ) -> AgentGraph:
     """Compile the graph for these domains. One graph serves all instances: the rest comes by `AgentContext`."""
     domains = Domains(capabilities)
-    nodes: dict[str, Callable[..., Any]] = {
+    nodes: dict[str, Node] = {
         "classify_intent": intent.classify_intent,
         "hydrate_context": intent.hydrate_context,
         "resolve_target": target.resolve_target,
@@ -51,7 +53,7 @@ def build_graph(
     builder = StateGraph(AgentState, context_schema=AgentContext)
     builder.set_node_defaults(timeout=NODE_TIMEOUT)
     for name, node in nodes.items():
-        builder.add_node(name, node)
+        builder.add_node(name, _stored(node))
     builder.add_edge(START, "classify_intent")
     for source, destination in routing.EDGES:
         builder.add_edge(source, destination)
@@ -59,6 +61,15 @@ def build_graph(
         candidates: dict[Hashable, str] = {name: END if name == routing.END else name for name in destinations}
         builder.add_conditional_edges(source, _recorded(source, router), candidates)
     return builder.compile(checkpointer=checkpointer)
+
+
+def _stored(node: Node) -> Callable[..., Awaitable[dict[str, Any]]]:
+    """The node as LangGraph runs it: what it changes becomes the JSON of the channels."""
+
+    async def run(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
+        return channel_writes(state, await node(state, runtime))
+
+    return run
 
 
 def _recorded(source: str, router: routing.Router) -> Callable[[AgentState], str]:

@@ -5,14 +5,15 @@ A library that cannot be read, or a pattern that no longer compiles, stops no se
 
 import logging
 from collections.abc import Mapping, Set
-from typing import Any
 from uuid import UUID
 
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.emit import Emitter
+from flowise_dev_agent.agent.state import AgentState, PatternState
 from flowise_dev_agent.errors import DatabaseUnavailableError, PatchError
 from flowise_dev_agent.knowledge.pattern_library import Match, trimmed
 from flowise_dev_agent.patch.compile.compiler import compile_ops
+from flowise_dev_agent.patch.model.findings import errors
 from flowise_dev_agent.patch.model.graph import GraphIR
 from flowise_dev_agent.patch.model.ops import AddNode
 from flowise_dev_agent.patch.views.summary import summarize
@@ -22,19 +23,19 @@ from flowise_dev_agent.reasoning.text import clip
 
 _log = logging.getLogger(__name__)
 _MAX_WISH_CHARS = 120
-_NOT_USED: dict[str, Any] = {"pattern_used": False, "pattern_id": None, "ops_in_base": 0, "seed_ops": []}
+_NOT_USED = PatternState(id=None, ops=[], flow_sha=None)
 
 
-async def find(state: Mapping[str, Any], context: AgentContext, emit: Emitter) -> Match | None:
+async def find_pattern(state: AgentState, context: AgentContext, emit: Emitter) -> Match | None:
     """The pattern that a new flow may start from; only for CREATE and before anything was written."""
     if context.patterns is None or not _is_fresh(state):
         return None
-    if any(finding["severity"] == "error" for finding in state["findings"]):
+    if errors(state.check.findings):
         # The ops on top of it did not work out: the next plan starts from nothing.
-        await failed(state, context)
+        await count_failure(state, context)
         return None
     try:
-        matches = await context.patterns.find(state["requirement"], await context.knowledge.nodes())
+        matches = await context.patterns.find(state.request.requirement, await context.knowledge.nodes())
     except DatabaseUnavailableError:
         _log.warning("the pattern library cannot be searched; planning without it", exc_info=True)
         return None
@@ -54,7 +55,7 @@ async def find(state: Mapping[str, Any], context: AgentContext, emit: Emitter) -
     return chosen
 
 
-def shown(match: Match | None, graph: GraphIR | None) -> Pattern | None:
+def shown_pattern(match: Match | None, graph: GraphIR | None) -> Pattern | None:
     """A found pattern as the planner sees it."""
     if match is None or graph is None:
         return None
@@ -62,7 +63,7 @@ def shown(match: Match | None, graph: GraphIR | None) -> Pattern | None:
     return Pattern(requirement=match.requirement, summary=summarize(graph, 2_000), nodes=nodes)
 
 
-async def compiled(match: Match | None, context: AgentContext) -> GraphIR | None:
+async def compile_pattern(match: Match | None, context: AgentContext) -> GraphIR | None:
     """The whole pattern as a flow; None when it no longer compiles."""
     if match is None:
         return None
@@ -74,38 +75,42 @@ async def compiled(match: Match | None, context: AgentContext) -> GraphIR | None
 
 
 async def apply_pattern(
-    state: Mapping[str, Any],
+    state: AgentState,
     match: Match | None,
     plan: PlanContract,
     context: AgentContext,
     emit: Emitter,
     *,
     by_rules: bool,
-) -> tuple[PlanContract, dict[str, Any]]:
-    """(the plan, the state's update): the base is what the plan takes over from the pattern, and nothing else.
+) -> tuple[PlanContract, PatternState | None]:
+    """(the plan, what changes in the state): the base is what the plan takes over from the pattern, and nothing else.
 
     Rules set every value that they know, so that they take over nodes and connections only. The plan's first step says
     where the nodes that it calls existing come from; its other steps leave them out.
     """
     if not _is_fresh(state):
-        return plan, {}
-    language = str((state["intent"] or {}).get("language"))
+        return plan, None
+    language = state.intent.current.language
     labels = {name: schema.label for name, schema in (await context.knowledge.nodes()).schemas.items()}
     ids = {op.node_id for op in match.ops if isinstance(op, AddNode)} if match else set[str]()
     taken = {node.node_id for node in plan.nodes if node.existing} & ids
-    update: dict[str, Any] = {**_NOT_USED, "artifacts": {"flowise": {"seed_flow": None}}}
     if match is None or not taken or context.patterns is None or plan.flow_kind != match.flow_kind:
-        return _as_new(plan, labels, language), update
+        return _as_new(plan, labels, language), _NOT_USED
     try:
         ops = trimmed(match.ops, taken, with_params=not by_rules)
         base = compile_ops(GraphIR.empty(), ops, (await context.knowledge.nodes()).schemas)
-        update["artifacts"] = {"flowise": {"seed_flow": await context.blobs.put(base.flow_data)}}
+        flow_sha = await context.blobs.put(base.flow_data)
         await context.patterns.touch(match.id)
     except (DatabaseUnavailableError, PatchError):
         _log.warning("pattern %s cannot be used", match.id, exc_info=True)
-        return _as_new(plan, labels, language), {**_NOT_USED, "artifacts": {"flowise": {"seed_flow": None}}}
-    used = {"pattern_used": True, "pattern_id": match.id, "ops_in_base": len(ops)}
-    emit.event("artifact", f"{len(ops)} ops taken over from pattern {match.id}", **used)
+        return _as_new(plan, labels, language), _NOT_USED
+    emit.event(
+        "artifact",
+        f"{len(ops)} ops taken over from pattern {match.id}",
+        pattern_used=True,
+        pattern_id=match.id,
+        ops_in_base=len(ops),
+    )
     start = say(
         "step_pattern",
         language,
@@ -113,24 +118,23 @@ async def apply_pattern(
         wish=clip(" ".join(match.requirement.split()), _MAX_WISH_CHARS),
         nodes=_labels(plan, taken, labels),
     )
-    return _with_first_step(plan, start), {**update, **used, "seed_ops": [op.model_dump(mode="json") for op in ops]}
+    return _with_first_step(plan, start), PatternState(id=match.id, ops=list(ops), flow_sha=flow_sha)
 
 
-async def accepted(state: Mapping[str, Any], context: AgentContext, emit: Emitter) -> None:
+async def keep_as_pattern(state: AgentState, context: AgentContext, emit: Emitter) -> None:
     """Keep the accepted flow of a CREATE for the next similar wish."""
-    if context.patterns is None or state["operation_mode"] != "create":
+    if context.patterns is None or state.intent.operation != "create":
         return
-    plan: Mapping[str, Any] = state["plan"] or {}
+    plan = state.plan.current
     try:
-        flow = GraphIR.from_flow_data(await context.blobs.get(state["artifacts"]["flowise"]["current_flow"]))
         kept = await context.patterns.accepted(
             UUID(context.session_id),
-            requirement=" ".join([state["requirement"], *(answer for _, answer in state["clarifications"])]),
-            name=plan["flow_name"],
-            flow_kind=plan["flow_kind"],
-            flow=flow,
+            requirement=state.wish,
+            name=plan.flow_name,
+            flow_kind=plan.flow_kind,
+            flow=GraphIR.from_flow_data(await context.blobs.get(str(state.write.current_sha))),
             nodes=await context.knowledge.nodes(),
-            used=state["pattern_id"],
+            used=state.pattern.id,
         )
     except DatabaseUnavailableError:
         _log.warning("the accepted flow is not kept as a pattern", exc_info=True)
@@ -139,18 +143,19 @@ async def accepted(state: Mapping[str, Any], context: AgentContext, emit: Emitte
         emit.event("artifact", f"Kept as pattern {kept}", pattern_id=kept)
 
 
-async def failed(state: Mapping[str, Any], context: AgentContext) -> None:
+async def count_failure(state: AgentState, context: AgentContext) -> None:
     """Count a failure for the pattern that the session started from, if any."""
-    if context.patterns is None or state["pattern_id"] is None:
+    used = state.pattern.id
+    if context.patterns is None or used is None:
         return
     try:
-        await context.patterns.failed(UUID(context.session_id), state["pattern_id"])
+        await context.patterns.failed(UUID(context.session_id), used)
     except DatabaseUnavailableError:
-        _log.warning("a failure of pattern %s is not counted", state["pattern_id"], exc_info=True)
+        _log.warning("a failure of pattern %s is not counted", used, exc_info=True)
 
 
-def _is_fresh(state: Mapping[str, Any]) -> bool:
-    return state["operation_mode"] == "create" and state["iteration"] == 0 and state["chatflow_id"] is None
+def _is_fresh(state: AgentState) -> bool:
+    return state.intent.operation == "create" and state.iteration == 0 and state.write.chatflow_id is None
 
 
 def _as_new(plan: PlanContract, labels: Mapping[str, str], language: str) -> PlanContract:

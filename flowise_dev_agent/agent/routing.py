@@ -4,14 +4,15 @@ Each gives a `Decision`: the way taken and, for every other way, why it was not.
 record it as an event, so that a session can explain itself.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from flowise_dev_agent.agent.budget import waits_for_budget
+from flowise_dev_agent.agent.budget import RESUMED, waits_for_budget
+from flowise_dev_agent.agent.stages import STAGES, Stage
+from flowise_dev_agent.agent.state import AgentState
 
 END: Final = "end"
-State = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Decision:
         return next(candidate.why for candidate in self.candidates if candidate.fits)
 
 
-Router = Callable[[State], Decision]
+Router = Callable[[AgentState], Decision]
 
 
 def decide(*candidates: tuple[str, bool, str], otherwise: tuple[str, str]) -> Decision:
@@ -47,24 +48,24 @@ def decide(*candidates: tuple[str, bool, str], otherwise: tuple[str, str]) -> De
     return Decision((*given, Candidate(otherwise[0], not any(candidate.fits for candidate in given), otherwise[1])))
 
 
-def _action(state: State, type_: str) -> str | None:
+def _action(state: AgentState, type_: str) -> str | None:
     """The action of the last answer if it was to an interrupt of this type."""
-    answer: Mapping[str, Any] = state.get("answer") or {}
-    return answer.get("action") if answer.get("type") == type_ else None
+    answer = state.answer
+    return answer["action"] if answer is not None and answer["type"] == type_ else None
 
 
-def _discards(state: State, type_: str) -> bool:
+def _discards(state: AgentState, type_: str) -> bool:
     """The person cancelled, and there is a draft that nobody needs any more."""
-    return _action(state, type_) == "cancel" and state.get("draft_id") is not None
+    return _action(state, type_) == "cancel" and state.write.draft_id is not None
 
 
-def after_hydrate_context(state: State) -> Decision:
+def after_hydrate_context(state: AgentState) -> Decision:
     """Answers change the intent; then a new flow is planned, or the existing one is looked for."""
     action = _action(state, "clarification")
-    request: Mapping[str, Any] = state.get("request") or {}
-    hint = (state.get("intent") or {}).get("target_hint") if request.get("operation") != "create" else None
-    names_one = bool(request.get("target") or hint)
-    creates = state.get("operation_mode") == "create"
+    intent, request = state.intent, state.request
+    hint = intent.classified and intent.classified.target_hint if request.operation != "create" else None
+    names_one = bool(request.target or hint)
+    creates = intent.operation == "create"
     return decide(
         ("preflight_validate_patch", waits_for_budget(state, "classify_intent"), "the budget is used up"),
         (END, action == "cancel", "the person cancelled"),
@@ -72,23 +73,22 @@ def after_hydrate_context(state: State) -> Decision:
         ("plan_v2", creates and not names_one, "a new flow is wanted"),
         otherwise=(
             "resolve_target",
-            "a flow that may exist is named" if creates else f"operation is {state.get('operation_mode')}",
+            "a flow that may exist is named" if creates else f"operation is {intent.operation}",
         ),
     )
 
 
-def after_resolve_target(state: State) -> Decision:
+def after_resolve_target(state: AgentState) -> Decision:
     """An id leaves nothing to ask; a new flow is planned when the name that it was given is free."""
-    search: Mapping[str, Any] = state.get("target_search") or {}
-    free = state.get("operation_mode") == "create" and not search.get("named")
+    named = state.target.search is not None and state.target.search.named
     return decide(
-        ("load_current_flow", state.get("target_chatflow_id") is not None, "the request names exactly one flow"),
-        ("plan_v2", free, "no flow of that name exists"),
+        ("load_current_flow", state.target.chatflow_id is not None, "the request names exactly one flow"),
+        ("plan_v2", state.intent.operation == "create" and not named, "no flow of that name exists"),
         otherwise=("hitl_select_target", "the person chooses"),
     )
 
 
-def after_select_target(state: State) -> Decision:
+def after_select_target(state: AgentState) -> Decision:
     """A chosen flow is loaded; "create new" leaves all flows alone."""
     action = _action(state, "select_target")
     return decide(
@@ -98,20 +98,20 @@ def after_select_target(state: State) -> Decision:
     )
 
 
-def after_plan(state: State) -> Decision:
+def after_plan(state: AgentState) -> Decision:
     """An approved plan covers its revisions unless they change what was approved. A question is answered."""
     return decide(
         ("preflight_validate_patch", waits_for_budget(state, "plan_v2"), "the budget is used up"),
-        (END, state.get("outcome") == "answered", "the question is answered"),
-        ("hitl_review_v2", state.get("next_step") == "ask", "no remedy is known; the person decides"),
-        ("hitl_plan_v2", not state["approved"], "the plan needs approval"),
+        (END, state.outcome == "answered", "the question is answered"),
+        ("hitl_review_v2", state.review.next_step == "ask", "no remedy is known; the person decides"),
+        ("hitl_plan_v2", not state.plan.approved, "the plan needs approval"),
         otherwise=("define_patch_scope", "the revision stays within the approved plan"),
     )
 
 
-def after_plan_approval(state: State) -> Decision:
+def after_plan_approval(state: AgentState) -> Decision:
     action = _action(state, "plan_approval")
-    declined = bool((state.get("plan") or {}).get("declined"))
+    declined = state.plan.contract is not None and bool(state.plan.contract.declined)
     return decide(
         ("apply_patch", _discards(state, "plan_approval"), "the person cancelled; the draft goes"),
         ("define_patch_scope", action == "approve", "the plan was approved"),
@@ -121,74 +121,76 @@ def after_plan_approval(state: State) -> Decision:
     )
 
 
-def after_scope(state: State) -> Decision:
+def after_scope(state: AgentState) -> Decision:
     action = _action(state, "credential_check")
     return decide(
         ("apply_patch", _discards(state, "credential_check"), "the person cancelled; the draft goes"),
         (END, action == "cancel", "the person cancelled"),
-        ("define_patch_scope", action is not None, "the credentials were looked at anew"),
+        ("define_patch_scope", action is not None, "the credentials were read again"),
         otherwise=("compile_patch_ir", "credentials are settled"),
     )
 
 
-def after_validate(state: State) -> Decision:
+def after_validate(state: AgentState) -> Decision:
     """Valid flows go on; the rest goes back to the op writer within its tries, then to the person."""
-    repairable = bool(state.get("unknown_types")) and state["repairs"] == 0
+    check = state.check
+    must_ask = state.budget.question is not None or check.given_up is not None
+    repairable = bool(check.unknown_types) and check.repairs == 0
     return decide(
-        ("preflight_validate_patch", state.get("stop") is not None, "the person must be asked first"),
-        ("preflight_validate_patch", state.get("validated_sha") is not None, "the flow is valid"),
+        ("preflight_validate_patch", must_ask, "the person must be asked first"),
+        ("preflight_validate_patch", check.validated_sha is not None, "the flow is valid"),
         ("repair_schema", repairable, "a node type is in no snapshot"),
         otherwise=("compile_patch_ir", "findings go back to the op writer"),
     )
 
 
-def after_preflight(state: State) -> Decision:
+def after_preflight(state: AgentState) -> Decision:
     action = _action(state, "patch_review")
-    then = (state.get("answer") or {}).get("then") if action == "raise_budget" else None
+    resumed = state.budget.resume_at if action == "raise_budget" else None
     return decide(
-        ("classify_intent", then == "classify_intent", "there is budget to read the wish"),
-        ("plan_v2", then == "plan_v2", "there is budget to plan"),
-        ("evaluate", then == "evaluate", "there is budget to judge"),
+        *((node, resumed == node, why) for node, why in RESUMED.items()),
         ("apply_patch", _discards(state, "patch_review"), "the person cancelled; the draft goes"),
         (END, action == "cancel", "the person cancelled"),
         ("plan_v2", action == "replan", "the person wants another plan"),
         ("compile_flow_data", action == "rebase", "the same ops go onto the flow as it is now"),
-        ("apply_patch", state.get("stage") == "promote", "what was tested may go live"),
-        ("apply_patch", state.get("validated_sha") is not None, "the flow is valid and may be written"),
+        ("apply_patch", state.write.stage is Stage.PROMOTE, "what was tested may go live"),
+        ("apply_patch", state.check.validated_sha is not None, "the flow is valid and may be written"),
         otherwise=("compile_patch_ir", "there is room for another try"),
     )
 
 
-def after_apply(state: State) -> Decision:
+def after_apply(state: AgentState) -> Decision:
+    written = state.outcome is None and STAGES[state.write.stage].tested
     return decide(
-        ("preflight_validate_patch", state.get("stop") is not None, "the flow on the server has changed"),
-        (END, state.get("outcome") is not None, f"the session ends as {state.get('outcome')}"),
-        otherwise=("test_v2", "the flow was written"),
+        ("preflight_validate_patch", state.write.stale is not None, "the flow on the server has changed"),
+        ("test_v2", written, "the flow was written"),
+        otherwise=(END, f"the session ends as {state.outcome}"),
     )
 
 
-def after_test(state: State) -> Decision:
+def after_test(state: AgentState) -> Decision:
     return decide(
-        ("apply_patch", state.get("validated_sha") is not None, "the flow was asked as it was; now the change"),
+        ("apply_patch", state.check.validated_sha is not None, "the flow was asked as it was; now the change"),
         otherwise=("evaluate", "the written flow was asked"),
     )
 
 
-def after_evaluate(state: State) -> Decision:
+def after_evaluate(state: AgentState) -> Decision:
     return decide(
         ("preflight_validate_patch", waits_for_budget(state, "evaluate"), "the budget is used up"),
-        ("plan_v2", state.get("next_step") == "iterate", "a flow bug can be mended"),
+        ("plan_v2", state.review.next_step == "iterate", "a flow bug can be mended"),
         otherwise=("hitl_review_v2", "the person decides"),
     )
 
 
-def after_review(state: State) -> Decision:
+def after_review(state: AgentState) -> Decision:
+    entry = STAGES[state.write.stage].entry
+    undone = state.write.stage is Stage.ROLLBACK
     return decide(
         ("plan_v2", _action(state, "result_review") == "iterate", "changes were asked for"),
-        (END, state.get("outcome") is not None, "what was written stays"),
-        ("preflight_validate_patch", state.get("stage") == "promote", "the draft goes live"),
-        ("apply_patch", state.get("stage") == "rollback", "the person wants it undone"),
-        otherwise=("apply_patch", "the person accepted it"),
+        (END, state.outcome is not None, "what was written stays"),
+        ("preflight_validate_patch", entry == "preflight_validate_patch", "the draft goes live"),
+        otherwise=("apply_patch", "the person wants it undone" if undone else "the person accepted it"),
     )
 
 

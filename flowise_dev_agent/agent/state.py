@@ -1,248 +1,345 @@
-"""The graph's state: small JSON only.
+"""The graph's state: named parts, small JSON only.
 
-Whole flows and full test answers are content-addressed blobs; the state carries their hash. Session
-facts that a person may edit at any time (name, labels) live in the `sessions` row, never here.
+A node gets an `AgentState` and returns an `Update`. The parts in an update hold what changes: fields that are not set
+keep their value. Checkpoints hold one JSON channel per part (`channel_writes`), so an unchanged part costs nothing.
+
+Whole flows and full test answers are content-addressed blobs; the state carries their hash (`*_sha`). Session facts
+that a person may edit at any time (name, labels) are in the `sessions` row, never here.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, TypedDict
+from typing import Any, Final, Literal, Self, TypedDict
 
-from flowise_dev_agent.reasoning.contracts import Degraded, Usage
+from pydantic import Field
 
+from flowise_dev_agent.agent.stages import Stage
+from flowise_dev_agent.contracts.base import Contract, Outcome
+from flowise_dev_agent.contracts.change import Difference
+from flowise_dev_agent.contracts.interrupts import MissingCredential, TargetCandidate, TargetFlow, WriteMode
+from flowise_dev_agent.contracts.plan import Intent, Operation, PlanContract
+from flowise_dev_agent.contracts.usage import BudgetCeilings, DegradedPhase, Usage
+from flowise_dev_agent.contracts.verdict import Trial, Verdict
+from flowise_dev_agent.errors import AgentError
+from flowise_dev_agent.patch.model.findings import Finding
+from flowise_dev_agent.patch.model.ops import PatchOp
+from flowise_dev_agent.publish import Base
+from flowise_dev_agent.reasoning.contracts import Reasoned
+from flowise_dev_agent.settings import Phase
+
+#: Of the state's shape; `state_upgrade` reads checkpoints of earlier ones.
+STATE_VERSION: Final = 2
 #: Rounds of clarifying questions in one session.
-MAX_CLARIFICATION_ROUNDS = 2
+MAX_CLARIFICATION_ROUNDS: Final = 2
 
 
-def append(left: list[Any], right: list[Any]) -> list[Any]:
-    """Reducer: a transcript only grows."""
-    return [*left, *right]
+class Part(Contract):
+    """A part of the state. Every field has a default, so that an update can name a few."""
+
+    def changed_by(self, change: Self) -> Self:
+        """This part with the fields that are set in `change`."""
+        return self.model_copy(update={name: getattr(change, name) for name in change.model_fields_set})
 
 
-def merge_domains(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
-    """Reducer: `{domain: {key: value}}` merged per domain and per key; the last writer of a key wins."""
-    merged = dict(left)
-    for domain, entries in right.items():
-        merged[domain] = {**merged.get(domain, {}), **entries}
-    return merged
+class RequestState(Part):
+    """What was asked for; written once."""
+
+    requirement: str = ""
+    operation: Operation | Literal["auto"] = "auto"
+    target: str | None = None
+    write_mode: WriteMode | None = None
+    review_patch: bool = False
+    #: None leaves it to the settings.
+    skip_clarification: bool | None = None
+    test_trials: int = 1
+    model: str | None = None
 
 
-def add_usage(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
-    """Reducer: sum of `Usage` dumps."""
-    return (Usage(**left) + Usage(**right)).model_dump()
+class IntentState(Part):
+    """What the person wants."""
+
+    classified: Intent | None = None
+    #: The operation in force: of the request, else of the intent, else as the person chose.
+    operation: Operation | None = None
+    questions: list[str] = Field(default_factory=list[str])
+    #: (question, answer), as far as answered.
+    clarifications: list[tuple[str, str]] = Field(default_factory=list[tuple[str, str]])
+    rounds: int = 0
+
+    @property
+    def current(self) -> Intent:
+        """The intent with the operation in force, for nodes after `classify_intent`. Raises LookupError before."""
+        if self.classified is None:
+            raise LookupError("The requirement has not been read yet.")
+        return self.classified.model_copy(update={"operation": self.operation or self.classified.operation})
 
 
-class AgentState(TypedDict):
-    """See the groups. All keys are there from the start, all values are JSON."""
+class TargetSearch(Contract):
+    """What the search came to. Without `fits` the candidates are the flows changed last."""
 
-    # What was asked for (written once, by `initial_state`; `budget` grows when the person raises it)
-    session_id: str
-    requirement: str
-    request: dict[str, Any]
-    budget: dict[str, Any]
+    fits: bool
+    #: A flow has the name that the text mentions.
+    named: bool
+    total: int
+    #: The words that it looked for, if the request or the intent had any.
+    wanted: str | None
 
-    # Across phases
-    messages: Annotated[list[dict[str, str]], append]
-    artifacts: Annotated[dict[str, Any], merge_domains]
-    facts: Annotated[dict[str, Any], merge_domains]
-    usage: Annotated[dict[str, Any], add_usage]
-    degraded: Annotated[list[dict[str, Any]], append]
+
+class TargetState(Part):
+    """Which existing flow is meant."""
+
+    candidates: list[TargetCandidate] = Field(default_factory=list[TargetCandidate])
+    search: TargetSearch | None = None
+    chatflow_id: str | None = None
+    flow: TargetFlow | None = None
+
+
+class PlanState(Part):
+    """The plan and what the person says to it."""
+
+    contract: PlanContract | None = None
+    #: The person approved a plan, and no later one went beyond it.
+    approved: bool = False
+    approach: str | None = None
+    feedback: str | None = None
+    #: What the person must know beside the plan.
+    notes: list[str] = Field(default_factory=list[str])
+
+    @property
+    def current(self) -> PlanContract:
+        """The contract, for nodes after `plan_v2`. Raises LookupError before."""
+        if self.contract is None:
+            raise LookupError("There is no plan yet.")
+        return self.contract
+
+
+class CredentialState(Part):
+    """Credentials by type; ids only."""
+
+    missing: list[MissingCredential] = Field(default_factory=list[MissingCredential])
+    #: Type -> id.
+    chosen: dict[str, str] = Field(default_factory=dict[str, str])
+    #: Types that the person goes on without.
+    skipped: list[str] = Field(default_factory=list[str])
+
+
+class PatternState(Part):
+    """The accepted flow that a new one starts from, and what was taken over from it."""
+
+    id: int | None = None
+    ops: list[PatchOp] = Field(default_factory=list[PatchOp])
+    flow_sha: str | None = None
+
+
+class PatchScope(Contract):
+    """What the op writer may do: ids of the planned nodes, and the ceilings of the settings."""
+
+    nodes: list[str]
+    max_ops: int
+    max_new_nodes: int
+
+
+class PatchState(Part):
+    """The ops of this iteration."""
+
+    scope: PatchScope | None = None
+    ops: list[PatchOp] = Field(default_factory=list[PatchOp])
+
+
+class CheckState(Part):
+    """The compiled flow and what is wrong with it or with its ops."""
+
+    flow_sha: str | None = None
+    #: What it changes in its base.
+    change: Difference | None = None
+    findings: list[Finding] = Field(default_factory=list[Finding])
+    #: Keys of the errors among them; the same twice stops the retries.
+    error_keys: list[str] = Field(default_factory=list[str])
+    #: Node types that no snapshot knows.
+    unknown_types: list[str] = Field(default_factory=list[str])
+    #: Of the bytes that passed validation: one authorisation, spent by one write.
+    validated_sha: str | None = None
+    retries: int = 0
+    repairs: int = 0
+    #: Why the retries ended, for the person.
+    given_up: str | None = None
+
+
+class StaleBase(Contract):
+    """Someone else changed the flow in use (`live`), or what ops are written to (`work`), since it was read."""
+
+    where: Literal["live", "work"]
+    message: str
+    found: Base
+    found_sha: str
+    meanwhile: Difference
+
+
+class WriteState(Part):
+    """What was written, and what it is written to."""
+
+    stage: Stage = Stage.APPLY
+    mode: WriteMode | None = None
+    #: The flow in use when it was last read, and the same of what ops are written to: the draft, or the flow itself.
+    live_base: Base | None = None
+    base: Base | None = None
+    #: The flow before the session, and as it was last read or written.
+    original_sha: str | None = None
+    current_sha: str | None = None
+    draft_id: str | None = None
+    chatflow_id: str | None = None
+    chatflow_name: str | None = None
+    #: The ops that were written already, since the base was read.
+    applied_ops: list[PatchOp] = Field(default_factory=list[PatchOp])
+    #: The compiled flow whose change the person has seen.
+    reviewed_sha: str | None = None
+    stale: StaleBase | None = None
+
+
+class TestsState(Part):
+    """The test questions and their answers; the full texts are the blob `answers_sha`."""
+
+    __test__ = False  # not a pytest class
+
+    #: The person's own; None leaves them to the plan.
+    questions: list[str] | None = None
+    results: list[Trial] = Field(default_factory=list[Trial])
+    answers_sha: str | None = None
+    #: The same questions before the change; None as long as they were not asked.
+    baseline: list[Trial] | None = None
+    #: Of the very bytes that were tested: what may be promoted.
+    tested_sha: str | None = None
+
+
+class ReviewState(Part):
+    """What the tests came to. `ask` leaves it to the person, since no remedy is known."""
+
+    verdict: Verdict | None = None
+    next_step: Literal["iterate", "review", "ask"] | None = None
+
+
+class BudgetQuestion(Contract):
+    """The budget is used up; `node` goes on when it is raised."""
+
+    node: str
+    message: str
+
+
+class BudgetState(Part):
+    """The session's own ceilings, and the question for more."""
+
+    ceilings: BudgetCeilings = BudgetCeilings()
+    question: BudgetQuestion | None = None
+    #: The node that the raised budget is for.
+    resume_at: str | None = None
+
+
+class UsageState(Part):
+    """What reasoning has cost, and where it fell back."""
+
+    spent: Usage = Usage()
+    degraded: list[DegradedPhase] = Field(default_factory=list[DegradedPhase])
+
+    def plus(self, phase: Phase, result: Reasoned[Any]) -> "UsageState":
+        """With the cost of one more phase."""
+        degraded = self.degraded
+        if mark := result.degraded:
+            marked = DegradedPhase(
+                phase=phase,
+                failed_mode=mark.failed_mode,
+                fallback_mode=mark.fallback_mode,
+                fallback_reason=mark.reason,
+            )
+            degraded = [*degraded, marked]
+        return UsageState(spent=self.spent + result.usage, degraded=degraded)
+
+    def spent_on(self, error: AgentError) -> "UsageState":
+        """With what a failed phase has cost (`details["usage"]`)."""
+        spent = self.spent + Usage(**error.details.get("usage", {}))
+        return self.model_copy(update={"spent": spent})
+
+
+class CatalogueState(Part):
+    """Which node types the session works with: iteration -> fingerprint of the catalogue, the latest last."""
+
+    fingerprints: dict[str, str] = Field(default_factory=dict[str, str])
+
+
+class AgentState(Part):
+    """Everything that a session knows."""
+
+    version: Literal[2] = STATE_VERSION
+    request: RequestState = RequestState()
+    intent: IntentState = IntentState()
+    target: TargetState = TargetState()
+    plan: PlanState = PlanState()
+    credentials: CredentialState = CredentialState()
+    pattern: PatternState = PatternState()
+    patch: PatchState = PatchState()
+    check: CheckState = CheckState()
+    write: WriteState = WriteState()
+    tests: TestsState = TestsState()
+    review: ReviewState = ReviewState()
+    budget: BudgetState = BudgetState()
+    usage: UsageState = UsageState()
+    catalogue: CatalogueState = CatalogueState()
     #: The last answer of the person, normalised: {"type", "action", ...}. Routers read it.
+    answer: dict[str, Any] | None = None
+    iteration: int = 0
+    outcome: Outcome | None = None
+
+    @property
+    def is_staged(self) -> bool:
+        """Whether the session changes a flow by way of a draft."""
+        return self.intent.operation == "update" and self.write.mode == "staged"
+
+    @property
+    def wish(self) -> str:
+        """The requirement with the answers to the clarifying questions."""
+        return " ".join([self.request.requirement, *(answer for _, answer in self.intent.clarifications)])
+
+
+class Update(TypedDict, total=False):
+    """What a node changes. Of a part only the fields that are set count; the other values are taken as they are."""
+
+    request: RequestState
+    intent: IntentState
+    target: TargetState
+    plan: PlanState
+    credentials: CredentialState
+    pattern: PatternState
+    patch: PatchState
+    check: CheckState
+    write: WriteState
+    tests: TestsState
+    review: ReviewState
+    budget: BudgetState
+    usage: UsageState
+    catalogue: CatalogueState
     answer: dict[str, Any] | None
     iteration: int
-    outcome: str | None
-
-    # A intent
-    intent: dict[str, Any] | None
-    operation_mode: str | None
-    open_questions: list[str]
-    clarifications: list[list[str]]
-    clarification_rounds: int
-
-    # B target, C baseline
-    target_chatflow_id: str | None
-    target_candidates: list[dict[str, Any]]
-    #: What the search for the target came to: {fits, named, total, wanted}.
-    target_search: dict[str, Any] | None
-    #: The flow to change or copy: {id, name, type, deployed}.
-    target: dict[str, Any] | None
-    #: What the flow in use was when it was last read: {sha256, updated_date}.
-    live_base: dict[str, str] | None
-    #: The same of what ops are written to: the draft, or the flow itself.
-    base: dict[str, str] | None
-    write_mode: str | None
-    #: What the person must know beside the plan.
-    notes: list[str]
-
-    # D plan, patch
-    plan: dict[str, Any] | None
-    #: The person approved a plan, and no later one went beyond it.
-    approved: bool
-    approach: str | None
-    feedback: str | None
-    missing_credentials: list[dict[str, Any]]
-    credential_choices: dict[str, str]
-    #: The accepted flow that a new one starts from, and the ops that were taken over from it.
-    pattern_used: bool
-    pattern_id: int | None
-    ops_in_base: int
-    seed_ops: list[dict[str, Any]]
-    scope: dict[str, Any] | None
-    ops: list[dict[str, Any]]
-    #: The ops that were written already, for another base.
-    applied_ops: list[dict[str, Any]]
-    findings: list[dict[str, Any]]
-    unknown_types: list[str]
-    flow_sha: str | None
-    change: dict[str, Any] | None
-
-    # E check
-    validated_sha: str | None
-    retries: int
-    repairs: int
-    error_keys: list[str]
-    #: Why the next node must ask before a write: {reason, message, ...}.
-    stop: dict[str, Any] | None
-
-    # F apply, test
-    #: What `apply_patch` does next: baseline, apply, promote, accept, rollback or discard.
-    stage: str
-    draft_id: str | None
-    reviewed_sha: str | None
-    chatflow_id: str | None
-    chatflow_name: str | None
-    tests: list[dict[str, Any]]
-    #: The same questions asked before the change; None as long as they were not.
-    baseline_tests: list[dict[str, Any]] | None
-    #: Hash of the very bytes that were tested: what may be promoted.
-    tested_sha: str | None
-    verdict: dict[str, Any] | None
-    next_step: str | None
+    outcome: Outcome | None
 
 
-def initial_state(request: Mapping[str, Any]) -> AgentState:
-    """The state of a new session from its start request (`StartSession` as JSON, with `thread_id` set)."""
-    return AgentState(
-        session_id=str(request["thread_id"]),
-        requirement=request["requirement"],
-        request={
-            key: request.get(key)
-            for key in (
-                "operation",
-                "target",
-                "write_mode",
-                "review_patch",
-                "skip_clarification",
-                "test_trials",
-                "test_questions",
-                "model",
-                "session_name",
-            )
-        },
-        budget=dict(request.get("budget") or {}),
-        messages=[],
-        artifacts={},
-        facts={},
-        usage=Usage().model_dump(),
-        degraded=[],
-        answer=None,
-        iteration=0,
-        outcome=None,
-        intent=None,
-        operation_mode=None,
-        open_questions=[],
-        clarifications=[],
-        clarification_rounds=0,
-        target_chatflow_id=None,
-        target_candidates=[],
-        target_search=None,
-        target=None,
-        live_base=None,
-        base=None,
-        write_mode=None,
-        notes=[],
-        plan=None,
-        approved=False,
-        approach=None,
-        feedback=None,
-        missing_credentials=[],
-        credential_choices={},
-        pattern_used=False,
-        pattern_id=None,
-        ops_in_base=0,
-        seed_ops=[],
-        scope=None,
-        ops=[],
-        applied_ops=[],
-        findings=[],
-        unknown_types=[],
-        flow_sha=None,
-        change=None,
-        validated_sha=None,
-        retries=0,
-        repairs=0,
-        error_keys=[],
-        stop=None,
-        stage="apply",
-        draft_id=None,
-        reviewed_sha=None,
-        chatflow_id=None,
-        chatflow_name=None,
-        tests=[],
-        baseline_tests=None,
-        tested_sha=None,
-        verdict=None,
-        next_step=None,
+def initial_state(request: Mapping[str, Any]) -> dict[str, Any]:
+    """The channels of a new session, from its start request (`StartSession` as JSON)."""
+    wanted = {name: request[name] for name in RequestState.model_fields if request.get(name) is not None}
+    state = AgentState(
+        request=RequestState(**wanted),
+        tests=TestsState(questions=request.get("test_questions")),
+        budget=BudgetState(ceilings=BudgetCeilings(**(request.get("budget") or {}))),
     )
+    return state.model_dump(mode="json", include={"version", *state.model_fields_set})
 
 
-def project(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns of the session's row that follow from the state; what the state does not know yet is None."""
-    usage = Usage(**(values.get("usage") or {}))
-    intent: Mapping[str, Any] = values.get("intent") or {}
-    return {
-        "session_name": intent.get("title"),
-        "operation_mode": values.get("operation_mode"),
-        "iteration": values.get("iteration", 0),
-        "chatflow_id": values.get("chatflow_id"),
-        "outcome": values.get("outcome"),
-        "answer": (values.get("plan") or {}).get("answer") if values.get("outcome") == "answered" else None,
-        "change": _change(values),
-        "degraded": values.get("degraded") or [],
-        "totals": usage.model_dump(),
-    }
-
-
-def _change(values: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What is done to the flow, by hashes: what it was, what it is or would become, and what someone else made of it.
-
-    `ops` are those between the first two.
-    """
-    artifacts: Mapping[str, str] = (values.get("artifacts") or {}).get("flowise", {})
-    before, after = artifacts.get("original_flow"), values.get("flow_sha") or artifacts.get("current_flow")
-    if before is None and after is None:
-        return None
-    applied: list[dict[str, Any]] = values.get("applied_ops") or []
-    ops: list[dict[str, Any]] = values.get("ops") or []
-    written = applied[len(applied) - len(ops) :] == ops
-    found = (values.get("stop") or {}).get("found_flow")
-    return {
-        "before": before,
-        "after": after,
-        "found": found,
-        "draft_id": values.get("draft_id"),
-        "ops": applied if written else [*applied, *ops],
-    }
-
-
-def degraded_marker(phase: str, degraded: Degraded | None) -> list[dict[str, Any]]:
-    """What `degraded` gains from one phase: nothing, or one marker."""
-    if degraded is None:
-        return []
-    return [
-        {
-            "phase": phase,
-            "failed_mode": degraded.failed_mode,
-            "fallback_mode": degraded.fallback_mode,
-            "fallback_reason": degraded.reason,
-        }
-    ]
+def channel_writes(state: AgentState, update: Update) -> dict[str, Any]:
+    """The channels that an update changes, as the JSON that checkpoints hold."""
+    writes: dict[str, Any] = {}
+    for name, value in update.items():
+        current: Any = getattr(state, name)
+        if isinstance(value, Part):
+            changed = current.changed_by(value)
+            if changed != current:
+                writes[name] = changed.model_dump(mode="json")
+        elif value != current:
+            writes[name] = value
+    return writes

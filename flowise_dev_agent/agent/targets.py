@@ -4,17 +4,21 @@ import json
 import re
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable
-from typing import Any
+from dataclasses import dataclass
+from typing import Final
 
+from flowise_dev_agent.agent.state import TargetSearch
+from flowise_dev_agent.contracts.interrupts import TargetCandidate
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.patch.model.flow_data import NodeData
 from flowise_dev_agent.patch.model.shape import parse_document
 from flowise_dev_agent.publish import is_draft
+from flowise_dev_agent.reasoning.contracts import FlowKind
 
 #: Flows that are searched at most, last updated first.
 MAX_SCANNED = 2_000
 MAX_CANDIDATES = 10
-KINDS = ("CHATFLOW", "AGENTFLOW")
+KINDS: Final[tuple[FlowKind, ...]] = ("CHATFLOW", "AGENTFLOW")
 _ID = 1_000
 _NAME = 200
 _UUID = re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b", re.IGNORECASE)
@@ -88,13 +92,24 @@ _COMMON = frozenset(
 _TEXT_FIELDS = 4_000
 
 
+@dataclass(frozen=True)
+class FoundTargets:
+    """Flows that fit, best first, or the flows changed last when none fits.
+
+    `exact` is the id when the request leaves no choice.
+    """
+
+    candidates: list[TargetCandidate]
+    search: TargetSearch
+    exact: str | None
+
+
 async def find_targets(
     rows: AsyncIterator[Chatflow], *, target: str | None, hint: str | None, text: str
-) -> dict[str, Any]:
-    """`{candidates, exact}`: flows that fit, best first, and the id when the request leaves no choice.
+) -> FoundTargets:
+    """Search the flows of an instance; drafts of sessions are left out.
 
-    `target` is the request's own id or name, `hint` what the intent found, `text` the requirement. Drafts of sessions
-    are no candidates. Without any fit the candidates are the flows changed last, and `fits` is false.
+    `target` is the request's own id or name, `hint` what the intent found, `text` the requirement.
     """
     flows: list[Chatflow] = []
     async for row in rows:
@@ -102,36 +117,38 @@ async def find_targets(
             flows.append(row)
         if len(flows) >= MAX_SCANNED:
             break
-    usable = [row for row in flows if (row.type or "CHATFLOW") in KINDS]
-    exact = _exact(usable, target, f"{hint or ''} {text}")
+    usable = [row for row in flows if kind_of(row)]
     scored = sorted(
         ((score, index, row) for index, row in enumerate(usable) if (score := _score(row, target, hint, text))),
         key=lambda item: (-item[0], item[1]),
     )
-    fits = bool(scored)
-    shown = [row for _, _, row in scored] if fits else usable
-    return {
-        "exact": exact,
-        "fits": fits,
-        "named": bool(scored) and scored[0][0] >= _NAME,
-        "total": len(usable),
-        "candidates": [facts_of(row) for row in shown[:MAX_CANDIDATES]],
-    }
+    shown = [row for _, _, row in scored] or usable
+    named = bool(scored) and scored[0][0] >= _NAME
+    return FoundTargets(
+        candidates=[_candidate(row) for row in shown[:MAX_CANDIDATES]],
+        search=TargetSearch(fits=bool(scored), named=named, total=len(usable), wanted=target or hint),
+        exact=_exact(usable, target, f"{hint or ''} {text}"),
+    )
 
 
-def facts_of(row: Chatflow) -> dict[str, Any]:
-    """What a person needs to tell flows apart."""
+def kind_of(row: Chatflow) -> FlowKind | None:
+    """The kind of a flow that can be edited here, None for any other. Old flows have no type and are chatflows."""
+    type_ = row.type or "CHATFLOW"
+    return next((kind for kind in KINDS if kind == type_), None)
+
+
+def _candidate(row: Chatflow) -> TargetCandidate:
     nodes = _nodes(row)
     names = Counter(str(node.get("name") or "?") for node in nodes)
-    return {
-        "id": row.id,
-        "name": row.name,
-        "type": row.type or "CHATFLOW",
-        "nodes": len(nodes),
-        "node_types": [name for name, _ in names.most_common(8)],
-        "updated": row.updated_date,
-        "deployed": bool(row.deployed),
-    }
+    return TargetCandidate(
+        id=row.id,
+        name=row.name,
+        type=row.type or "CHATFLOW",
+        nodes=len(nodes),
+        node_types=[name for name, _ in names.most_common(8)],
+        updated=row.updated_date,
+        deployed=bool(row.deployed),
+    )
 
 
 def _exact(rows: list[Chatflow], target: str | None, text: str) -> str | None:

@@ -16,7 +16,6 @@ class Intent(Contract):
     """What the person wants. `ambiguity` runs from 0 (clear) to 10 (anyone's guess); 5 and more asks `questions`."""
 
     operation: Operation
-    confidence: float = Field(ge=0, le=1)
     ambiguity: int = Field(ge=0, le=10)
     questions: list[str] = Field(default_factory=list, max_length=3)
     title: str = Field(min_length=1, max_length=120, description="four to six words for the session list")

@@ -7,7 +7,7 @@ is what the base class would store, and it reads it.
 
 import asyncio
 from base64 import b64encode
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -49,8 +49,13 @@ _PUT: Final = """
     ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id)
     DO UPDATE SET checkpoint = EXCLUDED.checkpoint, metadata = EXCLUDED.metadata
 """
-#: Channels whose values stand in the checkpoint itself, as in the base class.
+#: Channels whose values are in the checkpoint itself, as in the base class.
 _INLINE: Final = (str, int, float, bool, type(None))
+#: LangGraph's own channel for the graph's input, until the first step has read it.
+_INPUT: Final = "__start__"
+
+#: The state's channels in the form of this version; None when they have it.
+Upgrade = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
 
 
 def plain_serializer() -> JsonPlusSerializer:
@@ -78,15 +83,22 @@ class FencedSaver(AsyncPostgresSaver):
     Writes of a task become rows when they matter for a resume: with an interrupt or an error in the same step, or when
     the state is read before the next checkpoint. A kill between a node's end and the next checkpoint, a moment later,
     runs that node again. DeltaChannels are not supported.
+
+    A checkpoint of an earlier version of the state is read as `upgrade` gives it, and stored so with the next step.
     """
 
-    def __init__(self, database: Database, lease: Lease, *, fresh: bool = False) -> None:
+    def __init__(
+        self, database: Database, lease: Lease, *, fresh: bool = False, upgrade: Upgrade | None = None
+    ) -> None:
         super().__init__(database.pool, serde=plain_serializer())
         self._database = database
         self._lease = lease
         self._held: list[_Writes] = []
         self._known = fresh
         self._latest: CheckpointTuple | None = None
+        self._upgrade = upgrade
+        #: Channels that are stored under their earlier names only.
+        self._upgraded: frozenset[str] = frozenset()
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """As the base class; the latest checkpoint is read once."""
@@ -96,7 +108,7 @@ class FencedSaver(AsyncPostgresSaver):
         if "checkpoint_id" in place or place.get("checkpoint_ns"):
             return await super().aget_tuple(config)
         if not self._known:
-            self._latest, self._known = await super().aget_tuple(config), True
+            self._latest, self._known = self._in_this_version(await super().aget_tuple(config)), True
         # LangGraph changes the one that it gets.
         return self._latest and self._latest._replace(checkpoint=copy_checkpoint(self._latest.checkpoint))
 
@@ -113,7 +125,10 @@ class FencedSaver(AsyncPostgresSaver):
         thread_id, ns, parent = place["thread_id"], place["checkpoint_ns"], place.get("checkpoint_id")
         values = checkpoint["channel_values"]
         inline = {name: value for name, value in values.items() if isinstance(value, _INLINE)}
-        changed = [name for name in new_versions if name in values and name not in inline]
+        versions: ChannelVersions = checkpoint["channel_versions"] if self._upgraded else new_versions
+        changed = [
+            name for name in {**new_versions, **dict.fromkeys(self._upgraded)} if name in values and name not in inline
+        ]
         step = {
             "thread": thread_id,
             "ns": ns,
@@ -121,10 +136,11 @@ class FencedSaver(AsyncPostgresSaver):
             "parent": parent,
             "checkpoint": {**checkpoint, "channel_values": inline},
             "metadata": get_serializable_checkpoint_metadata(config, metadata),
-            "blobs": [self._blob(name, str(new_versions[name]), values[name]) for name in changed],
+            "blobs": [self._blob(name, str(versions[name]), values[name]) for name in changed],
         }
         async with self._database.connection() as connection:
             await connection.execute(_PUT, {"run": self._lease.run_id, "epoch": self._lease.epoch, "step": Jsonb(step)})
+        self._upgraded = frozenset()
         saved = _config(thread_id, ns, checkpoint["id"])
         if not ns:
             before = None if parent is None else _config(thread_id, ns, parent)
@@ -161,6 +177,40 @@ class FencedSaver(AsyncPostgresSaver):
         type_, content = self.serde.dumps_typed(value)
         return {"channel": channel, "version": version, "type": type_, "blob": b64encode(content).decode()}
 
+    def _in_this_version(self, found: CheckpointTuple | None) -> CheckpointTuple | None:
+        """What was read, its state upgraded where an earlier version wrote it."""
+        if found is None or self._upgrade is None:
+            return found
+        checkpoint = found.checkpoint
+        values = checkpoint["channel_values"]
+        state = self._upgrade(values.get(_INPUT, values))
+        if state is None:
+            return found
+        if _INPUT in values:
+            upgraded, latest = {_INPUT: dict(state)}, checkpoint["channel_versions"]
+        else:
+            upgraded = dict(state)
+            # A version that no stored value has: names may be the same in both forms.
+            newest = max(str(version) for version in checkpoint["channel_versions"].values())
+            latest = dict.fromkeys(upgraded, self.get_next_version(newest, None))
+        self._upgraded = frozenset(upgraded)
+        own = {name: value for name, value in values.items() if _is_control(name)}
+        versions = {name: value for name, value in checkpoint["channel_versions"].items() if _is_control(name)}
+        seen = {
+            node: {name: value for name, value in known.items() if _is_control(name)}
+            for node, known in checkpoint["versions_seen"].items()
+        }
+        return found._replace(
+            checkpoint={
+                **checkpoint,
+                "channel_values": {**own, **upgraded},
+                "channel_versions": {**versions, **latest},
+                "versions_seen": seen,
+            },
+            # What a task wrote in the earlier form is dropped, and its node runs again.
+            pending_writes=[write for write in found.pending_writes or [] if write[1] in WRITES_IDX_MAP],
+        )
+
     def _take_held(self) -> list[_Writes]:
         held, self._held = self._held, []
         return held
@@ -168,6 +218,11 @@ class FencedSaver(AsyncPostgresSaver):
     async def _write(self, held: _Writes) -> None:
         self._known = False
         await super().aput_writes(held.config, held.writes, held.task_id, held.task_path)
+
+
+def _is_control(channel: str) -> bool:
+    """Whether a channel is LangGraph's own and not one of the state."""
+    return channel.startswith(("__", "branch:"))
 
 
 def _config(thread_id: str, ns: str, checkpoint_id: str) -> RunnableConfig:

@@ -21,7 +21,7 @@ from flowise_dev_agent.contracts.plan import (
     PlanProposal,
 )
 from flowise_dev_agent.contracts.usage import Usage
-from flowise_dev_agent.contracts.verdict import FLOW_BUGS, Judgement, PassK, Verdict, VerdictCategory
+from flowise_dev_agent.contracts.verdict import FLOW_BUGS, Judgement, PassK, Trial, Verdict, VerdictCategory
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.templates import Template
 from flowise_dev_agent.patch.model.findings import Finding
@@ -218,24 +218,15 @@ class PatchRequest(_Request):
     feedback: str | None = None
     verdict: Verdict | None = None
     findings: tuple[Finding, ...] = ()
-    previous_ops: tuple[dict[str, Any], ...] = ()
+    previous_ops: tuple[PatchOp, ...] = ()
     max_ops: int = 60
     #: The ops that made what `existing` holds, when that comes from a pattern and not from a person's flow.
     seed: tuple[PatchOp, ...] = ()
 
 
-@dataclass(frozen=True)
-class Trial:
-    """One answered test question, with the full text."""
-
-    question: str
-    answer: str
-    number: int = 1
-
-
 @dataclass(frozen=True, kw_only=True)
 class JudgeRequest(_Request):
-    """All trials passed the checks of code; say whether their content meets the plan's criteria."""
+    """All trials passed the checks of code; say whether their content, in full, meets the plan's criteria."""
 
     plan: PlanContract
     trials: tuple[Trial, ...]

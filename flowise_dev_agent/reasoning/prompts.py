@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from flowise_dev_agent.patch.model.ops import OP_TYPES, example_op
+from flowise_dev_agent.patch.model.ops import OP_TYPES, PatchOp, example_op
 from flowise_dev_agent.patch.model.schema import NodeSchema
 from flowise_dev_agent.patch.model.secrecy import masked
 from flowise_dev_agent.reasoning.cards import catalogue_line, schema_card
@@ -192,8 +192,8 @@ def _verdict_text(verdict: Verdict) -> str:
     return f"{verdict.category}: {verdict.reason} {verdict.fix}".strip()
 
 
-def _without_id(op: dict[str, object]) -> dict[str, object]:
-    return {key: "" if key == "credential_id" else value for key, value in op.items()}
+def _without_id(op: PatchOp) -> dict[str, object]:
+    return {key: "" if key == "credential_id" else value for key, value in op.model_dump(mode="json").items()}
 
 
 def _unique(schemas: Iterable[NodeSchema | None]) -> list[NodeSchema]:

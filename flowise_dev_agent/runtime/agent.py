@@ -34,7 +34,8 @@ class Agent:
     outcome, answer, change, degraded, totals; what is missing or None keeps what is stored. `chatflow_url` takes an
     instance's endpoint and a chatflow's id. `result_of` takes an interrupt's value and gives what `ResultView` shows
     after the question is answered, None for one that shows no result. `approved_plan` takes an interrupt's value and
-    its checked answer and gives what `PlanView` shows, None when no plan is approved by it.
+    its checked answer and gives what `PlanView` shows, None when no plan is approved by it. `upgrade_state` takes the
+    state's channels as an earlier version wrote them and gives those of this version, None when nothing is to be done.
     """
 
     graph: Graph
@@ -45,6 +46,7 @@ class Agent:
     instances: Instances
     chatflow_url: Callable[[str, str], str]
     node_phases: Mapping[str, str] = field(default_factory=dict)
+    upgrade_state: Callable[[Mapping[str, Any]], Mapping[str, Any] | None] = lambda values: None
     result_of: Callable[[Mapping[str, Any]], Mapping[str, Any] | None] = lambda interrupt: None
     approved_plan: Callable[[Mapping[str, Any], Mapping[str, Any]], Mapping[str, Any] | None] = (
         lambda interrupt, answer: None

@@ -16,6 +16,7 @@ from flowise_dev_agent.agent import (
     initial_state,
     project,
     result_of,
+    upgrade_state,
 )
 from flowise_dev_agent.agent.interrupts import check_answer
 from flowise_dev_agent.flowise.client import FlowiseClient
@@ -77,6 +78,7 @@ async def open_agent(settings: Settings, database: Database) -> AsyncGenerator[A
             instances=instances,
             chatflow_url=chatflow_url,
             node_phases=NODE_PHASES,
+            upgrade_state=upgrade_state,
             result_of=result_of,
             approved_plan=approved_plan,
         )

@@ -40,7 +40,8 @@ async def measure(case: dict[str, Any], nodes: NodeStore) -> tuple[dict[str, Pro
     shown = candidates(nodes, wish, similar=rules.suggest_node_types(wish, nodes, CREDENTIALS))
     request = PlanRequest(requirement=wish, intent=intent, nodes=nodes, candidates=shown, credential_types=CREDENTIALS)
     plan = (await rules.plan(request)).value
-    trials = tuple(Trial(question, "An answer of a usual length. " * 8) for question in plan.test_questions)
+    usual = "An answer of a usual length. " * 8
+    trials = tuple(Trial(question=question, answer=usual, passed=True) for question in plan.test_questions)
     prompts = {
         "classify": classify_prompt(ClassifyRequest(requirement=wish)),
         "plan": plan_prompt(request),

@@ -133,7 +133,6 @@ async def test_a_wrong_flowise_key_is_said_at_the_start_and_in_the_session(make_
 
 INTENT = {
     "operation": "create",
-    "confidence": 0.95,
     "ambiguity": 1,
     "questions": [],
     "title": "Customer support chatbot",

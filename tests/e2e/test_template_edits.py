@@ -335,7 +335,7 @@ def _answers(edit: Edit) -> dict[str, Any]:
     ids = dict.fromkeys(op.node_id for op in edit.ops if not isinstance(op, Connect | Disconnect))
     nodes = [{"node_id": id_, "node_name": names.get(id_, id_.rpartition("_")[0]), "purpose": "p"} for id_ in ids]
     needs = any(isinstance(op, BindCredential) for op in edit.ops)
-    intent = {"operation": "update", "confidence": 1, "ambiguity": 0, "questions": [], "title": edit.wish[:40]}
+    intent = {"operation": "update", "ambiguity": 0, "questions": [], "title": edit.wish[:40]}
     plan = {
         "goal": edit.wish,
         "operation": "update",

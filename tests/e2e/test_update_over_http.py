@@ -93,7 +93,7 @@ def _set(node_id: str, name: str, value: Any) -> dict[str, Any]:
     return {"ops": [{"op_type": "SetParam", "node_id": node_id, "param_name": name, "value": value}]}
 
 
-INTENT = {"operation": "update", "confidence": 1, "ambiguity": 0, "questions": [], "title": "Change it"}
+INTENT = {"operation": "update", "ambiguity": 0, "questions": [], "title": "Change it"}
 
 
 async def test_a_live_flow_answers_without_a_break_while_its_change_fails_is_mended_and_goes_live(

@@ -1,10 +1,10 @@
 """The domains that the agent can work in."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from flowise_dev_agent.agent.domain import DomainCapability
 from flowise_dev_agent.errors import ConfigurationError
+from flowise_dev_agent.reasoning.contracts import PlanContract
 
 
 class Domains:
@@ -22,7 +22,7 @@ class Domains:
         """Discovers, validates, tests and evaluates."""
         return next(iter(self._by_name.values()))
 
-    def of(self, plan: Mapping[str, Any]) -> list[DomainCapability]:
+    def of(self, plan: PlanContract) -> list[DomainCapability]:
         """The domains that a plan names and that exist here; the primary one when it names none of them."""
-        named = [self._by_name[name] for name in plan.get("domain_targets", []) if name in self._by_name]
+        named = [self._by_name[name] for name in plan.domain_targets if name in self._by_name]
         return named or [self.primary]

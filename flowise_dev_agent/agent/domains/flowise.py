@@ -2,18 +2,17 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from flowise_dev_agent.agent.context import AgentContext
-from flowise_dev_agent.agent.credential_matching import available_credentials
+from flowise_dev_agent.agent.credentials import available_credentials
 from flowise_dev_agent.agent.domain import (
     DiscoverRequest,
     DomainCapability,
     DomainDiscovery,
     EvaluateRequest,
     TestSuite,
-    TrialResult,
 )
 from flowise_dev_agent.agent.domains.binding import bind_credentials
 from flowise_dev_agent.agent.domains.candidates import candidates
@@ -84,7 +83,7 @@ class FlowiseCapability(DomainCapability):
         return DomainDiscovery(result=result, candidates=shown, credentials=listed.data, templates=tuple(templates))
 
     async def compile_ops(
-        self, context: AgentContext, request: PatchRequest, credentials: dict[str, str]
+        self, context: AgentContext, request: PatchRequest, credentials: Mapping[str, str]
     ) -> Reasoned[list[PatchOp]]:
         result = await context.reasoner.patch(request)
         bound = bind_credentials(result.value, request.nodes, credentials, seed=request.seed, existing=request.existing)
@@ -112,9 +111,9 @@ class FlowiseCapability(DomainCapability):
 
     async def run_trial(
         self, context: AgentContext, chatflow_id: str, question: str, number: int, session_id: str
-    ) -> TrialResult:
+    ) -> Trial:
         start = time.monotonic()
-        answer, error, tools = "", "", ()
+        answer, error, tools = "", "", list[str]()
         try:
             prediction = await context.flowise.predict(chatflow_id, question, session_id=session_id)
         except FlowiseError as failure:
@@ -122,9 +121,17 @@ class FlowiseCapability(DomainCapability):
         else:
             answer = prediction.answer
             category, error = classify_prediction(prediction)
-            tools = tuple(str(tool.get("tool", "")) for tool in prediction.used_tools)
-        duration = int((time.monotonic() - start) * 1000)
-        return TrialResult(question, number, answer, category, error, duration, tools)
+            tools = [str(tool.get("tool", "")) for tool in prediction.used_tools]
+        return Trial(
+            question=question,
+            trial=number,
+            passed=category is None,
+            answer=answer,
+            category=category,
+            error=error,
+            duration_ms=int((time.monotonic() - start) * 1000),
+            used_tools=tools,
+        )
 
     async def evaluate(self, context: AgentContext, request: EvaluateRequest) -> Reasoned[Verdict]:
         failed = [result for result in request.results if result.category]
@@ -132,12 +139,11 @@ class FlowiseCapability(DomainCapability):
             numbers = [number for number, result in enumerate(request.results, start=1) if result.category]
             verdict = _failed_verdict(failed, len(request.results)).model_copy(update={"failed_trials": numbers})
             return Reasoned(value=_counted(verdict, request.results), mode="deterministic")
-        trials = tuple(Trial(result.question, result.answer, result.number) for result in request.results)
         judged = await context.reasoner.judge(
             JudgeRequest(
                 requirement=request.requirement,
                 plan=request.plan,
-                trials=trials,
+                trials=request.results,
                 model=request.model,
                 on_delta=request.on_delta,
                 budget=request.budget,
@@ -164,15 +170,15 @@ async def _list_credentials(context: AgentContext) -> ToolResult:
     )
 
 
-def _counted(verdict: Verdict, results: Sequence[TrialResult]) -> Verdict:
+def _counted(verdict: Verdict, results: Sequence[Trial]) -> Verdict:
     """The verdict with pass^k: a question has passed when every trial of it has."""
     failed = {results[number - 1].question for number in verdict.failed_trials}
     questions = {result.question for result in results}
-    k = max((result.number for result in results), default=1)
+    k = max((result.trial for result in results), default=1)
     return verdict.model_copy(update={"pass_k": PassK(k=k, questions=len(questions), passed=len(questions - failed))})
 
 
-def _failed_verdict(failed: list[TrialResult], total: int) -> Verdict:
+def _failed_verdict(failed: list[Trial], total: int) -> Verdict:
     """A flow bug outranks what the person must see to: it is what the next iteration can mend."""
     order = ("CREDENTIAL", "CONFIG", "STRUCTURE", "LOGIC", "INCOMPLETE", "EXTERNAL", "TIMEOUT")
     worst = min(failed, key=lambda result: order.index(result.category or "STRUCTURE"))

@@ -1,25 +1,39 @@
 """Phase F, first half: the last stop before a write, and the write."""
 
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, Literal
 
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from flowise_dev_agent.agent import pattern_reuse as patterns
+from flowise_dev_agent.agent import pattern_reuse
+from flowise_dev_agent.agent.budget import raised_budget
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import build_interrupt, option
-from flowise_dev_agent.agent.state import AgentState
+from flowise_dev_agent.agent.stages import Stage, StageEvent, next_stage
+from flowise_dev_agent.agent.state import (
+    AgentState,
+    BudgetState,
+    CheckState,
+    PatchState,
+    PlanState,
+    StaleBase,
+    Update,
+    WriteState,
+)
+from flowise_dev_agent.contracts.interrupts import TargetFlow
 from flowise_dev_agent.errors import WriteFailedError
 from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.model.ops import PatchOp
 from flowise_dev_agent.patch.views.canvas_view import public_op
 from flowise_dev_agent.publish import Base, Stale, Written, changes, draft_columns
 
 _CANCEL = option("cancel", "Cancel", "End the session; nothing more is written.")
 _REPLAN = option("replan", "Plan again", "With your remarks, if you give any.")
+Reason = Literal["budget", "stale_base", "repeated_finding", "diff_requested"]
 #: The actions that fit a reason to stop.
-_ACTIONS = {
+_ACTIONS: Final[Mapping[Reason, list[dict[str, str]]]] = {
     "repeated_finding": [_REPLAN, _CANCEL],
     "budget": [option("raise_budget", "Raise the budget", "New ceilings in tokens or USD."), _CANCEL],
     "stale_base": [
@@ -32,101 +46,87 @@ _ACTIONS = {
 }
 
 
-async def preflight_validate_patch(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
+async def preflight_validate_patch(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
     """Ask when something forbids going on, or when the person wanted to see the change before the write."""
-    stop = state["stop"]
-    unseen = state["stage"] != "promote" and state["reviewed_sha"] != state["flow_sha"]
-    if stop is None and state["request"].get("review_patch") and unseen:
-        stop = {"reason": "diff_requested", "message": "This is what will be written."}
+    stop = _why_stop(state)
     if stop is None:
         return {"answer": None}
-    answer: dict[str, Any] = interrupt(_patch_review(state, stop))
-    update: dict[str, Any] = {"answer": answer, "stop": None}
+    answer: dict[str, Any] = interrupt(_patch_review(state, *stop))
+    stale, question = state.write.stale, state.budget.question
+    write, check, budget = WriteState(stale=None), CheckState(given_up=None), BudgetState(question=None)
+    update: Update = {"answer": answer}
     match answer["action"]:
         case "continue":
-            update["reviewed_sha"] = state["flow_sha"]
+            write = write.changed_by(WriteState(reviewed_sha=state.check.flow_sha))
         case "replan":
-            update |= {"feedback": answer.get("feedback"), "approved": False}
-            if stop["reason"] == "stale_base":
-                update |= _onto(state, stop)
-        case "rebase":
-            update |= _onto(state, stop) | {"ops": _pending_ops(state, stop), "findings": [], "retries": 0}
-        case "overwrite":
-            update |= {_BASE_OF[stop["where"]]: stop["found"]}
-            if stop["where"] == "live":
-                update["artifacts"] = {"flowise": {"original_flow": stop["found_flow"]}}
-        case "raise_budget":
-            update["budget"] = {**state["budget"], **answer["budget"]}
-            update["answer"] = {**answer, "then": stop.get("then")}
+            update["plan"] = PlanState(feedback=answer.get("feedback"), approved=False)
+            if stale:
+                write, check = write.changed_by(_onto(state, stale)), check.changed_by(_UNCHECKED)
+        case "rebase" if stale:
+            update["patch"] = PatchState(ops=_pending_ops(state, stale))
+            write = write.changed_by(_onto(state, stale))
+            check = check.changed_by(_UNCHECKED).changed_by(CheckState(findings=[], retries=0))
+        case "overwrite" if stale and stale.where == "live":
+            write = write.changed_by(WriteState(live_base=stale.found, original_sha=stale.found_sha))
+        case "overwrite" if stale:
+            write = write.changed_by(WriteState(base=stale.found))
+        case "raise_budget" if question:
+            budget = raised_budget(state.budget, question, answer["budget"])
         case _:
             update["outcome"] = "cancelled"
-    return update
+    return update | {"write": write, "check": check, "budget": budget}
 
 
-async def apply_patch(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
-    """The one node that writes to Flowise; `stage` says what: a draft, the flow, its acceptance, or its removal."""
+async def apply_patch(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
+    """The one node that writes to Flowise; the stage says what. Of a cancelled session it removes the draft."""
     emit = Emitter(runtime, "apply_patch")
-    context = runtime.context
-    if state["outcome"] is not None:
-        await _remove_draft(state, context, emit)
-        return {"draft_id": None}
-    match state["stage"]:
-        case "baseline":
-            return await _write_baseline(state, context, emit)
-        case "promote":
-            return await _promote(state, context, emit)
-        case "accept":
-            return await _accept(state, context, emit)
-        case "rollback":
-            return await _roll_back(state, context, emit)
-        case _:
-            return await _write_flow(state, context, emit)
-
-
-def is_staged(state: AgentState) -> bool:
-    """Whether the session changes a flow by way of a draft."""
-    return state["operation_mode"] == "update" and state["write_mode"] == "staged"
+    if state.outcome is not None:
+        await _remove_draft(state, runtime.context, emit)
+        return {"write": WriteState(draft_id=None)}
+    return await WRITES[state.write.stage](state, runtime.context, emit)
 
 
 # --- the writes ------------------------------------------------------------------------------------------------------
 
 
-async def _write_baseline(state: AgentState, context: AgentContext, emit: Emitter) -> dict[str, Any]:
+async def _write_baseline(state: AgentState, context: AgentContext, emit: Emitter) -> Update:
     """The draft as an exact copy, to ask it the test questions before the change; nothing in direct mode."""
-    if not is_staged(state) or state["draft_id"]:
+    target = state.target.flow
+    if not state.is_staged or state.write.draft_id or target is None:
         return {}
-    original: str = state["artifacts"]["flowise"]["original_flow"]
-    flow_data = await context.blobs.get(original)
-    made = await _create_draft(state, context, flow_data, (state["live_base"] or {}).get("sha256"))
+    flow_data = await context.blobs.get(str(state.write.original_sha))
+    live_base = _known(state.write.live_base)
+    made = await _create_draft(state, context, target, flow_data, authorised_sha256=live_base.sha256)
     if isinstance(made, Stale):
         return await _stopped(state, context, made, emit, where="live")
     emit.event("write", f"Created the draft '{made.name}'", chatflow_id=made.chatflow_id, flow=made.sha256)
-    return {"draft_id": made.chatflow_id, "base": asdict(made.base)}
+    return {"write": WriteState(draft_id=made.chatflow_id, base=made.base)}
 
 
-async def _write_flow(state: AgentState, context: AgentContext, emit: Emitter) -> dict[str, Any]:
-    plan = state["plan"] or {}
-    flow_data = await context.blobs.get(str(state["flow_sha"]))
-    staged = is_staged(state)
-    work_id, base = state["draft_id"] if staged else state["chatflow_id"], state["base"]
-    if work_id and base:
+async def _write_flow(state: AgentState, context: AgentContext, emit: Emitter) -> Update:
+    write, validated, target = state.write, state.check.validated_sha, state.target.flow
+    flow_data = await context.blobs.get(str(state.check.flow_sha))
+    staged = state.is_staged
+    work_id = write.draft_id if staged else write.chatflow_id
+    if work_id and write.base:
         result: Written | Stale = await context.publisher.update(
             chatflow_id=work_id,
             flow_data=flow_data,
-            validated_sha256=state["validated_sha"],
-            base=Base(**base),
-            iteration=state["iteration"],
+            validated_sha256=validated,
+            base=write.base,
+            iteration=state.iteration,
             role="draft" if staged else "flow",
         )
-    elif staged:
-        result = await _create_draft(state, context, flow_data, state["validated_sha"])
+    elif staged and target:
+        result = await _create_draft(state, context, target, flow_data, authorised_sha256=validated)
     else:
+        plan = state.plan.current
         result = await context.publisher.create(
-            name=plan["flow_name"],
+            name=plan.flow_name,
             flow_data=flow_data,
-            kind=plan["flow_kind"],
-            validated_sha256=state["validated_sha"],
-            iteration=state["iteration"],
+            kind=plan.flow_kind,
+            validated_sha256=validated,
+            iteration=state.iteration,
         )
     if isinstance(result, Stale):
         return await _stopped(state, context, result, emit, where="work" if work_id else "live")
@@ -134,91 +134,97 @@ async def _write_flow(state: AgentState, context: AgentContext, emit: Emitter) -
     blob = await context.blobs.put(current.flow_data)
     verb = "Adopted" if result.adopted else "Updated" if work_id else "Created"
     emit.event("write", f"{verb} '{result.name}'", chatflow_id=result.chatflow_id, flow=result.sha256)
-    own = {"draft_id": result.chatflow_id} if staged else {"chatflow_id": result.chatflow_id}
-    return {
-        **own,
-        "chatflow_name": state["chatflow_name"] if staged else result.name,
-        "base": asdict(result.base),
-        "applied_ops": [*state["applied_ops"], *state["ops"]],
-        "validated_sha": None,  # spent: one authorisation, one write
-        "artifacts": {"flowise": {"current_flow": blob, "chatflow_id": result.chatflow_id}},
-    }
+    written = WriteState(base=result.base, current_sha=blob, applied_ops=[*write.applied_ops, *state.patch.ops])
+    own = (
+        WriteState(draft_id=result.chatflow_id)
+        if staged
+        else WriteState(chatflow_id=result.chatflow_id, chatflow_name=result.name)
+    )
+    # The authorisation is spent: one authorisation, one write.
+    return {"write": written.changed_by(own), "check": CheckState(validated_sha=None)}
 
 
 async def _create_draft(
-    state: AgentState, context: AgentContext, flow_data: str, authorised_sha256: str | None
+    state: AgentState, context: AgentContext, target: TargetFlow, flow_data: str, *, authorised_sha256: str | None
 ) -> Written | Stale:
     """A draft of the target, unless that has changed since it was read."""
-    target = state["target"] or {}
-    stale = await context.publisher.check(target["id"], Base(**(state["live_base"] or {})))
+    stale = await context.publisher.check(target.id, _known(state.write.live_base))
     if stale is not None:
         return stale
-    live = await context.flowise.get_chatflow(target["id"])
+    live = await context.flowise.get_chatflow(target.id)
     return await context.publisher.create(
-        name=f"{target['name']} (draft)",
+        name=f"{target.name} (draft)",
         flow_data=flow_data,
-        kind=target["type"],
+        kind=target.type,
         validated_sha256=authorised_sha256,
-        iteration=state["iteration"],
+        iteration=state.iteration,
         role="draft",
         columns=draft_columns(live),
     )
 
 
-async def _promote(state: AgentState, context: AgentContext, emit: Emitter) -> dict[str, Any]:
+async def _promote(state: AgentState, context: AgentContext, emit: Emitter) -> Update:
     """The bytes that the draft held when it was tested go live; then the draft goes."""
-    target = state["target"] or {}
     result = await context.publisher.update(
-        chatflow_id=target["id"],
-        flow_data=await context.blobs.get(state["artifacts"]["flowise"]["current_flow"]),
-        validated_sha256=state["tested_sha"],
-        base=Base(**(state["live_base"] or {})),
-        iteration=state["iteration"],
+        chatflow_id=str(state.write.chatflow_id),
+        flow_data=await context.blobs.get(str(state.write.current_sha)),
+        validated_sha256=state.tests.tested_sha,
+        base=_known(state.write.live_base),
+        iteration=state.iteration,
         reason="promote",
     )
     if isinstance(result, Stale):
         return await _stopped(state, context, result, emit, where="live")
     emit.event("write", f"Promoted the draft to '{result.name}'", chatflow_id=result.chatflow_id, flow=result.sha256)
     await _remove_draft(state, context, emit)
-    return {"outcome": "accepted", "draft_id": None, "base": asdict(result.base), "live_base": asdict(result.base)}
+    return {"outcome": "accepted", "write": WriteState(draft_id=None, base=result.base, live_base=result.base)}
 
 
-async def _accept(state: AgentState, context: AgentContext, emit: Emitter) -> dict[str, Any]:
+async def _accept(state: AgentState, context: AgentContext, emit: Emitter) -> Update:
     """End the trial of a flow that the session made."""
-    chatflow_id = str(state["chatflow_id"])
-    deploy = bool((state["answer"] or {}).get("deploy", True))
-    written = await context.publisher.accept(chatflow_id=chatflow_id, deploy=deploy, iteration=state["iteration"])
+    chatflow_id = str(state.write.chatflow_id)
+    deploy = bool((state.answer or {}).get("deploy", True))
+    written = await context.publisher.accept(chatflow_id=chatflow_id, deploy=deploy, iteration=state.iteration)
     emit.event("write", f"Accepted '{written.name}'", chatflow_id=chatflow_id, deployed=deploy)
-    await patterns.accepted(state, context, emit)
-    return {"outcome": "accepted", "base": asdict(written.base)}
+    await pattern_reuse.keep_as_pattern(state, context, emit)
+    return {"outcome": "accepted", "write": WriteState(base=written.base)}
 
 
-async def _roll_back(state: AgentState, context: AgentContext, emit: Emitter) -> dict[str, Any]:
+async def _roll_back(state: AgentState, context: AgentContext, emit: Emitter) -> Update:
     """Undo: a draft or a flow of the session's own is deleted, a flow that was changed gets its text back."""
-    chatflow_id, iteration = state["chatflow_id"], state["iteration"]
-    if state["operation_mode"] != "update":
-        await patterns.failed(state, context)
+    chatflow_id, iteration = state.write.chatflow_id, state.iteration
+    if state.intent.operation != "update":
+        await pattern_reuse.count_failure(state, context)
         if chatflow_id:
             await context.publisher.delete_created(chatflow_id=chatflow_id, iteration=iteration)
             emit.event("write", "Deleted the chatflow that this session made", chatflow_id=chatflow_id)
-        return {"outcome": "rolled_back", "chatflow_id": None}
-    if is_staged(state):
+        return {"outcome": "rolled_back", "write": WriteState(chatflow_id=None)}
+    if state.is_staged:
         await _remove_draft(state, context, emit)
-        return {"outcome": "rolled_back", "draft_id": None}
-    original: str = state["artifacts"]["flowise"]["original_flow"]
+        return {"outcome": "rolled_back", "write": WriteState(draft_id=None)}
+    original = str(state.write.original_sha)
     written = await context.publisher.restore(
         chatflow_id=str(chatflow_id), flow_data=await context.blobs.get(original), sha256=original, iteration=iteration
     )
     emit.event("write", f"Put '{written.name}' back to what it was", chatflow_id=chatflow_id, flow=written.sha256)
-    return {"outcome": "rolled_back", "base": asdict(written.base)}
+    return {"outcome": "rolled_back", "write": WriteState(base=written.base)}
+
+
+WRITES: Final[Mapping[Stage, Callable[[AgentState, AgentContext, Emitter], Awaitable[Update]]]] = {
+    Stage.BASELINE: _write_baseline,
+    Stage.APPLY: _write_flow,
+    Stage.PROMOTE: _promote,
+    Stage.ACCEPT: _accept,
+    Stage.ROLLBACK: _roll_back,
+}
 
 
 async def _remove_draft(state: AgentState, context: AgentContext, emit: Emitter) -> None:
-    draft_id = state["draft_id"]
+    draft_id = state.write.draft_id
     if not draft_id:
         return
     try:
-        await context.publisher.delete_created(chatflow_id=draft_id, iteration=state["iteration"], role="draft")
+        await context.publisher.delete_created(chatflow_id=draft_id, iteration=state.iteration, role="draft")
     except WriteFailedError as error:
         # A person took its tag off to keep it: the session's own work is done all the same.
         emit.event("decision", error.message, chatflow_id=draft_id)
@@ -226,69 +232,85 @@ async def _remove_draft(state: AgentState, context: AgentContext, emit: Emitter)
         emit.event("write", "Deleted the draft", chatflow_id=draft_id)
 
 
-# --- a base that moved -----------------------------------------------------------------------------------------------
+def _known(base: Base | None) -> Base:
+    if base is None:
+        raise LookupError("The flow in use has not been read yet.")
+    return base
 
-#: What the state remembers of the flow in use and of what ops are written to (the draft, or the flow itself).
-_BASE_OF = {"live": "live_base", "work": "base"}
+
+# --- a base that someone else changed --------------------------------------------------------------------------------
+
+#: Nothing of an earlier compilation counts on another base.
+_UNCHECKED: Final = CheckState(flow_sha=None, validated_sha=None)
 
 
 async def _stopped(
-    state: AgentState, context: AgentContext, stale: Stale, emit: Emitter, *, where: str
-) -> dict[str, Any]:
+    state: AgentState, context: AgentContext, stale: Stale, emit: Emitter, *, where: Literal["live", "work"]
+) -> Update:
     """Nothing was written; what changed meanwhile is shown to the person."""
     emit.event("decision", "The flow was changed on Flowise meanwhile; nothing was written", where=where)
-    artifacts: dict[str, str] = state["artifacts"]["flowise"]
-    known = await context.blobs.get(artifacts["original_flow" if where == "live" else "current_flow"])
-    found_flow = await context.blobs.put(stale.flow_data)
+    known = await context.blobs.get(str(state.write.original_sha if where == "live" else state.write.current_sha))
+    found_sha = await context.blobs.put(stale.flow_data)
     meanwhile = changes(GraphIR.from_flow_data(known), GraphIR.from_flow_data(stale.flow_data))
-    what = "draft" if where == "work" and is_staged(state) else "flow"
-    if meanwhile["text"] == "no difference":
-        meanwhile["text"] = "Its nodes are the same; its name, layout or another setting was changed."
-    return {
-        "answer": None,
-        "stop": {
-            "reason": "stale_base",
-            "where": where,
-            "message": f"The {what} was changed on Flowise since it was read. Nothing was written.",
-            "found": asdict(stale.found),
-            "found_flow": found_flow,
-            "meanwhile": meanwhile,
-        },
-    }
+    what = "draft" if where == "work" and state.is_staged else "flow"
+    if meanwhile.text == "no difference":
+        unseen = "Its nodes are the same; its name, layout or another setting was changed."
+        meanwhile = meanwhile.model_copy(update={"text": unseen})
+    found = StaleBase(
+        where=where,
+        message=f"The {what} was changed on Flowise since it was read. Nothing was written.",
+        found=stale.found,
+        found_sha=found_sha,
+        meanwhile=meanwhile,
+    )
+    return {"answer": None, "write": WriteState(stale=found)}
 
 
-def _onto(state: AgentState, stop: dict[str, Any]) -> dict[str, Any]:
-    """The state with what was found as the flow to change. A draft stays and is written over."""
-    artifacts = {"current_flow": stop["found_flow"]}
-    if stop["where"] == "live" or (state["operation_mode"] == "update" and not state["applied_ops"]):
-        artifacts["original_flow"] = stop["found_flow"]
-    update: dict[str, Any] = {
-        _BASE_OF[stop["where"]]: stop["found"],
-        "artifacts": {"flowise": artifacts},
-        "flow_sha": None,
-        "validated_sha": None,
-        "stage": "apply" if state["stage"] == "promote" else state["stage"],
-    }
-    return update | ({"applied_ops": []} if stop["where"] == "live" else {})
+def _onto(state: AgentState, stale: StaleBase) -> WriteState:
+    """What was found as the flow to change. A draft stays and is written over."""
+    write = WriteState(current_sha=stale.found_sha, stage=next_stage(state.write.stage, StageEvent.BASE_REPLACED))
+    if stale.where == "live" or (state.intent.operation == "update" and not state.write.applied_ops):
+        write = write.changed_by(WriteState(original_sha=stale.found_sha))
+    if stale.where == "live":
+        return write.changed_by(WriteState(live_base=stale.found, applied_ops=[]))
+    return write.changed_by(WriteState(base=stale.found))
 
 
-def _pending_ops(state: AgentState, stop: dict[str, Any]) -> list[dict[str, Any]]:
+def _pending_ops(state: AgentState, stale: StaleBase) -> list[PatchOp]:
     """The ops that the flow as found lacks: of the live flow all, of the draft those that were about to be written."""
-    unwritten = state["ops"] if state["validated_sha"] is not None else []
-    return [*state["applied_ops"], *unwritten] if stop["where"] == "live" else unwritten
+    unwritten = state.patch.ops if state.check.validated_sha is not None else []
+    return [*state.write.applied_ops, *unwritten] if stale.where == "live" else unwritten
 
 
-def _patch_review(state: AgentState, stop: dict[str, Any]) -> dict[str, Any]:
+# --- the question ----------------------------------------------------------------------------------------------------
+
+
+def _why_stop(state: AgentState) -> tuple[Reason, str] | None:
+    """The first reason to ask the person, with its message."""
+    if state.budget.question:
+        return "budget", state.budget.question.message
+    if state.write.stale:
+        return "stale_base", state.write.stale.message
+    if state.check.given_up:
+        return "repeated_finding", state.check.given_up
+    unseen = state.write.stage is not Stage.PROMOTE and state.write.reviewed_sha != state.check.flow_sha
+    if state.request.review_patch and unseen:
+        return "diff_requested", "This is what will be written."
+    return None
+
+
+def _patch_review(state: AgentState, reason: Reason, message: str) -> dict[str, Any]:
+    stale, change = state.write.stale, state.check.change
     return build_interrupt(
         "patch_review",
-        reason=stop["reason"],
-        message=stop["message"],
-        options=_ACTIONS[stop["reason"]],
+        reason=reason,
+        message=message,
+        options=_ACTIONS[reason],
         data={
-            "change": state["change"] or {},
-            "meanwhile": stop.get("meanwhile"),
-            "ops": [public_op(op) for op in state["ops"]],
-            "findings": state["findings"],
-            "budget": state["budget"],
+            "change": change.model_dump(mode="json") if change else {},
+            "meanwhile": stale and stale.meanwhile.model_dump(mode="json"),
+            "ops": [public_op(op.model_dump(mode="json")) for op in state.patch.ops],
+            "findings": [finding.model_dump(mode="json") for finding in state.check.findings],
+            "budget": state.budget.ceilings.model_dump(exclude_none=True),
         },
     )

@@ -7,78 +7,78 @@ from langgraph.types import interrupt
 
 from flowise_dev_agent.agent.budget import asks_for_budget, budget_of
 from flowise_dev_agent.agent.context import AgentContext
-from flowise_dev_agent.agent.drift import schema_facts
+from flowise_dev_agent.agent.drift import catalogue_of
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import build_interrupt, option
-from flowise_dev_agent.agent.state import MAX_CLARIFICATION_ROUNDS, AgentState, degraded_marker
+from flowise_dev_agent.agent.state import MAX_CLARIFICATION_ROUNDS, AgentState, IntentState, PlanState, Update
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest
 
 AMBIGUITY_THRESHOLD = 5
 
 
 @asks_for_budget
-async def classify_intent(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
+async def classify_intent(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
     """Intent, title and, when the requirement is anyone's guess, the questions to ask."""
     emit = Emitter(runtime, "classify_intent")
-    request = state["request"]
-    forced = request.get("operation") if request.get("operation") != "auto" else None
+    request = state.request
+    forced = None if request.operation == "auto" else request.operation
     result = await runtime.context.reasoner.classify(
         ClassifyRequest(
-            requirement=state["requirement"],
-            clarifications=_pairs(state),
-            model=request.get("model"),
+            requirement=request.requirement,
+            clarifications=tuple(state.intent.clarifications),
+            model=request.model,
             forced=forced,
-            target=request.get("target"),
+            target=request.target,
             on_delta=emit.delta,
             budget=budget_of(state, runtime.context.limits),
         )
     )
     emit.reasoned("classify", result)
     intent = result.value
-    skip = request.get("skip_clarification")
+    skip = request.skip_clarification
     skip = runtime.context.limits.skip_clarification if skip is None else skip
     ask = (
         intent.ambiguity >= AMBIGUITY_THRESHOLD
         and bool(intent.questions)
         and not skip
-        and state["clarification_rounds"] < MAX_CLARIFICATION_ROUNDS
+        and state.intent.rounds < MAX_CLARIFICATION_ROUNDS
     )
     return {
-        "intent": intent.model_dump(),
-        "operation_mode": forced or intent.operation,
-        "open_questions": intent.questions if ask else [],
-        "usage": result.usage.model_dump(),
-        "degraded": degraded_marker("classify", result.degraded),
+        "intent": IntentState(
+            classified=intent, operation=forced or intent.operation, questions=intent.questions if ask else []
+        ),
+        "plan": PlanState(contract=None),
+        "usage": state.usage.plus("classify", result),
         "answer": None,
-        "plan": None,
     }
 
 
-async def hydrate_context(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
+async def hydrate_context(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
     """Ask the open questions; without any, note which server and which schemas this session builds for."""
-    questions = state["open_questions"]
-    if questions:
-        answer: dict[str, Any] = interrupt(_clarification(state, questions))
+    intent = state.intent
+    if intent.questions:
+        answer: dict[str, Any] = interrupt(_clarification(intent))
         if answer["action"] == "cancel":
-            return {"answer": answer, "outcome": "cancelled", "open_questions": []}
+            return {"answer": answer, "outcome": "cancelled", "intent": IntentState(questions=[])}
         given: list[str] = answer.get("answers") or []
-        pairs = [[question, text] for question, text in zip(questions, given, strict=False) if text.strip()]
+        pairs = [(question, text) for question, text in zip(intent.questions, given, strict=False) if text.strip()]
         going_on = answer["action"] == "go_on"
         return {
             "answer": answer,
-            "open_questions": [],
-            "clarifications": [*state["clarifications"], *pairs],
-            "clarification_rounds": MAX_CLARIFICATION_ROUNDS if going_on else state["clarification_rounds"] + 1,
+            "intent": IntentState(
+                questions=[],
+                clarifications=[*intent.clarifications, *pairs],
+                rounds=MAX_CLARIFICATION_ROUNDS if going_on else intent.rounds + 1,
+            ),
         }
     store = await runtime.context.knowledge.nodes()
     if store.source == "snapshot":
         text = f"The server's node types cannot be read; working with those of Flowise {store.flowise_version}."
         Emitter(runtime, "hydrate_context").event("drift", text, source=store.source)
-    return {"answer": None, "facts": {"flowise": schema_facts(state, store)}}
+    return {"answer": None, "catalogue": catalogue_of(state, store)}
 
 
-def _clarification(state: AgentState, questions: list[str]) -> dict[str, Any]:
-    intent = state["intent"] or {}
+def _clarification(intent: IntentState) -> dict[str, Any]:
     return build_interrupt(
         "clarification",
         reason="ambiguous_requirement",
@@ -88,9 +88,5 @@ def _clarification(state: AgentState, questions: list[str]) -> dict[str, Any]:
             option("go_on", "Go on", "Plan with what is known."),
             option("cancel", "Cancel", "End the session; nothing is written."),
         ],
-        data={"questions": questions, "ambiguity": intent.get("ambiguity")},
+        data={"questions": intent.questions, "ambiguity": intent.classified and intent.classified.ambiguity},
     )
-
-
-def _pairs(state: AgentState) -> tuple[tuple[str, str], ...]:
-    return tuple((question, answer) for question, answer in state["clarifications"])

@@ -1,8 +1,7 @@
 """Phase D, second half: scope, ops, flow."""
 
 import asyncio
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -11,7 +10,7 @@ from langgraph.types import interrupt
 
 from flowise_dev_agent.agent.budget import asks_for_budget, budget_of, waits_for_budget
 from flowise_dev_agent.agent.context import AgentContext
-from flowise_dev_agent.agent.credential_matching import available_credentials, match_credentials
+from flowise_dev_agent.agent.credentials import available_credentials, match_credentials
 from flowise_dev_agent.agent.domains import Domains
 from flowise_dev_agent.agent.drift import check_drift
 from flowise_dev_agent.agent.emit import Emitter
@@ -23,89 +22,96 @@ from flowise_dev_agent.agent.prompt_context import (
     focused_summary,
     texts_in_scope,
 )
-from flowise_dev_agent.agent.state import AgentState, degraded_marker
+from flowise_dev_agent.agent.state import (
+    AgentState,
+    CheckState,
+    CredentialState,
+    PatchScope,
+    PatchState,
+    Update,
+)
+from flowise_dev_agent.contracts.change import Difference
+from flowise_dev_agent.contracts.interrupts import MissingCredential
 from flowise_dev_agent.errors import ModelOutputError, PatchError
 from flowise_dev_agent.patch.compile.compiler import compile_ops
 from flowise_dev_agent.patch.model.findings import Finding
 from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.ops import AddNode, PatchOp, RemoveNode, ReplaceNode, ops_from_json
+from flowise_dev_agent.patch.model.ops import AddNode, PatchOp, RemoveNode, ReplaceNode
 from flowise_dev_agent.patch.model.schema import NodeSchema
 from flowise_dev_agent.publish import changes
-from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanContract, Usage, Verdict
+from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanContract
 
 #: Similarity (difflib ratio) from which an unknown node type counts as a known one misspelt.
 MISSPELT = 0.85
 
 
-async def define_patch_scope(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
+async def define_patch_scope(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
     """Settle the credentials with the person, then bound what the op writer may do."""
-    missing = state["missing_credentials"]
+    missing = state.credentials.missing
     if missing:
         answer: dict[str, Any] = interrupt(_credential_check(missing))
         return await _settle(state, runtime.context, answer)
-    plan = state["plan"] or {}
     limits = runtime.context.limits
-    scope = {
-        "nodes": [node["node_id"] for node in plan["nodes"]],
-        "max_ops": limits.max_patch_ops_per_iter,
-        "max_new_nodes": limits.max_workflow_nodes,
-    }
-    return {"scope": scope, "answer": None}
+    scope = PatchScope(
+        nodes=[node.node_id for node in state.plan.current.nodes],
+        max_ops=limits.max_patch_ops_per_iter,
+        max_new_nodes=limits.max_workflow_nodes,
+    )
+    return {"patch": PatchState(scope=scope), "answer": None}
 
 
-async def _settle(state: AgentState, context: AgentContext, answer: dict[str, Any]) -> dict[str, Any]:
+async def _settle(state: AgentState, context: AgentContext, answer: dict[str, Any]) -> Update:
+    credentials = state.credentials
     match answer["action"]:
         case "cancel":
             return {"answer": answer, "outcome": "cancelled"}
         case "skip":
-            skipped = [item["type"] for item in state["missing_credentials"]]
-            return {"answer": answer, "missing_credentials": [], "facts": {"flowise": {"skipped_credentials": skipped}}}
+            skipped = [item.type for item in credentials.missing]
+            return {"answer": answer, "credentials": CredentialState(missing=[], skipped=skipped)}
         case "choose":
             chosen: dict[str, str] = answer["choose"]
-            left = [item for item in state["missing_credentials"] if item["type"] not in chosen]
-            choices = {**state["credential_choices"], **chosen}
-            return {"answer": answer, "missing_credentials": left, "credential_choices": choices}
+            left = [item for item in credentials.missing if item.type not in chosen]
+            settled = CredentialState(missing=left, chosen={**credentials.chosen, **chosen})
+            return {"answer": answer, "credentials": settled}
         case _:
             available = await available_credentials(context, refresh=True)
-            required: list[str] = (state["plan"] or {})["credential_requirements"]
-            choices, left = match_credentials(required, available, state["credential_choices"])
-            return {"answer": answer, "missing_credentials": left, "credential_choices": choices}
+            required = state.plan.current.credential_requirements
+            return {"answer": answer, "credentials": match_credentials(required, available, credentials.chosen)}
 
 
 @asks_for_budget
-async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains) -> dict[str, Any]:
+async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains) -> Update:
     """Have the ops written; at a retry the findings and the last ops go along."""
     emit = Emitter(runtime, "compile_patch_ir")
     context = runtime.context
-    findings = tuple(Finding(**item) for item in state["findings"])
-    plan = PlanContract(**(state["plan"] or {}))
+    findings, plan, scope = state.check.findings, state.plan.current, state.patch.scope
+    if scope is None:
+        raise LookupError("The scope of the patch is not defined.")
     if plan.operation == "copy" and not plan.nodes and not plan.removals:
-        return {"ops": [], "findings": [], "flow_sha": None, "validated_sha": None}
+        return {"patch": PatchState(ops=[]), "check": CheckState(findings=[], flow_sha=None, validated_sha=None)}
     graph = await base_graph(state, context)
-    verdict = state["verdict"]
-    scope = state["scope"] or {}
     request = PatchRequest(
-        requirement=state["requirement"],
-        clarifications=tuple((q, a) for q, a in state["clarifications"]),
-        model=state["request"].get("model"),
+        requirement=state.request.requirement,
+        clarifications=tuple(state.intent.clarifications),
+        model=state.request.model,
         on_delta=emit.delta,
         budget=budget_of(state, context.limits),
         plan=plan,
         nodes=await context.knowledge.nodes(),
-        target=(state["target"] or {}).get("name"),
-        approach=state["approach"],
-        flow_summary=focused_summary(graph, plan.goal, scope["nodes"]) if graph.nodes else None,
+        target=state.target.flow.name if state.target.flow else None,
+        approach=state.plan.approach,
+        flow_summary=focused_summary(graph, plan.goal, scope.nodes) if graph.nodes else None,
         existing={node.id: node.name for node in graph.nodes},
         occupied=connected_inputs(graph),
-        texts=texts_in_scope(graph, [*scope["nodes"], *plan.removals]),
+        texts=texts_in_scope(graph, [*scope.nodes, *plan.removals]),
         inside=components_of(graph),
         agents=agents_of(graph),
-        feedback=state["feedback"],
-        verdict=Verdict(**verdict) if verdict else None,
-        findings=findings,
-        previous_ops=tuple(state["ops"]),
-        max_ops=scope["max_ops"],
-        seed=seed_of(state),
+        feedback=state.plan.feedback,
+        verdict=state.review.verdict,
+        findings=tuple(findings),
+        previous_ops=tuple(state.patch.ops),
+        max_ops=scope.max_ops,
+        seed=tuple(state.pattern.ops) if state.write.current_sha is None else (),
     )
     if findings:
         emit.event(
@@ -113,85 +119,73 @@ async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *,
         )
     ops: list[PatchOp] = []
     problems: list[Finding] = []
-    usage, degraded = Usage(), None
-    for domain in domains.of(plan.model_dump()):
+    usage = state.usage
+    for domain in domains.of(plan):
         try:
-            result = await domain.compile_ops(context, request, state["credential_choices"])
+            result = await domain.compile_ops(context, request, state.credentials.chosen)
         except (PatchError, ModelOutputError) as error:
             problems += findings_of(error)
-            usage += Usage(**error.details.get("usage", {}))
+            usage = usage.spent_on(error)
             continue
         emit.reasoned("patch", result)
         ops += result.value
-        usage += result.usage
-        degraded = degraded or result.degraded
+        usage = usage.plus("patch", result)
     problems += _out_of_scope(ops, scope)
     problems += _unplanned_removals(ops, plan, {node.id for node in graph.nodes})
     return {
-        "ops": [op.model_dump(mode="json") for op in ops],
-        "findings": [finding.model_dump(mode="json") for finding in problems],
-        "flow_sha": None,
-        "validated_sha": None,
-        "retries": state["retries"] + (1 if findings else 0),
-        "usage": usage.model_dump(),
-        "degraded": degraded_marker("patch", degraded),
+        "patch": PatchState(ops=ops),
+        "check": CheckState(
+            findings=problems,
+            flow_sha=None,
+            validated_sha=None,
+            retries=state.check.retries + (1 if findings else 0),
+        ),
+        "usage": usage,
     }
 
 
-async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
+async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
     """Compile the ops onto the base; findings of the op writer pass through to `validate`."""
-    if state["findings"] or waits_for_budget(state, "compile_patch_ir"):
-        return {"flow_sha": None, "unknown_types": []}
-    context = runtime.context
+    if state.check.findings or waits_for_budget(state, "compile_patch_ir"):
+        return {"check": CheckState(flow_sha=None, unknown_types=[])}
+    context, ops = runtime.context, state.patch.ops
     drift = await check_drift(state, runtime, "compile_flow_data")
     if drift.finding:
-        findings = [drift.finding.model_dump(mode="json")]
-        return {"flow_sha": None, "findings": findings, "unknown_types": [], "facts": drift.facts}
-    graph = await base_graph(state, context)
-    if not state["ops"] and state["operation_mode"] == "copy":
+        check = CheckState(flow_sha=None, findings=[drift.finding], unknown_types=[])
+        return {"check": check, "catalogue": drift.catalogue}
+    if not ops and state.intent.operation == "copy":
         # A copy as it is: the very bytes of the original.
-        sha256: str = state["artifacts"]["flowise"]["current_flow"]
-        return {
-            "flow_sha": sha256,
-            "change": {"text": "an unchanged copy"},
-            "unknown_types": [],
-            "facts": drift.facts,
-        }
+        change = Difference(text="an unchanged copy")
+        check = CheckState(flow_sha=state.write.current_sha, change=change, unknown_types=[])
+        return {"check": check, "catalogue": drift.catalogue}
+    graph = await base_graph(state, context)
     schemas = drift.store.schemas
-    ops = ops_from_json(json.dumps(state["ops"]))
     try:
         result = await asyncio.to_thread(compile_ops, graph, ops, schemas)
     except PatchError as error:
         findings = findings_of(error)
+        unknown = _unknown_types(findings, ops, schemas)
         return {
-            "flow_sha": None,
-            "findings": [item.model_dump(mode="json") for item in findings],
-            "unknown_types": _unknown_types(findings, ops, schemas),
-            "facts": drift.facts,
+            "check": CheckState(flow_sha=None, findings=findings, unknown_types=unknown),
+            "catalogue": drift.catalogue,
         }
     await context.blobs.put(result.flow_data)
     change = changes(graph, result.graph)
-    Emitter(runtime, "compile_flow_data").event("artifact", change["summary"], flow=result.sha256, ops=len(ops))
-    return {
-        "flow_sha": result.sha256,
-        "change": change,
-        "unknown_types": [],
-        "facts": drift.facts,
-    }
+    Emitter(runtime, "compile_flow_data").event("artifact", change.summary, flow=result.sha256, ops=len(ops))
+    check = CheckState(flow_sha=result.sha256, change=change, unknown_types=[])
+    return {"check": check, "catalogue": drift.catalogue}
 
 
-async def base_graph(state: AgentState, context: AgentContext) -> GraphIR:
-    """The flow that the ops apply to: what was last read or written, or nothing."""
-    artifacts: dict[str, str | None] = state["artifacts"].get("flowise", {})
-    sha256 = artifacts.get("current_flow") or (artifacts.get("seed_flow") if state["seed_ops"] else None)
+async def flow_so_far(state: AgentState, context: AgentContext) -> GraphIR:
+    """The flow as it was last read or written; an empty one before."""
+    sha256 = state.write.current_sha
     return GraphIR.from_flow_data(await context.blobs.get(sha256)) if sha256 else GraphIR.empty()
 
 
-def seed_of(state: AgentState) -> tuple[PatchOp, ...]:
-    """The ops taken over from a pattern, as long as nothing was written."""
-    if not state["seed_ops"] or state["artifacts"].get("flowise", {}).get("current_flow"):
-        return ()
-    return tuple(ops_from_json(json.dumps(state["seed_ops"])))
+async def base_graph(state: AgentState, context: AgentContext) -> GraphIR:
+    """The flow that the ops apply to: the flow so far, else what was taken over from a pattern."""
+    seed = state.pattern.flow_sha if state.pattern.ops and state.write.current_sha is None else None
+    return GraphIR.from_flow_data(await context.blobs.get(seed)) if seed else await flow_so_far(state, context)
 
 
 def findings_of(error: PatchError | ModelOutputError) -> list[Finding]:
@@ -202,27 +196,27 @@ def findings_of(error: PatchError | ModelOutputError) -> list[Finding]:
     ]
 
 
-def _unknown_types(findings: list[Finding], ops: list[PatchOp], schemas: Mapping[str, NodeSchema]) -> list[str]:
+def _unknown_types(findings: Sequence[Finding], ops: Sequence[PatchOp], schemas: Mapping[str, NodeSchema]) -> list[str]:
     """Node types worth asking the server for: unknown here, and not just a known one misspelt."""
     named = [ops[item.op_index] for item in findings if item.code == "UNKNOWN_NODE_NAME" and item.op_index is not None]
     names = dict.fromkeys(op.node_name for op in named if isinstance(op, AddNode))
     return [name for name in names if not get_close_matches(name, schemas, n=1, cutoff=MISSPELT)]
 
 
-def _out_of_scope(ops: list[PatchOp], scope: dict[str, Any]) -> list[Finding]:
+def _out_of_scope(ops: Sequence[PatchOp], scope: PatchScope) -> list[Finding]:
     """The ceilings are settings; a model cannot widen them."""
     problems: list[Finding] = []
-    if len(ops) > scope["max_ops"]:
-        text = f"{len(ops)} ops are more than the {scope['max_ops']} that one iteration may have."
+    if len(ops) > scope.max_ops:
+        text = f"{len(ops)} ops are more than the {scope.max_ops} that one iteration may have."
         problems.append(Finding(code="TOO_MANY_OPS", severity="error", message=text, hint="Write fewer ops."))
     added = sum(isinstance(op, AddNode) for op in ops)
-    if added > scope["max_new_nodes"]:
-        text = f"{added} new nodes are more than the {scope['max_new_nodes']} that a session may add."
+    if added > scope.max_new_nodes:
+        text = f"{added} new nodes are more than the {scope.max_new_nodes} that a session may add."
         problems.append(Finding(code="TOO_MANY_NODES", severity="error", message=text, hint="Build a smaller flow."))
     return problems
 
 
-def _unplanned_removals(ops: list[PatchOp], plan: PlanContract, existing: set[str]) -> list[Finding]:
+def _unplanned_removals(ops: Sequence[PatchOp], plan: PlanContract, existing: set[str]) -> list[Finding]:
     """What the person has in the flow goes only when the approved plan says so."""
     return [
         Finding(
@@ -239,9 +233,9 @@ def _unplanned_removals(ops: list[PatchOp], plan: PlanContract, existing: set[st
     ]
 
 
-def _credential_check(missing: list[dict[str, Any]]) -> dict[str, Any]:
-    absent = [item["type"] for item in missing if not item["candidates"]]
-    several = [item["type"] for item in missing if item["candidates"]]
+def _credential_check(missing: Sequence[MissingCredential]) -> dict[str, Any]:
+    absent = [item.type for item in missing if not item.candidates]
+    several = [item.type for item in missing if item.candidates]
     parts: list[str] = []
     if absent:
         parts.append(
@@ -261,5 +255,5 @@ def _credential_check(missing: list[dict[str, Any]]) -> dict[str, Any]:
         reason="credential_missing" if absent else "credential_ambiguous",
         message=" ".join(parts),
         options=options,
-        data={"credentials": missing},
+        data={"credentials": [item.model_dump() for item in missing]},
     )

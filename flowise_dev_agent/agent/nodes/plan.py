@@ -5,15 +5,15 @@ from typing import Any
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from flowise_dev_agent.agent import pattern_reuse as patterns
+from flowise_dev_agent.agent import pattern_reuse
 from flowise_dev_agent.agent.budget import asks_for_budget, budget_of
 from flowise_dev_agent.agent.context import AgentContext
-from flowise_dev_agent.agent.credential_matching import available_credentials, match_credentials
+from flowise_dev_agent.agent.credentials import available_credentials, match_credentials
 from flowise_dev_agent.agent.domain import DiscoverRequest
 from flowise_dev_agent.agent.domains import Domains
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import build_interrupt, option
-from flowise_dev_agent.agent.nodes.patch import base_graph
+from flowise_dev_agent.agent.nodes.patch import flow_so_far
 from flowise_dev_agent.agent.prompt_context import (
     agents_of,
     components_of,
@@ -21,158 +21,162 @@ from flowise_dev_agent.agent.prompt_context import (
     focused_summary,
     texts_in_scope,
 )
-from flowise_dev_agent.agent.state import AgentState, degraded_marker
-from flowise_dev_agent.reasoning.contracts import Intent, PlanContract, PlanRequest, Verdict
+from flowise_dev_agent.agent.stages import StageEvent, next_stage
+from flowise_dev_agent.agent.state import (
+    AgentState,
+    CheckState,
+    IntentState,
+    PatchState,
+    PlanState,
+    ReviewState,
+    TestsState,
+    Update,
+    WriteState,
+)
+from flowise_dev_agent.reasoning.contracts import PlanContract, PlanRequest
 
 
 @asks_for_budget
-async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains) -> dict[str, Any]:
+async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains) -> Update:
     """Plan, and find out which credentials the plan needs and the instance lacks (asked for by `credential_check`)."""
     emit = Emitter(runtime, "plan_v2")
     context = runtime.context
-    intent = Intent(**(state["intent"] or {})).model_copy(update={"operation": state["operation_mode"]})
-    feedback = state["feedback"]
-    match = await patterns.find(state, context, emit)
-    pattern = patterns.shown(match, await patterns.compiled(match, context))
+    intent = state.intent.current
+    requirement, feedback, target = state.request.requirement, state.plan.feedback, state.target.flow
+    match = await pattern_reuse.find_pattern(state, context, emit)
+    pattern = pattern_reuse.shown_pattern(match, await pattern_reuse.compile_pattern(match, context))
     discovery = await domains.primary.discover(
         context,
         DiscoverRequest(
-            requirement=" ".join([state["requirement"], *(answer for _, answer in state["clarifications"])]),
+            requirement=state.wish,
             intent=intent,
             feedback=feedback,
-            kind=(state["target"] or {}).get("type", "CHATFLOW"),
+            kind=target.type if target else "CHATFLOW",
             similar=tuple(dict.fromkeys(pattern.nodes.values())) if pattern else (),
         ),
     )
-    previous = state["plan"]
-    verdict = state["verdict"]
-    graph = await base_graph({**state, "seed_ops": []}, context)
+    previous, verdict = state.plan.contract, state.review.verdict
+    graph = await flow_so_far(state, context)
     result = await context.reasoner.plan(
         PlanRequest(
-            requirement=state["requirement"],
-            clarifications=tuple((q, a) for q, a in state["clarifications"]),
-            model=state["request"].get("model"),
+            requirement=requirement,
+            clarifications=tuple(state.intent.clarifications),
+            model=state.request.model,
             on_delta=emit.delta,
             budget=budget_of(state, context.limits),
             intent=intent,
             nodes=await context.knowledge.nodes(),
             candidates=discovery.candidates,
             credential_types={type_: len(items) for type_, items in discovery.credentials.items()},
-            target=(state["target"] or {}).get("name"),
-            flow_summary=focused_summary(graph, f"{state['requirement']} {feedback or ''}") if graph.nodes else None,
+            target=target.name if target else None,
+            flow_summary=focused_summary(graph, f"{requirement} {feedback or ''}") if graph.nodes else None,
             existing={node.id: node.name for node in graph.nodes},
             occupied=connected_inputs(graph),
             inside=components_of(graph),
             agents=agents_of(graph),
             texts=texts_in_scope(graph),
-            previous=PlanContract(**previous) if previous else None,
+            previous=previous,
             feedback=feedback,
-            verdict=Verdict(**verdict) if verdict else None,
+            verdict=verdict,
             pattern=pattern,
             templates=discovery.templates,
         )
     )
     emit.reasoned("plan", result)
-    plan, seed = await patterns.apply_pattern(
+    usage = state.usage.plus("plan", result)
+    plan, pattern_update = await pattern_reuse.apply_pattern(
         state, match, _about_target(result.value, state), context, emit, by_rules=result.mode == "deterministic"
     )
     if plan.answer is not None:
         emit.event("artifact", plan.answer)
-        return {
-            "plan": plan.model_dump(),
-            "outcome": "answered",
-            "messages": [{"role": "assistant", "content": plan.answer}],
-            "usage": result.usage.model_dump(),
-            "degraded": degraded_marker("plan", result.degraded),
-        }
-    if plan.declined and feedback is None and verdict and not verdict["done"]:
+        return {"plan": PlanState(contract=plan), "outcome": "answered", "usage": usage}
+    if plan.declined and feedback is None and verdict and not verdict.done:
         # A remedy that nobody knows is no reason to drop what was built: the person sees the result as it is.
         return {
-            "next_step": "ask",
-            "notes": [*state["notes"], plan.declined],
-            "usage": result.usage.model_dump(),
-            "degraded": degraded_marker("plan", result.degraded),
+            "review": ReviewState(next_step="ask"),
+            "plan": PlanState(notes=[*state.plan.notes, plan.declined]),
+            "usage": usage,
         }
-    required, chosen = plan.credential_requirements, state["credential_choices"]
-    choices, missing = match_credentials(required, discovery.credentials, chosen)
-    if missing:
+    required, chosen = plan.credential_requirements, state.credentials.chosen
+    credentials = match_credentials(required, discovery.credentials, chosen)
+    if credentials.missing:
         # It may have been created since the credentials were last read: look before asking.
-        choices, missing = match_credentials(required, await available_credentials(context, refresh=True), chosen)
-    return {
-        **seed,
-        "plan": plan.model_dump(),
-        "approved": state["approved"] and not _needs_new_approval(previous, plan),
-        "missing_credentials": missing,
-        "credential_choices": choices,
-        "messages": [{"role": "assistant", "content": plan.to_markdown()}],
-        "facts": {"flowise": discovery.result.facts},
-        "usage": result.usage.model_dump(),
-        "degraded": degraded_marker("plan", result.degraded),
+        credentials = match_credentials(required, await available_credentials(context, refresh=True), chosen)
+    is_compared = state.intent.operation == "update" and state.tests.baseline is None
+    event = StageEvent.PLANNED_WITHOUT_BASELINE if is_compared else StageEvent.PLANNED
+    update: Update = {
+        "plan": PlanState(contract=plan, approved=state.plan.approved and not _needs_new_approval(previous, plan)),
+        "credentials": credentials,
+        "patch": PatchState(ops=[]),
+        "check": CheckState(findings=[], retries=0, repairs=0, validated_sha=None),
+        "write": WriteState(stage=next_stage(state.write.stage, event), reviewed_sha=None),
+        "review": ReviewState(next_step=None),
+        "usage": usage,
         "answer": None,
-        "next_step": None,
-        "retries": 0,
-        "repairs": 0,
-        "findings": [],
-        "ops": [],
-        "validated_sha": None,
-        "reviewed_sha": None,
-        "stage": "baseline" if state["operation_mode"] == "update" and state["baseline_tests"] is None else "apply",
     }
+    if pattern_update is not None:
+        update["pattern"] = pattern_update
+    return update
 
 
-async def hitl_plan_v2(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
+async def hitl_plan_v2(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
     """Show the plan and wait."""
     answer: dict[str, Any] = interrupt(_plan_approval(state))
-    plan: dict[str, Any] = state["plan"] or {}
+    declined = state.plan.current.declined
     if answer["action"] == "cancel":
-        return {"answer": answer, "outcome": "declined" if plan.get("declined") else "cancelled"}
+        return {"answer": answer, "outcome": "declined" if declined else "cancelled"}
     if answer["action"] == "approve":
-        approved: dict[str, Any] = {"answer": answer, "approach": answer.get("approach"), "feedback": None}
+        update: Update = {
+            "answer": answer,
+            "plan": PlanState(approved=True, approach=answer.get("approach"), feedback=None),
+        }
         if questions := answer.get("test_questions"):
-            approved["request"] = {**state["request"], "test_questions": questions}
-        return {**approved, "approved": True}
-    update: dict[str, Any] = {"answer": answer, "feedback": answer["feedback"], "approved": False}
-    if plan.get("declined"):
+            update["tests"] = TestsState(questions=questions)
+        return update
+    update = {"answer": answer, "plan": PlanState(approved=False, feedback=answer["feedback"])}
+    if declined:
         # Another wish, not another way to the same one: it is read from the start.
         question = "This cannot be built as described. What should be built instead?"
-        update["clarifications"] = [*state["clarifications"], [question, answer["feedback"]]]
+        update["intent"] = IntentState(clarifications=[*state.intent.clarifications, (question, answer["feedback"])])
     return update
 
 
 def _about_target(plan: PlanContract, state: AgentState) -> PlanContract:
     """The plan with what is no matter of reasoning: the operation, and kind and name of a flow that exists."""
-    mode, target = state["operation_mode"], state["target"]
-    fixed: dict[str, Any] = {"operation": mode, "answer": plan.answer if mode == "question" else None}
-    if mode == "question" and plan.answer is None:
+    intent, target = state.intent.current, state.target.flow
+    fixed: dict[str, Any] = {
+        "operation": intent.operation,
+        "answer": plan.answer if intent.operation == "question" else None,
+    }
+    if intent.operation == "question" and plan.answer is None:
         fixed["answer"] = plan.declined or plan.goal
-    if target and mode != "create":
-        fixed["flow_kind"] = target["type"]
-        unnamed = {target["name"].casefold(), str((state["intent"] or {}).get("title")).casefold()}
-        if mode == "update":
-            fixed["flow_name"] = target["name"][:120]
+    if target and intent.operation != "create":
+        fixed["flow_kind"] = target.type
+        unnamed = {target.name.casefold(), intent.title.casefold()}
+        if intent.operation == "update":
+            fixed["flow_name"] = target.name[:120]
         elif plan.flow_name.casefold() in unnamed:
-            fixed["flow_name"] = f"{target['name'][:112]} (copy)"
+            fixed["flow_name"] = f"{target.name[:112]} (copy)"
     return plan.model_copy(update=fixed)
 
 
-def _needs_new_approval(previous: dict[str, Any] | None, plan: PlanContract) -> bool:
+def _needs_new_approval(previous: PlanContract | None, plan: PlanContract) -> bool:
     """The approved plan covers a revision unless the operation or a credential changed, or something falls away."""
     if previous is None or plan.declined:
         return True
     kept = {node.node_name for node in plan.nodes}
     return (
-        previous["operation"] != plan.operation
-        or set(plan.credential_requirements) != set(previous["credential_requirements"])
-        or any(node["node_name"] not in kept for node in previous["nodes"])
-        or not set(plan.removals) <= set(previous.get("removals", []))
+        previous.operation != plan.operation
+        or set(plan.credential_requirements) != set(previous.credential_requirements)
+        or any(node.node_name not in kept for node in previous.nodes)
+        or not set(plan.removals) <= set(previous.removals)
     )
 
 
 def _plan_approval(state: AgentState) -> dict[str, Any]:
-    plan = PlanContract(**(state["plan"] or {}))
-    if questions := state["request"].get("test_questions"):
+    plan, verdict, target = state.plan.current, state.review.verdict, state.target.flow
+    if questions := state.tests.questions:
         plan = plan.model_copy(update={"test_questions": questions})
-    verdict: dict[str, Any] = state["verdict"] or {}
     cancel = option("cancel", "Cancel", "End the session; nothing is written.")
     if plan.declined:
         return build_interrupt(
@@ -187,20 +191,18 @@ def _plan_approval(state: AgentState) -> dict[str, Any]:
                 "missing_credentials": [],
             },
         )
-    if state["iteration"]:
-        reason, message = (
-            "plan_revised",
-            f"The plan changed. {verdict.get('reason', '')} {verdict.get('fix', '')}".strip(),
-        )
+    if state.iteration:
+        reason, message = "plan_revised", "The plan changed."
+        if verdict:
+            message = f"{message} {verdict.reason} {verdict.fix}".strip()
     else:
         reason, message = "plan_ready", "Please look at the plan. Nothing has been written yet."
-        if state["write_mode"] == "staged" and state["target"]:
-            message += f" The change is tried on a draft; '{state['target']['name']}' stays as it is until you accept."
-    message = " ".join([message, *state["notes"]])
+        if state.write.mode == "staged" and target:
+            message += f" The change is tried on a draft; '{target.name}' stays as it is until you accept."
     return build_interrupt(
         "plan_approval",
         reason=reason,
-        message=message,
+        message=" ".join([message, *state.plan.notes]),
         options=[
             option("approve", "Approve", "Build it and test it."),
             option("request_changes", "Ask for changes", "Say what should be different."),
@@ -210,10 +212,14 @@ def _plan_approval(state: AgentState) -> dict[str, Any]:
             "plan": plan.to_markdown(),
             "contract": plan.model_dump(),
             "approaches": [approach.model_dump() for approach in plan.approaches],
-            "missing_credentials": [item["type"] for item in state["missing_credentials"]],
-            "target": state["target"],
-            "write_mode": state["write_mode"],
-            "notes": state["notes"],
-            "pattern": {key: state[key] for key in ("pattern_used", "pattern_id", "ops_in_base")},
+            "missing_credentials": [item.type for item in state.credentials.missing],
+            "target": target and target.model_dump(),
+            "write_mode": state.write.mode,
+            "notes": state.plan.notes,
+            "pattern": {
+                "pattern_used": state.pattern.id is not None,
+                "pattern_id": state.pattern.id,
+                "ops_in_base": len(state.pattern.ops),
+            },
         },
     )

@@ -8,96 +8,112 @@ from langgraph.types import interrupt
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import build_interrupt, option
-from flowise_dev_agent.agent.prompt_context import focused_summary
-from flowise_dev_agent.agent.state import AgentState
-from flowise_dev_agent.agent.targets import KINDS, find_targets
+from flowise_dev_agent.agent.state import (
+    AgentState,
+    IntentState,
+    PlanState,
+    TargetState,
+    Update,
+    WriteState,
+)
+from flowise_dev_agent.agent.targets import KINDS, find_targets, kind_of
+from flowise_dev_agent.contracts.interrupts import TargetFlow, WriteMode
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.patch.model.graph import GraphIR
 from flowise_dev_agent.patch.model.hashing import payload_sha256
-from flowise_dev_agent.publish import uploaded_file, why_not_staged
+from flowise_dev_agent.publish import Base, uploaded_file, why_not_staged
 
 _VERBS = {"copy": "copied", "question": "asked about"}
 
 
-async def resolve_target(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
+async def resolve_target(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
     """Flows that the person may mean, best match first; a list that cannot be read ends the run with its error."""
-    intent = state["intent"] or {}
-    said = [state["requirement"], *(answer for _, answer in state["clarifications"])]
-    target, hint = state["request"].get("target"), intent.get("target_hint")
-    found = await find_targets(runtime.context.flowise.iter_chatflows(), target=target, hint=hint, text="\n".join(said))
-    candidates = found.pop("candidates")
-    exact = found.pop("exact") if state["operation_mode"] != "create" else None
+    request, classified = state.request, state.intent.classified
+    hint = classified and classified.target_hint
+    said = [request.requirement, *(answer for _, answer in state.intent.clarifications)]
+    flows = runtime.context.flowise.iter_chatflows()
+    found = await find_targets(flows, target=request.target, hint=hint, text="\n".join(said))
+    exact = found.exact if state.intent.operation != "create" else None
     Emitter(runtime, "resolve_target").event(
         "artifact",
-        f"{len(candidates) if found['fits'] else 0} of {found['total']} flows fit",
-        candidates=[item["id"] for item in candidates],
+        f"{len(found.candidates) if found.search.fits else 0} of {found.search.total} flows fit",
+        candidates=[candidate.id for candidate in found.candidates],
         exact=exact,
     )
     return {
-        "target_candidates": candidates,
-        "target_search": {**found, "wanted": target or hint},
-        "target_chatflow_id": exact,
+        "target": TargetState(candidates=found.candidates, search=found.search, chatflow_id=exact),
         "answer": None,
     }
 
 
-async def hitl_select_target(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
+async def hitl_select_target(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
     """Have the person choose among the flows found."""
     answer: dict[str, Any] = interrupt(_select_target(state))
     match answer["action"]:
         case "cancel":
             return {"answer": answer, "outcome": "cancelled"}
         case "create_new":
-            return {"answer": answer, "operation_mode": "create", "target_chatflow_id": None}
-        case _:
-            mode = state["operation_mode"]
             return {
                 "answer": answer,
-                "target_chatflow_id": answer["chatflow_id"],
-                "operation_mode": "update" if mode == "create" else mode,
+                "intent": IntentState(operation="create"),
+                "target": TargetState(chatflow_id=None),
+            }
+        case _:
+            operation = state.intent.operation
+            return {
+                "answer": answer,
+                "intent": IntentState(operation="update" if operation == "create" else operation),
+                "target": TargetState(chatflow_id=answer["chatflow_id"]),
             }
 
 
-async def load_current_flow(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
+async def load_current_flow(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
     """Read the target; the flow becomes a blob, the state keeps its hash and the base for the stale check."""
-    target = state["target_chatflow_id"]
+    target = state.target.chatflow_id
     if not target:
         raise InvalidInputError("There is no target flow to load.", hint="Name the chatflow to change.")
     context = runtime.context
     flow = await context.flowise.get_chatflow(target)
-    kind = flow.type or "CHATFLOW"
-    if kind not in KINDS:
+    kind = kind_of(flow)
+    if kind is None:
         raise InvalidInputError(
-            f"'{flow.name}' is of type {kind}, which cannot be edited here.", hint=f"Choose one of: {', '.join(KINDS)}."
+            f"'{flow.name}' is of type {flow.type}, which cannot be edited here.",
+            hint=f"Choose one of: {', '.join(KINDS)}.",
         )
     graph = GraphIR.from_flow_data(flow.flow_data)
     sha256 = await context.blobs.put(flow.flow_data)
-    base = {"sha256": payload_sha256(flow.flow_data), "updated_date": flow.updated_date}
-    changes_it = state["operation_mode"] == "update"
-    write_mode, notes = _write_mode(state, graph) if changes_it else ("direct", [])
-    notes += _limits(state, flow, graph)
+    base = Base(sha256=payload_sha256(flow.flow_data), updated_date=flow.updated_date)
+    is_update = state.intent.operation == "update"
+    mode, notes = _write_mode(state, graph) if is_update else ("direct", [])
     return {
-        "target": {"id": flow.id, "name": flow.name, "type": kind, "deployed": bool(flow.deployed)},
-        "chatflow_id": None if state["operation_mode"] == "copy" else flow.id,
-        "chatflow_name": flow.name,
-        "live_base": base,
-        "base": base if changes_it and write_mode == "direct" else None,
-        "write_mode": write_mode,
-        "notes": notes,
-        "artifacts": {"flowise": {"current_flow": sha256, "original_flow": sha256}},
+        "target": TargetState(flow=TargetFlow(id=flow.id, name=flow.name, type=kind, deployed=bool(flow.deployed))),
+        "plan": PlanState(notes=notes + _limits(state, flow, graph)),
+        "write": WriteState(
+            mode=mode,
+            live_base=base,
+            base=base if is_update and mode == "direct" else None,
+            original_sha=sha256,
+            current_sha=sha256,
+            chatflow_id=None if state.intent.operation == "copy" else flow.id,
+            chatflow_name=flow.name,
+        ),
     }
 
 
-async def summarize_current_flow(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
-    """The compact text of the flow: all that a prompt ever sees of it."""
-    text = await runtime.context.blobs.get(state["artifacts"]["flowise"]["current_flow"])
-    summary = focused_summary(GraphIR.from_flow_data(text), state["requirement"])
-    return {"facts": {"flowise": {"flow_summary": summary}}}
+async def summarize_current_flow(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
+    """Say what the flow consists of. What a prompt sees of it is made where the prompt is, for its own focus."""
+    context = runtime.context
+    graph = GraphIR.from_flow_data(await context.blobs.get(str(state.write.current_sha)))
+    nodes, edges = len(graph.nodes), len(graph.edges)
+    Emitter(runtime, "summarize_current_flow").event(
+        "artifact", f"'{state.write.chatflow_name}' has {nodes} nodes and {edges} connections", nodes=nodes, edges=edges
+    )
+    return {}
 
 
-def _write_mode(state: AgentState, graph: GraphIR) -> tuple[str, list[str]]:
-    if state["request"].get("write_mode") == "direct":
+def _write_mode(state: AgentState, graph: GraphIR) -> tuple[WriteMode, list[str]]:
+    if state.request.write_mode == "direct":
         return "direct", ["The change is written to the flow at once, without a draft, as the request says."]
     reason = why_not_staged(graph)
     if reason:
@@ -109,36 +125,39 @@ def _write_mode(state: AgentState, graph: GraphIR) -> tuple[str, list[str]]:
 def _limits(state: AgentState, flow: Chatflow, graph: GraphIR) -> list[str]:
     """What the tests of this flow, or its copy, cannot have."""
     notes: list[str] = []
-    if flow.apikeyid and state["operation_mode"] == "update":
+    if flow.apikeyid and state.intent.operation == "update":
         notes.append(
             f"'{flow.name}' is protected by an API key of Flowise. Unless it is the key that this service has, the "
             "tests will be refused; the change itself can be made."
         )
-    stored = uploaded_file(graph) if state["operation_mode"] == "copy" else None
+    stored = uploaded_file(graph) if state.intent.operation == "copy" else None
     if stored:
         notes.append(f"{stored}. The file stays with the original; the copy lacks it until you upload it there again.")
     return notes
 
 
 def _select_target(state: AgentState) -> dict[str, Any]:
-    candidates, search = state["target_candidates"], state["target_search"] or {}
-    mode = state["operation_mode"]
-    wanted, verb = search.get("wanted"), _VERBS.get(str(mode), "changed")
-    if mode == "create":
+    candidates, search = state.target.candidates, state.target.search
+    operation = state.intent.operation
+    wanted, verb = search and search.wanted, _VERBS.get(str(operation), "changed")
+    if operation == "create":
         reason, message = "existing_flow_named", "A flow of this name exists. Change it, or create a new one beside it?"
     elif not candidates:
         reason, message = "no_flows", "This Flowise has no flow that could be " + verb + "."
-    elif not search.get("fits"):
-        reason = "target_not_found"
-        message = (f"No flow matches '{wanted}'. " if wanted else "It is not clear which flow is meant. ") + (
-            f"These are the {len(candidates)} changed last of {search.get('total')}; which one is to be {verb}?"
-        )
+    elif search is None or not search.fits:
+        reason, total = "target_not_found", search.total if search else len(candidates)
+        message = f"No flow matches '{wanted}'." if wanted else "It is not clear which flow is meant."
+        message += f" These are the {len(candidates)} changed last of {total}; which one is to be {verb}?"
     else:
         reason, message = "target_ambiguous", f"Which flow is to be {verb}?"
     options = [option("select", "Choose", "One of the flows by its id.")] if candidates else []
-    if mode != "question":
+    if operation != "question":
         options.append(option("create_new", "Create a new chatflow", "Existing flows are left alone."))
     options.append(option("cancel", "Cancel", "End the session; nothing is written."))
     return build_interrupt(
-        "select_target", reason=reason, message=message, options=options, data={"candidates": candidates}
+        "select_target",
+        reason=reason,
+        message=message,
+        options=options,
+        data={"candidates": [candidate.model_dump() for candidate in candidates]},
     )

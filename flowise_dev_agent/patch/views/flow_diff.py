@@ -1,6 +1,5 @@
 """What differs between two flows, by names: for people before they approve, for the page's drawing, for events."""
 
-import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -98,10 +97,6 @@ class FlowDiff:
         if self.moved:
             lines.append(f"~ moved: {', '.join(self.moved)}")
         return "\n".join(lines) or "no difference"
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain lists and objects."""
-        return dataclasses.asdict(self)
 
 
 def diff(before: GraphIR, after: GraphIR) -> FlowDiff:

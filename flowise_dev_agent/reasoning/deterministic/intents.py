@@ -31,7 +31,6 @@ def classify(request: ClassifyRequest) -> Intent:
     keys = ("question_purpose", "question_knowledge", "question_tools") if ambiguity >= 5 else ()
     return Intent(
         operation=operation,
-        confidence=1.0 if request.forced else 0.9 if reading.is_specific else 0.5,
         ambiguity=ambiguity,
         questions=[say(key, language) for key in keys],
         title=title(request.requirement, language),

@@ -93,7 +93,12 @@ class FlowVersions:
         newer = _labelled(rows, to_label) if to_label else _any(rows)[-1]
         before, after = [GraphIR.from_flow_data(await self._versions.text(row)) for row in (older, newer)]
         change = changes(before, after)
-        return VersionDiff(from_label=older.label, to_label=newer.label, text=change["text"], change=change)
+        return VersionDiff(
+            from_label=older.label,
+            to_label=newer.label,
+            text=change.text,
+            change=change.model_dump(mode="json"),
+        )
 
     async def rollback(self, session_id: UUID, label: str | None) -> RolledBack:
         """Write a version back through the guarded path, with read-back; the first one when left out.

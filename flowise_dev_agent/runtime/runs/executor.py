@@ -180,7 +180,7 @@ class _Execution:
         self._agent = agent
         self._claim = claim
         self._writer = writer
-        self._saver = FencedSaver(database, claim.lease, fresh=claim.is_first)
+        self._saver = FencedSaver(database, claim.lease, fresh=claim.is_first, upgrade=agent.upgrade_state)
         self._graph: Graph = agent.graph.copy(update={"checkpointer": self._saver})
         self._config: RunnableConfig = {
             # Nothing else belongs here: what is configurable is written into every checkpoint.

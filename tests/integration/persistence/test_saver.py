@@ -175,7 +175,7 @@ async def test_who_lost_the_lease_settles_nothing(database: Database, database_d
     new = await take_over(database, old)
     queue = Queue(database_dsn)
     session = await Sessions(database, queue).get(session_id)
-    claim = Claim(old, session, kind="start", attempt=0, interrupt_id=None, answer=None, told=False)
+    claim = Claim(old, session, kind="start", attempt=0, interrupt_id=None, answer=None, has_webhook=False)
     end = RunResult("failed", NewEvent("error"), error={"code": "x"})
     runs = Runs(database, queue)
     with pytest.raises(LeaseLostError):

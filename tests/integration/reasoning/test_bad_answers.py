@@ -25,7 +25,6 @@ WISH = "A customer support chatbot with GPT-4o and memory"
 NODES = {"chatOpenAI", "bufferMemory", "conversationChain"}
 INTENT = {
     "operation": "create",
-    "confidence": 0.9,
     "ambiguity": 1,
     "questions": [],
     "title": "Support bot",

@@ -276,7 +276,7 @@ async def test_a_refusal_that_a_parallel_call_has_met_too_costs_neither_of_them_
 async def test_reasoner_recovers_from_a_bad_first_answer_over_the_wire(
     streamed: bool, name: str, standin: ModelStandIn
 ) -> None:
-    good = {"operation": "create", "confidence": 0.9, "ambiguity": 1, "title": "Support chatbot"}
+    good = {"operation": "create", "ambiguity": 1, "title": "Support chatbot"}
     standin.script("A chatbot", Reply("Sure, I can do that!"), times=1)
     standin.script("could not be used", Reply(json=good))
     settings = settings_for(name, standin)

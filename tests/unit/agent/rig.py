@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from flowise_dev_agent.agent import AgentContext, FlowiseCapability, build_graph, initial_state
+from flowise_dev_agent.agent import AgentContext, AgentState, FlowiseCapability, build_graph, initial_state
 from flowise_dev_agent.agent.interrupts import check_answer
 from flowise_dev_agent.errors import AgentError
 from flowise_dev_agent.flowise.models import Chatflow, Prediction
@@ -80,7 +80,7 @@ class Script(Reasoner):
     """A reasoner that plays what a test put into its lists; the last entry is repeated."""
 
     def __init__(self) -> None:
-        self.intents = [Intent(operation="create", confidence=1, ambiguity=0, title="Support bot")]
+        self.intents = [Intent(operation="create", ambiguity=0, title="Support bot")]
         self.plans = [plan()]
         self.patches: list[list[PatchOp] | Exception] = []
         self.verdicts = [Verdict(done=True)]
@@ -181,7 +181,7 @@ def plan(**values: Any) -> PlanContract:
 
 
 class Bench:
-    """One session, driven run by run like the runtime does it. `reasoner` is the script unless another one is given,
+    """One session, driven run by run as the runtime does it. `reasoner` is the script unless another one is given,
     which then thinks in its place."""
 
     def __init__(
@@ -238,7 +238,7 @@ class Bench:
 
     async def start(self, requirement: str = "A support bot", **request: Any) -> dict[str, Any]:
         """Run to the first interrupt (returned) or to the end ({})."""
-        return await self._leg(
+        return await self.run(
             initial_state(
                 {"thread_id": str(self.session_id), "requirement": requirement, "operation": "auto", **request}
             )
@@ -248,7 +248,7 @@ class Bench:
         """Answer the open interrupt and run on."""
         open_ = await self.open_interrupt()
         normal = check_answer(open_.value, answer=answer, response=None)
-        return await self._leg(Command(resume={open_.id: normal}))
+        return await self.run(Command(resume={open_.id: normal}))
 
     async def open_interrupt(self) -> Any:
         snapshot = await self.graph.aget_state(self.config)
@@ -256,9 +256,14 @@ class Bench:
         return interrupt
 
     async def values(self) -> dict[str, Any]:
+        """The channels as the checkpoint holds them."""
         return (await self.graph.aget_state(self.config)).values
 
-    async def _leg(self, given: Any) -> dict[str, Any]:
+    async def state(self) -> AgentState:
+        return AgentState.model_validate(await self.values())
+
+    async def run(self, given: Any) -> dict[str, Any]:
+        """To the next interrupt (returned) or to the end ({}); None goes on from the last checkpoint."""
         async for part in self.graph.astream(
             given, self.config, context=self.context(), stream_mode=["tasks", "custom"], version="v2", durability="sync"
         ):

@@ -14,7 +14,7 @@ from flowise_dev_agent.settings import ReasoningSettings
 from tests.unit.agent.rig import OPENAI, Bench, plan
 
 SETTINGS = ReasoningSettings(_env_file=None, REASONING_ENGINE="openai", OPENAI_BASE_URL="http://m.test")  # type: ignore[call-arg]
-INTENT = {"operation": "create", "confidence": 1, "ambiguity": 0, "title": "Support bot"}
+INTENT = {"operation": "create", "ambiguity": 0, "title": "Support bot"}
 VAGUE = {**INTENT, "ambiguity": 8, "questions": ["What for?"]}
 OPS = {
     "ops": [
@@ -90,7 +90,7 @@ async def test_p28_no_call_is_made_beyond_the_budget_and_a_raised_one_goes_on(
     review = await to_the_end(made, await made.answer(action="raise_budget", budget={unit: 10_000}))
     assert (review["type"], review["reason"]) == ("result_review", "tests_passed")
     assert len(engine.prompts) == 4
-    assert (await made.values())["usage"]["usd"] == 0.4
+    assert (await made.state()).usage.spent.usd == 0.4
 
 
 async def test_p28_the_budget_counts_between_the_tries_of_one_phase() -> None:
@@ -100,7 +100,7 @@ async def test_p28_the_budget_counts_between_the_tries_of_one_phase() -> None:
     assert (stopped["reason"], len(engine.prompts)) == ("budget", 2)
     approval = await made.answer(action="raise_budget", budget={"tokens": 10_000})
     assert approval["type"] == "plan_approval"
-    assert (await made.values())["usage"]["model_calls"] == 3
+    assert (await made.state()).usage.spent.model_calls == 3
 
 
 async def test_p28_a_second_reading_needs_budget_too() -> None:
@@ -116,7 +116,7 @@ async def test_cancelling_for_want_of_budget_ends_without_a_write() -> None:
     made = bench(Metered(ANSWERS))
     assert (await made.start(budget={"tokens": 50}))["reason"] == "budget"
     assert await made.answer(action="cancel") == {}
-    assert ((await made.values())["outcome"], made.flowise.flows) == ("cancelled", {})
+    assert ((await made.state()).outcome, made.flowise.flows) == ("cancelled", {})
 
 
 async def test_no_key_and_no_credential_id_gets_into_any_prompt_of_a_session() -> None:

@@ -58,9 +58,9 @@ async def test_a_sentence_becomes_a_tested_flow_with_two_answers(bench: Bench) -
     assert await bench.answer(action="accept") == {}
     (row,) = bench.flowise.flows.values()
     assert (row.deployed, row.tags) == (True, ())
-    values = await bench.values()
-    assert (values["outcome"], values["chatflow_id"]) == ("accepted", row.id)
-    assert values["usage"]["model_calls"] == 4
+    state = await bench.state()
+    assert (state.outcome, state.write.chatflow_id) == ("accepted", row.id)
+    assert state.usage.spent.model_calls == 4
 
 
 async def test_each_conditional_edge_records_what_it_took_and_why(bench: Bench) -> None:
@@ -89,7 +89,7 @@ async def test_changes_asked_for_at_the_plan_reach_the_planner(bench: Bench) -> 
 async def test_cancel_at_the_plan_ends_without_a_write(bench: Bench) -> None:
     await bench.start()
     assert await bench.answer(action="cancel") == {}
-    assert (await bench.values())["outcome"] == "cancelled"
+    assert (await bench.state()).outcome == "cancelled"
     assert bench.flowise.calls == []
 
 
@@ -107,7 +107,7 @@ async def test_what_cannot_be_built_is_said_and_ends_as_declined(bench: Bench) -
     assert approval["reason"] == "declined"
     assert "approve" not in {item["value"] for item in approval["options"]}
     await bench.answer(action="cancel")
-    assert (await bench.values())["outcome"] == "declined"
+    assert (await bench.state()).outcome == "declined"
 
 
 async def test_another_wish_after_a_declined_one_is_classified_anew(bench: Bench) -> None:
@@ -119,7 +119,7 @@ async def test_another_wish_after_a_declined_one_is_classified_anew(bench: Bench
 
 
 async def test_a_vague_requirement_is_asked_about_at_most_twice(bench: Bench) -> None:
-    vague = Intent(operation="create", confidence=0.2, ambiguity=9, questions=["Which model?", "Memory?"], title="Bot")
+    vague = Intent(operation="create", ambiguity=9, questions=["Which model?", "Memory?"], title="Bot")
     bench.reasoner.intents = [vague]
     first = await bench.start("make me a bot")
     assert (first["type"], first["data"]["questions"]) == ("clarification", ["Which model?", "Memory?"])
@@ -143,13 +143,13 @@ async def test_the_plan_shows_the_questions_that_will_be_asked(bench: Bench) -> 
 
 
 async def test_going_on_without_answers_plans_at_once(bench: Bench) -> None:
-    bench.reasoner.intents = [Intent(operation="create", confidence=0, ambiguity=9, questions=["Which?"], title="Bot")]
+    bench.reasoner.intents = [Intent(operation="create", ambiguity=9, questions=["Which?"], title="Bot")]
     await bench.start("make me a bot")
     assert (await bench.answer(action="go_on"))["type"] == "plan_approval"
 
 
 async def test_clarification_is_skipped_when_the_session_says_so(bench: Bench) -> None:
-    bench.reasoner.intents = [Intent(operation="create", confidence=0, ambiguity=9, questions=["Which?"], title="Bot")]
+    bench.reasoner.intents = [Intent(operation="create", ambiguity=9, questions=["Which?"], title="Bot")]
     assert (await bench.start("make me a bot", skip_clarification=True))["type"] == "plan_approval"
 
 
@@ -302,7 +302,7 @@ async def test_a_slow_answer_is_a_timeout_and_not_a_flow_bug(bench: Bench) -> No
     await bench.start()
     review = await bench.answer(action="approve")
     assert review["data"]["verdict"]["category"] == "TIMEOUT"
-    assert (await bench.values())["iteration"] == 0
+    assert (await bench.state()).iteration == 0
 
 
 @pytest.mark.parametrize(("text", "category"), [("", "LOGIC"), ("Error: Expected a Runnable", "STRUCTURE")])
@@ -325,7 +325,7 @@ async def test_p04_a_flow_bug_iterates_on_the_same_chatflow_without_a_new_approv
     nodes = {node["id"]: node["data"]["inputs"] for node in json.loads(row.flow_data)["nodes"]}
     assert str(nodes["chatOpenAI_0"]["temperature"]) == "0.1"
     assert nodes["chatOpenAI_0"]["modelName"] == "gpt-4o"
-    assert (await bench.values())["iteration"] == 1
+    assert (await bench.state()).iteration == 1
     assert bench.reasoner.seen["patch"][1].existing.keys() == {"chatOpenAI_0", "bufferMemory_0", "conversationChain_0"}
 
 
@@ -357,7 +357,7 @@ async def test_rollback_deletes_the_flow_that_the_session_made(bench: Bench) -> 
     await bench.answer(action="approve")
     await bench.answer(action="rollback")
     assert bench.flowise.flows == {}
-    assert (await bench.values())["outcome"] == "rolled_back"
+    assert (await bench.state()).outcome == "rolled_back"
 
 
 async def test_a_person_may_accept_without_deploying(bench: Bench) -> None:
@@ -398,7 +398,7 @@ async def test_a_credential_created_since_the_last_read_is_found_without_asking(
 async def test_p08_a_flow_that_changed_after_its_validation_is_not_written(bench: Bench) -> None:
     await bench.start(review_patch=True)
     await bench.answer(action="approve")
-    sha256 = (await bench.values())["flow_sha"]
+    sha256 = (await bench.state()).check.flow_sha
     bench.blobs.rows[sha256] = bench.blobs.rows[sha256].replace("gpt-4o", "gpt-3.5")
     with pytest.raises(HashMismatchError):
         await bench.answer(action="continue")
@@ -410,8 +410,8 @@ async def test_p09_a_failed_write_is_not_tested_and_not_called_built(bench: Benc
     await bench.start()
     with pytest.raises(FlowiseRejectedError):
         await bench.answer(action="approve")
-    values = await bench.values()
-    assert (values["chatflow_id"], values["tests"], bench.flowise.asked) == (None, [], [])
+    state = await bench.state()
+    assert (state.write.chatflow_id, state.tests.results, bench.flowise.asked) == (None, [], [])
 
 
 async def test_p30_the_planner_sees_a_few_dozen_node_types_with_the_staples_and_what_was_named(bench: Bench) -> None:

@@ -69,7 +69,7 @@ def test_every_category_has_a_play_and_known_texts_add_theirs() -> None:
 
 async def test_the_play_stands_in_the_next_plan_prompt(catalogue: Any) -> None:
     verdict = Verdict(done=False, category="LOGIC", reason="Unclosed '{'", fix="x")
-    intent = Intent(operation="create", confidence=1, ambiguity=0, title="x")
+    intent = Intent(operation="create", ambiguity=0, title="x")
     prompt = plan_prompt(PlanRequest(requirement="a bot", intent=intent, nodes=catalogue, verdict=verdict))
     assert "Braces in a prompt are variables" in prompt.user
     assert "<playbook>" in prompt.user
@@ -98,9 +98,9 @@ async def test_p23_what_was_built_is_shown_with_the_reason_when_no_remedy_is_kno
     assert "It is rude." in review["message"]
     assert review["data"]["notes"] == ["No rule makes it kinder."]
     assert await made.answer(action="accept") == {}
-    values = await made.values()
-    assert values["outcome"] == "accepted"
-    assert len(values["plan"]["nodes"]) == 3
+    state = await made.state()
+    assert state.outcome == "accepted"
+    assert len(state.plan.current.nodes) == 3
 
 
 async def test_pass_k_counts_what_code_saw_fail_and_all_that_passed() -> None:

@@ -53,13 +53,13 @@ def edges_of(flow: dict[str, Any]) -> set[tuple[str, str]]:
 async def test_the_second_similar_flow_starts_from_the_first_and_is_right_all_the_same() -> None:
     rows = MemoryPatterns()
     first, _ = await build(rows, WISH)
-    assert (await first.values())["pattern_used"] is False
+    assert (await first.state()).pattern.id is None
     assert [row.category for row in rows.rows.values()] == ["conversational"]
     assert OPENAI not in json.dumps([row.ops for row in rows.rows.values()])
     second, flow = await build(rows, SIMILAR)
-    values = await second.values()
-    assert (values["pattern_used"], values["pattern_id"]) == (True, 1)
-    assert values["ops_in_base"] == 3  # model, chain and their connection; the memory is another one
+    state = await second.state()
+    assert state.pattern.id == 1
+    assert len(state.pattern.ops) == 3  # model, chain and their connection; the memory is another one
     nodes = nodes_of(flow)
     assert set(nodes) == {"chatOpenAI_0", "conversationChain_0", "bufferWindowMemory_0"}
     assert edges_of(flow) == {
@@ -69,7 +69,7 @@ async def test_the_second_similar_flow_starts_from_the_first_and_is_right_all_th
     assert nodes["chatOpenAI_0"]["credential"] == OPENAI
     assert str(nodes["bufferWindowMemory_0"]["inputs"]["k"]) == "6"
     assert str(nodes["chatOpenAI_0"]["inputs"]["temperature"]) == "0.9"  # the default, not the first flow's 0.7
-    added = {op["node_id"] for op in values["ops"] if op["op_type"] == "AddNode"}
+    added = {op.node_id for op in state.patch.ops if isinstance(op, AddNode)}
     assert added == {"bufferWindowMemory_0"}
     (decision,) = [e for e in second.events if e["type"] == "decision" and e["summary"].startswith("Start from")]
     assert decision["data"]["taken"] == "pattern 1"
@@ -94,8 +94,8 @@ async def test_a_broken_library_stops_nothing() -> None:
     await build(rows, WISH)
     rows.broken = True
     bench, _ = await build(rows, SIMILAR)
-    values = await bench.values()
-    assert (values["outcome"], values["pattern_used"]) == ("accepted", False)
+    state = await bench.state()
+    assert (state.outcome, state.pattern.id) == ("accepted", None)
 
 
 async def test_an_update_neither_uses_nor_makes_a_pattern() -> None:
@@ -106,7 +106,7 @@ async def test_an_update_neither_uses_nor_makes_a_pattern() -> None:
     await bench.start("Set the temperature to 0.1", operation="update", target=id_)
     await bench.answer(action="approve")
     await bench.answer(action="accept")
-    assert (await bench.values())["pattern_used"] is False
+    assert (await bench.state()).pattern.id is None
     assert len(rows.rows) == 1
     assert not any("pattern" in event["summary"].casefold() for event in bench.events)
 
@@ -171,7 +171,7 @@ async def test_the_model_is_told_what_is_there_and_what_the_plan_leaves_out_fall
     bench.reasoner.verdicts = [Verdict(done=False, category="LOGIC", reason="rude", fix="be kind"), Verdict(done=True)]
     await bench.start(SIMILAR)
     (request,) = bench.reasoner.seen["plan"]
-    assert (await bench.values())["plan"]["steps"][0].endswith("take over OpenAI, Conversation Chain.")
+    assert (await bench.state()).plan.current.steps[0].endswith("take over OpenAI, Conversation Chain.")
     assert set(request.pattern.nodes) == {"chatOpenAI_0", "bufferMemory_0", "conversationChain_0"}
     assert request.existing == {}
     review = await bench.answer(action="approve")
@@ -190,5 +190,5 @@ async def test_a_plan_that_takes_nothing_over_starts_from_nothing() -> None:
     await build(rows, WISH)
     bench = Bench([], credentials(), patterns=library(rows))
     await bench.start(SIMILAR)
-    values = await bench.values()
-    assert (values["pattern_used"], values["pattern_id"], values["ops_in_base"]) == (False, None, 0)
+    state = await bench.state()
+    assert (state.pattern.id, state.pattern.ops) == (None, [])

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.agent.prompt_context import components_of, focused_summary, texts_in_scope
-from flowise_dev_agent.agent.regression import failed_alike, regressions
+from flowise_dev_agent.agent.trials import failed_alike, regressions
+from flowise_dev_agent.contracts.verdict import Trial
 from flowise_dev_agent.errors import FlowiseAuthError, FlowiseServerError, FlowiseUnreachableError
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
 from flowise_dev_agent.knowledge.nodes import NodeStore
@@ -51,7 +52,7 @@ async def add_flow(bench: Bench, name: str = "Sales bot", **columns: Any) -> Cha
 
 def made_for(operation: Any, hint: str | None = None) -> Bench:
     bench = Bench(COLDER, credentials(OPENAI))
-    bench.reasoner.intents = [Intent(operation=operation, confidence=1, ambiguity=0, title="Edit", target_hint=hint)]
+    bench.reasoner.intents = [Intent(operation=operation, ambiguity=0, title="Edit", target_hint=hint)]
     bench.reasoner.plans = [PLAN.model_copy(update={"operation": operation})]
     return bench
 
@@ -139,7 +140,7 @@ async def test_a_create_that_names_an_existing_flow_asks_and_one_that_does_not_g
     question = await bench.start("A Sales bot")
     assert (question["type"], question["reason"]) == ("select_target", "existing_flow_named")
     await bench.answer(chatflow_id=row.id)
-    assert (await bench.values())["operation_mode"] == "update"
+    assert (await bench.state()).intent.operation == "update"
     other = made_for("create", "Brand new bot")
     await add_flow(other)
     assert (await other.start("A Brand new bot"))["type"] == "plan_approval"
@@ -168,8 +169,8 @@ async def test_an_update_is_tried_on_a_draft_and_the_tested_bytes_go_live() -> N
     (live,) = bench.flowise.flows.values()
     assert (live.id, live.flow_data) == (row.id, draft.flow_data)
     assert (live.name, live.category, live.deployed, live.apikeyid) == ("Sales bot", "mine", True, "key-1")
-    values = await bench.values()
-    assert (values["outcome"], values["chatflow_id"]) == ("accepted", row.id)
+    state = await bench.state()
+    assert (state.outcome, state.write.chatflow_id) == ("accepted", row.id)
 
 
 async def test_p13_what_the_ops_do_not_touch_stays() -> None:
@@ -199,19 +200,23 @@ async def test_the_same_questions_are_asked_before_the_change_and_differences_ar
     assert [item["answer"] for item in review["data"]["baseline"]] == ["fine"]
 
 
+def trial(**values: Any) -> Trial:
+    base = {"question": "q", "trial": 1, "passed": True, "answer": "a", "category": None, "error": "", "duration_ms": 1}
+    return Trial(**{**base, "used_tools": [], **values})
+
+
+FAILED = {"passed": False, "category": "LOGIC", "error": "x", "answer": ""}
+
+
 def test_answers_differ_in_kind_by_status_error_shape_and_tools() -> None:
-    def trial(**values: Any) -> dict[str, Any]:
-        base = {"question": "q", "passed": True, "answer": "a", "category": None, "error": "", "used_tools": []}
-        return {**base, **values}
+    def kinds(was: Trial, now: Trial) -> list[tuple[str, bool]]:
+        return [(item.kind, item.worse) for item in regressions([was], [now])]
 
-    def kinds(was: dict[str, Any], now: dict[str, Any]) -> list[tuple[str, bool]]:
-        return [(item["kind"], item["worse"]) for item in regressions([was], [now])]
-
-    failed = trial(passed=False, category="LOGIC", error="x", answer="")
+    failed = trial(**FAILED)
     assert kinds(trial(), trial(answer="other words")) == []
     assert kinds(trial(), failed) == [("status", True)]
     assert kinds(failed, trial()) == [("status", False)]
-    assert kinds(failed, {**failed, "error": "y"}) == [("error", True)]
+    assert kinds(failed, trial(**FAILED | {"error": "y"})) == [("error", True)]
     assert kinds(trial(), trial(answer='{"a": 1}')) == [("shape", False)]
     assert kinds(trial(), trial(used_tools=["calculator"])) == [("tools", False)]
 
@@ -224,16 +229,16 @@ async def test_what_failed_before_the_change_just_as_well_is_shown_and_not_itera
     review = await bench.answer(action="approve")
     assert (review["type"], review["reason"]) == ("result_review", "tests_failed")
     assert "failed in the same way before the change" in review["message"]
-    assert (await bench.values())["iteration"] == 0
+    assert (await bench.state()).iteration == 0
 
 
 def test_a_failure_is_alike_only_with_the_same_cause() -> None:
-    failed = {"question": "q", "passed": False, "category": "LOGIC", "error": "x"}
+    failed = trial(**FAILED)
     assert failed_alike([failed], [failed])
-    assert not failed_alike([failed], [{**failed, "error": "y"}])
-    assert not failed_alike([{**failed, "passed": True, "error": ""}], [failed])
+    assert not failed_alike([failed], [trial(**FAILED | {"error": "y"})])
+    assert not failed_alike([trial()], [failed])
     assert not failed_alike([], [failed])
-    assert not failed_alike([failed], [{**failed, "passed": True}])
+    assert not failed_alike([failed], [trial()])
 
 
 async def test_iterations_work_on_the_draft_and_leave_the_flow_alone() -> None:
@@ -257,7 +262,7 @@ async def test_rollback_at_the_review_deletes_the_draft_only() -> None:
     await bench.answer(action="approve")
     await bench.answer(action="rollback")
     assert bench.flowise.flows == {row.id: row}
-    assert (await bench.values())["outcome"] == "rolled_back"
+    assert (await bench.state()).outcome == "rolled_back"
 
 
 async def test_direct_mode_writes_at_once_forgets_its_tests_and_rollback_puts_the_text_back() -> None:
@@ -280,7 +285,7 @@ async def test_direct_mode_accepts_without_a_further_write() -> None:
     await bench.answer(action="approve")
     await bench.answer(action="accept")
     assert bench.flowise.calls == ["update"]
-    assert (await bench.values())["outcome"] == "accepted"
+    assert (await bench.state()).outcome == "accepted"
 
 
 async def test_a_flow_with_uploaded_files_is_changed_directly_and_the_plan_says_so() -> None:
@@ -388,7 +393,7 @@ async def test_p07_stopping_leaves_the_flow_to_the_person_and_no_draft(moment: s
     inputs = inputs_of(bench.flowise.flows[row.id], "chatOpenAI_0")
     assert (inputs["modelName"], inputs["temperature"] != 0.1) == ("gpt-4-turbo", True)
     assert list(bench.flowise.flows) == [row.id]
-    assert (await bench.values())["outcome"] == "cancelled"
+    assert (await bench.state()).outcome == "cancelled"
 
 
 async def test_p07_a_draft_that_a_person_edited_is_not_written_over_silently() -> None:
@@ -464,8 +469,8 @@ async def test_a_question_about_a_flow_is_answered_and_nothing_is_written() -> N
     row = await add_flow(bench)
     bench.reasoner.plans = [plan(operation="question", answer="It talks through GPT.")]
     assert await bench.start("what does it do?", target=row.id) == {}
-    values = await bench.values()
-    assert (values["outcome"], values["plan"]["answer"]) == ("answered", "It talks through GPT.")
+    state = await bench.state()
+    assert (state.outcome, state.plan.current.answer) == ("answered", "It talks through GPT.")
     assert bench.flowise.calls == []
     assert "chatOpenAI_0" in bench.reasoner.seen["plan"][0].flow_summary
 

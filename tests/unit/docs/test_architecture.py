@@ -8,6 +8,8 @@ import pytest
 
 from flowise_dev_agent.agent import routing
 from flowise_dev_agent.agent.phases import NODE_PHASES
+from flowise_dev_agent.agent.stages import STAGES
+from flowise_dev_agent.agent.state import AgentState
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "architecture.md").read_text()
@@ -44,6 +46,19 @@ def test_the_table_of_edges_has_exactly_the_edges_of_the_graph() -> None:
     conditional = [(source, to) for source, (_, ways) in routing.ROUTERS.items() for to in ways]
     edges = [("START", "classify_intent"), *routing.EDGES, *conditional]
     assert sorted(listed) == sorted((source, "END" if to == routing.END else to) for source, to in edges)
+
+
+def test_the_tables_of_stages_are_those_of_the_graph() -> None:
+    shown = {_plain(row[0]): row[2] for row in _table("## Stages of the write")}
+    assert shown == {stage: "yes" if row.tested else "no" for stage, row in STAGES.items()}
+    listed = [tuple(map(_plain, row[:3])) for row in _table("What leads from one stage to another")]
+    exist = [(stage, event, to) for stage, row in STAGES.items() for event, to in row.events.items()]
+    assert sorted(listed) == sorted(exist)
+
+
+def test_every_part_of_the_state_is_named() -> None:
+    text = PAGE[PAGE.index("## The state") : PAGE.index("## Where data is kept")]
+    assert set(AgentState.model_fields) <= set(re.findall(r"`([a-z]+)`", text))
 
 
 def test_every_table_of_the_database_is_named() -> None:

@@ -1,6 +1,7 @@
 """Editing a chatflow that exists: taking away, replacing, upgrading, moving, and what is said about it."""
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -378,7 +379,7 @@ def test_differences_are_told_by_name(schemas: Schemas) -> None:
         "+ cache -> chatOpenAI_0.cache",
         "~ moved: bufferMemory_0",
     ]
-    assert json.loads(json.dumps(found.as_json()))["connected"] == [
+    assert json.loads(json.dumps(asdict(found)))["connected"] == [
         {"source": "cache", "output": "", "target": "chatOpenAI_0", "input": "cache"}
     ]
     assert diff(after, before).summary == "1 node removed, 1 moved; 2 fields changed; 1 connection cut"
@@ -413,7 +414,7 @@ def test_differences_hide_secrets_and_shorten_texts(schemas: Schemas) -> None:
     assert fields["llmModelConfig.FLOWISE_CREDENTIAL_ID"] == ("bound", "bound to another")
     assert fields["llmModelConfig.basepath"] == ("", "(hidden, other)")
     assert len(fields["llmUserMessage"][1]) < 100
-    told = found.text + json.dumps(found.as_json())
+    told = found.text + json.dumps(asdict(found))
     assert not any(secret in told for secret in (UUID, OTHER, "sk-abc"))
 
 

@@ -26,6 +26,10 @@ class FakeFlowise:
         self._clock += 1
         return f"2026-01-01T00:00:{self._clock:02d}.000Z"
 
+    def later(self, seconds: int) -> None:
+        """Let time pass."""
+        self._clock += seconds
+
     def _run(self, name: str, table: dict[str, Callable[[], None]]) -> None:
         hook = table.pop(name, None)
         if hook:

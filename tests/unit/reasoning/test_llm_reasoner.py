@@ -9,7 +9,7 @@ import pytest
 from flowise_dev_agent.errors import ModelOutputError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch.model.findings import Finding
-from flowise_dev_agent.patch.model.ops import AddNode, BindCredential
+from flowise_dev_agent.patch.model.ops import AddNode, BindCredential, SetParam
 from flowise_dev_agent.reasoning import LlmReasoner, ReasoningEngine, ReasoningSettings
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
@@ -27,8 +27,8 @@ from flowise_dev_agent.reasoning.contracts import (
     Usage,
 )
 
-INTENT = Intent(operation="create", confidence=1, ambiguity=0, title="A chatbot")
-GOOD_INTENT = {"operation": "create", "confidence": 0.9, "ambiguity": 1, "title": "Support chatbot"}
+INTENT = Intent(operation="create", ambiguity=0, title="A chatbot")
+GOOD_INTENT = {"operation": "create", "ambiguity": 1, "title": "Support chatbot"}
 GOOD_PLAN = {
     "goal": "A chatbot",
     "operation": "create",
@@ -269,7 +269,7 @@ async def test_clear_intent_asks_nothing_and_forced_operation_wins() -> None:
 
 async def test_verdict_that_is_not_done_must_say_why() -> None:
     contract = PlanContract(goal="x", operation="create", flow_name="x")
-    request = JudgeRequest(requirement="x", plan=contract, trials=(Trial("q", "a"),))
+    request = JudgeRequest(requirement="x", plan=contract, trials=(Trial(question="q", answer="a", passed=True),))
     engine = ScriptedEngine({"done": False}, {"done": False, "category": "LOGIC", "reason": "It only says no."})
     result = await reasoner(engine).judge(request)
     assert (result.tries, result.value.category) == (2, "LOGIC")
@@ -305,7 +305,7 @@ async def test_p31_prefix_is_the_same_in_every_call_of_a_phase(catalogue: NodeSt
             flow_summary="3 nodes",
             existing={"llmChain_0": "llmChain"},
             findings=(finding,),
-            previous_ops=({"op_type": "SetParam", "node_id": "a", "param_name": "b", "value": 1},),
+            previous_ops=(SetParam(node_id="a", param_name="b", value=1),),
             max_ops=7,
         )
     )
@@ -325,7 +325,7 @@ async def test_p20_op_writer_sees_the_flow_the_ids_and_the_findings(catalogue: N
             flow_summary="- llmChain_0 (llmChain): defaults",
             existing={"llmChain_0": "llmChain"},
             findings=(finding,),
-            previous_ops=({"op_type": "BindCredential", "node_id": "a", "credential_id": "a-secret-uuid"},),
+            previous_ops=(BindCredential(node_id="a", credential_id="a-secret-uuid"),),
         )
     )
     prompt = last_text(engine)
@@ -354,7 +354,8 @@ async def test_p30_only_the_planned_nodes_have_cards_and_a_plain_create_stays_sm
     await asked.plan(plan_request(catalogue, candidates=tuple(catalogue.search("chatbot GPT-4o memory", limit=30))))
     await asked.patch(patch_request(catalogue))
     contract = PlanContract(goal="x", operation="create", flow_name="x", success_criteria=["It answers."])
-    await asked.judge(JudgeRequest(requirement="x", plan=contract, trials=(Trial("Hello?", "Hello!"),) * 3))
+    trial = Trial(question="Hello?", answer="Hello!", passed=True)
+    await asked.judge(JudgeRequest(requirement="x", plan=contract, trials=(trial,) * 3))
     assert "### chatAnthropic" not in engine.calls[2][0][0].content
     assert sum(len(message.content) for messages, *_ in engine.calls for message in messages) / 4 < 4_000
 

@@ -14,7 +14,7 @@ REQUEST = ClassifyRequest(requirement="a bot")
 
 
 def intent(title: str) -> Intent:
-    return Intent(operation="create", confidence=1, ambiguity=0, title=title)
+    return Intent(operation="create", ambiguity=0, title=title)
 
 
 def reasoner(model: Any, rules: Any, **settings: Any) -> tuple[PhasedReasoner, Script, Script]:

@@ -7,6 +7,7 @@ import pytest
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.templates import Template
 from flowise_dev_agent.patch.model.findings import Finding
+from flowise_dev_agent.patch.model.ops import SetParam
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
     Intent,
@@ -40,7 +41,7 @@ def prompts(text: str, nodes: NodeStore) -> list[Prompt]:
         goal=text, operation="create", flow_name="x", nodes=[node], success_criteria=[text], placeholders=[text]
     )
     verdict = Verdict(done=False, category="LOGIC", reason=text, fix=text)
-    intent = Intent(operation="create", confidence=1, ambiguity=0, title="x")
+    intent = Intent(operation="create", ambiguity=0, title="x")
     asked = ((text, text),)
     return [
         classify_prompt(ClassifyRequest(requirement=text, clarifications=asked, target=text)),
@@ -71,10 +72,12 @@ def prompts(text: str, nodes: NodeStore) -> list[Prompt]:
                 feedback=text,
                 verdict=verdict,
                 findings=(Finding(code="X", severity="error", message=text),),
-                previous_ops=({"op_type": "SetParam", "value": text},),
+                previous_ops=(SetParam(node_id="chatOpenAI_0", param_name="x", value=text),),
             )
         ),
-        judge_prompt(JudgeRequest(requirement=text, plan=plan, trials=(Trial(text, text),))),
+        judge_prompt(
+            JudgeRequest(requirement=text, plan=plan, trials=(Trial(question=text, answer=text, passed=True),))
+        ),
     ]
 
 
@@ -103,7 +106,7 @@ def test_a_pasted_key_reaches_no_prompt(catalogue: NodeStore, key: str) -> None:
 def test_the_planner_of_a_new_flow_sees_like_flows_as_short_graphs_and_an_existing_one_only_itself(
     catalogue: NodeStore,
 ) -> None:
-    intent = Intent(operation="create", confidence=1, ambiguity=0, title="x")
+    intent = Intent(operation="create", ambiguity=0, title="x")
     templates = (like("Support"), like("Sales"))
     new = plan_prompt(PlanRequest(requirement="a bot", intent=intent, nodes=catalogue, templates=templates))
     graph = "chatOpenAI -> conversationChain.model"

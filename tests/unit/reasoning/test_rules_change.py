@@ -259,7 +259,7 @@ async def test_a_way_to_behave_is_added_to_a_prompt_that_a_person_wrote(catalogu
     session = await written(SUPPORT, catalogue)
     theirs = "You work for Contoso and never speak of prices, whatever happens."
     wish = "Make it answer like a pirate"
-    intent = Intent(operation="update", confidence=1, ambiguity=0, title="x")
+    intent = Intent(operation="update", ambiguity=0, title="x")
     request = PlanRequest(
         requirement=wish,
         intent=intent,
@@ -314,7 +314,7 @@ async def test_plan_that_cannot_be_wired_is_refused(catalogue: NodeStore) -> Non
 
 async def test_p29_limit_of_ops_holds_for_the_rules(catalogue: NodeStore) -> None:
     rules = DeterministicReasoner()
-    intent = Intent(operation="create", confidence=1, ambiguity=0, title="x")
+    intent = Intent(operation="create", ambiguity=0, title="x")
     contract = (await rules.plan(PlanRequest(requirement=SUPPORT, intent=intent, nodes=catalogue))).value
     request = PatchRequest(requirement=SUPPORT, plan=contract, nodes=catalogue, max_ops=3)
     with pytest.raises(ModelOutputError, match="at most 3"):
@@ -324,7 +324,7 @@ async def test_p29_limit_of_ops_holds_for_the_rules(catalogue: NodeStore) -> Non
 
 async def test_question_is_answered_from_the_flow(catalogue: NodeStore) -> None:
     session = await written(SUPPORT, catalogue)
-    intent = Intent(operation="question", confidence=1, ambiguity=0, title="x")
+    intent = Intent(operation="question", ambiguity=0, title="x")
     request = PlanRequest(
         requirement="Which model does it use?", intent=intent, nodes=catalogue, flow_summary=summarize(session.graph)
     )
@@ -336,7 +336,9 @@ async def test_question_is_answered_from_the_flow(catalogue: NodeStore) -> None:
 def judged(*answers: str) -> JudgeRequest:
     contract = PlanContract(goal="x", operation="create", flow_name="x")
     return JudgeRequest(
-        requirement="A chatbot", plan=contract, trials=tuple(Trial(f"q{i}", text) for i, text in enumerate(answers))
+        requirement="A chatbot",
+        plan=contract,
+        trials=tuple(Trial(question=f"q{i}", answer=text, passed=True) for i, text in enumerate(answers)),
     )
 
 

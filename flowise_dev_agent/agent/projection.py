@@ -1,13 +1,51 @@
-"""What a session keeps of its plan and of its last review, for whoever looks at it after the answer."""
+"""What the session's row keeps of the state, of a plan and of a review, for whoever looks at it later."""
 
 from collections.abc import Mapping
 from typing import Any
 
+from flowise_dev_agent.agent.state import AgentState
 from flowise_dev_agent.patch.model.secrecy import masked
 from flowise_dev_agent.reasoning.contracts import PlanContract
 
 _MAX_CHANGE_CHARS = 8_000
 _MAX_PLAN_CHARS = 16_000
+
+
+def project(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of the session's row that follow from the state's channels; None for what is not known yet."""
+    state = AgentState.model_validate(values)
+    intent, plan = state.intent, state.plan.contract
+    return {
+        "session_name": intent.classified and intent.classified.title,
+        "operation_mode": intent.operation,
+        "iteration": state.iteration,
+        "chatflow_id": state.write.chatflow_id,
+        "outcome": state.outcome,
+        "answer": plan.answer if plan and state.outcome == "answered" else None,
+        "change": _change(state),
+        "degraded": [phase.model_dump() for phase in state.usage.degraded],
+        "totals": state.usage.spent.model_dump(),
+    }
+
+
+def _change(state: AgentState) -> dict[str, Any] | None:
+    """What is done to the flow, by hashes: what it was, what it is or would become, and what someone else made of it.
+
+    `ops` are those between the first two.
+    """
+    write, ops = state.write, state.patch.ops
+    before, after = write.original_sha, state.check.flow_sha or write.current_sha
+    if before is None and after is None:
+        return None
+    applied = write.applied_ops
+    is_written = applied[len(applied) - len(ops) :] == ops
+    return {
+        "before": before,
+        "after": after,
+        "found": write.stale and write.stale.found_sha,
+        "draft_id": write.draft_id,
+        "ops": [op.model_dump(mode="json") for op in (applied if is_written else [*applied, *ops])],
+    }
 
 
 def result_of(interrupt: Mapping[str, Any]) -> dict[str, Any] | None:
