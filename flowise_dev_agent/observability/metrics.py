@@ -1,7 +1,7 @@
 """Prometheus metrics of a process. Every label has few, known values."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, PlatformCollector, ProcessCollector
 from prometheus_client.core import GaugeMetricFamily
@@ -10,42 +10,42 @@ from prometheus_client.registry import Collector
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 
-_REGISTRY: Final = CollectorRegistry()
-ProcessCollector(registry=_REGISTRY)
-PlatformCollector(registry=_REGISTRY)
+REGISTRY: Final = CollectorRegistry()
+ProcessCollector(registry=REGISTRY)
+PlatformCollector(registry=REGISTRY)
 
 _STEP_BUCKETS: Final = (0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 _CALL_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
-RUNS_ACTIVE: Final = Gauge("fda_runs_active", "Runs executing in this process.", registry=_REGISTRY)
+RUNS_ACTIVE: Final = Gauge("fda_runs_active", "Runs executing in this process.", registry=REGISTRY)
 RUN_SECONDS: Final = Histogram(
     "fda_run_duration_seconds",
     "From the claim of a run to the next question, the end, or the loss of the run.",
     ["kind", "end"],
     buckets=_STEP_BUCKETS,
-    registry=_REGISTRY,
+    registry=REGISTRY,
 )
 NODE_SECONDS: Final = Histogram(
     "fda_node_duration_seconds",
     "A step of the graph.",
     ["node", "status"],
     buckets=_STEP_BUCKETS,
-    registry=_REGISTRY,
+    registry=REGISTRY,
 )
-MODEL_CALLS: Final = Counter("fda_model_calls", "Calls of a model.", ["phase"], registry=_REGISTRY)
-MODEL_TOKENS: Final = Counter("fda_model_tokens", "Tokens of models.", ["phase", "direction"], registry=_REGISTRY)
-MODEL_USD: Final = Counter("fda_model_usd", "What models cost, in USD.", ["phase"], registry=_REGISTRY)
+MODEL_CALLS: Final = Counter("fda_model_calls", "Calls of a model.", ["phase"], registry=REGISTRY)
+MODEL_TOKENS: Final = Counter("fda_model_tokens", "Tokens of models.", ["phase", "direction"], registry=REGISTRY)
+MODEL_USD: Final = Counter("fda_model_usd", "What models cost, in USD.", ["phase"], registry=REGISTRY)
 FALLBACKS: Final = Counter(
-    "fda_reasoning_fallbacks", "Phases answered by the fallback mode.", ["phase"], registry=_REGISTRY
+    "fda_reasoning_fallbacks", "Phases answered by the fallback mode.", ["phase"], registry=REGISTRY
 )
-FLOWISE_CALLS: Final = Counter("fda_flowise_calls", "Requests sent to Flowise.", ["route"], registry=_REGISTRY)
-DELIVERIES: Final = Counter("fda_webhook_attempts", "Attempts to deliver a webhook.", ["result"], registry=_REGISTRY)
+FLOWISE_CALLS: Final = Counter("fda_flowise_calls", "Requests sent to Flowise.", ["route"], registry=REGISTRY)
+DELIVERIES: Final = Counter("fda_webhook_attempts", "Attempts to deliver a webhook.", ["result"], registry=REGISTRY)
 HTTP_SECONDS: Final = Histogram(
     "fda_http_request_duration_seconds",
     "From a request to the first byte of its response; a stream continues after that.",
     ["method", "route", "status"],
     buckets=_CALL_BUCKETS,
-    registry=_REGISTRY,
+    registry=REGISTRY,
 )
 
 #: Values of a gauge by the values of its labels.
@@ -64,12 +64,7 @@ def exposition(measured: Iterable[GaugeMetricFamily]) -> bytes:
     """The exposition text: the counters of this process, and what was measured now."""
     now = CollectorRegistry()
     now.register(_Measured(list(measured)))
-    return generate_latest(_REGISTRY) + generate_latest(now)
-
-
-def value_of(name: str, **labels: Any) -> float:
-    """The value of a counter or gauge of this process, 0 when it has none yet."""
-    return _REGISTRY.get_sample_value(name, {key: str(value) for key, value in labels.items()}) or 0.0
+    return generate_latest(REGISTRY) + generate_latest(now)
 
 
 class _Measured(Collector):

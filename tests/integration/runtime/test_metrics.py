@@ -2,8 +2,8 @@
 
 import re
 
-from flowise_dev_agent.observability.metrics import value_of
 from flowise_dev_agent.runtime import ResumeSession, Runtime
+from tests.fixtures.metrics import value_of
 from tests.integration.runtime.conftest import StartWorker
 from tests.runtime_world import World, running_engine, script, until
 

@@ -13,8 +13,8 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from flowise_dev_agent.api.server import Server, bind, url_of
-from flowise_dev_agent.observability.metrics import value_of
 from flowise_dev_agent.settings import ServerSettings
+from tests.fixtures.metrics import value_of
 from tests.unit.api.conftest import MakeApp
 from tests.unit.api.service_double import EngineDouble
 

@@ -8,8 +8,8 @@ import pytest
 from pydantic import SecretStr
 
 from flowise_dev_agent.api import create_worker_app
-from flowise_dev_agent.observability.metrics import value_of
 from flowise_dev_agent.settings import ServerSettings, Settings
+from tests.fixtures.metrics import value_of
 from tests.unit.api.conftest import client_of
 from tests.unit.api.service_double import EngineDouble
 
