@@ -1,6 +1,7 @@
 """Many sessions while everything under them breaks: real processes, a real Postgres, Flowise over real HTTP.
 
-CHAOS_SESSIONS sets how many (12 in the normal run, 60 by `make chaos`).
+A short one with the clock of tests, and a long one with that of production: `make chaos`, `make nightly`, with
+CHAOS_SESSIONS sessions.
 """
 
 import asyncio
@@ -12,6 +13,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -22,20 +24,48 @@ from psycopg import sql
 
 from flowise_dev_agent.client import AgentClient, ServiceError, ServiceUnreachableError
 from flowise_dev_agent.devkit.postgres import EmbeddedPostgres
+from flowise_dev_agent.runtime import Timings
 from flowise_dev_agent.runtime.sessions.requests import ResumeSession, StartSession
 from flowise_dev_agent.runtime.sessions.views import SessionView
 from tests.chaos.fake_flowise import FakeFlowise
-from tests.e2e.service import ServiceProcess
+from tests.e2e.service import QUICK, ServiceProcess
 from tests.fixtures.proxy import FaultyProxy
 
-SESSIONS = int(os.environ.get("CHAOS_SESSIONS", "12"))
 CONTENDERS = 3
 REQUIREMENT = "A customer support chatbot with GPT-4o and memory"
 SECRET = "flowise-key-that-must-stay-inside"
-#: Long enough for the workers that are left to see that another one is silent (8 s) and to take its runs.
-FROZEN_SECS = 11.0
 RESTART_SECS = 0.5
-DEADLINE_SECS = 60 + SESSIONS * 8.0
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How many sessions, by which clock."""
+
+    sessions: int
+    timings: Timings
+
+    @property
+    def frozen_secs(self) -> float:
+        """Long enough for the workers that are left to see that another one is silent and to take its runs."""
+        return self.timings.stalled + 2 * self.timings.recovery
+
+    @property
+    def deadline_secs(self) -> float:
+        return 60 + self.sessions * 8.0
+
+
+SHORT = Scale(12, QUICK)
+LONG = Scale(int(os.environ.get("CHAOS_SESSIONS", "60")), Timings())
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(SHORT, id="short"),
+        pytest.param(LONG, id="long", marks=[pytest.mark.nightly, pytest.mark.timeout(LONG.deadline_secs + 60)]),
+    ]
+)
+def scale(request: pytest.FixtureRequest) -> Scale:
+    return request.param
 
 
 @pytest.fixture
@@ -56,8 +86,9 @@ class Cluster:
     Postgres is away says so and gives up.
     """
 
-    def __init__(self, postgres: EmbeddedPostgres, environment: dict[str, str], folder: Path) -> None:
+    def __init__(self, postgres: EmbeddedPostgres, environment: dict[str, str], folder: Path, timings: Timings) -> None:
         self.postgres = postgres
+        self._timings = timings
         self._environment = environment
         self._folder = folder
         self._count = 0
@@ -71,7 +102,7 @@ class Cluster:
         self._count += 1
         folder = self._folder / f"process-{self._count}"
         folder.mkdir()
-        return ServiceProcess(self._environment, folder, *command)
+        return ServiceProcess(self._environment, folder, *command, timings=self._timings)
 
     def note(self, text: str) -> None:
         self.log.append(f"{time.monotonic() - self._began:6.1f} s  {text}")
@@ -133,7 +164,9 @@ def proxy(flowise: FakeFlowise) -> Iterator[FaultyProxy]:
 
 
 @pytest.fixture
-async def cluster(postgres: EmbeddedPostgres, proxy: FaultyProxy, tmp_path: Path) -> AsyncIterator[Cluster]:
+async def cluster(
+    postgres: EmbeddedPostgres, proxy: FaultyProxy, tmp_path: Path, scale: Scale
+) -> AsyncIterator[Cluster]:
     cluster = Cluster(
         postgres,
         {
@@ -141,10 +174,11 @@ async def cluster(postgres: EmbeddedPostgres, proxy: FaultyProxy, tmp_path: Path
             "FLOWISE_API_ENDPOINT": proxy.endpoint,
             "FLOWISE_API_KEY": SECRET,
             # A run may be hit by each of the disasters and by several lost answers.
-            "RUN_ATTEMPTS": "12",
+            "RUN_ATTEMPTS": "20",
             "LOG_LEVEL": "WARNING",
         },
         tmp_path,
+        scale.timings,
     )
     await cluster.start()
     yield cluster
@@ -242,36 +276,37 @@ def unsettled(dsn: str) -> str:
     return "\n".join(" ".join(map(str, row)) for row in found)
 
 
-@pytest.mark.timeout(DEADLINE_SECS + 60)
-async def test_p01_p02_p40_p42_everything_settles_once_whatever_breaks(
-    cluster: Cluster, postgres: EmbeddedPostgres, flowise: FakeFlowise, proxy: FaultyProxy
+async def test_p01_p02_p40_p42_every_session_ends_once_whatever_breaks(
+    cluster: Cluster, postgres: EmbeddedPostgres, flowise: FakeFlowise, proxy: FaultyProxy, scale: Scale
 ) -> None:
     try:
-        async with asyncio.timeout(DEADLINE_SECS), AgentClient(cluster.api.url) as client:
-            done = await disasters(cluster, client, proxy, postgres.dsn("chaos"))
+        async with asyncio.timeout(scale.deadline_secs), AgentClient(cluster.api.url) as client:
+            done = await disasters(cluster, client, proxy, postgres.dsn("chaos"), scale)
     except TimeoutError:
         pytest.fail("\n".join(["Not settled in time.", *cluster.log, unsettled(postgres.dsn("chaos")), cluster.logs()]))
 
     print("\n".join(["", *cluster.log]))
     assert {(view.status, view.outcome) for view in done} == {("completed", "accepted")}
-    assert len({view.chatflow_id for view in done}) == SESSIONS
+    assert len({view.chatflow_id for view in done}) == scale.sessions
     assert set(flowise.flows) == {view.chatflow_id for view in done}
     assert all(view.totals.flowise_calls > 0 for view in done)
     check_database(postgres.dsn("chaos"), done)
 
 
-async def disasters(cluster: Cluster, client: AgentClient, proxy: FaultyProxy, dsn: str) -> list[SessionView]:
+async def disasters(
+    cluster: Cluster, client: AgentClient, proxy: FaultyProxy, dsn: str, scale: Scale
+) -> list[SessionView]:
     """Lead the sessions from start to acceptance while everything under them breaks; what they are at the end."""
-    views = list(await asyncio.gather(*(begin(client) for _ in range(SESSIONS))))
-    cluster.note(f"{SESSIONS} sessions started")
-    frozen = asyncio.create_task(cluster.freeze(0, FROZEN_SECS))
+    views = list(await asyncio.gather(*(begin(client) for _ in range(scale.sessions))))
+    cluster.note(f"{scale.sessions} sessions started")
+    frozen = asyncio.create_task(cluster.freeze(0, scale.frozen_secs))
     await cluster.restart_postgres(immediate=False)
     planned = await all_settled(client, views, "plan_approval")
     await frozen
     cluster.note("all ask for their plan's approval")
     check_threads(dsn)
 
-    for _ in range(max(2, SESSIONS // 5)):
+    for _ in range(max(2, scale.sessions // 5)):
         proxy.fault("POST /api/v1/chatflows", "drop_answer")
         proxy.fault("POST /api/v1/chatflows", "drop_request")
         proxy.fault("POST /api/v1/prediction", "drop_answer")
@@ -282,7 +317,7 @@ async def disasters(cluster: Cluster, client: AgentClient, proxy: FaultyProxy, d
     cluster.send(1, signal.SIGKILL)
     won = await answers
     cluster.note(f"{len(contenders)} answers given, {sum(won)} taken")
-    assert sum(won) == SESSIONS
+    assert sum(won) == scale.sessions
     await cluster.restart_postgres(immediate=True)
     built = await all_settled(client, planned, "result_review")
     cluster.note("all are built and tested")

@@ -1,32 +1,73 @@
-"""The service of a test: a process of its own on a fresh database, in front of the session's real Flowise."""
+"""The service of a test: a process in front of the test process's real Flowise, shared or of its own."""
 
-from collections.abc import AsyncIterator
+import uuid
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
-from tests.e2e.people import MakeService
+from flowise_dev_agent.devkit.postgres import PostgresServer
+from flowise_dev_agent.runtime import Timings
+from tests.e2e.people import MakeService, SharedService
 from tests.e2e.service import ServiceProcess
+
+
+def _in_front_of(flowise: FlowiseAccess, dsn: str) -> dict[str, str]:
+    return {
+        "POSTGRES_DSN": dsn,
+        "FLOWISE_API_ENDPOINT": flowise.endpoint,
+        "FLOWISE_API_KEY": flowise.api_key.get_secret_value(),
+    }
+
+
+@pytest.fixture(scope="session")
+def shared_services() -> Iterator[dict[frozenset[tuple[str, str]], ServiceProcess]]:
+    """The running services by their settings; see `shared_service`."""
+    services: dict[frozenset[tuple[str, str]], ServiceProcess] = {}
+    yield services
+    for service in services.values():
+        service.close()
+
+
+@pytest.fixture
+def shared_service(
+    shared_services: dict[frozenset[tuple[str, str]], ServiceProcess],
+    postgres_server: PostgresServer,
+    database_template: str,
+    flowise: FlowiseAccess,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> SharedService:
+    """Gives a running service with these settings, one for all tests of this process that ask for the same.
+
+    Its sessions of earlier tests are there; patterns of theirs, from which a new session would start, are not. A test
+    that kills it, or that counts everything it has, takes `make_service`.
+    """
+
+    async def use(**settings: str) -> ServiceProcess:
+        key = frozenset(settings.items())
+        service = shared_services.get(key)
+        if service is None:
+            dsn = postgres_server.create_database(f"fda_{uuid.uuid4().hex[:12]}", template=database_template)
+            service = ServiceProcess({**_in_front_of(flowise, dsn), **settings}, tmp_path_factory.mktemp("service"))
+            await service.start()
+            shared_services[key] = service
+        with psycopg.connect(service.dsn) as connection:
+            connection.execute("DELETE FROM patterns")
+        return service
+
+    return use
 
 
 @pytest.fixture
 async def make_service(database_dsn: str, flowise: FlowiseAccess, tmp_path: Path) -> AsyncIterator[MakeService]:
-    """Makes services (not started) on a database of their own and the real Flowise; keywords are settings."""
+    """Makes services (not started) on the test's own database and the real Flowise; keywords are settings."""
     made: list[ServiceProcess] = []
 
-    def make(**environment: str) -> ServiceProcess:
-        process = ServiceProcess(
-            {
-                "POSTGRES_DSN": database_dsn,
-                "FLOWISE_API_ENDPOINT": flowise.endpoint,
-                "FLOWISE_API_KEY": flowise.api_key.get_secret_value(),
-                **environment,
-            },
-            tmp_path,
-        )
-        made.append(process)
-        return process
+    def make(timings: Timings | None = None, **settings: str) -> ServiceProcess:
+        made.append(ServiceProcess({**_in_front_of(flowise, database_dsn), **settings}, tmp_path, timings=timings))
+        return made[-1]
 
     yield make
     for process in made:

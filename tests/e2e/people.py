@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 from uuid import uuid4
@@ -15,6 +15,14 @@ from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
 from tests.e2e.service import ServiceProcess
 
 MakeService = Callable[..., ServiceProcess]
+SharedService = Callable[..., Awaitable[ServiceProcess]]
+#: The key of a service with `LOCKED`: one that asks for it, and that sends signed webhooks to this machine.
+KEY = "e2e-key"
+LOCKED = {
+    "AGENT_API_KEY": KEY,
+    "WEBHOOK_SECRET": "whsec_c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0",
+    "WEBHOOK_ALLOW": "127.0.0.0/8",
+}
 KINDS = {"Chatflow": "CHATFLOW", "AgentflowV2": "AGENTFLOW"}
 
 # --- sessions --------------------------------------------------------------------------------------------------------

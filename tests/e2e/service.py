@@ -1,19 +1,28 @@
-"""The service as its own process, which may be killed, frozen and started again."""
+"""The service as its own process, which may be killed, frozen and started again.
+
+Importing the product takes seconds of processor time, and tests start dozens of services. So one process of the test
+run imports it, once, and forks for each of them (`multiprocessing`'s fork server). Everything else is as it is when
+`python -m flowise_dev_agent` is run.
+"""
 
 import asyncio
+import multiprocessing
 import os
+import random
 import signal
 import socket
 import sys
-from asyncio.subprocess import DEVNULL, Process
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from uuid import UUID
 
 from pydantic import SecretStr
 
+from flowise_dev_agent.cli import main
 from flowise_dev_agent.client import AgentClient, ServiceUnreachableError
+from flowise_dev_agent.runtime import Timings, runtime
 from flowise_dev_agent.runtime.sessions.views import SessionEvent, SessionView
 from flowise_dev_agent.settings import (
     DatabaseSettings,
@@ -25,8 +34,11 @@ from flowise_dev_agent.settings import (
     TracingSettings,
 )
 
-_ROOT = Path(__file__).resolve().parents[2]
 _READY_SECS = 240
+_fork_server = multiprocessing.get_context("forkserver")
+_fork_server.set_forkserver_preload([__name__, "flowise_dev_agent.cli.serve", "flowise_dev_agent.cli.work"])
+#: For tests that kill, freeze or stop what a session needs: what takes production seconds is noticed within one.
+QUICK = Timings(heartbeat=0.2, stalled=1.2, recovery=0.2, drain=1.0, poll=0.5, backoff=0.2, backoff_max=1.0)
 #: Every variable of the settings, so that a developer's own environment cannot reach the service under test.
 _OWN_VARIABLES = frozenset(
     str(field.alias)
@@ -43,28 +55,51 @@ _OWN_VARIABLES = frozenset(
 )
 
 
-class ServiceProcess:
-    """`flowise-dev-agent serve` on a free port of this machine, with the options given; or another command."""
+def _run(command: Sequence[str], environment: Mapping[str, str], folder: Path, timings: Timings) -> None:
+    """The product's command line, in a process of its own, its output in `service.log` of `folder`."""
+    with (folder / "service.log").open("ab") as log:
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(log.fileno(), stream.fileno())
+    # A folder without .env, which the settings would read.
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv = ["flowise-dev-agent", *command]
+    runtime.Timings = lambda: timings
+    main()
 
-    def __init__(self, environment: Mapping[str, str], folder: Path, *command: str) -> None:
+
+class ServiceProcess:
+    """`flowise-dev-agent serve` on a free port of this machine, with the options given; or another command.
+
+    Not bound to the event loop that started it.
+    """
+
+    def __init__(
+        self, environment: Mapping[str, str], folder: Path, *command: str, timings: Timings | None = None
+    ) -> None:
         self._command = command or ("serve",)
         self._folder = folder
+        self._timings = timings or Timings()
         self.port = _free_port()
         inherited = {name: value for name, value in os.environ.items() if name not in _OWN_VARIABLES}
         self._environment = {
             **inherited,
-            # The code under test, whatever the environment has installed.
-            "PYTHONPATH": str(_ROOT),
             "REASONING_ENGINE": "deterministic",
             "RATE_LIMIT_SESSIONS_PER_MIN": "0",
             "AGENT_API_PORT": str(self.port),
             **environment,
         }
-        self._process: Process | None = None
+        self._process: ForkServerProcess | None = None
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def dsn(self) -> str:
+        """Of its database."""
+        return self._environment["POSTGRES_DSN"]
 
     async def start(self) -> None:
         """Start it and return once it answers."""
@@ -73,20 +108,11 @@ class ServiceProcess:
 
     async def launch(self) -> None:
         """Start it."""
-        log = (self._folder / "service.log").open("ab")
-        with log:
-            # In a folder without .env, which the settings would read.
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "flowise_dev_agent",
-                *self._command,
-                cwd=self._folder,
-                env=self._environment,
-                stdin=DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
+        self._process = _fork_server.Process(
+            target=_run, args=(self._command, self._environment, self._folder, self._timings)
+        )
+        # The first one waits for the imports.
+        await asyncio.to_thread(self._process.start)
 
     async def answering(self) -> None:
         """Return once it answers."""
@@ -97,7 +123,7 @@ class ServiceProcess:
             asyncio.timeout(_READY_SECS),
         ):
             while True:
-                assert self._process.returncode is None, self.log()
+                assert self._process.is_alive(), self.log()
                 try:
                     await client.list(limit=1)
                 except ServiceUnreachableError:
@@ -109,25 +135,44 @@ class ServiceProcess:
         """Send a signal and wait for the end; the exit code."""
         if self._process is None:
             return 0
-        with suppress(ProcessLookupError):
-            self._process.send_signal(number)
+        self.send(number)
         async with asyncio.timeout(30):
-            code = await self._process.wait()
+            code = await self.ended()
         self._process = None
         return code
 
     async def ended(self) -> int:
         """Wait until it ends by itself or by a signal; the exit code."""
-        assert self._process is not None
-        return await self._process.wait()
+        process = self._process
+        assert process is not None
+        ended = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        loop.add_reader(process.sentinel, ended.set)
+        try:
+            await ended.wait()
+        finally:
+            loop.remove_reader(process.sentinel)
+        process.join()
+        assert process.exitcode is not None
+        return process.exitcode
 
     async def kill(self) -> None:
         await self.stop(signal.SIGKILL)
 
     def send(self, number: signal.Signals) -> None:
-        """Send a signal and go on."""
+        """Send a signal and go on; one that has ended is left alone."""
         assert self._process is not None
-        self._process.send_signal(number)
+        assert self._process.pid is not None
+        if self._process.is_alive():
+            with suppress(ProcessLookupError):  # it ends at this moment
+                os.kill(self._process.pid, number)
+
+    def close(self) -> None:
+        """Kill it, outside of any event loop."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+            self._process = None
 
     def log(self) -> str:
         return (self._folder / "service.log").read_text()
@@ -146,6 +191,9 @@ async def all_events(client: AgentClient, session_id: UUID) -> list[SessionEvent
 
 
 def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port below those of outgoing connections, so that nobody takes it before the service does."""
+    while True:
+        port = random.randrange(20_000, 32_000)  # noqa: S311 - no secret
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port

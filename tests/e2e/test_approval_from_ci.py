@@ -16,16 +16,14 @@ import pytest
 from pydantic import SecretStr
 
 from flowise_dev_agent.client import AgentClient
-from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.runtime.sessions.requests import StartSession
+from tests.e2e.people import KEY, LOCKED, SharedService
 from tests.e2e.service import ServiceProcess
 from tests.e2e.workflow import ROOT, Workflow
 from tests.fixtures.receiver import Receiver, running_receiver
 
 DOCS = ROOT / "docs" / "ci"
-KEY = "ci-key"
-SECRET = "whsec_c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0"
 
 
 @pytest.fixture
@@ -42,7 +40,7 @@ async def relay_url(github: Receiver) -> AsyncIterator[str]:
         str(DOCS / "relay.py"),
         env={
             **os.environ,
-            "WEBHOOK_SECRET": SECRET,
+            "WEBHOOK_SECRET": LOCKED["WEBHOOK_SECRET"],
             "GITHUB_REPOSITORY": "acme/bots",
             "GITHUB_TOKEN": "gh-token",
             "GITHUB_API_URL": github.url(""),
@@ -58,21 +56,8 @@ async def relay_url(github: Receiver) -> AsyncIterator[str]:
 
 
 @pytest.fixture
-async def service(database_dsn: str, flowise: FlowiseAccess, tmp_path: Path) -> AsyncIterator[ServiceProcess]:
-    process = ServiceProcess(
-        {
-            "POSTGRES_DSN": database_dsn,
-            "FLOWISE_API_ENDPOINT": flowise.endpoint,
-            "FLOWISE_API_KEY": flowise.api_key.get_secret_value(),
-            "AGENT_API_KEY": KEY,
-            "WEBHOOK_SECRET": SECRET,
-            "WEBHOOK_ALLOW": "127.0.0.1",
-        },
-        tmp_path,
-    )
-    await process.start()
-    yield process
-    await process.stop()
+async def service(shared_service: SharedService) -> ServiceProcess:
+    return await shared_service(**LOCKED)
 
 
 def workflow(name: str, folder: Path, service: ServiceProcess, **context: Any) -> Workflow:
@@ -144,7 +129,7 @@ async def test_the_documented_workflow_builds_tests_and_accepts_a_chatflow_by_it
     assert accepted.code == 0, accepted
 
     async with AgentClient(service.url, SecretStr(KEY)) as client:
-        (session,) = (await client.list()).sessions
+        (session,) = (await client.list(limit=1)).sessions
         view = await client.get(session.thread_id)
     assert (view.status, view.outcome, view.requirement) == ("completed", "accepted", requirement)
     assert view.result is not None

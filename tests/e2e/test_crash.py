@@ -2,15 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
 from flowise_dev_agent.client import AgentClient, ServiceUnreachableError
-from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.runtime.sessions.requests import ResumeSession, StartSession
-from tests.e2e.service import ServiceProcess, all_events, until_settled
+from tests.e2e.people import MakeService
+from tests.e2e.service import QUICK, ServiceProcess, all_events, until_settled
 from tests.fixtures.proxy import FaultyProxy
 
 REQUIREMENT = "A customer support chatbot with GPT-4o and memory"
@@ -31,23 +30,12 @@ STEPS = (
 
 
 @pytest.fixture
-async def service(
-    database_dsn: str, flowise: FlowiseAccess, faulty_flowise: FaultyProxy, tmp_path: Path
-) -> AsyncIterator[ServiceProcess]:
+async def service(make_service: MakeService, faulty_flowise: FaultyProxy) -> ServiceProcess:
     """A running service whose Flowise may lose answers."""
-    process = ServiceProcess(
-        {
-            "POSTGRES_DSN": database_dsn,
-            "FLOWISE_API_ENDPOINT": faulty_flowise.endpoint,
-            "FLOWISE_API_KEY": flowise.api_key.get_secret_value(),
-            # Every kill costs its run an attempt, and one run is killed at eight of its steps.
-            "RUN_ATTEMPTS": "12",
-        },
-        tmp_path,
-    )
-    await process.start()
-    yield process
-    await process.kill()
+    # Every kill costs its run an attempt, and one run is killed at eight of its steps.
+    service = make_service(QUICK, FLOWISE_API_ENDPOINT=faulty_flowise.endpoint, RUN_ATTEMPTS="20")
+    await service.start()
+    return service
 
 
 @pytest.fixture
@@ -60,7 +48,6 @@ async def _flows(flowise_client: FlowiseClient) -> set[str]:
     return {row.id async for row in flowise_client.iter_chatflows()}
 
 
-@pytest.mark.timeout(900)
 async def test_p40_p02_kill_9_at_every_step_leaves_one_finished_session_and_one_chatflow(
     service: ServiceProcess, client: AgentClient, flowise_client: FlowiseClient
 ) -> None:

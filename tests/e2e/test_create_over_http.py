@@ -6,7 +6,7 @@ import pytest
 
 from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
-from tests.e2e.people import MakeService, answer, events_of, http_of, ok
+from tests.e2e.people import MakeService, SharedService, answer, events_of, http_of, ok
 from tests.e2e.scripted import DONE, model_environment, script
 
 REQUIREMENT = "Build a customer support chatbot with GPT-4o and memory"
@@ -14,10 +14,9 @@ KEY = "e2e-key"
 
 
 async def test_a_session_from_the_sentence_to_the_accepted_chatflow(
-    make_service: MakeService, flowise_client: FlowiseClient
+    shared_service: SharedService, flowise_client: FlowiseClient
 ) -> None:
-    service = make_service()
-    await service.start()
+    service = await shared_service()
     async with http_of(service) as http:
         planned = await ok(await http.post("/sessions?wait=60", json={"requirement": REQUIREMENT}))
         question = planned["interrupt"]
@@ -62,9 +61,8 @@ async def test_a_session_from_the_sentence_to_the_accepted_chatflow(
     assert "Where is my parcel?" in prediction.answer
 
 
-async def test_p60_words_that_are_not_a_plain_yes_change_the_plan(make_service: MakeService) -> None:
-    service = make_service()
-    await service.start()
+async def test_p60_words_that_are_not_a_plain_yes_change_the_plan(shared_service: SharedService) -> None:
+    service = await shared_service()
     async with http_of(service) as http:
         view = await ok(await http.post("/sessions?wait=60", json={"requirement": REQUIREMENT}))
         path = f"/sessions/{view['thread_id']}/resume?wait=60"
@@ -76,10 +74,9 @@ async def test_p60_words_that_are_not_a_plain_yes_change_the_plan(make_service: 
 
 
 async def test_a_rollback_deletes_what_the_session_made(
-    make_service: MakeService, flowise_client: FlowiseClient
+    shared_service: SharedService, flowise_client: FlowiseClient
 ) -> None:
-    service = make_service()
-    await service.start()
+    service = await shared_service()
     async with http_of(service) as http:
         view = await ok(await http.post("/sessions?wait=60", json={"requirement": REQUIREMENT}))
         view = await answer(http, view, action="approve")
@@ -90,11 +87,10 @@ async def test_a_rollback_deletes_what_the_session_made(
 
 
 async def test_p04_a_change_at_the_review_updates_the_same_chatflow(
-    make_service: MakeService, flowise_client: FlowiseClient
+    shared_service: SharedService, flowise_client: FlowiseClient
 ) -> None:
     before = {row.id async for row in flowise_client.iter_chatflows()}
-    service = make_service()
-    await service.start()
+    service = await shared_service()
     async with http_of(service) as http:
         view = await ok(await http.post("/sessions?wait=60", json={"requirement": REQUIREMENT}))
         first = await answer(http, view, action="approve")
@@ -174,13 +170,12 @@ OPS = [
 
 @pytest.mark.parametrize("engine", ["claude", "openai"])
 async def test_the_same_with_a_model_behind_the_real_sdk(
-    make_service: MakeService, flowise_client: FlowiseClient, standin: ModelStandIn, engine: str
+    shared_service: SharedService, flowise_client: FlowiseClient, standin: ModelStandIn, engine: str
 ) -> None:
     """The stand-in speaks the provider's protocol; its answers follow the schemas that the engine asks with."""
     before = {row.id async for row in flowise_client.iter_chatflows()}
     phases = script(standin, {"classify": INTENT, "plan": PLAN, "patch": {"ops": OPS}, "judge": DONE})
-    service = make_service(**model_environment(standin, engine))
-    await service.start()
+    service = await shared_service(**model_environment(standin, engine))
     async with http_of(service) as http:
         view = await ok(await http.post("/sessions?wait=60", json={"requirement": REQUIREMENT}))
         assert view["degraded"] == []

@@ -5,37 +5,27 @@ import os
 import signal
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from pathlib import Path
 from uuid import UUID
 
 import pytest
 
 from flowise_dev_agent.client import AgentClient
-from flowise_dev_agent.devkit.flowise import FlowiseAccess, LocalFlowise
+from flowise_dev_agent.devkit.flowise import LocalFlowise
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.runtime.sessions.requests import ResumeSession, StartSession
-from tests.e2e.service import ServiceProcess, until_settled
+from tests.e2e.people import MakeService
+from tests.e2e.service import QUICK, until_settled
 
 REQUIREMENT = "A customer support chatbot with GPT-4o and memory"
 
 
 @pytest.fixture
-async def client(database_dsn: str, flowise: FlowiseAccess, tmp_path: Path) -> AsyncIterator[AgentClient]:
+async def client(make_service: MakeService) -> AsyncIterator[AgentClient]:
     """A service that gives up calls soon and runs late."""
-    process = ServiceProcess(
-        {
-            "POSTGRES_DSN": database_dsn,
-            "FLOWISE_API_ENDPOINT": flowise.endpoint,
-            "FLOWISE_API_KEY": flowise.api_key.get_secret_value(),
-            "FLOWISE_TIMEOUT": "2",
-            "RUN_ATTEMPTS": "12",
-        },
-        tmp_path,
-    )
-    await process.start()
-    async with AgentClient(process.url) as client:
+    service = make_service(QUICK, FLOWISE_TIMEOUT="2", RUN_ATTEMPTS="300")
+    await service.start()
+    async with AgentClient(service.url) as client:
         yield client
-    await process.kill()
 
 
 async def planned(client: AgentClient, session_id: UUID) -> ResumeSession:

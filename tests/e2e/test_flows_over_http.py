@@ -1,36 +1,22 @@
 """What the page reads beside sessions, on a real Flowise: flows by words, pictures, differences, tries."""
 
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
+from collections.abc import AsyncIterator
 from typing import Any
 from uuid import uuid4
 
 import httpx2
 import pytest
 
-from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.flowise import FlowiseClient
-from tests.e2e.service import ServiceProcess
+from tests.e2e.people import SharedService
 from tests.e2e.test_update_over_http import COLDER, answer, http_of, make_flow, ok, start
-
-MakeService = Callable[..., ServiceProcess]
 
 
 @pytest.fixture
-async def http(database_dsn: str, flowise: FlowiseAccess, tmp_path: Path) -> AsyncIterator[httpx2.AsyncClient]:
+async def http(shared_service: SharedService) -> AsyncIterator[httpx2.AsyncClient]:
     """A client of a running service."""
-    service = ServiceProcess(
-        {
-            "POSTGRES_DSN": database_dsn,
-            "FLOWISE_API_ENDPOINT": flowise.endpoint,
-            "FLOWISE_API_KEY": flowise.api_key.get_secret_value(),
-        },
-        tmp_path,
-    )
-    await service.start()
-    async with http_of(service) as http:
+    async with http_of(await shared_service()) as http:
         yield http
-    await service.stop()
 
 
 async def get(http: httpx2.AsyncClient, path: str) -> dict[str, Any]:

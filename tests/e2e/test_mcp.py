@@ -16,10 +16,9 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult
 
 from flowise_dev_agent.flowise import FlowiseClient
-from tests.e2e.people import MakeService, http_of, make_flow
+from tests.e2e.people import KEY, LOCKED, MakeService, SharedService, http_of, make_flow
 from tests.e2e.service import ServiceProcess
 
-KEY = "mcp-e2e-key"
 REQUIREMENT = "Build a customer support chatbot with GPT-4o and memory"
 COLDER = "Set the temperature to 0.2, change nothing else"
 
@@ -95,10 +94,9 @@ async def over_stdio(url: str, key: str, folder: Path, person: Person | None = N
 
 
 async def test_an_agent_creates_a_chatflow_and_a_person_confirms(
-    make_service: MakeService, flowise_client: FlowiseClient
+    shared_service: SharedService, flowise_client: FlowiseClient
 ) -> None:
-    service, person = make_service(AGENT_API_KEY=KEY), Person()
-    await service.start()
+    service, person = await shared_service(**LOCKED), Person()
     for wrong in (None, "wrong"):
         with pytest.RaisesGroup(MCPError, flatten_subgroups=True):
             async with over_http(service, wrong):
@@ -142,7 +140,7 @@ async def test_an_agent_creates_a_chatflow_and_a_person_confirms(
         assert await agent.refused("cancel_session", session_id=done["session"]["session_id"]) == "session_conflict"
         assert await agent.refused("get_session", session_id=str(uuid4())) == "session_not_found"
         listed = await agent.call("list_sessions", status="completed")
-        assert [row["session_id"] for row in listed.structured_content["sessions"]] == [done["session"]["session_id"]]
+        assert listed.structured_content["sessions"][0]["session_id"] == done["session"]["session_id"]
 
         chatflow_id = done["session"]["chatflow_id"]
         flows = await agent.call("list_chatflows", query=chatflow_id[:8])

@@ -1,32 +1,19 @@
 """The second similar wish starts from the first flow, and its flow answers on a real Flowise just the same."""
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.flowise import FlowiseClient
-from tests.e2e.service import ServiceProcess
+from tests.e2e.people import SharedService, http_of
 
 
 @pytest.fixture
-async def http(database_dsn: str, flowise: FlowiseAccess, tmp_path: Path) -> AsyncIterator[httpx2.AsyncClient]:
-    service = ServiceProcess(
-        {
-            "POSTGRES_DSN": database_dsn,
-            "FLOWISE_API_ENDPOINT": flowise.endpoint,
-            "FLOWISE_API_KEY": flowise.api_key.get_secret_value(),
-            "REASONING_ENGINE": "deterministic",
-        },
-        tmp_path,
-    )
-    await service.start()
-    async with httpx2.AsyncClient(base_url=service.url, timeout=90) as http:
+async def http(shared_service: SharedService) -> AsyncIterator[httpx2.AsyncClient]:
+    async with http_of(await shared_service()) as http:
         yield http
-    await service.stop()
 
 
 async def build(http: httpx2.AsyncClient, wish: str) -> tuple[dict[str, Any], str]:

@@ -13,11 +13,12 @@ import psycopg
 import pytest
 
 from flowise_dev_agent.client import AgentClient
-from flowise_dev_agent.devkit.postgres import PostgresServer
+from flowise_dev_agent.devkit.postgres import EmbeddedPostgres
 from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.devkit.standin.protocol import Failure
+from flowise_dev_agent.runtime import Timings
 from flowise_dev_agent.runtime.sessions.requests import StartSession
-from tests.e2e.service import ServiceProcess
+from tests.e2e.service import QUICK, ServiceProcess
 from tests.e2e.topology import serves
 from tests.fixtures.pooler import TransactionPooler
 
@@ -31,11 +32,12 @@ async def launch(tmp_path: Path) -> AsyncIterator[Launch]:
     """Make processes, each with a folder of its own; what is left of them is killed at the end."""
     made: list[ServiceProcess] = []
 
-    def make(environment: dict[str, str], *command: str) -> ServiceProcess:
+    def make(environment: dict[str, str], *command: str, timings: Timings | None = None) -> ServiceProcess:
         folder = tmp_path / f"process-{len(made)}"
         folder.mkdir()
         # Nobody listens at port 1: without a Flowise of the test's own a session gets as far as the model.
-        made.append(ServiceProcess({"FLOWISE_API_ENDPOINT": "http://127.0.0.1:1", **environment}, folder, *command))
+        environment = {"FLOWISE_API_ENDPOINT": "http://127.0.0.1:1", **environment}
+        made.append(ServiceProcess(environment, folder, *command, timings=timings))
         return made[-1]
 
     yield make
@@ -50,8 +52,15 @@ async def until(check: Callable[[], Awaitable[bool]], seconds: float, what: str)
         await asyncio.sleep(0.05)
 
 
+@pytest.fixture(params=[QUICK, pytest.param(Timings(), marks=pytest.mark.nightly)], ids=["quick", "production"])
+def timings(request: pytest.FixtureRequest) -> Timings:
+    return request.param
+
+
 @pytest.fixture
-async def hanging(launch: Launch, database_dsn: str, standin: ModelStandIn) -> tuple[ServiceProcess, UUID]:
+async def hanging(
+    launch: Launch, database_dsn: str, standin: ModelStandIn, timings: Timings
+) -> tuple[ServiceProcess, UUID]:
     """A service whose one session waits for a model that never answers."""
     standin.script(lambda _: True, Failure.hang())
     service = launch(
@@ -60,7 +69,8 @@ async def hanging(launch: Launch, database_dsn: str, standin: ModelStandIn) -> t
             "REASONING_ENGINE": "claude",
             "ANTHROPIC_API_KEY": "sk-test",
             "ANTHROPIC_BASE_URL": standin.base_url_anthropic,
-        }
+        },
+        timings=timings,
     )
     await service.start()
     async with AgentClient(service.url) as client:
@@ -88,8 +98,8 @@ async def test_a_session_is_cancelled_at_once_while_its_model_hangs(hanging: tup
         assert [event.type async for event in client.events(session_id)][-1] == "done"
 
 
-async def test_p50_sigterm_ends_open_streams_and_a_hanging_run_within_ten_seconds(
-    hanging: tuple[ServiceProcess, UUID], database_dsn: str
+async def test_p50_sigterm_ends_open_streams_and_a_hanging_run_soon_after_its_grace(
+    hanging: tuple[ServiceProcess, UUID], database_dsn: str, timings: Timings
 ) -> None:
     service, session_id = hanging
     ended: list[float] = []
@@ -111,32 +121,26 @@ async def test_p50_sigterm_ends_open_streams_and_a_hanging_run_within_ten_second
         assert await service.stop() == 0
         taken = time.monotonic() - began
         await asyncio.gather(*readers)
-    assert taken < 10
+    assert taken < timings.drain + 2
     assert max(ended) - began < 3
     with psycopg.connect(database_dsn, connect_timeout=5) as connection:
         runs = connection.execute("SELECT status, attempt FROM runs").fetchall()
     assert runs == [("queued", 0)]
 
 
-@pytest.mark.timeout(360)
-async def test_ten_replicas_start_at_once_on_an_empty_database(launch: Launch, postgres_server: PostgresServer) -> None:
-    dsn = postgres_server.create_database("replicas")
-    try:
-        replicas = [launch({"POSTGRES_DSN": dsn}, "serve", "--concurrency", "1") for _ in range(10)]
+async def test_ten_replicas_start_at_once_on_an_empty_database(own_postgres: EmbeddedPostgres, launch: Launch) -> None:
+    environment = {"POSTGRES_DSN": own_postgres.create_database("replicas")}
+    replicas = [launch(environment, "serve", "--concurrency", "1") for _ in range(10)]
+    for replica in replicas:
+        await replica.launch()
+    await asyncio.gather(*(replica.answering() for replica in replicas))
+    for replica in replicas:
+        assert "Traceback" not in replica.log(), replica.log()
+    async with httpx2.AsyncClient(timeout=10) as http:
         for replica in replicas:
-            await replica.launch()
-        await asyncio.gather(*(replica.answering() for replica in replicas))
-        for replica in replicas:
-            assert "Traceback" not in replica.log()
-        async with httpx2.AsyncClient(timeout=10) as http:
-            for replica in replicas:
-                response = await http.get(f"{replica.url}/ready")
-                assert (response.status_code, response.json()["database"]["pending_migrations"]) == (200, [])
-            assert response.json()["queue"]["workers"] == 10
-    finally:
-        for replica in replicas:
-            await replica.kill()
-        postgres_server.drop_database("replicas")
+            response = await http.get(f"{replica.url}/ready")
+            assert (response.status_code, response.json()["database"]["pending_migrations"]) == (200, [])
+        assert response.json()["queue"]["workers"] == 10
 
 
 async def test_two_apis_and_two_workers_of_the_compose_file_serve_behind_a_transaction_pooler(

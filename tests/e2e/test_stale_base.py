@@ -8,7 +8,7 @@ import httpx2
 
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow
-from tests.e2e.people import MakeService, answer, http_of, make_flow, ok, start
+from tests.e2e.people import SharedService, answer, http_of, make_flow, ok, start
 from tests.e2e.test_update_over_http import COLDER, temperature
 
 
@@ -57,11 +57,10 @@ async def stops(
 
 
 async def test_p07_keeping_both_changes_at_the_write_and_at_the_promotion(
-    make_service: MakeService, flowise_client: FlowiseClient
+    shared_service: SharedService, flowise_client: FlowiseClient
 ) -> None:
     row = await make_flow(flowise_client)
-    service = make_service()
-    await service.start()
+    service = await shared_service()
     async with http_of(service) as http:
         view = await start(http, COLDER, target=row.id)
         await flowise_client.update_chatflow(row.id, flow_data=row.flow_data.replace('"mine"', '"theirs"'))
@@ -84,10 +83,9 @@ async def test_p07_keeping_both_changes_at_the_write_and_at_the_promotion(
 
 
 async def test_p07_overwriting_takes_the_persons_change_back_and_keeps_it_as_a_version(
-    make_service: MakeService, flowise_client: FlowiseClient
+    shared_service: SharedService, flowise_client: FlowiseClient
 ) -> None:
-    service = make_service()
-    await service.start()
+    service = await shared_service()
     async with http_of(service) as http:
         async for view, before, theirs in stops(http, flowise_client):
             view = await answer(http, view, action="overwrite")
@@ -107,10 +105,9 @@ async def test_p07_overwriting_takes_the_persons_change_back_and_keeps_it_as_a_v
 
 
 async def test_p07_stopping_leaves_the_flow_as_the_person_made_it_and_no_draft(
-    make_service: MakeService, flowise_client: FlowiseClient
+    shared_service: SharedService, flowise_client: FlowiseClient
 ) -> None:
-    service = make_service()
-    await service.start()
+    service = await shared_service()
     async with http_of(service) as http:
         async for view, before, theirs in stops(http, flowise_client):
             view = await answer(http, view, action="cancel")

@@ -9,7 +9,18 @@ from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.devkit.standin.protocol import Failure
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow
-from tests.e2e.people import MakeService, answer, history_of, http_of, make_flow, nodes_of, ok, start, visitors
+from tests.e2e.people import (
+    MakeService,
+    SharedService,
+    answer,
+    history_of,
+    http_of,
+    make_flow,
+    nodes_of,
+    ok,
+    start,
+    visitors,
+)
 from tests.e2e.scripted import DONE, model_environment, script
 
 COLDER = "Set the temperature to 0.2, change nothing else"
@@ -97,7 +108,7 @@ INTENT = {"operation": "update", "ambiguity": 0, "questions": [], "title": "Chan
 
 
 async def test_a_live_flow_answers_without_a_break_while_its_change_fails_is_mended_and_goes_live(
-    make_service: MakeService, flowise: FlowiseAccess, flowise_client: FlowiseClient, standin: ModelStandIn
+    shared_service: SharedService, flowise: FlowiseAccess, flowise_client: FlowiseClient, standin: ModelStandIn
 ) -> None:
     """The first try fails at the provider, the second before the judge, the third is right."""
     row = await make_flow(flowise_client, deployed=True)
@@ -124,8 +135,7 @@ async def test_a_live_flow_answers_without_a_break_while_its_change_fails_is_men
         },
         when="merry",
     )
-    service = make_service(**model_environment(standin))
-    await service.start()
+    service = await shared_service(**model_environment(standin))
     async with http_of(service) as http, visitors(flowise_client, row.id, count=3) as answers:
         view = await start(http, "Make it merry", target=row.id)
         view = await answer(http, view, action="approve")
@@ -157,7 +167,7 @@ async def test_a_live_flow_answers_without_a_break_while_its_change_fails_is_men
 
 
 async def test_an_agentflow_is_drafted_tested_promoted_and_rolled_back_and_written_directly(
-    make_service: MakeService, flowise: FlowiseAccess, flowise_client: FlowiseClient, standin: ModelStandIn
+    shared_service: SharedService, flowise: FlowiseAccess, flowise_client: FlowiseClient, standin: ModelStandIn
 ) -> None:
     row = await make_flow(flowise_client, "Simple RAG", deployed=True)
     path = "agentMessages[0].content"
@@ -166,8 +176,7 @@ async def test_an_agentflow_is_drafted_tested_promoted_and_rolled_back_and_writt
         plan = _plan(f"About {word}", "agentAgentflow_0")
         patch = _set("agentAgentflow_0", path, text)
         script(standin, {"classify": INTENT, "plan": plan, "patch": patch, "judge": DONE}, when=f"expert of {word}")
-    service = make_service(**model_environment(standin))
-    await service.start()
+    service = await shared_service(**model_environment(standin))
 
     def instructions(flow: Chatflow) -> str:
         return nodes_of(flow)["agentAgentflow_0"]["data"]["inputs"]["agentMessages"][0]["content"]
@@ -203,11 +212,10 @@ async def test_an_agentflow_is_drafted_tested_promoted_and_rolled_back_and_writt
 
 
 async def test_a_copy_leaves_the_original_alone_and_a_question_writes_nothing(
-    make_service: MakeService, flowise_client: FlowiseClient
+    shared_service: SharedService, flowise_client: FlowiseClient
 ) -> None:
     row = await make_flow(flowise_client)
-    service = make_service()
-    await service.start()
+    service = await shared_service()
     async with http_of(service) as http:
         asked = await start(http, f"Which model does the flow {row.id} use?")
         assert (asked["status"], asked["outcome"]) == ("completed", "answered")

@@ -4,13 +4,12 @@ from typing import Any
 
 from playwright.async_api import Browser, BrowserContext, Locator, Page, expect
 
+from tests.e2e.people import KEY
 from tests.fixtures.browser import complaints
 from tests.fixtures.page import violations
 
 #: Patience for what the real service and the real Flowise do meanwhile.
 WORK_MS = 90_000
-#: What the service under test asks for.
-KEY = "page-key"
 AUTHORIZATION = {"Authorization": f"Bearer {KEY}"}
 GIVE_KEY = f"sessionStorage.setItem('flowise-dev-agent-key', '{KEY}')"
 

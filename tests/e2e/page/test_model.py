@@ -8,12 +8,11 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
-from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
 from tests.e2e.page.screen import WORK_MS, Screen
+from tests.e2e.people import SharedService
 from tests.e2e.scripted import DONE, model_environment, script
-from tests.e2e.service import ServiceProcess
 from tests.e2e.test_create_over_http import INTENT, OPS, PLAN
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -26,25 +25,16 @@ ANSWERS = {"classify": INTENT, "plan": PLAN, "patch": {"ops": OPS}, "judge": DON
 async def screen(
     built_page: Path,
     browser: Browser,
-    database_dsn: str,
-    flowise: FlowiseAccess,
+    shared_service: SharedService,
     flowise_flows: FlowiseClient,
     standin: ModelStandIn,
-    tmp_path: Path,
 ) -> AsyncIterator[Screen]:
     """The page of a service that thinks with a model; the browser must have had nothing to complain about."""
     del flowise_flows  # deletes what a test leaves on the server
-    environment = {
-        "POSTGRES_DSN": database_dsn,
-        "FLOWISE_API_ENDPOINT": flowise.endpoint,
-        "FLOWISE_API_KEY": flowise.api_key.get_secret_value(),
-    }
-    service = ServiceProcess(environment | model_environment(standin), tmp_path)
-    await service.start()
+    service = await shared_service(**model_environment(standin))
     screen = await Screen.open(browser, service.url)
     yield screen
     await screen.page.context.close()
-    await service.stop()
     assert screen.heard == []
 
 

@@ -6,7 +6,8 @@ from playwright.async_api import Browser, expect
 
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.flowise import FlowiseClient
-from tests.e2e.page.screen import AUTHORIZATION, KEY, WORK_MS, Screen
+from tests.e2e.page.screen import AUTHORIZATION, WORK_MS, Screen
+from tests.e2e.people import KEY
 from tests.e2e.service import ServiceProcess
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

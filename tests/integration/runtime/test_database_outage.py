@@ -1,11 +1,7 @@
 """Postgres goes away and comes back under a running service."""
 
 import asyncio
-import shutil
-import tempfile
-from collections.abc import Iterator
 from contextlib import aclosing
-from pathlib import Path
 
 import pytest
 
@@ -15,17 +11,6 @@ from flowise_dev_agent.runtime import ResumeSession, Runtime, SessionEvent
 from tests.runtime_world import World, running_engine, script, until
 
 WAIT = 30.0
-
-
-@pytest.fixture
-def own_postgres() -> Iterator[EmbeddedPostgres]:
-    """A server of this test's own, which it may stop."""
-    folder = Path(tempfile.mkdtemp(prefix="fda-pg-"))
-    try:
-        with EmbeddedPostgres(folder / "data", durable=False) as server:
-            yield server
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 async def healthy(engine: Runtime) -> bool:
