@@ -139,11 +139,6 @@ class EmbeddedPostgres(PostgresServer):
             self._lock.close()
             self._lock = None
 
-    def restart(self) -> None:
-        """Stop and start the server on the same socket, cutting every connection, as an operator's restart would."""
-        self._running().stop()
-        self._server = self._start_server()
-
     def __enter__(self) -> Self:
         return self.start()
 

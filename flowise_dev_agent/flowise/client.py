@@ -70,12 +70,6 @@ class FlowiseClient:
 
     # --- the server ---------------------------------------------------------------------------------------------
 
-    async def ping(self) -> None:
-        """Return when the server answers; needs no API key."""
-        _, content = await self._transport.send("GET", "/ping", total_secs=self._timeout)
-        if content.strip() != b"pong":
-            raise self._odd("GET /ping", "something other than pong")
-
     async def version(self) -> str:
         """Flowise's version, e.g. "3.1.4"; needs no API key."""
         body = await self._get("/version")

@@ -103,7 +103,6 @@ class Prediction(BaseModel):
     json_: Any = Field(default=None, alias="json")
     chat_id: str | None = None
     session_id: str | None = None
-    execution_id: str | None = None
     used_tools: list[dict[str, Any]] = Field(default_factory=list)
     source_documents: list[dict[str, Any]] = Field(default_factory=list)
     raw: dict[str, Any] = Field(default_factory=dict, repr=False)

@@ -10,7 +10,6 @@ from typing import Literal
 
 from flowise_dev_agent.errors import FlowiseError, FlowiseNotFoundError
 from flowise_dev_agent.knowledge.drift import CatalogueChange, compare
-from flowise_dev_agent.knowledge.memory import MemoryNodes
 from flowise_dev_agent.knowledge.repair import Repair, decide_repair, not_found
 from flowise_dev_agent.knowledge.search import NodeIndex, gives
 from flowise_dev_agent.knowledge.snapshot import by_name, fingerprint, full_text, read_snapshot, text_of
@@ -126,11 +125,9 @@ class NodeKnowledge:
     when it has changed.
     """
 
-    def __init__(
-        self, ttl_secs: float, cache: NodeCache | None = None, *, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, ttl_secs: float, cache: NodeCache, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._ttl = ttl_secs
-        self._cache: NodeCache = cache or MemoryNodes(clock)
+        self._cache = cache
         self._clock = clock
         self._stores: dict[str, tuple[tuple[str, int], NodeStore]] = {}
         self._ask_again_at: dict[str, float] = {}

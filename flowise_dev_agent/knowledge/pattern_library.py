@@ -17,7 +17,6 @@ from flowise_dev_agent.patch.model.secrecy import looks_secret, masked
 from flowise_dev_agent.persistence import NewPattern, StoredPattern
 
 Category = Literal["rag", "tool_agent", "conversational", "custom"]
-CATEGORIES: Final[tuple[Category, ...]] = ("rag", "tool_agent", "conversational", "custom")
 #: Who owns what a service with one key, or none, keeps.
 DEFAULT_OWNER: Final = "default"
 #: Relevance times reliability (both up to 1) from which a pattern is worth starting from.

@@ -2,8 +2,9 @@
 
 import asyncio
 import json
+import logging
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -12,7 +13,6 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field
 
 from flowise_dev_agent.errors import InvalidInputError
-from flowise_dev_agent.knowledge.memory import MemoryTemplates
 from flowise_dev_agent.knowledge.search import Query, TextIndex
 from flowise_dev_agent.knowledge.snapshot import lines_text, schemas_dir, sha256_of, text_of, write_text
 from flowise_dev_agent.knowledge.sources import TemplateCache, TemplateSource
@@ -24,6 +24,8 @@ from flowise_dev_agent.patch.views.summary import outline
 
 TEMPLATES_FILE: Final = "flowise_templates.snapshot.json"
 TEMPLATES_META_FILE: Final = "flowise_templates.meta.json"
+
+_log = logging.getLogger(__name__)
 
 #: Of name, uses, categories and description, node types.
 _WEIGHTS = (6.0, 4.0, 1.5, 1.0)
@@ -152,20 +154,25 @@ class TemplateStore:
 class TemplateKnowledge:
     """The templates of each instance. Listing never asks a server; a content that is not cached does, for all at once.
 
-    ``ttl_secs``: after that time a content is read again.
+    Templates older than ``ttl_secs`` are stale: a list stays in use, with a line in the debug log (DD-063), and the
+    next content is read from the server again.
     """
 
-    def __init__(self, ttl_secs: float, cache: TemplateCache | None = None) -> None:
+    def __init__(self, ttl_secs: float, cache: TemplateCache) -> None:
         self._ttl = ttl_secs
-        self._cache: TemplateCache = cache or MemoryTemplates()
+        self._cache = cache
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def store(self, instance_id: str, endpoint: str) -> TemplateStore:
         """What the instance was last seen to offer, else what is committed."""
         listed = await self._cache.listed(instance_id, endpoint)
         if listed is None:
-            return self._committed
-        return TemplateStore(Template.model_validate(entry) for entry in listed[0])
+            store, age_secs = self._committed, (datetime.now(UTC) - self._committed_at).total_seconds()
+        else:
+            store, age_secs = TemplateStore(Template.model_validate(entry) for entry in listed[0]), listed[1]
+        if age_secs >= self._ttl:
+            _log.debug("templates of instance %s are stale: %d seconds old", instance_id, age_secs)
+        return store
 
     async def refresh(self, instance_id: str, client: TemplateSource) -> TemplateStore:
         """Read the marketplace (1.7 MB) and keep it; raises FlowiseError."""
@@ -198,6 +205,10 @@ class TemplateKnowledge:
     @cached_property
     def _committed(self) -> TemplateStore:
         return TemplateStore.from_snapshot()
+
+    @cached_property
+    def _committed_at(self) -> datetime:
+        return TemplatesMeta.model_validate_json((schemas_dir() / TEMPLATES_META_FILE).read_bytes()).generated_at
 
 
 def snapshot_text(templates: Sequence[Template]) -> str:

@@ -60,7 +60,7 @@ async def open_agent(settings: Settings, database: Database) -> AsyncGenerator[A
             instances=instances,
             nodes=NodeKnowledge(settings.flowise.discover_cache_ttl_secs, InstanceNodes(database)),
             credentials=CredentialKnowledge(settings.flowise.credential_snapshot_ttl_secs),
-            templates=TemplateKnowledge(settings.flowise.discover_cache_ttl_secs, InstanceTemplates(database)),
+            templates=TemplateKnowledge(settings.flowise.template_snapshot_ttl_secs, InstanceTemplates(database)),
             reasoner=reasoner,
             blobs=Blobs(database),
             intents=WriteIntents(database),

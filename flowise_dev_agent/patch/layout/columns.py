@@ -23,15 +23,6 @@ class Box(NamedTuple):
     width: float
     height: float
 
-    def overlaps(self, other: "Box") -> bool:
-        """Closer than the gap counts as overlap vertically; columns already keep their distance."""
-        return (
-            self.x < other.x + other.width
-            and other.x < self.x + self.width
-            and self.y < other.y + other.height + GAP
-            and other.y < self.y + self.height + GAP
-        )
-
 
 class Link(NamedTuple):
     """A connection as layout sees it; ``order`` is the rank among all inputs of the target, top to bottom."""

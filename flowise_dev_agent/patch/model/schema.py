@@ -36,7 +36,7 @@ class InputAnchor:
 
 @dataclass(frozen=True, slots=True)
 class InputParam:
-    """A field. ``options`` are the names of static choices; ``accept_variable`` fields also take connections."""
+    """A field. ``options`` are the names of static choices."""
 
     name: str
     label: str
@@ -44,7 +44,6 @@ class InputParam:
     default: Any
     options: tuple[str, ...]
     optional: bool
-    accept_variable: bool
     additional: bool
     description: str
     show: Values | None
@@ -137,7 +136,6 @@ class NodeSchema:
                 default=entry.get("default"),
                 options=tuple(str(option["name"]) for option in entry.get("options") or ()),
                 optional=bool(entry.get("optional")),
-                accept_variable=bool(entry.get("acceptVariable")),
                 additional=bool(entry.get("additionalParams")),
                 description=str(entry.get("description") or ""),
                 show=entry.get("show"),

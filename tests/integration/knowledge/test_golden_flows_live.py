@@ -14,6 +14,7 @@ from flowise_dev_agent.patch.model.graph import GraphIR
 from flowise_dev_agent.patch.model.new_node import init_node
 from flowise_dev_agent.patch.validate import validate_flow
 from tests.fixtures.golden_flows import GOLDEN
+from tests.unit.knowledge.memory_caches import MemoryNodes
 
 _EDITOR_DIGEST = "bf17fccffc594d3316b308eeb0dc4ab43101ece0a2355a5f25b823d8343eea7a"
 
@@ -24,7 +25,7 @@ _EXPECTED = {"tool_agent": "168", "rag": "30 days", "llm_chain": "Translate into
 async def test_p82_the_committed_snapshot_is_what_the_server_says(
     flowise_client: FlowiseClient, catalogue: NodeStore
 ) -> None:
-    live = await NodeKnowledge(60).store("default", flowise_client)
+    live = await NodeKnowledge(60, MemoryNodes()).store("default", flowise_client)
 
     assert live.source == "live"
     assert (live.flowise_version, live.fingerprint) == (catalogue.flowise_version, catalogue.fingerprint)
@@ -32,14 +33,14 @@ async def test_p82_the_committed_snapshot_is_what_the_server_says(
 
 async def test_new_nodes_are_those_that_the_editor_makes(flowise_client: FlowiseClient) -> None:
     """The digest is that of the editor's own `initNode`, run over the same catalogue (Flowise 3.1.4, all 297 nodes)."""
-    live = await NodeKnowledge(60).store("default", flowise_client)
+    live = await NodeKnowledge(60, MemoryNodes()).store("default", flowise_client)
     nodes = {name: init_node(schema, f"{name}_0", agentflow=False) for name, schema in live.schemas.items()}
 
     assert hashlib.sha256(json.dumps(nodes, sort_keys=True).encode()).hexdigest() == _EDITOR_DIGEST
 
 
 async def test_one_node_type_can_be_asked_for(flowise_client: FlowiseClient) -> None:
-    knowledge = NodeKnowledge(60)
+    knowledge = NodeKnowledge(60, MemoryNodes())
 
     repair = await knowledge.repair("default", flowise_client, "calculator")
 

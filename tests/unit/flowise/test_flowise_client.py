@@ -309,13 +309,6 @@ async def test_an_unchanged_node_list_is_asked_for_by_its_etag() -> None:
             await client.list_nodes()
 
 
-async def test_ping_accepts_nothing_but_pong() -> None:
-    async with client_of(Server(httpx2.Response(200, text="pong"), HTML)) as client:
-        await client.ping()
-        with pytest.raises(FlowiseUnexpectedResponseError):
-            await client.ping()
-
-
 def test_repr_and_errors_never_show_the_key() -> None:
     assert KEY not in repr(client_of(Server(HTML)))
 

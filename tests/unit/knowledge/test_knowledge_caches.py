@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from flowise_dev_agent.errors import FlowiseNotFoundError, FlowiseUnreachableError
 from flowise_dev_agent.flowise.models import NodeList
 from flowise_dev_agent.knowledge.credential_store import Credential, CredentialKnowledge, CredentialStore
-from flowise_dev_agent.knowledge.memory import MemoryNodes
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge
+from tests.unit.knowledge.memory_caches import MemoryNodes
 
 
 @dataclass
@@ -81,7 +81,7 @@ class Server:
 
 async def test_a_server_is_asked_once_per_ttl_however_many_ask() -> None:
     clock, server = Clock(), Server()
-    knowledge = NodeKnowledge(300, clock=clock)
+    knowledge = NodeKnowledge(300, MemoryNodes(clock), clock=clock)
 
     stores = await asyncio.gather(*(knowledge.store("a", server) for _ in range(5)))
     assert server.calls == ["version", "nodes"]
@@ -95,7 +95,7 @@ async def test_a_server_is_asked_once_per_ttl_however_many_ask() -> None:
 
 
 async def test_p69_each_instance_has_its_own_catalogue() -> None:
-    knowledge = NodeKnowledge(300)
+    knowledge = NodeKnowledge(300, MemoryNodes())
 
     first = await knowledge.store("a", Server())
     second = await knowledge.store("b", Server(nodes=[{"name": "other"}]))
@@ -105,7 +105,7 @@ async def test_p69_each_instance_has_its_own_catalogue() -> None:
 
 async def test_an_unreadable_server_falls_back_to_the_snapshot_and_is_asked_again_soon() -> None:
     clock, server = Clock(), Server(down=True)
-    knowledge = NodeKnowledge(300, clock=clock)
+    knowledge = NodeKnowledge(300, MemoryNodes(clock), clock=clock)
 
     store = await knowledge.store("a", server)
     assert (store.source, "chatOpenAI" in store.schemas) == ("snapshot", True)
@@ -119,7 +119,7 @@ async def test_an_unreadable_server_falls_back_to_the_snapshot_and_is_asked_agai
 
 async def test_what_was_read_live_outlives_an_outage() -> None:
     clock, server = Clock(), Server()
-    knowledge = NodeKnowledge(300, clock=clock)
+    knowledge = NodeKnowledge(300, MemoryNodes(clock), clock=clock)
     await knowledge.store("a", server)
 
     server.down = True
@@ -130,7 +130,7 @@ async def test_what_was_read_live_outlives_an_outage() -> None:
 
 async def test_refresh_asks_at_once_and_says_when_it_cannot() -> None:
     server = Server()
-    knowledge = NodeKnowledge(300)
+    knowledge = NodeKnowledge(300, MemoryNodes())
     before = await knowledge.store("a", server)
     server.nodes = [*server.nodes, {"name": "added"}]
 
@@ -145,7 +145,7 @@ async def test_refresh_asks_at_once_and_says_when_it_cannot() -> None:
 
 async def test_an_upgraded_server_sends_its_list_even_if_only_the_version_is_new() -> None:
     clock, server = Clock(), Server()
-    knowledge = NodeKnowledge(300, clock=clock)
+    knowledge = NodeKnowledge(300, MemoryNodes(clock), clock=clock)
     await knowledge.store("a", server)
 
     server.flowise_version = "3.1.5"
@@ -181,7 +181,7 @@ async def test_repair_asks_for_one_type_and_keeps_it_for_every_worker() -> None:
 
 async def test_repair_keeps_what_is_known_in_this_version_and_takes_a_newer_one() -> None:
     server = Server()
-    knowledge = NodeKnowledge(300)
+    knowledge = NodeKnowledge(300, MemoryNodes())
     await knowledge.repair("a", server, "late")
 
     again = await knowledge.repair("a", server, "late")
@@ -196,7 +196,7 @@ async def test_repair_keeps_what_is_known_in_this_version_and_takes_a_newer_one(
 
 async def test_a_list_read_later_replaces_repaired_entries_of_its_types() -> None:
     clock, server = Clock(), Server()
-    knowledge = NodeKnowledge(300, clock=clock)
+    knowledge = NodeKnowledge(300, MemoryNodes(clock), clock=clock)
     await knowledge.store("a", server)
     await knowledge.repair("a", server, "late")
     server.nodes = [*server.nodes, {"name": "late", "version": 9}]
@@ -213,7 +213,7 @@ async def test_repairs_hold_while_the_list_itself_cannot_be_read() -> None:
             raise FlowiseUnreachableError("no list")
 
     server = OnlySingles()
-    knowledge = NodeKnowledge(300)
+    knowledge = NodeKnowledge(300, MemoryNodes())
     await knowledge.repair("a", server, "late")
 
     store = await knowledge.store("a", server)

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.knowledge.drift import InstanceKnowledge, SnapshotInfo, compare, knowledge_health
-from flowise_dev_agent.knowledge.memory import MemoryNodes
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.repair import decide_repair
 from flowise_dev_agent.knowledge.snapshot import by_name, read_meta
 from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
+from tests.unit.knowledge.memory_caches import MemoryNodes
 
 
 def _node(**values: Any) -> NodeSchema:

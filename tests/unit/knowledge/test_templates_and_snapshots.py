@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,10 +17,10 @@ from flowise_dev_agent.knowledge.credential_store import (
     CredentialStore,
     write_credentials,
 )
-from flowise_dev_agent.knowledge.memory import MemoryTemplates
 from flowise_dev_agent.knowledge.templates import TemplateKnowledge, TemplateStore
 from flowise_dev_agent.knowledge.workday import WorkdayMcpStore
 from flowise_dev_agent.patch.model.schema import Schemas
+from tests.unit.knowledge.memory_caches import MemoryTemplates
 
 ROOT = Path(__file__).parents[3]
 ENDPOINT = "http://flowise.test"
@@ -133,9 +134,35 @@ async def test_flows_are_fetched_on_demand_and_once() -> None:
     assert len(await knowledge.store("b", ENDPOINT)) == 50
 
 
+@pytest.mark.parametrize("age", [59.0, 61.0])
+async def test_a_stale_list_stays_in_use_with_a_line_in_the_debug_log(
+    caplog: pytest.LogCaptureFixture, age: float
+) -> None:
+    caplog.set_level(logging.DEBUG, "flowise_dev_agent.knowledge.templates")
+    now, market = [0.0], Market()
+    knowledge = TemplateKnowledge(60, MemoryTemplates(lambda: now[0]))
+    await knowledge.refresh("a", market)
+    now[0] = age
+
+    assert [template.name for template in (await knowledge.store("a", ENDPOINT)).find("penguins")] == ["Own Flow"]
+    assert market.calls == 1
+    stale = ["templates of instance a are stale: 61 seconds old"] if age > 60 else []
+    assert [record.message for record in caplog.records] == stale
+
+
+async def test_the_committed_list_is_as_old_as_its_meta_file_says(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "flowise_dev_agent.knowledge.templates")
+    cache = MemoryTemplates()
+
+    assert len(await TemplateKnowledge(math.inf, cache).store("a", ENDPOINT)) == 50
+    assert caplog.records == []
+    assert len(await TemplateKnowledge(0, cache).store("a", ENDPOINT)) == 50
+    assert "templates of instance a are stale" in caplog.text
+
+
 async def test_a_changed_marketplace_is_read_again_after_the_ttl() -> None:
     market = Market()
-    knowledge = TemplateKnowledge(0)
+    knowledge = TemplateKnowledge(0, MemoryTemplates())
     await knowledge.content("a", market, "Own Flow")
     market.rows[0]["flowData"] = '{"nodes": []}'
 

@@ -31,6 +31,7 @@ from flowise_dev_agent.patch.views.flow_diff import diff
 from flowise_dev_agent.patch.views.summary import summarize
 from tests.fixtures.golden_flows import NOWHERE, agentflow
 from tests.fixtures.trial_flows import TRIAL_FLOWS
+from tests.unit.patch.boxes import overlap
 
 Flow = dict[str, Any]
 
@@ -202,7 +203,7 @@ def test_nothing_covers_the_title_above_an_iteration(schemas: Schemas) -> None:
         }
         frame = boxes.pop("iterationAgentflow_0")
         title = Box(frame.x, frame.y - 72, frame.width, 72 - GAP)
-        assert not any(box.overlaps(title) for box in boxes.values())
+        assert not any(overlap(box, title) for box in boxes.values())
 
 
 def test_taking_a_node_out_of_an_iteration_lowers_its_edges(schemas: Schemas) -> None:

@@ -33,6 +33,7 @@ from flowise_dev_agent.patch.model.ops import (
 from flowise_dev_agent.patch.model.schema import KIND_OF_CATEGORY, InputParam, NodeSchema
 from flowise_dev_agent.patch.validate import validate_flow
 from flowise_dev_agent.patch.validate.params import JSON_TEXTS
+from tests.unit.patch.boxes import overlap
 
 SCHEMAS = NodeStore.from_snapshot().schemas
 CHATFLOW_TYPES = sorted(
@@ -180,7 +181,7 @@ def test_untouched_nodes_are_carried_through_and_nothing_overlaps(ops: list[Patc
         Box(node["position"]["x"], node["position"]["y"], node["width"], node["height"]) for node in after["nodes"]
     ]
     for index, box in enumerate(boxes[len(document["nodes"]) :], len(document["nodes"])):
-        assert not any(box.overlaps(other) for other in boxes[:index])
+        assert not any(overlap(box, other) for other in boxes[:index])
 
 
 @_PROFILE

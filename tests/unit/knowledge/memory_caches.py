@@ -1,4 +1,4 @@
-"""The caches of a process without a database: the refresh CLI, scripts and tests."""
+"""The caches of nodes and templates in memory, with the same rules."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
