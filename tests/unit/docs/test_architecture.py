@@ -41,6 +41,19 @@ def test_the_table_of_nodes_has_every_node_with_its_phase() -> None:
     assert {_plain(row[0]): row[1] for row in _table("18 nodes")} == NODE_PHASES
 
 
+def test_the_table_of_nodes_names_parts_and_fields_that_the_state_has() -> None:
+    named = {name for row in _table("18 nodes") for cell in row[2:] for name in re.findall(r"`([a-z_.]+)`", cell)}
+    interrupts = {row[3].split("`")[1] for row in _table("18 nodes") if row[3].startswith("**interrupt**")}
+    parts = AgentState.model_fields
+    unknown = {
+        name
+        for name in named - interrupts
+        if (part := name.partition(".")[0]) not in parts
+        or ("." in name and name.partition(".")[2] not in type(getattr(AgentState(), part)).model_fields)
+    }
+    assert unknown == set()
+
+
 def test_the_table_of_edges_has_exactly_the_edges_of_the_graph() -> None:
     listed = [(_plain(source), _plain(destination)) for source, destination, _ in _table("Where each leads")]
     conditional = [(source, to) for source, (_, ways) in routing.ROUTERS.items() for to in ways]
