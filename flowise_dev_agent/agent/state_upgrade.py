@@ -22,7 +22,8 @@ def upgrade_state(values: Mapping[str, Any]) -> dict[str, Any] | None:
         )
     if version == STATE_VERSION:
         return None
-    return AgentState.model_validate(_from_version_1(values)).model_dump(mode="json")
+    # What values of then have and those of now do not is dropped.
+    return AgentState.model_validate(_from_version_1(values), extra="ignore").model_dump(mode="json")
 
 
 def _from_version_1(old: Mapping[str, Any]) -> dict[str, Any]:
@@ -37,8 +38,7 @@ def _from_version_1(old: Mapping[str, Any]) -> dict[str, Any]:
             **{name: request[name] for name in RequestState.model_fields if request.get(name) is not None},
         },
         "intent": {
-            "classified": old["intent"]
-            and {name: old["intent"][name] for name in old["intent"] if name != "confidence"},
+            "classified": old["intent"],
             "operation": old["operation_mode"],
             "questions": old["open_questions"],
             "clarifications": old["clarifications"],
