@@ -9,6 +9,7 @@ import pytest
 from flowise_dev_agent import errors
 from flowise_dev_agent.api import problems
 from flowise_dev_agent.api.app import create_app
+from flowise_dev_agent.mcp import server
 from flowise_dev_agent.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -66,6 +67,12 @@ def test_the_operations_page_names_exactly_the_metrics_that_exist() -> None:
     counters = set(re.findall(r'Counter\(\s*"(fda_[a-z_]+)"', code))
     exist = {f"{name}_total" if name in counters else name for name in re.findall(r'"(fda_[a-z_]+)"', code)}
     assert set(re.findall(r"`(fda_[a-z_]+)`", (DOCS / "operations.md").read_text())) == exist
+
+
+def test_the_mcp_page_names_exactly_the_tools_of_the_server() -> None:
+    rows = re.findall(r"^\| (`.+?`) \|", (DOCS / "mcp.md").read_text(), flags=re.MULTILINE)
+    named = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    assert sorted(named) == sorted(function.__name__ for function, _, _ in server._TOOLS)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
