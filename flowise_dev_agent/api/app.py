@@ -66,7 +66,7 @@ def create_app(settings: Settings, engine: Runtime | None = None, *, model_stand
             Middleware(MetricsMiddleware),
             Middleware(SecurityHeadersMiddleware),
             Middleware(ApiKeyMiddleware, api_key=settings.server.api_key),
-            Middleware(BodyLimitMiddleware, max_bytes=problems.MAX_BODY_BYTES),
+            Middleware(BodyLimitMiddleware, max_bytes=problems.MAX_BODY_BYTES, flow_bytes=problems.MAX_FLOW_BODY_BYTES),
         ],
     )
     app.state.settings = settings

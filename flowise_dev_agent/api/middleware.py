@@ -105,20 +105,28 @@ class ApiKeyMiddleware:
         return scheme.lower() == b"bearer" and secrets.compare_digest(token.strip(), self._key or b"")
 
 
+def carries_flow(path: str) -> bool:
+    """Whether the body of a request to this path may hold a whole flow."""
+    return path == "/flows/import" or (path.startswith("/flows/") and path.endswith("/apply"))
+
+
 class BodyLimitMiddleware:
-    """Answers 413 to a body over `max_bytes`, by its declared length or, without one, as it arrives."""
+    """Answers 413 to a body over `max_bytes`, by its declared length or, without one, as it arrives; `flow_bytes` is
+    the limit where a body may hold a flow."""
 
     # FastAPI's own limit would answer in plain text when the length is declared.
-    def __init__(self, app: ASGIApp, max_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, max_bytes: int, flow_bytes: int) -> None:
         self.app = app
         self._max_bytes = max_bytes
+        self._flow_bytes = flow_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        max_bytes = self._flow_bytes if carries_flow(scope["path"]) else self._max_bytes
         declared = Headers(scope=scope).get("content-length", "0")
-        if not declared.isdecimal() or int(declared[:20]) > self._max_bytes:
+        if not declared.isdecimal() or int(declared[:20]) > max_bytes:
             await problem_response(413, path=scope["path"])(scope, receive, send)
             return
         received = 0
@@ -127,7 +135,7 @@ class BodyLimitMiddleware:
             nonlocal received
             message = await receive()
             received += len(message.get("body", b""))
-            if received > self._max_bytes:
+            if received > max_bytes:
                 raise HTTPException(413)
             return message
 

@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 MAX_BODY_BYTES = 256 * 1024
+MAX_FLOW_BODY_BYTES = 10 * 1024 * 1024
 
 _MAX_ERRORS = 20
 _MAX_POINTER = 200
@@ -54,7 +55,10 @@ _HTTP_PROBLEMS: dict[int, tuple[str, str]] = {
     401: ("unauthorized", "Send the service's key: `Authorization: Bearer <AGENT_API_KEY>`."),
     404: ("not_found", "See /docs for the routes."),
     405: ("method_not_allowed", "See /docs for the methods of this path."),
-    413: ("body_too_large", f"A request body may have {MAX_BODY_BYTES // 1024} KB."),
+    413: (
+        "body_too_large",
+        f"A request body may have {MAX_BODY_BYTES // 1024} KB, one with a flow {MAX_FLOW_BODY_BYTES // 1024**2} MB.",
+    ),
     429: ("rate_limited", "Wait as long as `Retry-After` says, or raise RATE_LIMIT_SESSIONS_PER_MIN."),
     500: ("internal_error", "The service's log says more. Trying again may help."),
     503: ("unavailable", "Try again in a few seconds."),

@@ -1,108 +1,211 @@
-"""`export`, `import`, `diff`, `apply` and `promote`: flows as files and between servers, without a running service."""
+"""`export`, `import`, `diff`, `apply` and `promote`: flows as files and between servers, by a running service."""
 
 import asyncio
 import json
 from pathlib import Path
+from typing import Any, Final, TypeVar
+from uuid import UUID
+
+from pydantic import ValidationError
 
 from flowise_dev_agent.cli.console import out, say
-from flowise_dev_agent.errors import InvalidInputError
-from flowise_dev_agent.flowise.client import FlowiseClient
-from flowise_dev_agent.flowise.instances import Instances
-from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.compile.compiler import compile_ops
-from flowise_dev_agent.patch.compile.decompiler import decompile
+from flowise_dev_agent.client import AgentClient
+from flowise_dev_agent.contracts.base import Contract
+from flowise_dev_agent.contracts.flow_writes import ApplyToFlow, FlowDocument, FlowWriteResult, ImportFlow, PromoteFlow
+from flowise_dev_agent.errors import InvalidInputError, WriteFailedError
 from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.ops import ops_from_json
+from flowise_dev_agent.patch.model.ops import ops_from_list
+from flowise_dev_agent.patch.model.shape import parse_document
 from flowise_dev_agent.patch.views.flow_diff import diff
-from flowise_dev_agent.runtime.flows import transfer
+
+#: For the answer to a write, and for one that takes longer.
+_WAIT_SECS: Final = 60.0
+_LONGEST_SECS: Final = 600.0
+_T = TypeVar("_T", bound=Contract)
 
 
-async def export_flow(client: FlowiseClient, flow: str, file: Path | None, *, ops: bool) -> None:
+async def export_flow(client: AgentClient, flow: str, file: Path | None, *, ops: bool, instance: str | None) -> None:
     """Write a flow, or the ops that make it, to a file or to standard output."""
-    row = await client.get_chatflow(flow)
+    chatflow_id = _id(flow)
     if ops:
-        store = await NodeStore.from_server(client)
-        document: object = [
-            op.model_dump(mode="json", exclude_none=True) for op in decompile(row.flow_data, store.schemas)
-        ]
+        made = await client.flow_ops(chatflow_id, instance=instance)
+        text, title = _text([op.model_dump(mode="json", exclude_none=True) for op in made.ops]), f"Flow {chatflow_id}"
     else:
-        document = transfer.flow_document(row)
-    text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+        document = await client.export_flow(chatflow_id, instance=instance)
+        text, title = flow_file(document), f"'{document.name}'"
     if file is None:
         out.print(text, markup=False, highlight=False, soft_wrap=True, end="")
         return
-    await asyncio.to_thread(file.write_text, text, encoding="utf-8")
-    say(f"'{row.name}' is in {file}.")
+    try:
+        await asyncio.to_thread(file.write_text, text, encoding="utf-8")
+    except OSError as error:
+        raise InvalidInputError(f"{file} cannot be written: {error.strerror or error}.") from None
+    say(f"{title} is in {file}.")
 
 
-async def import_flow(client: FlowiseClient, file: Path, *, name: str | None, onto: str | None) -> None:
+async def import_flow(
+    client: AgentClient, file: Path, *, name: str | None, onto: str | None, instance: str | None
+) -> None:
     """Create a flow from a file, or put it in the place of one."""
-    own_name, kind, flow_data = transfer.read_document(await _read(file))
-    base = await client.get_chatflow(onto) if onto else None
-    transfer.refuse_missing_files(flow_data, base)
-    sha256 = await transfer.validated(client, flow_data, kind, base.flow_data if base else None)
-    if base is not None:
-        row = await transfer.replace_flow(client, base, flow_data=flow_data, sha256=sha256)
-    else:
-        title = name or own_name or file.stem
-        row = await transfer.create_flow(client, name=title, kind=kind, flow_data=flow_data, sha256=sha256)
-    say(f"{'Replaced' if base else 'Created'} '{row.name}' ({row.id}).")
+    if name is not None and onto is not None:
+        raise InvalidInputError("--name is for a new flow; a flow that is replaced keeps its own.")
+    own_name, kind, flow_data = read_flow_file(await _read(file))
+    if onto is not None:
+        change = _valid(ApplyToFlow, flow_data=flow_data)
+        result = await client.apply_to_flow(_id(onto), change, instance=instance, wait=_WAIT_SECS)
+        await _say_result(client, result, "Replaced")
+        return
+    given = {"type": kind} if kind else {}
+    flow = _valid(ImportFlow, name=name or own_name or file.stem, flow_data=flow_data, **given)
+    await _say_result(client, await client.import_flow(flow, instance=instance, wait=_WAIT_SECS), "Created")
 
 
-async def show_diff(client: FlowiseClient, before: str, after: str) -> bool:
+async def show_diff(client: AgentClient, before: str, after: str, *, instance: str | None) -> bool:
     """Print what differs between two flows, each a file or an id; True when something does."""
-    old, new = [GraphIR.from_flow_data(await _flow_data(client, place)) for place in (before, after)]
+    old, new = [GraphIR.from_flow_data(await _flow_data(client, place, instance)) for place in (before, after)]
     found = diff(old, new)
     say(found.text)
     return not found.is_empty
 
 
-async def apply_ops(client: FlowiseClient, file: Path, flow: str, *, dry_run: bool) -> None:
+async def apply_ops(client: AgentClient, file: Path, flow: str, *, dry_run: bool, instance: str | None) -> None:
     """Apply a file of ops to a flow: compiled, checked, shown, written unless `dry_run`, read back."""
-    row = await client.get_chatflow(flow)
-    base = GraphIR.from_flow_data(row.flow_data)
-    store = await NodeStore.from_server(client)
-    result = compile_ops(base, ops_from_json(await _read(file)), store.schemas)
-    sha256 = await transfer.validated(client, result.flow_data, row.type or "CHATFLOW", row.flow_data)
-    say(diff(base, result.graph).text)
-    if dry_run:
-        say("Nothing was written.")
+    change = ApplyToFlow(ops=ops_from_list(read_ops_file(await _read(file))), dry_run=dry_run)
+    result = await client.apply_to_flow(_id(flow), change, instance=instance, wait=_WAIT_SECS)
+    if not dry_run:
+        await _say_result(client, result, "Changed", show_change=True)
         return
-    written = await transfer.replace_flow(client, row, flow_data=result.flow_data, sha256=sha256)
-    say(f"Changed '{written.name}' ({written.id}).")
+    say(result.difference.text if result.difference else "no difference")
+    for finding in result.findings:
+        say(f"  {finding.severity}: {finding.text}")
+    if not result.valid:
+        raise InvalidInputError("The flow would be refused: see the errors above.", hint="Nothing was written.")
+    say("Nothing was written.")
 
 
 async def promote_flow(
-    instances: Instances, flow: str, *, source: str | None, target: str, name: str | None, onto: str | None
+    client: AgentClient, flow: str, *, source: str | None, target: str, name: str | None, onto: str | None
 ) -> None:
     """Bring a flow to another instance."""
-    ready = await transfer.prepare(instances, flow, source=source, target=target, target_chatflow_id=onto)
-    there = instances.client(target)
-    for item in ready.credentials:
+    promotion = _valid(
+        PromoteFlow, source=source, target=target, name=name, target_chatflow_id=_id(onto) if onto is not None else None
+    )
+    result = await client.promote_flow(_id(flow), promotion, wait=_WAIT_SECS)
+    for item in result.credentials:
         say(f"  {item.type}: '{item.name}' -> '{item.target_name}' (by {item.by})")
-    if ready.base is None:
-        written = await transfer.create_flow(
-            there, name=name or ready.row.name, kind=ready.kind, flow_data=ready.flow_data, sha256=ready.sha256
+    await _say_result(client, result, "Created" if result.created else "Replaced", where=f" on {target}")
+
+
+async def _say_result(
+    client: AgentClient, result: FlowWriteResult, done: str, *, where: str = "", show_change: bool = False
+) -> None:
+    session_id = result.session_id
+    if session_id is None:
+        return
+    chatflow_id = result.chatflow_id
+    if result.status == "in_progress":
+        view = await client.wait(session_id, _LONGEST_SECS)
+        if view.status != "completed":
+            raise WriteFailedError(
+                f"The write has not been done: its session is {view.status}.",
+                hint=f"`flowise-dev-agent sessions {session_id}` shows it.",
+            )
+        chatflow_id = view.chatflow_id
+    if show_change and (change := await client.change(session_id)):
+        say(change.diff.text)
+    say(f"{done} '{result.name}' ({chatflow_id}){where}.")
+    say(
+        f"It is session {session_id}."
+        if result.created
+        else f"It is session {session_id}, whose version v1.0 is what was there before."
+    )
+
+
+def _valid(model: type[_T], **values: Any) -> _T:
+    """A request. Raises InvalidInputError that names the first field that does not fit."""
+    try:
+        return model(**values)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        message = str(first["msg"]).removeprefix("Value error, ")
+        raise InvalidInputError(f"{where}: {message}." if where else f"{message}.") from None
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+def flow_file(document: FlowDocument) -> str:
+    """A flow as a file: `{name, type, flowData}`, `flowData` as an object so that it can be compared line by line."""
+    return _text({"name": document.name, "type": document.type, "flowData": _json(document.flow_data, "The flow")})
+
+
+def read_flow_file(text: str) -> tuple[str | None, str | None, str]:
+    """(name, type, flowData) of a file that `flow_file` made, or that Flowise's own export made.
+
+    Raises InvalidInputError.
+    """
+    document = _json(text, "The file")
+    if not isinstance(document, dict):
+        raise InvalidInputError("The file does not hold a flow.", hint="Export one with `flowise-dev-agent export`.")
+    inner = document.get("flowData", document)
+    flow_data = inner if isinstance(inner, str) else json.dumps(inner, ensure_ascii=False, separators=(",", ":"))
+    _, findings = parse_document(flow_data)
+    if findings:
+        raise InvalidInputError(f"The file does not hold a flow: {findings[0].message}")
+    name, kind = document.get("name"), document.get("type")
+    return (name if isinstance(name, str) else None), (kind if isinstance(kind, str) else None), flow_data
+
+
+def read_ops_file(text: str) -> list[Any]:
+    """The ops of a file: a list, or `{"ops": [...]}`. Raises InvalidInputError."""
+    document = _json(text, "The file")
+    ops = document.get("ops") if isinstance(document, dict) else document
+    if not isinstance(ops, list):
+        raise InvalidInputError(
+            "The file does not hold ops.", hint='It must be a list, or {"ops": [...]}, as `export --ops` writes it.'
         )
-    else:
-        # Without a service there are no versions: the file takes their place.
-        backup = Path(f"{ready.base.id}.before.json")
-        text = json.dumps(transfer.flow_document(ready.base), ensure_ascii=False, indent=2) + "\n"
-        await asyncio.to_thread(backup.write_text, text, encoding="utf-8")
-        say(f"What is there now is kept in {backup}.")
-        written = await transfer.replace_flow(there, ready.base, flow_data=ready.flow_data, sha256=ready.sha256)
-    say(f"{'Replaced' if ready.base else 'Created'} '{written.name}' ({written.id}) on {target}.")
+    return ops
 
 
-async def _flow_data(client: FlowiseClient, place: str) -> str:
-    path = Path(place)
-    if await asyncio.to_thread(path.is_file):
-        return transfer.read_document(await _read(path))[2]
-    return (await client.get_chatflow(place)).flow_data
+def _json(text: str, what: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInputError(f"{what} is not valid JSON ({error}).") from None
+
+
+def _text(document: object) -> str:
+    text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, which JSON can hold and UTF-8 cannot
+        return json.dumps(document, indent=2) + "\n"
+    return text
+
+
+async def _flow_data(client: AgentClient, place: str, instance: str | None) -> str:
+    try:
+        is_file = await asyncio.to_thread(Path(place).is_file)
+    except OSError:  # too long for a path
+        is_file = False
+    if is_file:
+        return read_flow_file(await _read(Path(place)))[2]
+    return (await client.export_flow(_id(place), instance=instance)).flow_data
 
 
 async def _read(file: Path) -> str:
     try:
         return await asyncio.to_thread(file.read_text, encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise InvalidInputError(f"{file} cannot be read: {error}.") from None
+
+
+def _id(text: str) -> str:
+    try:
+        return str(UUID(text))
+    except ValueError:
+        raise InvalidInputError(
+            f"'{text[:80]}' is neither a file nor the id of a chatflow.",
+            hint="An id is a UUID; `GET /flows` and the page list them.",
+        ) from None

@@ -6,6 +6,7 @@ Each command imports what it runs: the parts of the service take seconds to load
 import asyncio
 import sys
 from contextlib import ExitStack
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
@@ -22,7 +23,6 @@ from flowise_dev_agent.cli.startup import (
     with_client,
     with_concurrency,
     with_database,
-    with_flowise,
 )
 from flowise_dev_agent.errors import AgentError
 
@@ -45,6 +45,10 @@ Url = Annotated[str | None, typer.Option(help="Address of the service. [default:
 
 def main() -> None:
     """Run the command line. An AgentError is printed as a sentence and gives exit code 1."""
+    for stream in (sys.stdout, sys.stderr):
+        # Names and texts come from anywhere; one that the terminal cannot show must not end the command.
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except AgentError as error:
@@ -150,7 +154,9 @@ def sessions(
     with_client(url, run)
 
 
-Instance = Annotated[str | None, typer.Option(help="The Flowise instance. [default: the first one]")]
+Instance = Annotated[
+    str | None, typer.Option(help="The Flowise instance, by its name in the service. [default: the first one]")
+]
 
 
 @app.command("export")
@@ -161,11 +167,12 @@ def export_command(
     ] = None,
     ops: Annotated[bool, typer.Option("--ops", help="The ops that make the flow instead of the flow.")] = False,
     instance: Instance = None,
+    url: Url = None,
 ) -> None:
-    """Write a flow to a file, for git."""
+    """Write a flow to a file, for git. Needs a running service, like the commands below."""
     from flowise_dev_agent.cli import files as files_command
 
-    with_flowise(lambda instances: files_command.export_flow(instances.client(instance), flow, file, ops=ops))
+    with_client(url, lambda client: files_command.export_flow(client, flow, file, ops=ops, instance=instance))
 
 
 @app.command("import")
@@ -174,11 +181,12 @@ def import_command(
     name: Annotated[str | None, typer.Option(help="Name of the new flow; the one in the file by default.")] = None,
     onto: Annotated[str | None, typer.Option(help="Id of a flow to put it in the place of.")] = None,
     instance: Instance = None,
+    url: Url = None,
 ) -> None:
-    """Create a flow from a file, or replace one: checked before, read back after."""
+    """Create a flow from a file, or replace one: checked before, read back after. A session that can be rolled back."""
     from flowise_dev_agent.cli import files as files_command
 
-    with_flowise(lambda instances: files_command.import_flow(instances.client(instance), file, name=name, onto=onto))
+    with_client(url, lambda client: files_command.import_flow(client, file, name=name, onto=onto, instance=instance))
 
 
 @app.command("diff")
@@ -186,11 +194,12 @@ def diff_command(
     before: Annotated[str, typer.Argument(help="A file or the id of a flow.")],
     after: Annotated[str, typer.Argument(help="A file or the id of a flow.")],
     instance: Instance = None,
+    url: Url = None,
 ) -> None:
     """Say what differs between two flows. Exit code 1 when something does."""
     from flowise_dev_agent.cli import files as files_command
 
-    if with_flowise(lambda instances: files_command.show_diff(instances.client(instance), before, after)):
+    if with_client(url, lambda client: files_command.show_diff(client, before, after, instance=instance)):
         raise typer.Exit(1)
 
 
@@ -200,11 +209,12 @@ def apply_command(
     flow: Annotated[str, typer.Argument(help="Id of the chatflow to change.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the difference and write nothing.")] = False,
     instance: Instance = None,
+    url: Url = None,
 ) -> None:
-    """Apply ops to a flow: compiled, checked, written, read back. For CI."""
+    """Apply ops to a flow: compiled, checked, written, read back. A session that can be rolled back. For CI."""
     from flowise_dev_agent.cli import files as files_command
 
-    with_flowise(lambda instances: files_command.apply_ops(instances.client(instance), file, flow, dry_run=dry_run))
+    with_client(url, lambda client: files_command.apply_ops(client, file, flow, dry_run=dry_run, instance=instance))
 
 
 @app.command("promote")
@@ -214,12 +224,16 @@ def promote_command(
     source: Annotated[str | None, typer.Option("--from", help="Its instance. [default: the first one]")] = None,
     name: Annotated[str | None, typer.Option(help="Name there; the same by default.")] = None,
     onto: Annotated[str | None, typer.Option(help="Id of a flow there to write over.")] = None,
+    url: Url = None,
 ) -> None:
-    """Bring a flow to another Flowise instance, its credentials mapped by name and type."""
+    """Bring a flow to another Flowise instance, its credentials mapped by name and type.
+
+    A session that can be rolled back.
+    """
     from flowise_dev_agent.cli import files as files_command
 
-    with_flowise(
-        lambda instances: files_command.promote_flow(instances, flow, source=source, target=to, name=name, onto=onto)
+    with_client(
+        url, lambda client: files_command.promote_flow(client, flow, source=source, target=to, name=name, onto=onto)
     )
 
 

@@ -14,7 +14,6 @@ from flowise_dev_agent.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from flowise_dev_agent.client import AgentClient
-    from flowise_dev_agent.flowise.instances import Instances
     from flowise_dev_agent.settings import Settings
 
 T = TypeVar("T")
@@ -90,21 +89,5 @@ def with_client(url: str | None, run: "Callable[[AgentClient], Awaitable[T]]") -
         address = url or f"http://localhost:{settings.server.port}"
         async with AgentClient(address, settings.server.api_key) as client:
             return await run(client)
-
-    return asyncio.run(go())
-
-
-def with_flowise(run: "Callable[[Instances], Awaitable[T]]") -> T:
-    """Run a coroutine with the Flowise instances of the settings."""
-    from flowise_dev_agent.flowise.instances import Instances
-
-    settings = command_settings("WARNING")
-
-    async def go() -> T:
-        instances = Instances(settings.flowise)
-        try:
-            return await run(instances)
-        finally:
-            await instances.aclose()
 
     return asyncio.run(go())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from uuid import UUID
 
 import httpx2
-from pydantic import SecretStr
+from pydantic import BaseModel, SecretStr
 
 from flowise_dev_agent.client.errors import ServiceError, ServiceUnreachableError
 from flowise_dev_agent.runtime.sessions.requests import ResumeSession, StartSession
@@ -16,6 +16,14 @@ from flowise_dev_agent.runtime.webhooks.views import DeliveryList, DeliveryView,
 
 if TYPE_CHECKING:
     # Loaded by the methods that read them: they bring along all that is known of flows and nodes.
+    from flowise_dev_agent.contracts.flow_writes import (
+        ApplyToFlow,
+        FlowDocument,
+        FlowOps,
+        FlowWriteResult,
+        ImportFlow,
+        PromoteFlow,
+    )
     from flowise_dev_agent.runtime.admin.catalogue import CatalogueHits
     from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSummary, SessionChange
 
@@ -137,6 +145,44 @@ class AgentClient:
         params = {"instance": instance} if instance else {}
         return FlowSummary.model_validate(await self._call("GET", f"/flows/{chatflow_id}/summary", params=params))
 
+    async def export_flow(self, chatflow_id: str, *, instance: str | None = None) -> "FlowDocument":
+        """A flow with everything in it. `chatflow_id` is a UUID, here and below."""
+        from flowise_dev_agent.contracts.flow_writes import FlowDocument
+
+        params = {"instance": instance} if instance else {}
+        return FlowDocument.model_validate(await self._call("GET", f"/flows/{chatflow_id}/export", params=params))
+
+    async def flow_ops(self, chatflow_id: str, *, instance: str | None = None) -> "FlowOps":
+        """The ops that build a flow."""
+        from flowise_dev_agent.contracts.flow_writes import FlowOps
+
+        params = {"instance": instance} if instance else {}
+        return FlowOps.model_validate(await self._call("GET", f"/flows/{chatflow_id}/ops", params=params))
+
+    async def import_flow(
+        self, flow: "ImportFlow", *, instance: str | None = None, wait: float = 0, idempotency_key: str | None = None
+    ) -> "FlowWriteResult":
+        """Make a new flow; wait up to `wait` seconds until it is written, here and below."""
+        return await self._write("/flows/import", flow, wait, idempotency_key, instance)
+
+    async def apply_to_flow(
+        self,
+        chatflow_id: str,
+        change: "ApplyToFlow",
+        *,
+        instance: str | None = None,
+        wait: float = 0,
+        idempotency_key: str | None = None,
+    ) -> "FlowWriteResult":
+        """Change a flow by ops, or put another one in its place."""
+        return await self._write(f"/flows/{chatflow_id}/apply", change, wait, idempotency_key, instance)
+
+    async def promote_flow(
+        self, chatflow_id: str, promotion: "PromoteFlow", *, wait: float = 0, idempotency_key: str | None = None
+    ) -> "FlowWriteResult":
+        """Bring a flow to another server, or over a flow there."""
+        return await self._write(f"/flows/{chatflow_id}/promote", promotion, wait, idempotency_key)
+
     async def search_catalogue(self, query: str, *, instance: str | None = None, limit: int = 10) -> "CatalogueHits":
         """Node types and templates of a server by words."""
         from flowise_dev_agent.runtime.admin.catalogue import CatalogueHits
@@ -209,10 +255,26 @@ class AgentClient:
 
                 yield events()
 
-    async def _post(self, path: str, body: Mapping[str, Any], wait: float, idempotency_key: str | None) -> Any:
+    async def _write(
+        self, path: str, body: BaseModel, wait: float, idempotency_key: str | None, instance: str | None = None
+    ) -> "FlowWriteResult":
+        from flowise_dev_agent.contracts.flow_writes import FlowWriteResult
+
+        sent = body.model_dump(mode="json", exclude_unset=True)
+        return FlowWriteResult.model_validate(await self._post(path, sent, wait, idempotency_key, instance))
+
+    async def _post(
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        wait: float,
+        idempotency_key: str | None,
+        instance: str | None = None,
+    ) -> Any:
         headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
+        params = {"wait": wait} | ({"instance": instance} if instance else {})
         timeout = httpx2.Timeout(self._timeout + wait, connect=_CONNECT_SECS)
-        return await self._call("POST", path, json=body, params={"wait": wait}, headers=headers, timeout=timeout)
+        return await self._call("POST", path, json=body, params=params, headers=headers, timeout=timeout)
 
     async def _find(self, path: str, query: str, instance: str | None, limit: int) -> Any:
         given = {"query": query, "instance": instance, "limit": limit}

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from flowise_dev_agent.persistence.instance_nodes import CatalogueHead, InstanceNodes
     from flowise_dev_agent.persistence.intents import WriteIntent, WriteIntents
     from flowise_dev_agent.persistence.lease import Lease
-    from flowise_dev_agent.persistence.out_of_band_writes import OutOfBandWrites, PromotionRecord
     from flowise_dev_agent.persistence.pattern_rows import NewPattern, Patterns, StoredPattern
     from flowise_dev_agent.persistence.queue import Queue
     from flowise_dev_agent.persistence.read_model import SessionFilter, SessionRow
@@ -43,11 +42,9 @@ _HOMES = {
     "InstanceNodes": "instance_nodes",
     "InstanceTemplates": "templates",
     "Lease": "lease",
-    "OutOfBandWrites": "out_of_band_writes",
     "NewEvent": "events",
     "NewPattern": "pattern_rows",
     "Outbox": "deliveries",
-    "PromotionRecord": "out_of_band_writes",
     "Patterns": "pattern_rows",
     "Queue": "queue",
     "RefreshRow": "refreshes",
@@ -81,10 +78,8 @@ __all__ = [
     "Lease",
     "NewEvent",
     "NewPattern",
-    "OutOfBandWrites",
     "Outbox",
     "Patterns",
-    "PromotionRecord",
     "Queue",
     "RefreshRow",
     "Refreshes",

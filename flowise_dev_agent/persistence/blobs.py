@@ -4,7 +4,7 @@ import hashlib
 from uuid import UUID
 
 from flowise_dev_agent.errors import InvalidInputError
-from flowise_dev_agent.persistence.database import Database
+from flowise_dev_agent.persistence.database import Connection, Database
 
 
 class Blobs:
@@ -14,21 +14,9 @@ class Blobs:
         self._database = database
 
     async def put(self, session_id: UUID, text: str) -> str:
-        """Store `text` byte for byte; returns the lower-case hex SHA-256 of its UTF-8. Safe to repeat.
-
-        Raises InvalidInputError for a text with lone surrogates, which has no UTF-8.
-        """
-        try:
-            content = text.encode()
-        except UnicodeEncodeError:
-            raise InvalidInputError("The text contains lone surrogates and cannot be stored.") from None
-        sha256 = hashlib.sha256(content).hexdigest()
+        """See `insert_blob`."""
         async with self._database.connection() as connection:
-            await connection.execute(
-                "INSERT INTO blobs (session_id, sha256, content) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
-                (session_id, sha256, content),
-            )
-        return sha256
+            return await insert_blob(connection, session_id, text)
 
     async def get(self, sha256: str) -> str:
         """The text with this hash, of a session or kept of a deleted one. Raises InvalidInputError without one."""
@@ -40,3 +28,20 @@ class Blobs:
         if row is None:
             raise InvalidInputError(f"No stored text has the hash {sha256[:12]}…; its session may have been deleted.")
         return bytes(row["content"]).decode()
+
+
+async def insert_blob(connection: Connection, session_id: UUID, text: str) -> str:
+    """Store `text` byte for byte; returns the lower-case hex SHA-256 of its UTF-8. Safe to repeat.
+
+    Raises InvalidInputError for a text with lone surrogates, which has no UTF-8.
+    """
+    try:
+        content = text.encode()
+    except UnicodeEncodeError:
+        raise InvalidInputError("The text contains lone surrogates and cannot be stored.") from None
+    sha256 = hashlib.sha256(content).hexdigest()
+    await connection.execute(
+        "INSERT INTO blobs (session_id, sha256, content) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
+        (session_id, sha256, content),
+    )
+    return sha256

@@ -3,7 +3,7 @@
 Each change is one transaction together with the run and the job that follow from it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, LiteralString
@@ -15,6 +15,7 @@ from psycopg.rows import class_row
 
 from flowise_dev_agent.errors import SessionConflictError, SessionNotFoundError
 from flowise_dev_agent.persistence.abandoned_drafts import abandon
+from flowise_dev_agent.persistence.blobs import insert_blob
 from flowise_dev_agent.persistence.database import Connection, Database, OnRest
 from flowise_dev_agent.persistence.events import NewEvent, insert
 from flowise_dev_agent.persistence.notices import told_transaction
@@ -49,7 +50,8 @@ _KEEP_FLOWS: Final = """
 
 @dataclass(frozen=True)
 class NewSession:
-    """What a start writes. `fingerprint` identifies the request's content beside its idempotency key."""
+    """What a start writes. `fingerprint` identifies the request's content beside its idempotency key; `texts` are kept
+    as blobs of the session."""
 
     id: UUID
     name: str | None
@@ -59,6 +61,8 @@ class NewSession:
     idempotency_key: str | None = None
     fingerprint: str | None = None
     webhook: "NewWebhook | None" = None
+    operation_mode: str | None = None
+    texts: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -154,8 +158,9 @@ class Sessions:
             connection.cursor(row_factory=class_row(SessionRow)) as cursor,
         ):
             await cursor.execute(
-                "INSERT INTO sessions (id, name, requirement, request, instance_id, idempotency_key, fingerprint)"
-                f" VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING RETURNING {SESSION_COLUMNS}",
+                "INSERT INTO sessions (id, name, requirement, request, instance_id, idempotency_key, fingerprint,"
+                " operation_mode) VALUES (%s, %s, %s, %s, %s, %s, %s, %s)"
+                f" ON CONFLICT DO NOTHING RETURNING {SESSION_COLUMNS}",
                 (
                     session.id,
                     session.name,
@@ -164,6 +169,7 @@ class Sessions:
                     session.instance_id,
                     session.idempotency_key,
                     session.fingerprint,
+                    session.operation_mode,
                 ),
             )
             row = await cursor.fetchone()
@@ -173,6 +179,8 @@ class Sessions:
                         "INSERT INTO webhook_endpoints (session_id, url, secret) VALUES (%s, %s, %s)",
                         (session.id, session.webhook.url, session.webhook.secret),
                     )
+                for text in session.texts:
+                    await insert_blob(connection, session.id, text)
                 await self._add_run(connection, uuid4(), session.id, "start")
         return row
 
@@ -246,6 +254,16 @@ class Sessions:
             if self._on_rest:
                 await self._on_rest(connection, session_id)
         return status
+
+    async def record_rollback(self, session_id: UUID, *, outcome: str, summary: str, data: dict[str, Any]) -> None:
+        """Note a rollback in the session's events; `outcome` becomes that of a session that is completed."""
+        async with told_transaction(self._database, session_id, "event") as connection:
+            await connection.execute(
+                "UPDATE sessions SET updated_at = now(),"
+                " outcome = CASE status WHEN 'completed' THEN %s ELSE outcome END WHERE id = %s",
+                (outcome, session_id),
+            )
+            await insert(connection, session_id, None, [NewEvent("write", phase="apply", summary=summary, data=data)])
 
     async def rename(self, session_id: UUID, name: str) -> None:
         """Give the session another display title."""

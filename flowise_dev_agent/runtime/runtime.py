@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.knowledge.nodes import NodeKnowledge
 from flowise_dev_agent.observability import configure_tracing
 from flowise_dev_agent.persistence import (
     AbandonedDrafts,
@@ -12,8 +13,8 @@ from flowise_dev_agent.persistence import (
     Database,
     Deliveries,
     Events,
+    InstanceNodes,
     Outbox,
-    OutOfBandWrites,
     Queue,
     Refreshes,
     Retention,
@@ -28,7 +29,8 @@ from flowise_dev_agent.runtime.admin.health import HealthReporter, ProcessHealth
 from flowise_dev_agent.runtime.admin.knowledge import KnowledgeService, Refresher
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.flows.draft_sweep import DraftSweep
-from flowise_dev_agent.runtime.flows.promotion import Promotions
+from flowise_dev_agent.runtime.flows.flow_writer import FlowWriter
+from flowise_dev_agent.runtime.flows.proposals import Proposals
 from flowise_dev_agent.runtime.flows.service import FlowService
 from flowise_dev_agent.runtime.flows.version_history import FlowVersions
 from flowise_dev_agent.runtime.runs.executor import RunExecutor
@@ -59,7 +61,7 @@ class Runtime:
         instances: Instances,
         service: SessionService,
         versions: FlowVersions,
-        promotions: Promotions,
+        flow_writer: FlowWriter,
         flows: FlowService,
         summaries: Summaries,
         knowledge: KnowledgeService,
@@ -71,7 +73,7 @@ class Runtime:
         self.instances = instances
         self.service = service
         self.versions = versions
-        self.promotions = promotions
+        self.flow_writer = flow_writer
         self.flows = flows
         self.summaries = summaries
         self.knowledge = knowledge
@@ -154,6 +156,18 @@ class Runtime:
                 webhooks=WebhookService(deliveries, webhooks),
                 poll_secs=timings.poll,
             )
+            blobs, intents = Blobs(database), WriteIntents(database)
+            kept = Versions(database, blobs)
+            # Asked at each write, which costs little while nothing has changed.
+            proposals = Proposals(agent.instances, NodeKnowledge(0, InstanceNodes(database)))
+            flow_writer = FlowWriter(
+                proposals=proposals,
+                sessions=sessions,
+                blobs=blobs,
+                intents=intents,
+                versions=kept,
+                instances=agent.instances,
+            )
             consumer: Worker | None = None
             if worker:
                 await stack.enter_async_context(queue)
@@ -162,6 +176,7 @@ class Runtime:
                     runs=runs,
                     events=events,
                     agent=agent,
+                    flow_writer=flow_writer,
                     timings=timings,
                     attempts=attempts,
                 )
@@ -182,21 +197,21 @@ class Runtime:
                 await stack.enter_async_context(consumer)
             # Streams end before the worker drains, so that the server can close its connections meanwhile.
             stack.callback(feed.end_streams)
-            blobs, intents, out_of_band = Blobs(database), WriteIntents(database), OutOfBandWrites(database)
-            kept = Versions(database, blobs)
-            versions = FlowVersions(
-                sessions=sessions, versions=kept, intents=intents, out_of_band=out_of_band, instances=agent.instances
-            )
-            promotions = Promotions(out_of_band=out_of_band, versions=kept, intents=intents, instances=agent.instances)
+            versions = FlowVersions(sessions=sessions, versions=kept, intents=intents, instances=agent.instances)
             flows = FlowService(
-                instances=agent.instances, sessions=sessions, versions=kept, blobs=blobs, link=agent.chatflow_link
+                instances=agent.instances,
+                sessions=sessions,
+                versions=kept,
+                blobs=blobs,
+                proposals=proposals,
+                link=agent.chatflow_link,
             )
             yield cls(
                 db=database,
                 instances=agent.instances,
                 service=service,
                 versions=versions,
-                promotions=promotions,
+                flow_writer=flow_writer,
                 flows=flows,
                 summaries=Summaries(sessions=sessions, events=events, flows=flows, link=agent.chatflow_link),
                 knowledge=KnowledgeService(database, refreshes, agent.instances),

@@ -34,10 +34,10 @@ def test_commands_that_ask_a_service_load_its_client_only() -> None:
     assert not (SERVICE | PROVIDERS | {"markdown_it", "flowise_dev_agent.patch", "flowise_dev_agent.agent"}) & modules
 
 
-def test_commands_that_ask_flowise_load_neither_the_graph_nor_the_api() -> None:
-    modules = loaded("import flowise_dev_agent.cli.files, flowise_dev_agent.flowise.instances")
-    assert "flowise_dev_agent.patch.compile.compiler" in modules
-    assert not ((SERVICE | PROVIDERS) - {"psycopg"}) & modules
+def test_commands_for_files_load_what_reads_flows_and_nothing_that_writes_them() -> None:
+    modules = loaded("import flowise_dev_agent.cli.files")
+    assert "flowise_dev_agent.patch.views.flow_diff" in modules
+    assert not (SERVICE | PROVIDERS | {"flowise_dev_agent.flowise", "flowise_dev_agent.publish"}) & modules
 
 
 def test_a_worker_loads_no_web_framework_and_leaves_the_garbage_collector_on() -> None:

@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -14,6 +16,7 @@ from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
 from tests.e2e.service import ServiceProcess
 
+_ROOT = str(Path(__file__).resolve().parents[2])
 MakeService = Callable[..., ServiceProcess]
 SharedService = Callable[..., Awaitable[ServiceProcess]]
 #: The key of a service with `LOCKED`: one that asks for it, and that sends signed webhooks to this machine.
@@ -51,6 +54,26 @@ async def events_of(http: httpx2.AsyncClient, view: dict[str, Any]) -> list[dict
     """The stored events of a session that has ended."""
     async with http.stream("GET", f"/sessions/{view['thread_id']}/stream") as response:
         return [json.loads(line[6:]) async for line in response.aiter_lines() if line.startswith("data: ")]
+
+
+async def run_command(service: ServiceProcess, folder: Path, *arguments: str) -> str:
+    """A command line of the product, for this service; what it printed."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "flowise_dev_agent",
+        *arguments,
+        "--url",
+        service.url,
+        cwd=folder,
+        env={"PYTHONPATH": _ROOT, "COLUMNS": "200"},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    async with asyncio.timeout(120):
+        output, _ = await process.communicate()
+    assert process.returncode == 0, output.decode()
+    return output.decode()
 
 
 # --- flows -----------------------------------------------------------------------------------------------------------

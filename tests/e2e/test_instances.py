@@ -1,9 +1,7 @@
 """Two real Flowise servers: a session works with its own one only, and flows go from one to the other."""
 
-import asyncio
 import json
 import socket
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -15,9 +13,8 @@ import pytest
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow
-from tests.e2e.people import MakeService, answer, events_of, http_of, make_flow, nodes_of, ok, start
+from tests.e2e.people import MakeService, answer, events_of, http_of, make_flow, nodes_of, ok, run_command, start
 
-_ROOT = str(Path(__file__).resolve().parents[2])
 COLDER = "Set the temperature to 0.2, change nothing else"
 
 
@@ -146,7 +143,7 @@ async def test_p69_a_flow_goes_to_production_with_the_credentials_that_are_there
         assert _without_credentials(await prod.get_chatflow(there.id)) == _without_credentials(changed)
         session = f"/sessions/{over['session_id']}"
         versions = (await ok(await http.get(f"{session}/versions")))["versions"]
-        assert [item["reason"] for item in versions] == ["before_promotion", "promotion"]
+        assert [item["reason"] for item in versions] == ["before_promote", "promote"]
         view = await ok(await http.get(session))
         assert (view["status"], view["outcome"], view["operation_mode"]) == ("completed", "accepted", "promote")
         assert [event["type"] for event in await events_of(http, view)] == ["write", "done"]
@@ -161,31 +158,12 @@ async def test_p69_a_flow_goes_to_production_with_the_credentials_that_are_there
         assert "'stand-in anthropicApi' (anthropicApi)" in refused.json()["detail"]
         assert len([item async for item in prod.iter_chatflows()]) == 1
 
-    said = await _run(tmp_path, servers, "promote", row.id, "--to", "prod", "--onto", there.id)
-    assert "openAIApi: 'stand-in openAIApi' -> 'Key of production' (by type)" in said
-    assert _without_credentials(await prod.get_chatflow(there.id)) == _without_credentials(changed)
-    backup = json.loads((tmp_path / f"{there.id}.before.json").read_text())
-    assert backup["flowData"] == json.loads(there.flow_data)
-    await _run(tmp_path, servers, "import", f"{there.id}.before.json", "--onto", there.id, "--instance", "prod")
-    assert json.loads((await prod.get_chatflow(there.id)).flow_data) == json.loads(there.flow_data)
-
-
-async def _run(folder: Path, servers: str, *arguments: str) -> str:
-    """A command line of the product; what it printed."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "flowise_dev_agent",
-        *arguments,
-        cwd=folder,
-        env={"PYTHONPATH": _ROOT, "FLOWISE_INSTANCES": servers, "COLUMNS": "200"},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    async with asyncio.timeout(120):
-        output, _ = await process.communicate()
-    assert process.returncode == 0, output.decode()
-    return output.decode()
+        await run_command(service, tmp_path, "export", there.id, "-o", "before.json", "--instance", "prod")
+        said = await run_command(service, tmp_path, "promote", row.id, "--to", "prod", "--onto", there.id)
+        assert "openAIApi: 'stand-in openAIApi' -> 'Key of production' (by type)" in said
+        assert _without_credentials(await prod.get_chatflow(there.id)) == _without_credentials(changed)
+        await run_command(service, tmp_path, "import", "before.json", "--onto", there.id, "--instance", "prod")
+        assert json.loads((await prod.get_chatflow(there.id)).flow_data) == json.loads(there.flow_data)
 
 
 def _temperature(row: Chatflow) -> str:

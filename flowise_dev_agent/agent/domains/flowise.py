@@ -1,6 +1,5 @@
 """The Flowise domain: retrieval over node schemas, ops with credentials bound, validation, predictions, verdicts."""
 
-import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,10 +18,10 @@ from flowise_dev_agent.agent.domains.candidates import candidates
 from flowise_dev_agent.agent.domains.classification import classify_failure, classify_prediction
 from flowise_dev_agent.agent.tools import DomainTools, ToolResult, execute_tool, shorten
 from flowise_dev_agent.contracts.base import JsonObject
-from flowise_dev_agent.errors import FlowiseAuthError, FlowiseError
+from flowise_dev_agent.errors import FlowiseError
+from flowise_dev_agent.knowledge.flow_check import check_flow
 from flowise_dev_agent.patch.model.findings import Finding
 from flowise_dev_agent.patch.model.ops import PatchOp
-from flowise_dev_agent.patch.validate import CUSTOM_TOOL, validate_flow
 from flowise_dev_agent.reasoning import playbook
 from flowise_dev_agent.reasoning.contracts import (
     JudgeRequest,
@@ -94,16 +93,13 @@ class FlowiseCapability(DomainCapability):
     ) -> list[Finding]:
         store = await context.knowledge.nodes()
         credentials = await context.knowledge.credentials()
-        tools = await _custom_tools(context) if f'"{CUSTOM_TOOL}"' in flow_data else None
-        # A flow of 50 nodes takes milliseconds, one of 400 does not: keep heartbeats and streams on time.
-        return await asyncio.to_thread(
-            validate_flow,
+        return await check_flow(
+            context.flowise,
             flow_data,
+            kind=kind,
             schemas=store.schemas,
             credentials=credentials.types(),
-            kind=kind,
             base_flow_data=base_flow_data,
-            tools=tools,
         )
 
     def generate_tests(self, plan: PlanContract, *, questions: list[str] | None, trials: int) -> TestSuite:
@@ -150,15 +146,6 @@ class FlowiseCapability(DomainCapability):
             )
         )
         return replace(judged, value=_counted(judged.value, request.results))
-
-
-async def _custom_tools(context: AgentContext) -> dict[str, str] | None:
-    """Id -> name of the instance's custom tools; None when the key may not list them."""
-    try:
-        rows = await context.flowise.list_tools()
-    except FlowiseAuthError:
-        return None
-    return {str(row["id"]): str(row.get("name") or "") for row in rows if "id" in row}
 
 
 async def _list_credentials(context: AgentContext) -> ToolResult:

@@ -1,6 +1,6 @@
 """Phase E: is the compiled flow right, and may the session go on?"""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
@@ -9,6 +9,7 @@ from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.domains import Domains
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.state import AgentState, BudgetQuestion, BudgetState, CheckState, Update
+from flowise_dev_agent.knowledge.flow_check import excused
 from flowise_dev_agent.patch.model.findings import Finding, errors
 from flowise_dev_agent.patch.model.hashing import payload_sha256
 from flowise_dev_agent.patch.model.ops import AddNode
@@ -32,8 +33,8 @@ async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains
         kind = state.plan.current.flow_kind
         base = await _flow_before(state, context)
         found = await domains.primary.validate(context, flow_data, kind, base)
-        known = {finding.key for finding in errors(await domains.primary.validate(context, base, kind))} if base else ()
-        findings = [_as_decided(finding, state, known) for finding in found]
+        before = await domains.primary.validate(context, base, kind) if base else []
+        findings = [_as_decided(finding, state) for finding in excused(found, before)]
         validated = None if errors(findings) else payload_sha256(flow_data)
     keys = sorted({finding.key for finding in errors(findings)})
     Emitter(runtime, "validate").event(
@@ -86,11 +87,7 @@ async def _flow_before(state: AgentState, context: AgentContext) -> str | None:
     return await context.blobs.get(original) if original else None
 
 
-def _as_decided(finding: Finding, state: AgentState, known: Collection[str]) -> Finding:
-    if finding.severity == "error" and finding.key in known:
-        return finding.model_copy(
-            update={"severity": "warning", "message": f"{finding.message} (It was so before the change.)"}
-        )
+def _as_decided(finding: Finding, state: AgentState) -> Finding:
     if state.credentials.skipped and finding.code in _CREDENTIAL_CODES:
         return finding.model_copy(update={"severity": "warning"})
     if finding.code in _LOOSE_CODES and finding.where in _added(state):

@@ -1,17 +1,27 @@
-"""Flows: found by words, drawn, compared, tried out."""
+"""Flows: found by words, drawn, compared, tried out, written."""
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from flowise_dev_agent.api.deps import FlowId, SessionId, engine
+from flowise_dev_agent.api.deps import FlowId, IdempotencyKey, Service, SessionId, WaitSecs, engine
 from flowise_dev_agent.api.problems import declared
+from flowise_dev_agent.contracts.flow_writes import (
+    ApplyToFlow,
+    FlowDocument,
+    FlowOps,
+    FlowWriteResult,
+    ImportFlow,
+    PromoteFlow,
+)
 from flowise_dev_agent.patch.views.canvas_view import CanvasView
 from flowise_dev_agent.runtime.flows.chat import CHAT_ID_PATTERN, ChatAnswer
+from flowise_dev_agent.runtime.flows.flow_writer import FlowWriter
 from flowise_dev_agent.runtime.flows.service import FlowService
 from flowise_dev_agent.runtime.flows.views import FlowChange, FlowPage, FlowSummary, FlowView, SessionChange
 from flowise_dev_agent.runtime.sessions.requests import Question
+from flowise_dev_agent.runtime.sessions.service import SessionService
 
 router = APIRouter(tags=["flows"])
 
@@ -20,7 +30,12 @@ def _flows(request: Request) -> FlowService:
     return engine(request).flows
 
 
+def _writer(request: Request) -> FlowWriter:
+    return engine(request).flow_writer
+
+
 Flows = Annotated[FlowService, Depends(_flows)]
+Writer = Annotated[FlowWriter, Depends(_writer)]
 Instance = Annotated[str | None, Query(max_length=200, description="Flowise instance; the default one.")]
 ChatId = Annotated[str, Path(pattern=CHAT_ID_PATTERN, description="A conversation that `chat` began.")]
 Reference = Annotated[
@@ -29,6 +44,8 @@ Reference = Annotated[
         max_length=80, pattern=r"^(live|[0-9a-f-]{36}:v\d{1,6}\.0)$", description="`<session id>:<label>`, or `live`."
     ),
 ]
+
+_WRITING = {202: {"model": FlowWriteResult, "description": "Still at it; see the session."}}
 
 
 class ChatQuestion(BaseModel):
@@ -107,3 +124,91 @@ async def ask_flow(chatflow_id: FlowId, body: ChatQuestion, flows: Flows, instan
 async def delete_chat(chatflow_id: FlowId, chat_id: ChatId, flows: Flows, instance: Instance = None) -> None:
     """Remove such a conversation from Flowise."""
     await flows.forget(str(chatflow_id), instance, chat_id)
+
+
+# --- files and writes ------------------------------------------------------------------------------------------------
+
+
+@router.get("/flows/{chatflow_id}/export", responses=declared(404, 502, 504))
+async def export_flow(chatflow_id: FlowId, flows: Flows, instance: Instance = None) -> FlowDocument:
+    """A flow with everything in it, byte for byte, to be kept in a file: the ids of its credentials and whatever is set
+    on its nodes as well."""
+    return await flows.document(str(chatflow_id), instance)
+
+
+@router.get("/flows/{chatflow_id}/ops", responses=declared(404, 502, 504))
+async def flow_ops(chatflow_id: FlowId, flows: Flows, instance: Instance = None) -> FlowOps:
+    """The ops that build a flow from nothing."""
+    return await flows.ops(str(chatflow_id), instance)
+
+
+@router.post("/flows/import", responses=_WRITING | declared(409, 413, 502, 504))
+async def import_flow(
+    response: Response,
+    body: ImportFlow,
+    writer: Writer,
+    service: Service,
+    wait_secs: WaitSecs,
+    instance: Instance = None,
+    idempotency_key: IdempotencyKey = None,
+) -> FlowWriteResult:
+    """Make a new flow from `flow_data` or `ops`: checked before, read back after. It is not deployed.
+
+    The write is a session of its own, with versions, change and rollback like any other. With `dry_run` nothing is
+    written, and the answer has the findings and the difference.
+    """
+    taken = await writer.import_flow(body, instance=instance, idempotency_key=idempotency_key)
+    return await _written(response, writer, service, taken, wait_secs)
+
+
+@router.post("/flows/{chatflow_id}/apply", responses=_WRITING | declared(404, 409, 413, 502, 504))
+async def apply_to_flow(
+    response: Response,
+    chatflow_id: FlowId,
+    body: ApplyToFlow,
+    writer: Writer,
+    service: Service,
+    wait_secs: WaitSecs,
+    instance: Instance = None,
+    idempotency_key: IdempotencyKey = None,
+) -> FlowWriteResult:
+    """Change a flow by `ops`, or put `flow_data` in its place: checked before, read back after.
+
+    The write is a session of its own: `POST /sessions/{session_id}/rollback` with the answer's `session_id` puts back
+    what the flow held before. With `dry_run` nothing is written, and the answer has the findings and the difference.
+    """
+    taken = await writer.apply(str(chatflow_id), body, instance=instance, idempotency_key=idempotency_key)
+    return await _written(response, writer, service, taken, wait_secs)
+
+
+@router.post("/flows/{chatflow_id}/promote", responses=_WRITING | declared(404, 409, 502, 504))
+async def promote_flow(
+    response: Response,
+    chatflow_id: FlowId,
+    body: PromoteFlow,
+    writer: Writer,
+    service: Service,
+    wait_secs: WaitSecs,
+    idempotency_key: IdempotencyKey = None,
+) -> FlowWriteResult:
+    """Bring a flow to another server, credentials mapped by name and type; checked before and read back after.
+
+    The write is a session of its own: `POST /sessions/{session_id}/rollback` with the answer's `session_id` puts back
+    what a flow there held before. With `dry_run` nothing is written; the answer has the findings and the difference.
+    """
+    taken = await writer.promote(str(chatflow_id), body, idempotency_key=idempotency_key)
+    return await _written(response, writer, service, taken, wait_secs)
+
+
+async def _written(
+    response: Response, writer: FlowWriter, service: SessionService, taken: FlowWriteResult, wait_secs: float
+) -> FlowWriteResult:
+    """Wait until the write has ended: 200 then, 202 while it goes on. A write that failed is a problem."""
+    if taken.session_id is None:
+        return taken
+    if taken.status == "in_progress" and wait_secs > 0:
+        await service.wait(taken.session_id, wait_secs)
+        taken = await writer.result(taken.session_id)
+    response.headers["Location"] = f"/sessions/{taken.session_id}"
+    response.status_code = 202 if taken.status == "in_progress" else 200
+    return taken

@@ -244,7 +244,11 @@ def ops_from_json(text: str) -> list[PatchOp]:
     AMBIGUOUS_JSON, EMPTY_PATCH, UNKNOWN_OP, BAD_OP. Nothing is guessed into place: an unusable answer never becomes a
     smaller patch.
     """
-    raw_ops = _find_batch(text)
+    return ops_from_list(_find_batch(text))
+
+
+def ops_from_list(raw_ops: Sequence[Any]) -> list[PatchOp]:
+    """Read ops from plain JSON. Raises PatchError: EMPTY_PATCH, UNKNOWN_OP, BAD_OP."""
     if not raw_ops:
         raise _unusable("EMPTY_PATCH", "The list of ops is empty.", "Answer with at least one op.")
     ops: list[PatchOp] = []

@@ -108,7 +108,7 @@ def _is_number(value: Any) -> bool:
 def _parsed(text: str) -> Any:
     try:
         return from_json(text, allow_inf_nan=False)
-    except ValueError:
+    except (ValueError, TypeError):  # TypeError: a text with half a surrogate pair
         # Gives the better message, and reads half surrogate pairs and deep nesting.
         return json.loads(text, parse_constant=_no_constant)
 

@@ -4,13 +4,17 @@ import asyncio
 from typing import Final
 from uuid import UUID
 
+from flowise_dev_agent.contracts.flow_writes import FlowDocument, FlowOps
 from flowise_dev_agent.errors import InvalidInputError, PatchError
 from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.patch.compile.decompiler import decompile
 from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.model.hashing import payload_sha256
 from flowise_dev_agent.patch.views.canvas_view import CanvasView, canvas_view
 from flowise_dev_agent.patch.views.summary import summarize
 from flowise_dev_agent.persistence import Blobs, FlowVersion, Sessions, Versions
 from flowise_dev_agent.runtime.flows.chat import ChatAnswer, TryOut
+from flowise_dev_agent.runtime.flows.proposals import Proposals
 from flowise_dev_agent.runtime.flows.search import FlowSearch, searchable
 from flowise_dev_agent.runtime.flows.views import (
     FlowChange,
@@ -25,10 +29,6 @@ from flowise_dev_agent.runtime.sessions.views import ChatflowLink
 #: What a comparison of versions names the flow on the server.
 LIVE: Final = "live"
 _SUMMARY_CHARS: Final = 12_000
-_LABELS: Final = {
-    "create": ("nothing", "the new flow"),
-    "copy": ("the original", "the copy"),
-}
 
 
 class FlowService:
@@ -38,12 +38,20 @@ class FlowService:
     """
 
     def __init__(
-        self, *, instances: Instances, sessions: Sessions, versions: Versions, blobs: Blobs, link: ChatflowLink
+        self,
+        *,
+        instances: Instances,
+        sessions: Sessions,
+        versions: Versions,
+        blobs: Blobs,
+        proposals: Proposals,
+        link: ChatflowLink,
     ) -> None:
         self._instances = instances
         self._sessions = sessions
         self._versions = versions
         self._blobs = blobs
+        self._proposals = proposals
         self._link = link
         self._search = FlowSearch(link)
         self._tries = TryOut()
@@ -67,6 +75,25 @@ class FlowService:
         return FlowSummary(
             flow=searchable(row, known, self._link).facts, summary=summarize(_read(row.flow_data), _SUMMARY_CHARS)
         )
+
+    async def document(self, chatflow_id: str, instance_id: str | None) -> FlowDocument:
+        """A flow with everything in it, credential ids as well, so that it can be written again."""
+        row = await self._instances.client(instance_id).get_chatflow(chatflow_id)
+        return FlowDocument(
+            id=row.id,
+            name=row.name,
+            type=row.type or "CHATFLOW",
+            flow_data=row.flow_data,
+            sha256=payload_sha256(row.flow_data),
+            updated=row.updated_date,
+        )
+
+    async def ops(self, chatflow_id: str, instance_id: str | None) -> FlowOps:
+        """The ops that build a flow. Raises PatchError for one that cannot be read."""
+        known = instance_id or self._instances.default_id
+        row = await self._instances.client(known).get_chatflow(chatflow_id)
+        schemas = await self._proposals.schemas(known)
+        return FlowOps(ops=await asyncio.to_thread(decompile, row.flow_data, schemas))
 
     async def version(self, session_id: UUID, label: str) -> CanvasView:
         """A kept version."""
@@ -101,7 +128,9 @@ class FlowService:
             _read(await self._blobs.get(change[key])) if change.get(key) else None
             for key in ("before", "after", "found")
         ]
-        labels = _LABELS.get(row.operation_mode or "", ("as it was", "with this change"))
+        labels = ("nothing", "the new flow") if before is None else ("as it was", "with this change")
+        if row.operation_mode == "copy":
+            labels = ("the original", "the copy")
         # Large flows take a tenth of a second to compare.
         shown = await asyncio.to_thread(change_of, before, after, labels=labels, ops=change.get("ops"))
         meanwhile = None

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from flowise_dev_agent.errors import InvalidInputError, SessionConflictError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.persistence import FlowVersion, OutOfBandWrites, Sessions, Versions, WriteIntents
+from flowise_dev_agent.persistence import FlowVersion, Sessions, Versions, WriteIntents
 from flowise_dev_agent.publish import Publisher, changes
 
 
@@ -65,11 +65,9 @@ class FlowVersions:
         sessions: Sessions,
         versions: Versions,
         intents: WriteIntents,
-        out_of_band: OutOfBandWrites,
         instances: Instances,
     ) -> None:
         self._sessions = sessions
-        self._out_of_band = out_of_band
         self._versions = versions
         self._intents = intents
         self._instances = instances
@@ -133,7 +131,7 @@ class FlowVersions:
         if not written.unchanged:
             # The first version with this text says whose it is: found there, or written by the session.
             first = next(row for row in rows if row.sha256 == version.sha256)
-            await self._out_of_band.rolled_back(
+            await self._sessions.record_rollback(
                 session_id,
                 outcome="rolled_back" if first.reason.startswith("before_") else "accepted",
                 summary=f"Put '{written.name}' back to {version.label}",

@@ -1,4 +1,4 @@
-"""Runs: driving the graph from where it stands to the next interrupt or the end, under a lease.
+"""Runs: driving the graph from where it stands to the next interrupt or the end, or making a write, under a lease.
 
 A run may be killed, frozen or doubled at any moment. What it may do is decided by its lease alone; what has been done
 is decided by the last checkpoint alone; and each way a run can end is one transaction.
@@ -10,7 +10,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 from uuid import UUID
 
 import psycopg
@@ -27,6 +27,7 @@ from flowise_dev_agent.persistence.database import patient, translated_errors
 from flowise_dev_agent.persistence.runs import RunResult
 from flowise_dev_agent.persistence.sanitize import bounded
 from flowise_dev_agent.runtime.agent import Agent, Graph
+from flowise_dev_agent.runtime.flows.flow_writer import FlowWriter, is_flow_write
 from flowise_dev_agent.runtime.runs.call_count import CallCount, counting
 from flowise_dev_agent.runtime.runs.emission import EventWriter
 from flowise_dev_agent.runtime.runs.timings import Timings
@@ -47,6 +48,20 @@ _PATIENCE_SECS: Final = 20.0
 _MAX_RESULT_BYTES: Final = 256_000
 
 
+class Execution(Protocol):
+    """One attempt at a run, from its claim to its result."""
+
+    last_node: str | None
+
+    async def drive(self, control: RunControl) -> RunResult:
+        """Go on until a person is needed or the session has ended. An error is a retry or a failed session."""
+        ...
+
+    async def columns(self) -> Mapping[str, Any]:
+        """What is known of the session's columns (see `RunResult`) when it fails."""
+        ...
+
+
 class RunExecutor:
     """Executes runs of this process. `attempts` is how often a run is tried when its infrastructure fails."""
 
@@ -57,6 +72,7 @@ class RunExecutor:
         runs: Runs,
         events: Events,
         agent: Agent,
+        flow_writer: FlowWriter,
         timings: Timings,
         attempts: int,
     ) -> None:
@@ -64,6 +80,7 @@ class RunExecutor:
         self._runs = runs
         self._events = events
         self._agent = agent
+        self._flow_writer = flow_writer
         self._timings = timings
         self._attempts = attempts
         self._controls: set[RunControl] = set()
@@ -99,9 +116,10 @@ class RunExecutor:
         """Returns how the attempt ended: the session's status, or what became of the run."""
         calls = CallCount()
         writer = EventWriter(self._events, claim.lease, claim.session.id, calls)
-        run = _Execution(self._database, self._agent, claim, writer)
+        run: Execution | None = None
         try:
             try:
+                run = self._execution(claim, writer)
                 with counting(calls):
                     end = await run.drive(control)
                 rest, made = await writer.finish()
@@ -124,10 +142,15 @@ class RunExecutor:
         finally:
             await writer.close()
 
-    async def _end_badly(self, claim: Claim, run: "_Execution", writer: EventWriter, error: Exception) -> str:
+    def _execution(self, claim: Claim, writer: EventWriter) -> Execution:
+        if is_flow_write(claim.session.request):
+            return self._flow_writer.execution(claim, writer.emit)
+        return _GraphExecution(self._database, self._agent, claim, writer)
+
+    async def _end_badly(self, claim: Claim, run: Execution | None, writer: EventWriter, error: Exception) -> str:
         if isinstance(error, LeaseLostError):
             raise error
-        node = run.last_node
+        node = run.last_node if run else None
         problem = _problem(error, node, claim.lease.run_id)
         # Our own errors say all there is to know; a foreign one is a mistake to be found by its traceback.
         foreign = None if isinstance(error, AgentError) else error
@@ -155,7 +178,8 @@ class RunExecutor:
                 lambda: self._runs.requeue(claim.lease, claim.session.id, attempt=attempt, delay=pause, event=event)
             )
             return "retried"
-        end = failure(problem, node=node, phase=self._agent.node_phases.get(node or ""), columns=await run.columns())
+        columns = await run.columns() if run else {}
+        end = failure(problem, node=node, phase=self._agent.node_phases.get(node or ""), columns=columns)
         await self._finalize(claim, end, *await writer.finish())
         return "failed"
 
@@ -173,8 +197,8 @@ class RunExecutor:
                 await self._hand_back(claim)
 
 
-class _Execution:
-    """One attempt, from its claim to its result."""
+class _GraphExecution:
+    """One attempt at driving the graph."""
 
     def __init__(self, database: Database, agent: Agent, claim: Claim, writer: EventWriter) -> None:
         self._agent = agent

@@ -78,7 +78,7 @@ class SessionService:
             SessionExistsError: `thread_id` is taken; nothing was changed.
             SessionConflictError: the key was used for another body.
         """
-        _check_key(idempotency_key)
+        check_key(idempotency_key)
         instance_id = self._agent.resolve_instance(request.flowise_instance_id)
         session_id = request.thread_id or uuid4()
         webhook = await self._webhooks.endpoint_for(request)
@@ -100,7 +100,7 @@ class SessionService:
             earlier = await self._sessions.by_idempotency_key(idempotency_key)
             if earlier is not None:
                 if earlier.fingerprint != new.fingerprint:
-                    raise _key_reused()
+                    raise key_reused()
                 return started_view(self._view(earlier), None)
         raise SessionExistsError(
             f"A session {session_id} exists already; nothing was changed.",
@@ -115,7 +115,7 @@ class SessionService:
             SessionConflictError: nothing is open, or not this interrupt; `details` has `status` and `interrupt_id`.
             InvalidAnswerError: the answer does not fit; the interrupt stays open.
         """
-        _check_key(idempotency_key)
+        check_key(idempotency_key)
         fingerprint = body.fingerprint()
         row = await self._sessions.get(session_id)
         if await self._answered_before(session_id, idempotency_key, fingerprint):
@@ -278,7 +278,7 @@ class SessionService:
             return False
         earlier = await self._sessions.earlier_answer(session_id, key)
         if earlier is not None and earlier.fingerprint != fingerprint:
-            raise _key_reused()
+            raise key_reused()
         return earlier is not None
 
     async def _prune(self, session_id: UUID) -> None:
@@ -290,16 +290,18 @@ class SessionService:
             return
 
 
-def _check_key(key: str | None) -> None:
+def check_key(key: str | None) -> None:
+    """InvalidInputError for an Idempotency-Key that cannot be stored."""
     if key is not None and (not key or len(key) > _MAX_KEY_CHARS or clean_text(key) != key):
         raise InvalidInputError(f"An Idempotency-Key has 1 to {_MAX_KEY_CHARS} characters.")
 
 
-def _key_reused() -> SessionConflictError:
+def key_reused() -> SessionConflictError:
+    """A key that came with another request before."""
     return SessionConflictError(
         "This Idempotency-Key was used for another request.",
         hint="Send the same body, or use a new key.",
-        details={"reason": "idempotency_key_reused"},
+        details={"reason": "idempotencykey_reused"},
     )
 
 

@@ -13,13 +13,19 @@ from fastapi import FastAPI
 from pydantic import SecretStr
 
 from flowise_dev_agent.api import create_app
+from flowise_dev_agent.contracts.flow_writes import (
+    ApplyToFlow,
+    FlowDocument,
+    FlowWriteResult,
+    ImportFlow,
+    PromoteFlow,
+)
 from flowise_dev_agent.errors import DeliveryNotFoundError, SessionExistsError, SessionNotFoundError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.observability.metrics import exposition
 from flowise_dev_agent.patch.model.graph import GraphIR
 from flowise_dev_agent.runtime.admin.catalogue import CatalogueHits
 from flowise_dev_agent.runtime.admin.health import DatabaseState, ProcessHealth, QueueState, Readiness
-from flowise_dev_agent.runtime.flows.promotion import Promoted
 from flowise_dev_agent.runtime.flows.version_history import RolledBack, VersionDiff, VersionList, VersionView
 from flowise_dev_agent.runtime.flows.views import FlowPage, SessionChange, change_of
 from flowise_dev_agent.runtime.sessions.requests import ResumeSession, StartSession
@@ -36,6 +42,8 @@ from flowise_dev_agent.settings import (
     TracingSettings,
 )
 
+#: The session of every write.
+WRITE = UUID(int=7)
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 SECRET = "whsec_shown-once"
 QUESTION = InterruptView(id="i1", type="plan_approval", message="Please look.")
@@ -261,26 +269,49 @@ class VersionsDouble:
         return RolledBack(label=label or "v1.0", chatflow_id="c1", sha256="ab", updated_date="d", already_there=False)
 
 
-class PromotionsDouble:
-    """Every flow arrives; `failure` is raised instead while it is set."""
+class FlowWriterDouble:
+    """Every write is taken and goes on until `ends` says how it ended; `failure` is raised instead while it is set."""
 
     def __init__(self) -> None:
-        self.calls: list[tuple[str, dict[str, Any]]] = []
+        self.calls: list[tuple[Any, ...]] = []
         self.failure: Exception | None = None
+        self.ends: FlowWriteResult | Exception | None = None
 
-    async def promote(self, chatflow_id: str, **where: Any) -> Promoted:
-        self.calls.append((chatflow_id, where))
+    def _take(self, *call: Any, body: Any) -> FlowWriteResult:
+        self.calls.append((*call, body))
         if self.failure:
             raise self.failure
-        return Promoted(
-            session_id=UUID(int=7),
-            instance=where["target"],
-            chatflow_id="c2",
-            name=where["name"] or "Sales bot",
-            sha256="ab",
-            created=where["target_chatflow_id"] is None,
-            credentials=[],
-        )
+        return written("checked", session_id=None) if body.dry_run else written("in_progress")
+
+    async def import_flow(self, body: ImportFlow, *, instance: str | None, idempotency_key: str | None) -> Any:
+        return self._take("import", instance, idempotency_key, body=body)
+
+    async def apply(
+        self, chatflow_id: str, body: ApplyToFlow, *, instance: str | None, idempotency_key: str | None
+    ) -> Any:
+        return self._take("apply", chatflow_id, instance, idempotency_key, body=body)
+
+    async def promote(self, chatflow_id: str, body: PromoteFlow, *, idempotency_key: str | None) -> Any:
+        return self._take("promote", chatflow_id, idempotency_key, body=body)
+
+    async def result(self, session_id: UUID) -> FlowWriteResult:
+        if isinstance(self.ends, Exception):
+            raise self.ends
+        return self.ends or written("in_progress")
+
+
+def written(status: Any, session_id: UUID | None = WRITE, **fields: Any) -> FlowWriteResult:
+    defaults: dict[str, Any] = {
+        "instance": "prod",
+        "chatflow_id": "c2",
+        "name": "Sales bot",
+        "type": "CHATFLOW",
+        "sha256": "ab" * 32,
+        "created": True,
+        "credentials": [],
+        "findings": [],
+    }
+    return FlowWriteResult(status=status, session_id=session_id, **{**defaults, **fields})
 
 
 class FlowsDouble:
@@ -297,6 +328,12 @@ class FlowsDouble:
         self.calls.append((instance, query, limit, drafts))
         return FlowPage(flows=[], total=0, searched=0)
 
+    async def document(self, chatflow_id: str, instance: str | None) -> FlowDocument:
+        flow_data = '{"nodes":[],"edges":[]}'
+        return FlowDocument(
+            id=chatflow_id, name=instance or "Bot", type="CHATFLOW", flow_data=flow_data, sha256="ab" * 32, updated="d"
+        )
+
 
 class CatalogueDouble:
     """A catalogue without node types and templates."""
@@ -311,7 +348,7 @@ class EngineDouble:
         self.flows = FlowsDouble()
         self.catalogue = CatalogueDouble()
         self.versions = VersionsDouble()
-        self.promotions = PromotionsDouble()
+        self.flow_writer = FlowWriterDouble()
         # Ports where nothing listens: reachability fails at once.
         self.instances = Instances(
             FlowiseSettings(

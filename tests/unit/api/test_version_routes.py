@@ -1,7 +1,7 @@
-"""Versions, differences, rollback, history, servers and promotion over HTTP: shapes, limits, problems."""
+"""Versions, differences, rollback, history and servers over HTTP: shapes, limits, problems."""
 
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import httpx2
 import pytest
@@ -78,11 +78,6 @@ async def test_the_history_of_a_flow_is_newest_first_and_bounded(
         ("GET", f"/sessions/{SESSION}/diff?from={'v' * 21}", None),
         ("POST", f"/sessions/{SESSION}/rollback?version={'v' * 21}", None),
         ("GET", f"/flows/{'x' * 10_000}/history", None),
-        ("POST", "/flows/not-an-id/promote", {"target": "prod"}),
-        ("POST", f"/flows/{FLOW}/promote", {}),
-        ("POST", f"/flows/{FLOW}/promote", {"target": ""}),
-        ("POST", f"/flows/{FLOW}/promote", {"target": "prod", "target_chatflow_id": "a/b"}),
-        ("POST", f"/flows/{FLOW}/promote", {"target": "prod", "deploy": True}),
     ],
 )
 async def test_p68_odd_requests_are_refused_before_anything_is_asked(
@@ -90,28 +85,7 @@ async def test_p68_odd_requests_are_refused_before_anything_is_asked(
 ) -> None:
     response = await http.request(method, path, json=body)
     assert response.status_code == 422
-    assert (engine.versions.calls, engine.promotions.calls) == ([], [])
-
-
-async def test_a_promotion_answers_with_the_session_that_keeps_its_versions(
-    http: httpx2.AsyncClient, engine: EngineDouble
-) -> None:
-    there = uuid4()
-    body = {"source": "dev", "target": "prod", "name": "Real", "target_chatflow_id": str(there)}
-    response = await http.post(f"/flows/{FLOW}/promote", json=body)
-    assert response.status_code == 200
-    answer = response.json()
-    assert (UUID(answer["session_id"]), answer["created"], answer["name"]) == (UUID(int=7), False, "Real")
-    where = {"source": "dev", "target": "prod", "name": "Real", "target_chatflow_id": str(there)}
-    assert engine.promotions.calls == [(str(FLOW), where)]
-
-
-async def test_a_promotion_without_a_counterpart_of_a_credential_is_refused(
-    http: httpx2.AsyncClient, engine: EngineDouble
-) -> None:
-    engine.promotions.failure = InvalidInputError("The instance prod has no counterpart of 'main' (openAIApi).")
-    response = await http.post(f"/flows/{FLOW}/promote", json={"target": "prod"})
-    assert (response.status_code, response.json()["code"]) == (422, "invalid_input")
+    assert engine.versions.calls == []
 
 
 async def test_p69_servers_that_cannot_be_reached_are_listed_without_their_keys(http: httpx2.AsyncClient) -> None:

@@ -1,102 +1,125 @@
-"""`export`, `import`, `diff`, `apply`, `promote`: flows as files, over a Flowise in memory."""
+"""`export`, `import`, `diff`, `apply`, `promote` without a service: what they refuse, in words."""
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from flowise_dev_agent.flowise.instances import Instances
-from flowise_dev_agent.flowise.models import Chatflow
-from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.compile.compiler import compile_ops
-from flowise_dev_agent.patch.model.graph import GraphIR
-from tests.fixtures.golden_flows import NOWHERE, chat
+from flowise_dev_agent.cli.files import flow_file, read_flow_file
+from flowise_dev_agent.contracts.flow_writes import FlowDocument
 from tests.unit.cli.conftest import Run
-from tests.unit.publish.fakes import FakeServer
 
-DEV_KEY, PROD_KEY = NOWHERE["openAIApi"], "33333333-3333-4333-8333-333333333333"
-
-
-@pytest.fixture
-def servers(monkeypatch: pytest.MonkeyPatch, catalogue: NodeStore) -> dict[str, FakeServer]:
-    """The servers `dev` (the default) with one flow, `f1`, and `prod` with none."""
-    doubles = {"dev": FakeServer(catalogue, DEV_KEY), "prod": FakeServer(catalogue, PROD_KEY)}
-    made = compile_ops(GraphIR.empty(), chat(NOWHERE), catalogue.schemas)
-    doubles["dev"].flows["f1"] = Chatflow(id="f1", name="Bot", type="CHATFLOW", flow_data=made.flow_data)
-    listed = [{"id": id_, "endpoint": "http://127.0.0.1:1"} for id_ in doubles]
-    monkeypatch.setenv("FLOWISE_INSTANCES", json.dumps(listed))
-    monkeypatch.setattr(Instances, "client", lambda self, id_=None: doubles[id_ or "dev"])
-    return doubles
+FLOW = "aaaaaaaa-0000-4000-8000-000000000001"
+NOWHERE = ("--url", "http://127.0.0.1:1")
+EMPTY = '{"nodes": [], "edges": []}'
+OPS = '[{"op_type": "SetLabel", "node_id": "a", "label": "b"}]'
 
 
-def made_by(run: Run, *arguments: str, code: int = 0) -> str:
-    ended, out, err = run(*arguments)
-    assert ended == code, out + err
+def refused(run: Run, *arguments: str) -> str:
+    """What a command says that ends with exit code 1."""
+    code, out, err = run(*arguments, *NOWHERE)
+    assert code == 1, out + err
     assert "Traceback" not in out + err
-    return out + err
+    return err
 
 
-def test_an_exported_flow_can_be_compared_changed_and_imported(run: Run, servers: dict[str, FakeServer]) -> None:
-    made_by(run, "export", "f1", "-o", "bot.json")
-    document: dict[str, Any] = json.loads(Path("bot.json").read_text())
-    assert document["flowData"] == json.loads(servers["dev"].flows["f1"].flow_data)
-    assert "no difference" in made_by(run, "diff", "bot.json", "f1")
-    model = next(node for node in document["flowData"]["nodes"] if node["data"]["name"] == "chatOpenAI")
-    model["data"]["inputs"]["modelName"] = "gpt-4-turbo"
-    Path("other.json").write_text(json.dumps(document))
-    assert "gpt-4-turbo" in made_by(run, "diff", "f1", "other.json", code=1)
-    assert "Created" in made_by(run, "import", "other.json", "--name", "Second")
-    (second,) = [row for row in servers["dev"].flows.values() if row.name == "Second"]
-    assert ("gpt-4-turbo" in second.flow_data, second.tags, second.deployed) == (True, (), False)
-    assert "Replaced 'Bot'" in made_by(run, "import", "other.json", "--onto", "f1")
-    assert "gpt-4-turbo" in servers["dev"].flows["f1"].flow_data
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("export", FLOW),
+        ("export", FLOW, "--ops"),
+        ("import", "flow.json"),
+        ("import", "flow.json", "--onto", FLOW),
+        ("diff", "flow.json", FLOW),
+        ("apply", "ops.json", FLOW),
+        ("apply", "ops.json", FLOW, "--dry-run"),
+        ("promote", FLOW, "--to", "prod"),
+    ],
+)
+def test_p100_without_a_service_it_refuses_and_says_what_to_do(run: Run, arguments: tuple[str, ...]) -> None:
+    Path("flow.json").write_text(EMPTY)
+    Path("ops.json").write_text(OPS)
+    said = refused(run, *arguments)
+    assert "No service answers at http://127.0.0.1:1" in said
+    assert "flowise-dev-agent serve" in said
 
 
-def test_an_unusable_file_is_a_sentence_and_writes_nothing(run: Run, servers: dict[str, FakeServer]) -> None:
-    Path("broken.json").write_text("{")
-    assert "not valid JSON" in made_by(run, "import", "broken.json", code=1)
-    flow = json.loads(servers["dev"].flows["f1"].flow_data)
-    flow["edges"] = []
-    Path("loose.json").write_text(json.dumps(flow))
-    assert "The flow was not written" in made_by(run, "import", "loose.json", code=1)
-    assert "cannot be read" in made_by(run, "import", "missing.json", code=1)
-    assert servers["dev"].calls == []
+def test_files_are_compared_without_a_service(run: Run) -> None:
+    Path("a.json").write_text(EMPTY)
+    Path("b.json").write_text(json.dumps({"name": "B", "flowData": json.loads(EMPTY)}))
+    code, out, _ = run("diff", "a.json", "b.json", *NOWHERE)
+    assert (code, out.strip()) == (0, "no difference")
 
 
-def test_ops_of_a_flow_make_it_again(run: Run, servers: dict[str, FakeServer], catalogue: NodeStore) -> None:
-    ops = json.loads(made_by(run, "export", "f1", "--ops"))
-    assert {op["op_type"] for op in ops} >= {"AddNode", "Connect"}
-    assert "chatOpenAI" in {op.get("node_name") for op in ops}
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"", "not valid JSON"),
+        (b"{", "not valid JSON"),
+        (b"[" * 100_000, "not valid JSON"),
+        (b"1" * 5_000, "not valid JSON"),
+        (b"\xff\xfe", "cannot be read"),
+        (b"[]", "does not hold a flow"),
+        (b'{"nodes": 1}', "does not hold a flow"),
+        (b'{"flowData": "nonsense"}', "does not hold a flow"),
+        (b'{"flowData": null}', "does not hold a flow"),
+        (b'{"nodes": [], "edges": [], "type": "CHATBOT"}', "type: "),
+        (b'{"nodes": [], "edges": [], "name": "a\\u0000b"}', "name: "),
+        (b'{"nodes": [], "edges": [], "note": "\\ud800"}', "flow_data: "),
+    ],
+)
+def test_a_file_that_does_not_hold_a_flow_is_refused(run: Run, text: bytes, said: str) -> None:
+    Path("flow.json").write_bytes(text)
+    assert said in refused(run, "import", "flow.json")
 
 
-def test_ops_are_applied_checked_shown_and_only_then_written(run: Run, servers: dict[str, FakeServer]) -> None:
-    before = servers["dev"].flows["f1"].flow_data
-    ops = [{"op_type": "SetParam", "node_id": "chatOpenAI_0", "param_name": "temperature", "value": 0.3}]
-    Path("ops.json").write_text(json.dumps({"ops": ops}))
-    said = made_by(run, "apply", "ops.json", "f1", "--dry-run")
-    assert "temperature" in said
-    assert "Nothing was written" in said
-    assert servers["dev"].flows["f1"].flow_data == before
-    assert "Changed 'Bot'" in made_by(run, "apply", "ops.json", "f1")
-    assert '"temperature":0.3' in servers["dev"].flows["f1"].flow_data.replace(" ", "")
-    Path("wrong.json").write_text(json.dumps([{**ops[0], "param_name": "temprature"}]))
-    assert "temperature" in made_by(run, "apply", "wrong.json", "f1", code=1)
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"{}", "does not hold ops"),
+        (b"3", "does not hold ops"),
+        (b'{"ops": {}}', "does not hold ops"),
+        (b"[]", "The list of ops is empty"),
+        (b"[1]", "has no `op_type`"),
+        (b'[{"op_type": "Rename"}]', "There is no op 'Rename'"),
+        (b'[{"op_type": "SetLabel", "node_id": "a"}]', "The field `label` is missing"),
+        (b'[{"op_type": "SetLabel", "node_id": "a", "label": "\\ud800"}]', "label"),
+        (b'[{"op_type": "SetParam", "node_id": "a", "param_name": "b", "value": NaN}]', "finite number"),
+    ],
+)
+def test_a_file_that_does_not_hold_ops_is_refused(run: Run, text: bytes, said: str) -> None:
+    Path("ops.json").write_bytes(text)
+    assert said in refused(run, "apply", "ops.json", FLOW)
 
 
-def test_p69_a_flow_is_promoted_with_the_other_servers_credential(run: Run, servers: dict[str, FakeServer]) -> None:
-    said = made_by(run, "promote", "f1", "--to", "prod", "--name", "Real bot")
-    assert "openAIApi: 'main' -> 'main' (by name)" in said
-    (there,) = servers["prod"].flows.values()
-    assert (there.name, PROD_KEY in there.flow_data, DEV_KEY in there.flow_data) == ("Real bot", True, False)
-    servers["prod"].flows[there.id] = there.model_copy(update={"flow_data": there.flow_data.replace("gpt-", "old-")})
-    assert "kept in" in made_by(run, "promote", "f1", "--to", "prod", "--onto", there.id)
-    assert json.loads(Path(f"{there.id}.before.json").read_text())["flowData"]
-    assert servers["prod"].flows[there.id].flow_data == there.flow_data
+@pytest.mark.parametrize("id_", ["f1", "", "../x", "a/b", "x" * 5_000, "\N{SNOWMAN}"])
+def test_p68_what_is_not_an_id_is_refused_before_anything_is_asked(run: Run, id_: str) -> None:
+    Path("flow.json").write_text(EMPTY)
+    Path("ops.json").write_text(OPS)
+    for arguments in (
+        ("export", id_),
+        ("import", "flow.json", "--onto", id_),
+        ("diff", "flow.json", id_),
+        ("apply", "ops.json", id_),
+        ("promote", id_, "--to", "prod"),
+        ("promote", FLOW, "--to", "prod", "--onto", id_),
+    ):
+        assert "nor the id of a chatflow" in refused(run, *arguments)
 
 
-def test_a_flow_of_another_kind_is_not_written_over(run: Run, servers: dict[str, FakeServer]) -> None:
-    row = servers["dev"].flows["f1"]
-    servers["prod"].flows["f2"] = row.model_copy(update={"id": "f2", "type": "AGENTFLOW"})
-    assert "of type AGENTFLOW" in made_by(run, "promote", "f1", "--to", "prod", "--onto", "f2", code=1)
-    assert servers["prod"].calls == []
+def test_a_flow_survives_a_file_whoever_wrote_it() -> None:
+    flow_data = '{"nodes":[],"edges":[],"viewport":{"x":1}}'
+    document = FlowDocument(id="1", name="Bot", type="AGENTFLOW", flow_data=flow_data, sha256="a", updated="u")
+    assert read_flow_file(flow_file(document)) == ("Bot", "AGENTFLOW", flow_data)
+    assert read_flow_file('{"nodes": [], "edges": []}') == (None, None, '{"nodes":[],"edges":[]}')
+
+
+def test_files_that_cannot_be_read_are_named(run: Run) -> None:
+    assert "missing.json cannot be read" in refused(run, "import", "missing.json")
+    assert "cannot be read" in refused(run, "apply", ".", FLOW)
+
+
+def test_a_name_for_a_flow_that_is_replaced_is_refused(run: Run) -> None:
+    Path("flow.json").write_text(EMPTY)
+    assert "--name is for a new flow" in refused(run, "import", "flow.json", "--name", "B", "--onto", FLOW)
+    assert "`name` is for a new flow" in refused(run, "promote", FLOW, "--to", "p", "--name", "B", "--onto", FLOW)

@@ -85,16 +85,22 @@ class FakeFlowise:
 class FakeServer(FakeFlowise):
     """A Flowise with the committed node types and one credential, called `main`."""
 
-    def __init__(self, catalogue: NodeStore, credential_id: str) -> None:
+    def __init__(self, catalogue: NodeStore, credential_id: str, endpoint: str = "http://flowise.test") -> None:
         super().__init__()
+        self.endpoint = endpoint
         self._catalogue = catalogue
         self._credential = Credential(id=credential_id, name="main", credential_name="openAIApi")
 
     async def version(self) -> str:
         return "3.1.4"
 
-    async def list_nodes(self) -> NodeList:
-        return NodeList(tuple(dict(schema.raw) for schema in self._catalogue.schemas.values()), None)
+    async def list_nodes(self, etag: str | None = None) -> NodeList:
+        if etag:
+            return NodeList((), etag, unchanged=True)
+        return NodeList(tuple(dict(schema.raw) for schema in self._catalogue.schemas.values()), "committed")
+
+    async def list_tools(self) -> list[dict[str, Any]]:
+        return []
 
     async def list_credentials(self) -> list[Credential]:
         return [self._credential]

@@ -44,6 +44,52 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/flows/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Import Flow
+         * @description Make a new flow from `flow_data` or `ops`: checked before, read back after. It is not deployed.
+         *
+         *     The write is a session of its own, with versions, change and rollback like any other. With `dry_run` nothing is
+         *     written, and the answer has the findings and the difference.
+         */
+        post: operations["import_flow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/flows/{chatflow_id}/apply": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Apply To Flow
+         * @description Change a flow by `ops`, or put `flow_data` in its place: checked before, read back after.
+         *
+         *     The write is a session of its own: `POST /sessions/{session_id}/rollback` with the answer's `session_id` puts back
+         *     what the flow held before. With `dry_run` nothing is written, and the answer has the findings and the difference.
+         */
+        post: operations["apply_to_flow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/flows/{chatflow_id}/chat": {
         parameters: {
             query?: never;
@@ -104,6 +150,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/flows/{chatflow_id}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Flow
+         * @description A flow with everything in it, byte for byte, to be kept in a file: the ids of its credentials and whatever is set
+         *     on its nodes as well.
+         */
+        get: operations["export_flow"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/flows/{chatflow_id}/graph": {
         parameters: {
             query?: never;
@@ -144,6 +211,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/flows/{chatflow_id}/ops": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Flow Ops
+         * @description The ops that build a flow from nothing.
+         */
+        get: operations["flow_ops"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/flows/{chatflow_id}/promote": {
         parameters: {
             query?: never;
@@ -157,8 +244,8 @@ export interface paths {
          * Promote Flow
          * @description Bring a flow to another server, credentials mapped by name and type; checked before and read back after.
          *
-         *     What a flow there held before is kept: `POST /sessions/{session_id}/rollback` with the answer's `session_id` puts it
-         *     back.
+         *     The write is a session of its own: `POST /sessions/{session_id}/rollback` with the answer's `session_id` puts back
+         *     what a flow there held before. With `dry_run` nothing is written; the answer has the findings and the difference.
          */
         post: operations["promote_flow"];
         delete?: never;
@@ -829,6 +916,39 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
+         * AddNode
+         * @description Add a node of a known type under a new id.
+         */
+        AddNode: {
+            /**
+             * Label
+             * @description title on the node; the type's by default
+             */
+            label?: string | null;
+            /**
+             * Node Id
+             * @description new id, letters, digits and _ only, e.g. chatOpenAI_0
+             */
+            node_id: string;
+            /**
+             * Node Name
+             * @description node type as in the catalogue, e.g. chatOpenAI
+             */
+            node_name: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            op_type: "AddNode";
+            /**
+             * Params
+             * @description field values by field name
+             */
+            params?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+        };
+        /**
          * AddedNode
          * @description A node of one of the flows, by type (``name``) and title (``label``).
          */
@@ -839,6 +959,60 @@ export interface components {
             label: string;
             /** Name */
             name: string;
+        };
+        /**
+         * ApplyToFlow
+         * @description The body of `POST /flows/{id}/apply`. `ops` change the flow, `flow_data` takes its place.
+         */
+        ApplyToFlow: {
+            /**
+             * Base Sha256
+             * @description Refuse (409) when the flow is not this one any more: `sha256` of its export or of a version.
+             */
+            base_sha256?: string | null;
+            /**
+             * Dry Run
+             * @description Check only: findings and difference, nothing is written.
+             * @default false
+             */
+            dry_run: boolean;
+            /**
+             * Flow Data
+             * @description `flowData` as text, as Flowise stores it; or `ops`.
+             */
+            flow_data?: string | null;
+            /** Ops */
+            ops?: (components["schemas"]["AddNode"] | components["schemas"]["SetParam"] | components["schemas"]["UnsetParam"] | components["schemas"]["Connect"] | components["schemas"]["Disconnect"] | components["schemas"]["BindCredential"] | components["schemas"]["RemoveNode"] | components["schemas"]["ReplaceNode"] | components["schemas"]["UpgradeNode"] | components["schemas"]["SetLabel"] | components["schemas"]["SetOutput"] | components["schemas"]["SetPosition"] | components["schemas"]["SetParent"])[] | null;
+        };
+        /**
+         * BindCredential
+         * @description Bind a stored credential to a node. An empty id is a credential still to be chosen.
+         */
+        BindCredential: {
+            /**
+             * Credential Id
+             * @description uuid of the credential on the Flowise server
+             * @default
+             */
+            credential_id: string;
+            /**
+             * Credential Type
+             * @description e.g. openAIApi
+             */
+            credential_type?: string | null;
+            /** Node Id */
+            node_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            op_type: "BindCredential";
+            /**
+             * Path
+             * @description model or tool in an agentflow node: llmModelConfig, agentTools[0].agentSelectedToolConfig
+             * @default
+             */
+            path: string;
         };
         /**
          * Budget
@@ -1014,6 +1188,32 @@ export interface components {
             question: string;
         };
         /**
+         * Connect
+         * @description Connect an output of one node to an input of another, by names.
+         */
+        Connect: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            op_type: "Connect";
+            /**
+             * Source Anchor
+             * @description output name; leave out to choose the one that fits by type
+             */
+            source_anchor?: string | null;
+            /** Source Node Id */
+            source_node_id: string;
+            /**
+             * Target Anchor
+             * @description input name, e.g. model, memory, tools; none for agentflow nodes
+             * @default
+             */
+            target_anchor: string;
+            /** Target Node Id */
+            target_node_id: string;
+        };
+        /**
          * Connected
          * @description A connection by names. ``output`` is empty for nodes with a single one, ``input`` in agentflows.
          */
@@ -1117,26 +1317,30 @@ export interface components {
             updated_at: string;
         };
         /**
-         * Difference
-         * @description What differs between two flows: in words, and by names. `moved` are nodes that only stand elsewhere.
+         * Disconnect
+         * @description Remove the connection between two nodes; with an input name only that one.
          */
-        Difference: {
-            /** Added */
-            added: components["schemas"]["AddedNode"][];
-            /** Changed */
-            changed: components["schemas"]["NodeChange"][];
-            /** Connected */
-            connected: components["schemas"]["Connected"][];
-            /** Disconnected */
-            disconnected: components["schemas"]["Connected"][];
-            /** Moved */
-            moved: string[];
-            /** Removed */
-            removed: components["schemas"]["AddedNode"][];
-            /** Summary */
-            summary: string;
-            /** Text */
-            text: string;
+        Disconnect: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            op_type: "Disconnect";
+            /**
+             * Source Anchor
+             * @description output name
+             */
+            source_anchor?: string | null;
+            /** Source Node Id */
+            source_node_id: string;
+            /**
+             * Target Anchor
+             * @description input name
+             * @default
+             */
+            target_anchor: string;
+            /** Target Node Id */
+            target_node_id: string;
         };
         /**
          * Drift
@@ -1218,6 +1422,59 @@ export interface components {
             source: string;
         };
         /**
+         * Finding
+         * @description One problem.
+         *
+         *     ``code`` is stable. ``where`` is a node id, or ``op 3`` when no node can be named, or empty for the flow as a
+         *     whole; ``field`` is the input, output or JSON field on it. ``allowed`` holds at most a few close valid values,
+         *     ``hint`` says what to do and shows an example. Values that could be secrets are never quoted. ``origin`` is ``base``
+         *     for a problem that the flow had before the change.
+         */
+        Finding: {
+            /**
+             * Allowed
+             * @default []
+             */
+            allowed: string[];
+            /** Code */
+            code: string;
+            /**
+             * Field
+             * @default
+             */
+            field: string;
+            /**
+             * Hint
+             * @default
+             */
+            hint: string;
+            /** Message */
+            message: string;
+            /** Op Index */
+            op_index?: number | null;
+            /**
+             * Op Type
+             * @default
+             */
+            op_type: string;
+            /**
+             * Origin
+             * @default new
+             * @enum {string}
+             */
+            origin: "new" | "base";
+            /**
+             * Severity
+             * @enum {string}
+             */
+            severity: "error" | "warning";
+            /**
+             * Where
+             * @default
+             */
+            where: string;
+        };
+        /**
          * FlowChange
          * @description Two states of a flow and what lies between them. `before` is None for a flow that was new.
          */
@@ -1228,7 +1485,7 @@ export interface components {
             before: components["schemas"]["CanvasView"] | null;
             /** Before Label */
             before_label: string;
-            diff: components["schemas"]["Difference"];
+            diff: components["schemas"]["flowise_dev_agent__runtime__flows__views__Difference"];
             /**
              * Ops
              * @description The ops that led from one to the other, where they are known.
@@ -1236,6 +1493,27 @@ export interface components {
             ops: {
                 [key: string]: unknown;
             }[];
+        };
+        /**
+         * FlowDocument
+         * @description A flow with everything in it, to be kept in a file.
+         */
+        FlowDocument: {
+            /**
+             * Flow Data
+             * @description The text, byte for byte.
+             */
+            flow_data: string;
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Sha256 */
+            sha256: string;
+            /** Type */
+            type: string;
+            /** Updated */
+            updated: string;
         };
         /**
          * FlowFacts
@@ -1280,6 +1558,14 @@ export interface components {
             url: string | null;
         };
         /**
+         * FlowOps
+         * @description The ops that build a flow from nothing, in today's version of each node.
+         */
+        FlowOps: {
+            /** Ops */
+            ops: (components["schemas"]["AddNode"] | components["schemas"]["SetParam"] | components["schemas"]["UnsetParam"] | components["schemas"]["Connect"] | components["schemas"]["Disconnect"] | components["schemas"]["BindCredential"] | components["schemas"]["RemoveNode"] | components["schemas"]["ReplaceNode"] | components["schemas"]["UpgradeNode"] | components["schemas"]["SetLabel"] | components["schemas"]["SetOutput"] | components["schemas"]["SetPosition"] | components["schemas"]["SetParent"])[];
+        };
+        /**
          * FlowPage
          * @description Flows that fit, best first; without words those changed last.
          */
@@ -1316,6 +1602,56 @@ export interface components {
         FlowView: {
             flow: components["schemas"]["FlowFacts"];
             graph: components["schemas"]["CanvasView"];
+        };
+        /**
+         * FlowWriteResult
+         * @description A write as read back from Flowise, one that still goes on, or with `dry_run` what it would be.
+         */
+        FlowWriteResult: {
+            /**
+             * Chatflow Id
+             * @description None for a new flow that is not there yet.
+             */
+            chatflow_id: string | null;
+            /**
+             * Created
+             * @description False when it takes the place of what a flow holds, which is kept as a version.
+             */
+            created: boolean;
+            /** Credentials */
+            credentials: components["schemas"]["MappedCredential"][];
+            /** @description Of a dry run; for a write see `GET /sessions/{session_id}/change`. */
+            difference?: components["schemas"]["flowise_dev_agent__contracts__change__Difference"] | null;
+            /** Findings */
+            findings: components["schemas"]["Finding"][];
+            /** Instance */
+            instance: string;
+            /** Name */
+            name: string;
+            /**
+             * Session Id
+             * @description The write among the sessions: its versions, change and rollback. None for a dry run.
+             */
+            session_id: string | null;
+            /**
+             * Sha256
+             * @description Of the text of `flowData`.
+             */
+            sha256: string;
+            /**
+             * Status
+             * @description `checked` is a dry run. A write that fails is answered with a problem.
+             * @enum {string}
+             */
+            status: "checked" | "in_progress" | "completed" | "cancelled";
+            /** Type */
+            type: string;
+            /**
+             * Valid
+             * @description False for a dry run whose findings forbid the write.
+             * @default true
+             */
+            valid: boolean;
         };
         /**
          * FlowiseHealth
@@ -1375,6 +1711,36 @@ export interface components {
             version: string;
             /** @description None when other processes do the work. */
             worker: components["schemas"]["WorkerState"] | null;
+        };
+        /**
+         * ImportFlow
+         * @description The body of `POST /flows/import`. The flow is new; `ops` build it from nothing.
+         */
+        ImportFlow: {
+            /**
+             * Dry Run
+             * @description Check only: findings and difference, nothing is written.
+             * @default false
+             */
+            dry_run: boolean;
+            /**
+             * Flow Data
+             * @description `flowData` as text, as Flowise stores it; or `ops`.
+             */
+            flow_data?: string | null;
+            /**
+             * Name
+             * @description Title of the new flow.
+             * @default Imported flow
+             */
+            name: string;
+            /** Ops */
+            ops?: (components["schemas"]["AddNode"] | components["schemas"]["SetParam"] | components["schemas"]["UnsetParam"] | components["schemas"]["Connect"] | components["schemas"]["Disconnect"] | components["schemas"]["BindCredential"] | components["schemas"]["RemoveNode"] | components["schemas"]["ReplaceNode"] | components["schemas"]["UpgradeNode"] | components["schemas"]["SetLabel"] | components["schemas"]["SetOutput"] | components["schemas"]["SetPosition"] | components["schemas"]["SetParent"])[] | null;
+            /**
+             * Type
+             * @description Flowise's type; found from the nodes when left out.
+             */
+            type?: ("CHATFLOW" | "AGENTFLOW" | "MULTIAGENT" | "ASSISTANT") | null;
         };
         /**
          * ImportResult
@@ -1500,6 +1866,7 @@ export interface components {
             /** Type */
             type: string;
         };
+        JsonValue: unknown;
         /**
          * KnowledgeList
          * @description All instances, the default one first, and the committed snapshot that they are compared with.
@@ -1864,8 +2231,14 @@ export interface components {
          */
         PromoteFlow: {
             /**
+             * Dry Run
+             * @description Check only: findings and difference, nothing is written.
+             * @default false
+             */
+            dry_run: boolean;
+            /**
              * Name
-             * @description Name there; the same by default.
+             * @description Title of a new flow there; the same by default.
              */
             name?: string | null;
             /**
@@ -1883,33 +2256,6 @@ export interface components {
              * @description Flow there to write over; a new one is created when left out.
              */
             target_chatflow_id?: string | null;
-        };
-        /**
-         * Promoted
-         * @description A flow as read back from the instance that it was promoted to.
-         */
-        Promoted: {
-            /** Chatflow Id */
-            chatflow_id: string;
-            /**
-             * Created
-             * @description False when it took the place of what a flow held, which is kept as a version.
-             */
-            created: boolean;
-            /** Credentials */
-            credentials: components["schemas"]["MappedCredential"][];
-            /** Instance */
-            instance: string;
-            /** Name */
-            name: string;
-            /**
-             * Session Id
-             * Format: uuid
-             * @description The promotion among the sessions: its versions, differences and rollback.
-             */
-            session_id: string;
-            /** Sha256 */
-            sha256: string;
         };
         /**
          * PublicSettings
@@ -2052,12 +2398,48 @@ export interface components {
             updated_at: string;
         };
         /**
+         * RemoveNode
+         * @description Remove a node with its connections; an iteration goes with the nodes inside it.
+         */
+        RemoveNode: {
+            /** Node Id */
+            node_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            op_type: "RemoveNode";
+        };
+        /**
          * RenameSession
          * @description The body of `PATCH /sessions/{id}/name`.
          */
         RenameSession: {
             /** Session Name */
             session_name: string;
+        };
+        /**
+         * ReplaceNode
+         * @description Put a node of another type in the place of one; fields and connections that fit the new type are kept.
+         */
+        ReplaceNode: {
+            /**
+             * New Node Id
+             * @description another id; the same by default
+             */
+            new_node_id?: string | null;
+            /** Node Id */
+            node_id: string;
+            /**
+             * Node Name
+             * @description node type as in the catalogue
+             */
+            node_name: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            op_type: "ReplaceNode";
         };
         /**
          * ResultView
@@ -2165,7 +2547,7 @@ export interface components {
             before_label: string;
             /** Chatflow Id */
             chatflow_id: string | null;
-            diff: components["schemas"]["Difference"];
+            diff: components["schemas"]["flowise_dev_agent__runtime__flows__views__Difference"];
             /**
              * Draft Id
              * @description The draft that the change is tried on, as long as there is one.
@@ -2330,6 +2712,93 @@ export interface components {
              * Format: date-time
              */
             updated_at: string;
+        };
+        /**
+         * SetLabel
+         * @description Set the title on a node.
+         */
+        SetLabel: {
+            /** Label */
+            label: string;
+            /** Node Id */
+            node_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            op_type: "SetLabel";
+        };
+        /**
+         * SetOutput
+         * @description Choose what a node with several outputs gives. Connect does it by itself; an ending node needs it.
+         */
+        SetOutput: {
+            /** Node Id */
+            node_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            op_type: "SetOutput";
+            /**
+             * Output
+             * @description output name
+             */
+            output: string;
+        };
+        /**
+         * SetParam
+         * @description Set one field of a node.
+         */
+        SetParam: {
+            /** Node Id */
+            node_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            op_type: "SetParam";
+            /**
+             * Param Name
+             * @description field name; inside a model or tool a path, llmModelConfig.modelName
+             */
+            param_name: string;
+            value: components["schemas"]["JsonValue"];
+        };
+        /**
+         * SetParent
+         * @description Put an agentflow node into an iteration, or take it out of it.
+         */
+        SetParent: {
+            /** Node Id */
+            node_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            op_type: "SetParent";
+            /**
+             * Parent Id
+             * @description id of the iteration node, null for none
+             */
+            parent_id?: string | null;
+        };
+        /**
+         * SetPosition
+         * @description Put a node somewhere on the canvas; inside an iteration counted from its corner.
+         */
+        SetPosition: {
+            /** Node Id */
+            node_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            op_type: "SetPosition";
+            /** X */
+            x: number;
+            /** Y */
+            y: number;
         };
         /**
          * Skipped
@@ -2664,6 +3133,34 @@ export interface components {
             usd: number;
         };
         /**
+         * UnsetParam
+         * @description Remove the value of one field, so that the node runs on its own default.
+         */
+        UnsetParam: {
+            /** Node Id */
+            node_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            op_type: "UnsetParam";
+            /** Param Name */
+            param_name: string;
+        };
+        /**
+         * UpgradeNode
+         * @description Bring a node to the version of its type that the server has; fields and connections are carried over.
+         */
+        UpgradeNode: {
+            /** Node Id */
+            node_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            op_type: "UpgradeNode";
+        };
+        /**
          * VersionDiff
          * @description What differs between two versions: in words (`text`) and as data.
          */
@@ -2740,6 +3237,56 @@ export interface components {
              * @enum {string}
              */
             state: "running" | "restarting";
+        };
+        /**
+         * Difference
+         * @description What differs between two flows: in words, and by names. `moved` are nodes whose position alone differs.
+         */
+        flowise_dev_agent__contracts__change__Difference: {
+            /** Added */
+            added?: components["schemas"]["AddedNode"][];
+            /** Changed */
+            changed?: components["schemas"]["NodeChange"][];
+            /** Connected */
+            connected?: components["schemas"]["Connected"][];
+            /** Disconnected */
+            disconnected?: components["schemas"]["Connected"][];
+            /** Moved */
+            moved?: string[];
+            /** Removed */
+            removed?: components["schemas"]["AddedNode"][];
+            /**
+             * Summary
+             * @default
+             */
+            summary: string;
+            /**
+             * Text
+             * @default
+             */
+            text: string;
+        };
+        /**
+         * Difference
+         * @description What differs between two flows: in words, and by names. `moved` are nodes that only stand elsewhere.
+         */
+        flowise_dev_agent__runtime__flows__views__Difference: {
+            /** Added */
+            added: components["schemas"]["AddedNode"][];
+            /** Changed */
+            changed: components["schemas"]["NodeChange"][];
+            /** Connected */
+            connected: components["schemas"]["Connected"][];
+            /** Disconnected */
+            disconnected: components["schemas"]["Connected"][];
+            /** Moved */
+            moved: string[];
+            /** Removed */
+            removed: components["schemas"]["AddedNode"][];
+            /** Summary */
+            summary: string;
+            /** Text */
+            text: string;
         };
     };
     responses: {
@@ -2933,6 +3480,129 @@ export interface operations {
             504: components["responses"]["Problem504"];
         };
     };
+    import_flow: {
+        parameters: {
+            query?: {
+                /** @description Flowise instance; the default one. */
+                instance?: string | null;
+                /** @description Seconds to wait for the next question or the end; 0: none. */
+                wait?: number | null;
+            };
+            header?: {
+                /** @description The same key with the same request gives the same answer instead of a second run. */
+                "idempotency-key"?: string | null;
+                /** @description RFC 7240: `wait=10` or `respond-async`. */
+                prefer?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ImportFlow"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlowWriteResult"];
+                };
+            };
+            /** @description Still at it; see the session. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlowWriteResult"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Conflict */
+            409: components["responses"]["Problem409"];
+            /** @description Request Entity Too Large */
+            413: components["responses"]["Problem413"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Bad Gateway */
+            502: components["responses"]["Problem502"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+            /** @description Gateway Timeout */
+            504: components["responses"]["Problem504"];
+        };
+    };
+    apply_to_flow: {
+        parameters: {
+            query?: {
+                /** @description Flowise instance; the default one. */
+                instance?: string | null;
+                /** @description Seconds to wait for the next question or the end; 0: none. */
+                wait?: number | null;
+            };
+            header?: {
+                /** @description The same key with the same request gives the same answer instead of a second run. */
+                "idempotency-key"?: string | null;
+                /** @description RFC 7240: `wait=10` or `respond-async`. */
+                prefer?: string | null;
+            };
+            path: {
+                /** @description The chatflow's id. */
+                chatflow_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ApplyToFlow"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlowWriteResult"];
+                };
+            };
+            /** @description Still at it; see the session. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlowWriteResult"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404"];
+            /** @description Conflict */
+            409: components["responses"]["Problem409"];
+            /** @description Request Entity Too Large */
+            413: components["responses"]["Problem413"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Bad Gateway */
+            502: components["responses"]["Problem502"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+            /** @description Gateway Timeout */
+            504: components["responses"]["Problem504"];
+        };
+    };
     ask_flow: {
         parameters: {
             query?: {
@@ -3061,6 +3731,46 @@ export interface operations {
             504: components["responses"]["Problem504"];
         };
     };
+    export_flow: {
+        parameters: {
+            query?: {
+                /** @description Flowise instance; the default one. */
+                instance?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description The chatflow's id. */
+                chatflow_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlowDocument"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Bad Gateway */
+            502: components["responses"]["Problem502"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+            /** @description Gateway Timeout */
+            504: components["responses"]["Problem504"];
+        };
+    };
     get_flow_graph: {
         parameters: {
             query?: {
@@ -3136,10 +3846,58 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    flow_ops: {
+        parameters: {
+            query?: {
+                /** @description Flowise instance; the default one. */
+                instance?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description The chatflow's id. */
+                chatflow_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlowOps"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Bad Gateway */
+            502: components["responses"]["Problem502"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+            /** @description Gateway Timeout */
+            504: components["responses"]["Problem504"];
+        };
+    };
     promote_flow: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Seconds to wait for the next question or the end; 0: none. */
+                wait?: number | null;
+            };
+            header?: {
+                /** @description The same key with the same request gives the same answer instead of a second run. */
+                "idempotency-key"?: string | null;
+                /** @description RFC 7240: `wait=10` or `respond-async`. */
+                prefer?: string | null;
+            };
             path: {
                 /** @description The chatflow's id. */
                 chatflow_id: string;
@@ -3158,11 +3916,24 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Promoted"];
+                    "application/json": components["schemas"]["FlowWriteResult"];
+                };
+            };
+            /** @description Still at it; see the session. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlowWriteResult"];
                 };
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404"];
+            /** @description Conflict */
+            409: components["responses"]["Problem409"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */

@@ -1,4 +1,4 @@
-"""Flows between files and instances."""
+"""Credentials and uploaded files of a flow that goes to another server."""
 
 import json
 
@@ -6,7 +6,7 @@ import pytest
 
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.models import Chatflow, Credential
-from flowise_dev_agent.runtime.flows.transfer import flow_document, map_credentials, read_document, refuse_missing_files
+from flowise_dev_agent.runtime.flows.credential_mapping import map_credentials, refuse_missing_files
 
 DEV_OPENAI = "0d3cf4b6-6a27-4c8e-9a0e-3f6d8ad0c001"
 DEV_SERP = "0d3cf4b6-6a27-4c8e-9a0e-3f6d8ad0c002"
@@ -32,13 +32,6 @@ def test_credentials_without_a_counterpart_are_named_and_unused_ones_do_not_matt
     map_credentials(FLOW, source, [credential("x", "a")], where="prod")
 
 
-def test_a_flow_survives_a_file_whoever_wrote_it() -> None:
-    row = Chatflow(id="1", name="Bot", flow_data='{"nodes":[],"edges":[],"viewport":{"x":1}}', type="AGENTFLOW")
-    name, kind, flow_data = read_document(json.dumps(flow_document(row), indent=2))
-    assert (name, kind, flow_data) == ("Bot", "AGENTFLOW", row.flow_data)
-    assert read_document('{"nodes": [], "edges": []}') == (None, "CHATFLOW", '{"nodes":[],"edges":[]}')
-
-
 def test_a_flow_with_an_uploaded_file_goes_only_where_one_is() -> None:
     row = Chatflow(id="1", name="Files", flow_data=file_flow("a.txt"))
     refuse_missing_files(file_flow("a.txt"), row)
@@ -51,9 +44,3 @@ def test_a_flow_with_an_uploaded_file_goes_only_where_one_is() -> None:
 def file_flow(name: str) -> str:
     data = {"id": "f", "label": "File", "inputs": {"txtFile": f'FILE-STORAGE::["{name}"]'}}
     return json.dumps({"nodes": [{"id": "f", "data": data}], "edges": []})
-
-
-@pytest.mark.parametrize("text", ["", "[]", '{"nodes": 1}', '{"flowData": "nonsense"}'])
-def test_a_file_without_a_flow_is_refused(text: str) -> None:
-    with pytest.raises(InvalidInputError):
-        read_document(text)

@@ -1,0 +1,145 @@
+"""Writes without a plan (imports, applied changes, promotions): what clients send, what is kept, what they get."""
+
+from typing import Annotated, Final, Literal, Self
+from uuid import UUID
+
+from pydantic import ConfigDict, Field, model_validator
+
+from flowise_dev_agent.contracts.base import Contract
+from flowise_dev_agent.contracts.change import Difference
+from flowise_dev_agent.contracts.requests import Line, Storable
+from flowise_dev_agent.patch.model.findings import Finding
+from flowise_dev_agent.patch.model.ops import PatchOp
+
+MAX_FLOW_CHARS: Final = 8_000_000
+_MAX_OPS: Final = 2_000
+
+FlowType = Literal["CHATFLOW", "AGENTFLOW", "MULTIAGENT", "ASSISTANT"]
+FlowText = Annotated[Storable, Field(min_length=1, max_length=MAX_FLOW_CHARS)]
+WriteOperation = Literal["import", "apply", "promote"]
+
+
+class _Body(Contract):
+    # FastAPI makes validators of bodies itself and expects them to be complete.
+    model_config = ConfigDict(defer_build=False)
+
+
+class _FlowContent(_Body):
+    """A flow, or the ops that make or change one."""
+
+    flow_data: FlowText | None = Field(default=None, description="`flowData` as text, as Flowise stores it; or `ops`.")
+    ops: list[PatchOp] | None = Field(default=None, min_length=1, max_length=_MAX_OPS)
+    dry_run: bool = Field(default=False, description="Check only: findings and difference, nothing is written.")
+
+    @model_validator(mode="after")
+    def _is_one_of_two(self) -> Self:
+        if (self.flow_data is None) == (self.ops is None):
+            raise ValueError("send either `flow_data` or `ops`")
+        return self
+
+
+class ImportFlow(_FlowContent):
+    """The body of `POST /flows/import`. The flow is new; `ops` build it from nothing."""
+
+    name: Line = Field(default="Imported flow", description="Title of the new flow.")
+    type: FlowType | None = Field(default=None, description="Flowise's type; found from the nodes when left out.")
+
+
+class ApplyToFlow(_FlowContent):
+    """The body of `POST /flows/{id}/apply`. `ops` change the flow, `flow_data` takes its place."""
+
+    base_sha256: str | None = Field(
+        default=None,
+        pattern=r"^[0-9a-f]{64}$",
+        description="Refuse (409) when the flow is not this one any more: `sha256` of its export or of a version.",
+    )
+
+
+class PromoteFlow(_Body):
+    """The body of `POST /flows/{id}/promote`."""
+
+    source: Line | None = Field(default=None, description="Instance of the flow; the default one.")
+    target: Line = Field(description="Instance that gets the flow.")
+    name: Line | None = Field(default=None, description="Title of a new flow there; the same by default.")
+    target_chatflow_id: UUID | None = Field(
+        default=None, description="Flow there to write over; a new one is created when left out."
+    )
+    dry_run: bool = Field(default=False, description="Check only: findings and difference, nothing is written.")
+
+    @model_validator(mode="after")
+    def _names_a_new_flow(self) -> Self:
+        if self.name is not None and self.target_chatflow_id is not None:
+            raise ValueError("`name` is for a new flow; a flow that is written over keeps its own")
+        return self
+
+
+class MappedCredential(Contract):
+    """A credential and the one of the other instance that takes its place."""
+
+    type: str
+    name: str
+    target_id: str
+    target_name: str
+    by: str = Field(description="`name` (the same name and type) or `type` (the only one of its type).")
+
+
+class BaseFlow(Contract):
+    """The flow that is written over, as it was when it was read."""
+
+    chatflow_id: str
+    sha256: str
+    updated_date: str
+
+
+class FlowWrite(Contract):
+    """What the session of a write keeps as its request: where the text with the hash `sha256`, which passed the check,
+    goes. Without `base` it becomes a new flow called `name`."""
+
+    operation: WriteOperation
+    name: str
+    type: str
+    sha256: str
+    base: BaseFlow | None
+    ops: list[PatchOp] | None = None
+    credentials: list[MappedCredential] = Field(default_factory=list)
+    findings: list[Finding] = Field(default_factory=list, description="Warnings.")
+
+
+class FlowWriteResult(Contract):
+    """A write as read back from Flowise, one that still goes on, or with `dry_run` what it would be."""
+
+    status: Literal["checked", "in_progress", "completed", "cancelled"] = Field(
+        description="`checked` is a dry run. A write that fails is answered with a problem."
+    )
+    session_id: UUID | None = Field(
+        description="The write among the sessions: its versions, change and rollback. None for a dry run."
+    )
+    valid: bool = Field(default=True, description="False for a dry run whose findings forbid the write.")
+    instance: str
+    chatflow_id: str | None = Field(description="None for a new flow that is not there yet.")
+    name: str
+    type: str
+    sha256: str = Field(description="Of the text of `flowData`.")
+    created: bool = Field(description="False when it takes the place of what a flow holds, which is kept as a version.")
+    credentials: list[MappedCredential]
+    findings: list[Finding]
+    difference: Difference | None = Field(
+        default=None, description="Of a dry run; for a write see `GET /sessions/{session_id}/change`."
+    )
+
+
+class FlowDocument(Contract):
+    """A flow with everything in it, to be kept in a file."""
+
+    id: str
+    name: str
+    type: str
+    flow_data: str = Field(description="The text, byte for byte.")
+    sha256: str
+    updated: str
+
+
+class FlowOps(Contract):
+    """The ops that build a flow from nothing, in today's version of each node."""
+
+    ops: list[PatchOp]

@@ -1,0 +1,61 @@
+"""Whether a flow may be written to a server: the validator, with what the server has."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+from flowise_dev_agent.errors import FlowiseAuthError
+from flowise_dev_agent.patch.model.findings import Finding, errors
+from flowise_dev_agent.patch.model.schema import Schemas
+from flowise_dev_agent.patch.validate import CUSTOM_TOOL, validate_flow
+
+
+class ToolSource(Protocol):
+    """What is asked of a `FlowiseClient`."""
+
+    async def list_tools(self) -> list[dict[str, Any]]: ...
+
+
+async def check_flow(
+    client: ToolSource,
+    flow_data: str,
+    *,
+    kind: str,
+    schemas: Schemas,
+    credentials: Mapping[str, str] | None,
+    base_flow_data: str | None = None,
+) -> list[Finding]:
+    """All findings of `validate_flow`. Raises FlowiseError when custom tools are needed and cannot be read."""
+    tools = await _custom_tools(client) if f'"{CUSTOM_TOOL}"' in flow_data else None
+    # A flow of 50 nodes takes milliseconds, one of 400 does not: keep heartbeats and streams on time.
+    return await asyncio.to_thread(
+        validate_flow,
+        flow_data,
+        schemas=schemas,
+        credentials=credentials,
+        kind=kind,
+        base_flow_data=base_flow_data,
+        tools=tools,
+    )
+
+
+def excused(findings: Iterable[Finding], before: Iterable[Finding]) -> list[Finding]:
+    """`findings` with each error that is among those of the flow `before` the change as a warning."""
+    known = {finding.key for finding in errors(before)}
+    return [
+        finding.model_copy(
+            update={"severity": "warning", "message": f"{finding.message} (It was so before the change.)"}
+        )
+        if finding.severity == "error" and finding.key in known
+        else finding
+        for finding in findings
+    ]
+
+
+async def _custom_tools(client: ToolSource) -> dict[str, str] | None:
+    """Id -> name of the server's custom tools; None when the key may not list them."""
+    try:
+        rows = await client.list_tools()
+    except FlowiseAuthError:
+        return None
+    return {str(row["id"]): str(row.get("name") or "") for row in rows if "id" in row}

@@ -1,0 +1,315 @@
+"""Writes that need no plan: imports, applied changes, promotions.
+
+Each is a session of its own. The request is checked at once; what passes is stored with the session, and a worker
+writes it under a lease. So it survives the end of any process, is done exactly once, and has versions like any other
+write.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+from langgraph.runtime import RunControl
+
+from flowise_dev_agent.contracts.change import Difference
+from flowise_dev_agent.contracts.flow_writes import (
+    ApplyToFlow,
+    BaseFlow,
+    FlowWrite,
+    FlowWriteResult,
+    ImportFlow,
+    PromoteFlow,
+)
+from flowise_dev_agent.errors import InvalidInputError, PatchError, StaleBaseError, WriteFailedError
+from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.patch.model.findings import errors
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.model.hashing import payload_sha256
+from flowise_dev_agent.persistence import Blobs, Claim, NewEvent, SessionRow, Sessions, Versions, WriteIntents
+from flowise_dev_agent.persistence.runs import RunResult
+from flowise_dev_agent.persistence.sanitize import clean_text
+from flowise_dev_agent.persistence.sessions import NewSession
+from flowise_dev_agent.publish import Base, Publisher, Stale, Written
+from flowise_dev_agent.runtime.flows.proposals import Proposal, Proposals
+from flowise_dev_agent.runtime.flows.views import difference
+from flowise_dev_agent.runtime.runs.emission import Emit
+from flowise_dev_agent.runtime.sessions.service import check_key, key_reused
+from flowise_dev_agent.runtime.sessions.views import public_status
+
+_OPERATIONS: Final = frozenset({"import", "apply", "promote"})
+_PHASE: Final = "apply"
+_SHOWN: Final = 5
+_MOST_WARNINGS: Final = 50
+
+
+def is_flow_write(request: Mapping[str, Any]) -> bool:
+    """Whether the session with this request is a write without a plan."""
+    return request.get("operation") in _OPERATIONS
+
+
+class FlowWriter:
+    """Takes writes, and has the part of a worker that does them.
+
+    Taking one raises what `Proposals` does, InvalidInputError also for a flow that the server could not run (nothing is
+    written then), and SessionConflictError when the idempotency key was used for another request.
+    """
+
+    def __init__(
+        self,
+        *,
+        proposals: Proposals,
+        sessions: Sessions,
+        blobs: Blobs,
+        intents: WriteIntents,
+        versions: Versions,
+        instances: Instances,
+    ) -> None:
+        self._proposals = proposals
+        self._sessions = sessions
+        self._blobs = blobs
+        self._intents = intents
+        self._versions = versions
+        self._instances = instances
+
+    async def import_flow(
+        self, body: ImportFlow, *, instance: str | None = None, idempotency_key: str | None = None
+    ) -> FlowWriteResult:
+        """Make a new, undeployed flow."""
+        return await self._take(
+            body, ("import", instance), lambda: self._proposals.import_flow(body, instance), idempotency_key
+        )
+
+    async def apply(
+        self,
+        chatflow_id: str,
+        body: ApplyToFlow,
+        *,
+        instance: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> FlowWriteResult:
+        """Change a flow, or put another one in its place."""
+        what = ("apply", instance, chatflow_id)
+        return await self._take(body, what, lambda: self._proposals.apply(chatflow_id, body, instance), idempotency_key)
+
+    async def promote(
+        self, chatflow_id: str, body: PromoteFlow, *, idempotency_key: str | None = None
+    ) -> FlowWriteResult:
+        """Bring a flow to another instance, or over a flow there."""
+        what = ("promote", chatflow_id)
+        return await self._take(body, what, lambda: self._proposals.promote(chatflow_id, body), idempotency_key)
+
+    async def result(self, session_id: UUID) -> FlowWriteResult:
+        """How the write of a session ended, or that it still goes on.
+
+        Raises StaleBaseError or WriteFailedError when it failed; `details` have the session, the code of the cause and,
+        in `written`, what is known of the flow on the server (see `publish.publisher`).
+        """
+        return _result(await self._sessions.get(session_id))
+
+    async def _take(
+        self,
+        body: ImportFlow | ApplyToFlow | PromoteFlow,
+        what: tuple[str | None, ...],
+        propose: Callable[[], Awaitable[Proposal]],
+        key: str | None,
+    ) -> FlowWriteResult:
+        check_key(key)
+        fingerprint = hashlib.sha256(f"{what}{body.model_dump_json(exclude_unset=True)}".encode()).hexdigest()
+        if key and (earlier := await self._sessions.by_idempotency_key(key)):
+            return await self._repeated(earlier, fingerprint)
+        proposal = await propose()
+        findings = await self._proposals.check(proposal)
+        problems = errors(findings)
+        write = FlowWrite(
+            operation=proposal.operation,
+            name=proposal.name,
+            type=proposal.type,
+            sha256=_sha256(proposal.flow_data),
+            base=_base(proposal),
+            ops=proposal.ops,
+            credentials=proposal.credentials,
+            findings=[finding for finding in findings if finding.severity == "warning"][:_MOST_WARNINGS],
+        )
+        if body.dry_run:
+            shown = await asyncio.to_thread(_difference, proposal)
+            return _shown(write, proposal.instance_id, "checked").model_copy(
+                update={"valid": not problems, "findings": findings, "difference": shown}
+            )
+        if problems:
+            raise InvalidInputError(
+                f"The flow was not written: {'; '.join(finding.text for finding in problems[:_SHOWN])}",
+                hint="Correct the flow, or create in Flowise what it needs.",
+                details={"findings": [finding.model_dump(mode="json") for finding in problems]},
+            )
+        row = await self._sessions.start(
+            NewSession(
+                id=uuid4(),
+                name=clean_text(proposal.title)[:120],
+                requirement=clean_text(proposal.title),
+                request=write.model_dump(mode="json"),
+                instance_id=proposal.instance_id,
+                idempotency_key=key,
+                fingerprint=fingerprint,
+                operation_mode=write.operation,
+                texts=(proposal.flow_data,),
+            )
+        )
+        if row is None:
+            # The same request under the same key was quicker.
+            row = await self._sessions.by_idempotency_key(key or "")
+            if row is None:
+                raise key_reused()
+            return await self._repeated(row, fingerprint)
+        return _result(row)
+
+    async def _repeated(self, row: SessionRow, fingerprint: str) -> FlowWriteResult:
+        """The same request again: the same result, but a write that failed is tried again."""
+        if row.fingerprint != fingerprint:
+            raise key_reused()
+        if await self._sessions.retry(row.id):
+            row = await self._sessions.get(row.id)
+        return _result(row)
+
+    # --- the worker's part -------------------------------------------------------------------------------------------
+
+    def execution(self, claim: Claim, emit: Emit) -> "FlowWriteExecution":
+        """One attempt at the write of a session."""
+        session, client = claim.session, self._instances.client(claim.session.instance_id)
+        publisher = Publisher(
+            session_id=session.id,
+            instance_id=session.instance_id,
+            client=client,
+            intents=self._intents,
+            lease=claim.lease,
+            versions=self._versions,
+        )
+        return FlowWriteExecution(FlowWrite.model_validate(session.request), publisher, self._blobs, emit)
+
+
+class FlowWriteExecution:
+    """Writes what the session's request says, or finds that an earlier attempt has done so."""
+
+    last_node: str | None = None
+
+    def __init__(self, write: FlowWrite, publisher: Publisher, blobs: Blobs, emit: Emit) -> None:
+        self._write = write
+        self._publisher = publisher
+        self._blobs = blobs
+        self._emit = emit
+        self._chatflow_id = write.base.chatflow_id if write.base else None
+
+    async def drive(self, control: RunControl) -> RunResult:
+        """See `runs.executor`. Raises what `Publisher` does, and StaleBaseError."""
+        del control  # one step, which the drain waits for
+        write = self._write
+        flow_data = await self._blobs.get(write.sha256)
+        written = await (self._update(write.base, flow_data) if write.base else self._create(flow_data))
+        verb = "Left as it was" if written.unchanged else "Changed" if write.base else "Created"
+        data = {"chatflow_id": written.chatflow_id, "flow": written.sha256, "adopted": written.adopted}
+        self._emit({"type": "write", "phase": _PHASE, "summary": f"{verb}: '{written.name}'", "data": data})
+        done = {"outcome": "accepted", "chatflow_id": written.chatflow_id}
+        change = {
+            "before": write.sha256 if written.unchanged else write.base.sha256 if write.base else None,
+            "after": write.sha256,
+            "ops": [op.model_dump(mode="json") for op in write.ops or []],
+        }
+        return RunResult(
+            status="completed",
+            event=NewEvent("done", status=public_status("completed"), summary="Ended: accepted", data=done),
+            columns={**await self.columns(), "outcome": "accepted", "change": change},
+        )
+
+    async def columns(self) -> Mapping[str, Any]:
+        """What is known for the session's row, whatever comes next."""
+        return {"phase": _PHASE, "chatflow_id": self._chatflow_id}
+
+    async def _create(self, flow_data: str) -> Written:
+        write = self._write
+        made = await self._publisher.create(
+            name=write.name, flow_data=flow_data, kind=write.type, validated_sha256=write.sha256, iteration=0
+        )
+        self._chatflow_id = made.chatflow_id
+        return await self._publisher.accept(chatflow_id=made.chatflow_id, deploy=False, iteration=0)
+
+    async def _update(self, base: BaseFlow, flow_data: str) -> Written:
+        result = await self._publisher.update(
+            chatflow_id=base.chatflow_id,
+            flow_data=flow_data,
+            validated_sha256=self._write.sha256,
+            base=Base(base.sha256, base.updated_date),
+            iteration=0,
+            reason=self._write.operation,
+        )
+        if isinstance(result, Stale):
+            raise StaleBaseError(
+                f"'{self._write.name}' was changed on Flowise meanwhile; nothing was written.",
+                hint="Look at it in Flowise and ask again.",
+                details={"chatflow_id": base.chatflow_id, "written": "no"},
+            )
+        return result
+
+
+def _base(proposal: Proposal) -> BaseFlow | None:
+    row = proposal.base
+    if row is None:
+        return None
+    return BaseFlow(chatflow_id=row.id, sha256=payload_sha256(row.flow_data), updated_date=row.updated_date)
+
+
+def _sha256(flow_data: str) -> str:
+    try:
+        return payload_sha256(flow_data)
+    except UnicodeEncodeError:
+        raise InvalidInputError("The flow contains lone surrogates, which cannot be stored.") from None
+
+
+def _difference(proposal: Proposal) -> Difference:
+    before = proposal.base.flow_data if proposal.base else None
+    return Difference(**vars(difference(_graph(before), _graph(proposal.flow_data))))
+
+
+def _graph(flow_data: str | None) -> GraphIR:
+    """The flow; an empty one for what cannot be shown."""
+    try:
+        return GraphIR.from_flow_data(flow_data) if flow_data else GraphIR.empty()
+    except PatchError:
+        return GraphIR.empty()
+
+
+def _shown(
+    write: FlowWrite, instance_id: str, status: Any, *, session_id: UUID | None = None, chatflow_id: str | None = None
+) -> FlowWriteResult:
+    return FlowWriteResult(
+        status=status,
+        session_id=session_id,
+        instance=instance_id,
+        chatflow_id=chatflow_id or (write.base.chatflow_id if write.base else None),
+        name=write.name,
+        type=write.type,
+        sha256=write.sha256,
+        created=write.base is None,
+        credentials=write.credentials,
+        findings=write.findings,
+    )
+
+
+def _result(row: SessionRow) -> FlowWriteResult:
+    if row.status == "failed":
+        raise _failure(row)
+    write, status = FlowWrite.model_validate(row.request), public_status(row.status)
+    return _shown(write, row.instance_id, status, session_id=row.id, chatflow_id=row.chatflow_id)
+
+
+def _failure(row: SessionRow) -> WriteFailedError:
+    problem: Mapping[str, Any] = row.error or {}
+    cause = str(problem.get("code", WriteFailedError.code))
+    details = {"written": "unknown", **(problem.get("details") or {}), "cause": cause, "session_id": str(row.id)}
+    hint = f"Retry session {row.id}: it looks at Flowise first and writes nothing twice."
+    kind = StaleBaseError if cause == StaleBaseError.code else WriteFailedError
+    return kind(
+        str(problem.get("detail", "The write failed.")),
+        hint=problem.get("hint") if details["written"] == "no" else hint,
+        details=details,
+    )

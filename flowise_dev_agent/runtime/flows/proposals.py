@@ -1,0 +1,158 @@
+"""What would be written for a request: the text of the flow, where it goes, and what the check says."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from flowise_dev_agent.contracts.flow_writes import (
+    ApplyToFlow,
+    ImportFlow,
+    MappedCredential,
+    PromoteFlow,
+    WriteOperation,
+)
+from flowise_dev_agent.errors import InvalidInputError, StaleBaseError
+from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.flowise.models import Chatflow
+from flowise_dev_agent.knowledge.credential_store import CredentialStore
+from flowise_dev_agent.knowledge.flow_check import check_flow, excused
+from flowise_dev_agent.knowledge.nodes import NodeKnowledge
+from flowise_dev_agent.patch.compile.compiler import compile_ops
+from flowise_dev_agent.patch.model.findings import Finding
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.model.hashing import payload_sha256
+from flowise_dev_agent.patch.model.ops import PatchOp
+from flowise_dev_agent.patch.model.schema import Schemas
+from flowise_dev_agent.runtime.flows.credential_mapping import map_credentials, refuse_missing_files
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A flow to be written, not checked yet. `base` is the flow that it takes the place of."""
+
+    operation: WriteOperation
+    title: str
+    instance_id: str
+    name: str
+    type: str
+    flow_data: str = field(repr=False)
+    base: Chatflow | None = None
+    ops: list[PatchOp] | None = None
+    credentials: list[MappedCredential] = field(default_factory=list)
+
+
+class Proposals:
+    """Reads servers and writes nothing.
+
+    Raises:
+        InvalidInputError: an unknown instance, a missing credential or file, a flow of another type.
+        PatchError: `ops` that cannot be compiled, a text that is not a flow.
+        StaleBaseError: the flow is not the expected one.
+        FlowiseError: a server cannot be read.
+    """
+
+    def __init__(self, instances: Instances, nodes: NodeKnowledge) -> None:
+        self._instances = instances
+        self._nodes = nodes
+
+    async def import_flow(self, body: ImportFlow, instance: str | None) -> Proposal:
+        """A new flow."""
+        instance_id = self._known(instance)
+        flow_data = body.flow_data or await self._compiled(instance_id, GraphIR.empty(), body.ops or [])
+        refuse_missing_files(flow_data, None)
+        return Proposal(
+            operation="import",
+            title=f"Import '{body.name}'",
+            instance_id=instance_id,
+            name=body.name,
+            type=body.type or GraphIR.from_flow_data(flow_data).kind,
+            flow_data=flow_data,
+            ops=body.ops,
+        )
+
+    async def apply(self, chatflow_id: str, body: ApplyToFlow, instance: str | None) -> Proposal:
+        """A flow as `ops` change it, or another one in its place."""
+        instance_id = self._known(instance)
+        base = await self._instances.client(instance_id).get_chatflow(chatflow_id)
+        if body.base_sha256 not in {None, payload_sha256(base.flow_data)}:
+            raise StaleBaseError(
+                f"'{base.name}' on Flowise is not the flow that the change was made for; nothing was written.",
+                hint="Look at it, and send the change with the hash of what it holds now.",
+                details={"chatflow_id": base.id, "sha256": payload_sha256(base.flow_data), "written": "no"},
+            )
+        if body.flow_data is not None:
+            flow_data = body.flow_data
+            refuse_missing_files(flow_data, base)
+        else:
+            flow_data = await self._compiled(instance_id, GraphIR.from_flow_data(base.flow_data), body.ops or [])
+        return Proposal(
+            operation="apply",
+            title=f"Change '{base.name}'",
+            instance_id=instance_id,
+            name=base.name,
+            type=base.type or "CHATFLOW",
+            flow_data=flow_data,
+            base=base,
+            ops=body.ops,
+        )
+
+    async def promote(self, chatflow_id: str, body: PromoteFlow) -> Proposal:
+        """A flow for another instance, or for the place of a flow there; credentials mapped by name and type."""
+        source, target = self._known(body.source), self._known(body.target)
+        here, there = self._instances.client(source), self._instances.client(target)
+        row = await here.get_chatflow(chatflow_id)
+        type_ = row.type or "CHATFLOW"
+        base = await there.get_chatflow(str(body.target_chatflow_id)) if body.target_chatflow_id else None
+        if base is not None and (base.type or "CHATFLOW") != type_:
+            raise InvalidInputError(
+                f"'{row.name}' is of type {type_} and '{base.name}' of type {base.type}; nothing was written.",
+                hint="Choose a flow of the same type, or leave it out to create one.",
+            )
+        refuse_missing_files(row.flow_data, base)
+        flow_data, credentials = map_credentials(
+            row.flow_data, await here.list_credentials(), await there.list_credentials(), where=target
+        )
+        return Proposal(
+            operation="promote",
+            title=f"Promote '{row.name}' from {source} to {target}",
+            instance_id=target,
+            name=base.name if base else body.name or row.name,
+            type=type_,
+            flow_data=flow_data,
+            base=base,
+            credentials=credentials,
+        )
+
+    async def check(self, proposal: Proposal) -> list[Finding]:
+        """What the validator says of it on its server. What was wrong with a changed flow before is a warning."""
+        client = self._instances.client(proposal.instance_id)
+        schemas = await self.schemas(proposal.instance_id)
+        credentials = CredentialStore.from_rows(await client.list_credentials()).types()
+
+        async def check(flow_data: str, before: str | None = None) -> list[Finding]:
+            return await check_flow(
+                client,
+                flow_data,
+                kind=proposal.type,
+                schemas=schemas,
+                credentials=credentials,
+                base_flow_data=before,
+            )
+
+        if proposal.operation != "apply" or proposal.base is None:
+            return await check(proposal.flow_data)
+        before = proposal.base.flow_data
+        return excused(await check(proposal.flow_data, before), await check(before))
+
+    async def schemas(self, instance_id: str) -> Schemas:
+        """The node types that the server has now."""
+        client = self._instances.client(instance_id)
+        return (await self._nodes.store(instance_id, client, refresh=True)).schemas
+
+    async def _compiled(self, instance_id: str, base: GraphIR, ops: list[PatchOp]) -> str:
+        schemas = await self.schemas(instance_id)
+        return await asyncio.to_thread(lambda: compile_ops(base, ops, schemas).flow_data)
+
+    def _known(self, instance: str | None) -> str:
+        instance_id = instance or self._instances.default_id
+        self._instances.client(instance_id)
+        return instance_id

@@ -1,0 +1,96 @@
+"""`export`, `import`, `diff`, `apply`, `promote`: flows as files, by a service."""
+
+import json
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from tests.unit.cli.conftest import Run
+from tests.writing_world import BOT, DEV_KEY, PROD_KEY, Servers
+
+
+def made_by(run: Run, *arguments: str, code: int = 0) -> str:
+    ended, out, err = run(*arguments)
+    assert ended == code, out + err
+    assert "Traceback" not in out + err
+    return out + err
+
+
+def test_an_exported_flow_can_be_compared_changed_and_imported(run: Run, servers: Servers) -> None:
+    made_by(run, "export", BOT, "-o", "bot.json")
+    document: dict[str, Any] = json.loads(Path("bot.json").read_text())
+    assert document["flowData"] == json.loads(servers.dev.flows[BOT].flow_data)
+    assert "no difference" in made_by(run, "diff", "bot.json", BOT)
+    model = next(node for node in document["flowData"]["nodes"] if node["data"]["name"] == "chatOpenAI")
+    model["data"]["inputs"]["modelName"] = "gpt-4-turbo"
+    Path("other.json").write_text(json.dumps(document))
+    assert "gpt-4-turbo" in made_by(run, "diff", BOT, "other.json", code=1)
+    assert "Created 'Second'" in made_by(run, "import", "other.json", "--name", "Second")
+    (second,) = [row for row in servers.dev.flows.values() if row.name == "Second"]
+    assert ("gpt-4-turbo" in second.flow_data, second.tags, second.deployed) == (True, (), False)
+    said = made_by(run, "import", "other.json", "--onto", BOT)
+    assert f"Replaced 'Bot' ({BOT})" in said
+    assert "version v1.0 is what was there before" in said
+    assert "gpt-4-turbo" in servers.dev.flows[BOT].flow_data
+
+
+def test_an_unusable_flow_is_a_sentence_and_writes_nothing(run: Run, servers: Servers) -> None:
+    flow = json.loads(servers.dev.flows[BOT].flow_data)
+    flow["edges"] = []
+    Path("loose.json").write_text(json.dumps(flow))
+    assert "The flow was not written" in made_by(run, "import", "loose.json", code=1)
+    Path("good.json").write_text(servers.dev.flows[BOT].flow_data)
+    said = made_by(run, "import", "good.json", "--instance", "staging", code=1)
+    assert "staging" in said
+    assert servers.dev.calls == []
+
+
+def test_ops_of_a_flow_make_it_again(run: Run, servers: Servers) -> None:
+    ops = json.loads(made_by(run, "export", BOT, "--ops"))
+    assert {op["op_type"] for op in ops} >= {"AddNode", "Connect"}
+    assert "chatOpenAI" in {op.get("node_name") for op in ops}
+
+
+def test_ops_are_applied_checked_shown_and_only_then_written(run: Run, servers: Servers) -> None:
+    before = servers.dev.flows[BOT].flow_data
+    ops = [{"op_type": "SetParam", "node_id": "chatOpenAI_0", "param_name": "temperature", "value": 0.3}]
+    Path("ops.json").write_text(json.dumps({"ops": ops}))
+    said = made_by(run, "apply", "ops.json", BOT, "--dry-run")
+    assert "temperature" in said
+    assert "Nothing was written" in said
+    assert servers.dev.flows[BOT].flow_data == before
+    said = made_by(run, "apply", "ops.json", BOT)
+    assert "temperature" in said
+    assert "Changed 'Bot'" in said
+    assert '"temperature":0.3' in servers.dev.flows[BOT].flow_data.replace(" ", "")
+    Path("wrong.json").write_text(json.dumps([{**ops[0], "param_name": "temprature"}]))
+    assert "temperature" in made_by(run, "apply", "wrong.json", BOT, code=1)
+
+
+def test_a_dry_run_of_a_change_that_would_be_refused_shows_why(run: Run, servers: Servers) -> None:
+    cut = {"op_type": "Disconnect", "source_node_id": "chatOpenAI_0", "target_node_id": "conversationChain_0"}
+    Path("ops.json").write_text(json.dumps([cut]))
+    said = made_by(run, "apply", "ops.json", BOT, "--dry-run", code=1)
+    assert "error: " in said
+    assert "would be refused" in said
+    assert servers.dev.calls == []
+
+
+def test_p69_a_flow_is_promoted_with_the_other_servers_credential(run: Run, servers: Servers) -> None:
+    said = made_by(run, "promote", BOT, "--to", "prod", "--name", "Real bot")
+    assert "openAIApi: 'main' -> 'main' (by name)" in said
+    assert "Created 'Real bot'" in said
+    (there,) = servers.prod.flows.values()
+    assert (there.name, PROD_KEY in there.flow_data, DEV_KEY in there.flow_data) == ("Real bot", True, False)
+    servers.prod.flows[there.id] = there.model_copy(update={"flow_data": there.flow_data.replace("gpt-", "old-")})
+    said = made_by(run, "promote", BOT, "--to", "prod", "--onto", there.id)
+    assert "Replaced 'Real bot'" in said
+    assert "version v1.0 is what was there before" in said
+    assert servers.prod.flows[there.id].flow_data == there.flow_data
+
+
+def test_a_flow_of_another_kind_is_not_written_over(run: Run, servers: Servers) -> None:
+    row, there = servers.dev.flows[BOT], str(uuid4())
+    servers.prod.flows[there] = row.model_copy(update={"id": there, "type": "AGENTFLOW"})
+    assert "of type AGENTFLOW" in made_by(run, "promote", BOT, "--to", "prod", "--onto", there, code=1)
+    assert servers.prod.calls == []

@@ -1,0 +1,428 @@
+"""Imports, applied changes and promotions on a real Postgres: what is written, kept and said of failures."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from flowise_dev_agent.contracts.flow_writes import ApplyToFlow, FlowWriteResult, ImportFlow, PromoteFlow
+from flowise_dev_agent.errors import (
+    FlowiseRejectedError,
+    FlowiseServerError,
+    FlowiseTimeoutError,
+    InvalidInputError,
+    PatchError,
+    SessionConflictError,
+    StaleBaseError,
+    WriteFailedError,
+)
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch.model.hashing import payload_sha256
+from flowise_dev_agent.patch.model.ops import SetParam
+from flowise_dev_agent.persistence import Blobs, Database, Queue, Sessions, WriteIntents
+from flowise_dev_agent.runtime import Runtime
+from tests.fixtures.golden_flows import NOWHERE, chat
+from tests.writing_world import BOT, PROD_KEY, Servers, writing_service
+
+COLDER = SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.3)
+
+
+@pytest.fixture
+def servers(catalogue: NodeStore) -> Servers:
+    return Servers(catalogue)
+
+
+@pytest.fixture
+async def runtime(database_dsn: str, servers: Servers) -> AsyncIterator[Runtime]:
+    async with writing_service(database_dsn, servers) as runtime:
+        yield runtime
+
+
+async def written(runtime: Runtime, taken: FlowWriteResult) -> FlowWriteResult:
+    """The result of a write that was taken; raises as it failed."""
+    assert taken.session_id is not None
+    await runtime.service.wait(taken.session_id, 30)
+    return await runtime.flow_writer.result(taken.session_id)
+
+
+async def apply(runtime: Runtime, chatflow_id: str = BOT, **body: Any) -> FlowWriteResult:
+    change = ApplyToFlow(**{"ops": [COLDER]} if not body.keys() & {"ops", "flow_data"} else {}, **body)
+    return await written(runtime, await runtime.flow_writer.apply(chatflow_id, change))
+
+
+async def promote(runtime: Runtime, **body: Any) -> FlowWriteResult:
+    taken = await runtime.flow_writer.promote(BOT, PromoteFlow(target="prod", **body))
+    return await written(runtime, taken)
+
+
+async def reasons(runtime: Runtime, session_id: UUID | None) -> list[str]:
+    assert session_id is not None
+    return [item.reason for item in (await runtime.versions.of_session(session_id)).versions]
+
+
+def edited(servers: Servers, chatflow_id: str, where: str = "dev") -> str:
+    """A person changes the flow in Flowise; returns what it holds then."""
+    flows = servers.client(where).flows
+    row = flows[chatflow_id]
+    text = row.flow_data.replace('"Buffer Memory"', '"My memory"')
+    assert text != row.flow_data
+    flows[chatflow_id] = row.model_copy(update={"flow_data": text, "updated_date": "2027-01-01T00:00:00.000Z"})
+    return text
+
+
+# --- what is written can be rolled back ------------------------------------------------------------------------------
+
+
+async def test_p100_an_applied_change_is_a_session_whose_version_can_be_rolled_back(
+    runtime: Runtime, servers: Servers
+) -> None:
+    before = servers.dev.flows[BOT].flow_data
+    done = await apply(runtime)
+    assert done.session_id is not None
+    assert (done.status, done.chatflow_id, done.created, done.name) == ("completed", BOT, False, "Bot")
+    after = servers.dev.flows[BOT].flow_data
+    assert payload_sha256(after) == done.sha256
+    assert '"temperature":0.3' in after
+    assert await reasons(runtime, done.session_id) == ["before_apply", "apply"]
+    view = await runtime.service.get(done.session_id)
+    assert (view.status, view.outcome, view.operation_mode, view.chatflow_id) == ("completed", "accepted", "apply", BOT)
+    events = await runtime.service.event_page(done.session_id)
+    assert [event.type for event in events.events] == ["write", "done"]
+    change = await runtime.flows.session_change(done.session_id)
+    assert change is not None
+    assert change.diff.summary == "1 field changed"
+    assert [op["op_type"] for op in change.model_dump()["ops"]] == ["SetParam"]
+
+    rolled = await runtime.versions.rollback(done.session_id, None)
+    assert (rolled.label, rolled.already_there) == ("v1.0", False)
+    assert servers.dev.flows[BOT].flow_data == before
+    assert (await runtime.service.get(done.session_id)).outcome == "rolled_back"
+    # A rollback is a write like any other: it can be rolled back.
+    await runtime.versions.rollback(done.session_id, "v2.0")
+    assert servers.dev.flows[BOT].flow_data == after
+    history = (await runtime.versions.of_chatflow(BOT)).versions
+    assert [item.reason for item in history] == ["rollback", "rollback", "apply", "before_apply"]
+
+
+async def test_p100_a_flow_that_takes_the_place_of_another_can_be_rolled_back(
+    runtime: Runtime, servers: Servers
+) -> None:
+    before = servers.dev.flows[BOT].flow_data
+    other = before.replace("gpt-4o", "gpt-4-turbo")
+    done = await apply(runtime, flow_data=other)
+    assert servers.dev.flows[BOT].flow_data == other
+    assert done.session_id is not None
+    await runtime.versions.rollback(done.session_id, None)
+    assert servers.dev.flows[BOT].flow_data == before
+
+
+@pytest.mark.parametrize("content", ["flow_data", "ops"])
+async def test_p100_an_imported_flow_can_be_rolled_back_to_what_was_imported(
+    runtime: Runtime, servers: Servers, content: str
+) -> None:
+    given: dict[str, Any] = {"flow_data": servers.dev.flows[BOT].flow_data} if content == "flow_data" else {}
+    body = ImportFlow(name="Second", **given or {"ops": chat(NOWHERE)})
+    done = await written(runtime, await runtime.flow_writer.import_flow(body))
+    assert (done.status, done.created, done.type) == ("completed", True, "CHATFLOW")
+    assert done.chatflow_id is not None
+    assert done.session_id is not None
+    row = servers.dev.flows[done.chatflow_id]
+    assert (row.name, row.deployed, row.tags, payload_sha256(row.flow_data)) == ("Second", False, (), done.sha256)
+    assert await reasons(runtime, done.session_id) == ["create"]
+    change = await runtime.flows.session_change(done.session_id)
+    assert change is not None
+    assert (change.before_label, change.before) == ("nothing", None)
+    edited(servers, row.id)
+    await runtime.versions.rollback(done.session_id, None)
+    assert servers.dev.flows[row.id].flow_data == row.flow_data
+
+
+async def test_p100_a_promotion_over_a_flow_can_be_rolled_back(runtime: Runtime, servers: Servers) -> None:
+    first = await promote(runtime, name="Real bot")
+    assert first.chatflow_id is not None
+    there = servers.prod.flows[first.chatflow_id]
+    assert (there.name, PROD_KEY in there.flow_data, first.created) == ("Real bot", True, True)
+    assert [(item.type, item.by) for item in first.credentials] == [("openAIApi", "name")]
+    theirs = edited(servers, there.id, "prod")
+    second = await promote(runtime, target_chatflow_id=there.id)
+    assert (second.created, second.chatflow_id, second.name) == (False, there.id, "Real bot")
+    assert servers.prod.flows[there.id].flow_data == there.flow_data
+    assert await reasons(runtime, second.session_id) == ["before_promote", "promote"]
+    assert second.session_id is not None
+    await runtime.versions.rollback(second.session_id, None)
+    assert servers.prod.flows[there.id].flow_data == theirs
+
+
+# --- what is checked -------------------------------------------------------------------------------------------------
+
+
+async def test_a_dry_run_gives_findings_and_difference_and_writes_nothing(
+    runtime: Runtime, servers: Servers, database: Database
+) -> None:
+    writer, flow_data = runtime.flow_writer, servers.dev.flows[BOT].flow_data
+    loose = json.dumps({**json.loads(flow_data), "edges": []})
+    applied = await writer.apply(BOT, ApplyToFlow(ops=[COLDER], dry_run=True))
+    assert applied.difference is not None
+    assert (applied.status, applied.session_id, applied.valid) == ("checked", None, True)
+    assert applied.difference.summary == "1 field changed"
+    replaced = await writer.apply(BOT, ApplyToFlow(flow_data=loose, dry_run=True))
+    imported = await writer.import_flow(ImportFlow(flow_data=loose, dry_run=True))
+    promoted = await writer.promote(BOT, PromoteFlow(target="prod", dry_run=True))
+    for checked in (replaced, imported):
+        assert not checked.valid
+        assert "error" in {finding.severity for finding in checked.findings}
+    assert (imported.chatflow_id, promoted.valid, promoted.created) == (None, True, True)
+    assert (servers.dev.calls, servers.prod.calls) == ([], [])
+    assert await database.fetch_all("SELECT id FROM sessions") == []
+
+
+async def test_what_the_server_could_not_run_is_refused_without_a_session(
+    runtime: Runtime, servers: Servers, database: Database
+) -> None:
+    writer, row = runtime.flow_writer, servers.dev.flows[BOT]
+    servers.dev.flows[BOT] = row.model_copy(update={"flow_data": row.flow_data.replace("chatOpenAI", "noNode")})
+    with pytest.raises(InvalidInputError, match="The flow was not written"):
+        await writer.promote(BOT, PromoteFlow(target="prod"))
+    with pytest.raises(PatchError):
+        await writer.apply(BOT, ApplyToFlow(ops=[COLDER.model_copy(update={"node_id": "nobody"})]))
+    with pytest.raises(PatchError):
+        await writer.import_flow(ImportFlow(flow_data="[" * 100_000))
+    with pytest.raises(InvalidInputError, match="The flow was not written"):
+        await writer.import_flow(ImportFlow(flow_data=row.flow_data, type="AGENTFLOW"))
+    assert (servers.dev.calls, servers.prod.calls) == ([], [])
+    assert await database.fetch_all("SELECT id FROM sessions") == []
+
+
+async def test_what_was_wrong_with_a_changed_flow_before_does_not_forbid_the_change(
+    runtime: Runtime, servers: Servers
+) -> None:
+    row = servers.dev.flows[BOT]
+    broken = json.loads(row.flow_data)
+    broken["edges"] = broken["edges"][:1]
+    servers.dev.flows[BOT] = row.model_copy(update={"flow_data": json.dumps(broken, separators=(",", ":"))})
+    done = await apply(runtime)
+    assert done.status == "completed"
+    assert any("It was so before the change." in finding.message for finding in done.findings)
+
+
+async def test_a_flow_of_another_type_is_not_written_over(runtime: Runtime, servers: Servers) -> None:
+    there = str(uuid4())
+    row = servers.dev.flows[BOT]
+    servers.prod.flows[there] = row.model_copy(update={"id": there, "type": "AGENTFLOW"})
+    with pytest.raises(InvalidInputError, match="of type AGENTFLOW"):
+        await promote(runtime, target_chatflow_id=there)
+    assert servers.prod.calls == []
+
+
+async def test_p07_a_change_for_another_base_is_refused_at_once(runtime: Runtime, servers: Servers) -> None:
+    base = payload_sha256(servers.dev.flows[BOT].flow_data)
+    edited(servers, BOT)
+    with pytest.raises(StaleBaseError, match="is not the flow that the change was made for"):
+        await apply(runtime, base_sha256=base)
+    assert servers.dev.calls == []
+
+
+# --- what fails ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def waiting(database_dsn: str, servers: Servers) -> AsyncIterator[Runtime]:
+    """A service without a worker: what it takes waits until another process works on it."""
+    async with writing_service(database_dsn, servers, worker=False) as runtime:
+        yield runtime
+
+
+async def test_p07_a_person_who_saves_before_the_write_keeps_their_flow(
+    database_dsn: str, waiting: Runtime, servers: Servers
+) -> None:
+    taken = await waiting.flow_writer.apply(BOT, ApplyToFlow(ops=[COLDER]))
+    assert (taken.status, taken.chatflow_id) == ("in_progress", BOT)
+    theirs = edited(servers, BOT)
+    async with writing_service(database_dsn, servers) as runtime:
+        with pytest.raises(StaleBaseError, match="changed on Flowise meanwhile; nothing was written") as caught:
+            await written(runtime, taken)
+    assert caught.value.details["written"] == "no"
+    assert servers.dev.flows[BOT].flow_data == theirs
+    assert servers.dev.calls == []
+
+
+WRITES: dict[str, Callable[[Runtime], Awaitable[FlowWriteResult]]] = {
+    "create": lambda runtime: promote(runtime),
+    "update": lambda runtime: apply(runtime),
+}
+
+
+@pytest.mark.parametrize("call", WRITES)
+@pytest.mark.parametrize("error", [FlowiseServerError, FlowiseRejectedError])
+async def test_p09_a_write_that_flowise_refuses_is_a_failed_session_with_the_problem(
+    runtime: Runtime, servers: Servers, database: Database, call: str, error: Any
+) -> None:
+    flows = dict(servers.dev.flows)
+    for server in (servers.dev, servers.prod):
+        server.before[call] = server.lose(error)
+    with pytest.raises(WriteFailedError, match="lost Nothing was changed on Flowise") as caught:
+        await WRITES[call](runtime)
+    assert (caught.value.details["cause"], caught.value.details["written"]) == (error.code, "no")
+    session_id = UUID(caught.value.details["session_id"])
+    view = await runtime.service.get(session_id)
+    assert (view.status, view.outcome) == ("error", None)
+    events = (await runtime.service.event_page(session_id)).events
+    assert events[-1].type == "error"
+    assert (servers.dev.flows, servers.prod.flows) == (flows, {})
+    assert [item.status for item in await WriteIntents(database).list_for(session_id)] == ["failed"]
+
+    await runtime.service.retry(session_id)
+    view = await runtime.service.wait(session_id, 30)
+    assert (view.status, view.outcome) == ("completed", "accepted")
+
+
+async def test_p09_a_write_that_cannot_be_read_back_is_not_called_unwritten(runtime: Runtime, servers: Servers) -> None:
+    def someone_saves() -> None:
+        edited(servers, BOT)
+
+    servers.dev.after["update"] = someone_saves
+    original = servers.dev.update_chatflow
+
+    async def update(chatflow_id: str, **fields: Any) -> Any:
+        answer = servers.dev.flows[chatflow_id].model_copy(update=fields)
+        await original(chatflow_id, **fields)
+        return answer
+
+    servers.dev.update_chatflow = update
+    with pytest.raises(WriteFailedError, match="differs from what was just written") as caught:
+        await apply(runtime)
+    assert caught.value.details["written"] == "yes"
+    assert "My memory" in servers.dev.flows[BOT].flow_data
+
+
+async def test_p03_a_lost_answer_is_looked_for_and_the_write_is_done_once(runtime: Runtime, servers: Servers) -> None:
+    servers.prod.after["create"] = servers.prod.lose(FlowiseTimeoutError)
+    servers.dev.after["update"] = servers.dev.lose(FlowiseTimeoutError)
+    assert (await promote(runtime)).status == "completed"
+    assert (await apply(runtime)).status == "completed"
+    assert (len(servers.prod.flows), servers.dev.calls) == (1, ["update"])
+
+
+@pytest.mark.parametrize("call", WRITES)
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_p02_a_write_whose_worker_is_lost_is_finished_by_another_one_exactly_once(
+    database_dsn: str, servers: Servers, call: str, when: str
+) -> None:
+    """The worker ends at the very call, with or without its effect."""
+    reached = asyncio.Event()
+    server = servers.prod if call == "create" else servers.dev
+    name = f"{call}_chatflow"
+    original = getattr(server, name)
+
+    async def hang(*args: Any, **fields: Any) -> Any:
+        if when == "after":
+            await original(*args, **fields)
+        reached.set()
+        await asyncio.Event().wait()
+
+    setattr(server, name, hang)
+    async with writing_service(database_dsn, servers) as first:
+        writer = first.flow_writer
+        taken = await (
+            writer.promote(BOT, PromoteFlow(target="prod"))
+            if call == "create"
+            else writer.apply(BOT, ApplyToFlow(ops=[COLDER]))
+        )
+        await reached.wait()
+    setattr(server, name, original)
+    async with writing_service(database_dsn, servers) as second:
+        done = await written(second, taken)
+        assert done.status == "completed"
+        assert await reasons(second, done.session_id) == (["create"] if call == "create" else ["before_apply", "apply"])
+    assert len(server.flows) == 1
+    assert {item.status for item in await intents(database_dsn, done.session_id)} == {"done"}
+
+
+async def intents(dsn: str, session_id: UUID | None) -> list[Any]:
+    assert session_id is not None
+    async with Database(dsn, min_size=1, max_size=2) as database:
+        return await WriteIntents(database).list_for(session_id)
+
+
+async def test_the_same_request_under_the_same_key_is_one_write_and_a_failed_one_is_tried_again(
+    runtime: Runtime, servers: Servers
+) -> None:
+    writer = runtime.flow_writer
+    servers.dev.before["update"] = servers.dev.lose(FlowiseRejectedError)
+    body = ApplyToFlow(ops=[COLDER])
+    taken = await writer.apply(BOT, body, idempotency_key="k")
+    with pytest.raises(WriteFailedError):
+        await written(runtime, taken)
+    again = await writer.apply(BOT, body, idempotency_key="k")
+    assert again.session_id == taken.session_id
+    done = await written(runtime, again)
+    assert (done.status, servers.dev.calls) == ("completed", ["update", "update"])
+    assert await writer.apply(BOT, body, idempotency_key="k") == done
+    with pytest.raises(SessionConflictError):
+        await writer.apply(BOT, ApplyToFlow(ops=[COLDER, COLDER]), idempotency_key="k")
+    assert len((await runtime.service.list()).sessions) == 1
+
+
+async def test_a_change_that_changes_nothing_sends_nothing(runtime: Runtime, servers: Servers) -> None:
+    done = await apply(runtime, flow_data=servers.dev.flows[BOT].flow_data)
+    assert (done.status, servers.dev.calls) == ("completed", [])
+    assert done.session_id is not None
+    (write, _) = (await runtime.service.event_page(done.session_id)).events
+    assert write.summary == "Left as it was: 'Bot'"
+
+
+# --- rollbacks -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome", "expected"),
+    [("completed", "accepted", "rolled_back"), ("cancelled", "cancelled", "cancelled")],
+)
+async def test_a_rollback_is_part_of_the_sessions_story(
+    runtime: Runtime, database: Database, database_dsn: str, status: str, outcome: str, expected: str
+) -> None:
+    session_id = uuid4()
+    async with database.connection() as connection:
+        await connection.execute(
+            "INSERT INTO sessions (id, requirement, request, instance_id, status, outcome)"
+            " VALUES (%s, 'r', '{}', 'dev', %s, %s)",
+            (session_id, status, outcome),
+        )
+    sessions = Sessions(database, Queue(database_dsn))
+    data = {"version": "v1.0"}
+    await sessions.record_rollback(session_id, outcome="rolled_back", summary="Put 'Bot' back to v1.0", data=data)
+    row = await sessions.get(session_id)
+    assert (row.status, row.outcome) == (status, expected)
+    (event,) = (await runtime.service.event_page(session_id)).events
+    assert (event.type, event.summary, event.data) == ("write", "Put 'Bot' back to v1.0", data)
+
+
+async def test_a_rollback_that_was_cut_off_after_its_write_is_told_when_it_is_asked_for_again(
+    runtime: Runtime, servers: Servers, database: Database
+) -> None:
+    before = servers.dev.flows[BOT].flow_data
+    done = await apply(runtime)
+    assert done.session_id is not None
+
+    def cut_off() -> None:
+        raise KeyboardInterrupt
+
+    servers.dev.after["update"] = cut_off
+    with pytest.raises(KeyboardInterrupt):
+        await runtime.versions.rollback(done.session_id, None)
+    assert servers.dev.flows[BOT].flow_data == before
+    assert (await runtime.service.get(done.session_id)).outcome == "accepted"
+    again = await runtime.versions.rollback(done.session_id, None)
+    assert (again.label, again.already_there) == ("v1.0", False)
+    assert (await runtime.service.get(done.session_id)).outcome == "rolled_back"
+    assert {item.status for item in await WriteIntents(database).list_for(done.session_id)} == {"done"}
+    assert servers.dev.calls.count("update") == 2
+    assert (await runtime.versions.rollback(done.session_id, None)).already_there
+
+
+async def test_the_text_of_a_taken_write_is_stored_with_its_session(waiting: Runtime, database: Database) -> None:
+    taken = await waiting.flow_writer.apply(BOT, ApplyToFlow(ops=[COLDER]))
+    assert payload_sha256(await Blobs(database).get(taken.sha256)) == taken.sha256
