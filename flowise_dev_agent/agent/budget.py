@@ -1,4 +1,4 @@
-"""The hard stop: no model call beyond the session's budget; the person may raise it, and the same step goes on."""
+"""The hard stop: no model call beyond the session's budget. The person may raise it; then the same step continues."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
@@ -16,7 +16,7 @@ P = ParamSpec("P")
 Node = Callable[Concatenate[AgentState, Runtime[AgentContext], P], Awaitable[Update]]
 
 #: The nodes that `preflight_validate_patch` leads back to when the budget is raised, and what for. The other nodes that
-#: ask for budget are on the way from there to the write anyway.
+#: ask for budget lie between there and the write anyway.
 RESUMED: Final[Mapping[str, str]] = {
     "classify_intent": "there is budget to read the requirement",
     "plan_v2": "there is budget to plan",
@@ -39,7 +39,7 @@ def over_budget(state: AgentState, limits: LimitSettings) -> str | None:
 
 
 def asks_for_budget(node: Node[P]) -> Node[P]:
-    """A node that, instead of failing when the budget is spent, has the person asked and is run again."""
+    """A node that asks the person when the budget is spent, instead of failing, and then runs again."""
 
     @wraps(node)
     async def guarded(state: AgentState, runtime: Runtime[AgentContext], *args: P.args, **kwargs: P.kwargs) -> Update:
@@ -53,12 +53,12 @@ def asks_for_budget(node: Node[P]) -> Node[P]:
 
 
 def waits_for_budget(state: AgentState, node: str) -> bool:
-    """Whether this node has stopped for want of budget."""
+    """Whether this node stopped because the budget is used up."""
     question = state.budget.question
     return question is not None and question.node == node
 
 
 def raised_budget(budget: BudgetState, question: BudgetQuestion, raised: Mapping[str, float]) -> BudgetState:
-    """The budget with the answer to the question: new ceilings (`tokens`, `usd`), and the node that goes on."""
+    """The budget with the answer to the question: new ceilings (`tokens`, `usd`), and the node that continues."""
     ceilings = budget.ceilings.model_copy(update=dict(raised))
     return BudgetState(ceilings=ceilings, question=None, resume_at=question.node)

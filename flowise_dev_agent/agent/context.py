@@ -23,15 +23,15 @@ class Knowledge(Protocol):
         ...
 
     async def changes_since(self, fingerprint: str, store: NodeStore) -> CatalogueChange:
-        """What became of the catalogue with this fingerprint."""
+        """What changed since the catalogue with this fingerprint."""
         ...
 
     async def credentials(self, *, refresh: bool = False) -> CredentialStore:
-        """Ids, names and types of the instance's credentials, never values; `refresh` reads them anew."""
+        """Ids, names and types of the instance's credentials, never values; `refresh` reads them again."""
         ...
 
     async def templates(self) -> TemplateStore:
-        """What the instance's marketplace was last seen to offer, else the committed list; asks no server."""
+        """The last known marketplace of the instance, else the committed list; asks no server."""
         ...
 
     async def repair(self, name: str) -> Repair:
@@ -65,7 +65,7 @@ class AgentContext:
     publisher: Publisher
     limits: LimitSettings
     drift_policy: DriftPolicy = "warn"
-    #: Accepted flows that new ones may start from; None keeps and uses none.
+    #: Accepted flows that new ones may start from; None: patterns are neither used nor stored.
     patterns: PatternLibrary | None = None
 
     def chatflow_url(self, chatflow_id: str, kind: str = "CHATFLOW") -> str:

@@ -20,7 +20,7 @@ async def available_credentials(context: AgentContext, *, refresh: bool = False)
 
 
 def match_credentials(required: Sequence[str], available: Available, chosen: Mapping[str, str]) -> CredentialState:
-    """What is bound for each type (`chosen`), and what the person must see to (`missing`).
+    """What is bound for each type (`chosen`), and what needs the person (`missing`).
 
     A credential is filled in by itself only when exactly one of its type exists; an earlier choice holds as long as the
     instance still has it.

@@ -1,4 +1,4 @@
-"""What a domain must be able to do for the graph; Flowise is the first, others plug in without a change here."""
+"""The interface of a domain to the graph. Flowise is the first; others are added without a change here."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ class DiscoverRequest:
 
 @dataclass(frozen=True)
 class DomainDiscovery:
-    """What a domain knows that matters here. Only `result.summary` may reach a prompt beside the schema cards."""
+    """What a domain knows about the requirement. Only `result.summary` and the schema cards may reach a prompt."""
 
     result: ToolResult
     candidates: tuple[NodeSchema, ...] = ()
@@ -72,7 +72,7 @@ class EvaluateRequest:
 
 
 class DomainCapability(ABC):
-    """The five things the graph asks of a domain."""
+    """What the graph asks of a domain."""
 
     name: str
 
@@ -103,7 +103,7 @@ class DomainCapability(ABC):
 
     @abstractmethod
     def generate_tests(self, plan: PlanContract, *, questions: list[str] | None, trials: int) -> TestSuite:
-        """The suite: the person's questions, else the plan's, else one that any flow must survive."""
+        """The suite: the person's questions, else the plan's, else one that every flow must answer."""
 
     @abstractmethod
     async def run_trial(

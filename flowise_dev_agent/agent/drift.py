@@ -1,4 +1,4 @@
-"""Are the node types still those that this session was planned with?"""
+"""Checks whether the node types are still those that this session was planned with."""
 
 from dataclasses import dataclass
 
@@ -59,5 +59,5 @@ async def _nodes(context: AgentContext) -> NodeStore:
     try:
         return await context.knowledge.nodes(refresh=True)
     except FlowiseError:
-        # Not the time to stop: what comes next needs the server anyway and will say so itself.
+        # No reason to stop: the next step needs the server anyway and reports the failure itself.
         return await context.knowledge.nodes()

@@ -129,7 +129,7 @@ async def keep_as_pattern(state: AgentState, context: AgentContext, emit: Emitte
     try:
         kept = await context.patterns.accepted(
             UUID(context.session_id),
-            requirement=state.wish,
+            requirement=state.full_requirement,
             name=plan.flow_name,
             flow_kind=plan.flow_kind,
             flow=GraphIR.from_flow_data(await context.blobs.get(str(state.write.current_sha))),

@@ -20,8 +20,8 @@ _WORD = re.compile(r"[a-z0-9]{3,}")
 
 
 def focused_summary(graph: GraphIR, text: str, scope: Iterable[str] = (), limit: int = SUMMARY_LIMIT) -> str:
-    """At most `limit` characters. Nodes in `scope`, else those that `text` speaks of, with their neighbours come in
-    full with their connections; of the others the ids, types and titles, as far as there is room."""
+    """At most `limit` characters. Nodes in `scope`, else those that `text` mentions, with their neighbours come in
+    full with their connections; of the others the ids, types and titles, as far as they fit."""
     whole = summarize(graph, limit=10 * limit)
     if len(whole) <= limit:
         return whole
@@ -51,7 +51,7 @@ def connected_inputs(graph: GraphIR) -> frozenset[str]:
 def texts_in_scope(graph: GraphIR, scope: Iterable[str] = ()) -> dict[str, str]:
     """`node id.field` -> the longer texts (prompts, templates) of the nodes in scope, for whoever is to change them.
 
-    Of rows and of what stands inside a node the field is a path as in `SetParam`, `agentMessages[0].content`. Each text
+    For rows and values inside a node the field is a path as in `SetParam`, `agentMessages[0].content`. Each text
     is cut to 4 000 characters, all together to 12 000. Documents and secrets are left out.
     """
     chosen = {node_id for node_id in scope if graph.node(node_id)} or {node.id for node in graph.nodes}
@@ -70,7 +70,7 @@ def texts_in_scope(graph: GraphIR, scope: Iterable[str] = ()) -> dict[str, str]:
 
 
 def components_of(graph: GraphIR) -> dict[str, str]:
-    """`node id.path` -> the model or tool whose inputs stand there, of the agentflow nodes of a flow."""
+    """`node id.path` -> the model or tool configured there, for the agentflow nodes of a flow."""
     return {
         f"{node.id}.{nested.path}": nested.component
         for node in graph.nodes

@@ -26,7 +26,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Decision:
-    """The first way that fits is taken; one always does."""
+    """The first candidate that fits is taken; one always does."""
 
     candidates: tuple[Candidate, ...]
 
@@ -55,12 +55,12 @@ def _action(state: AgentState, type_: str) -> str | None:
 
 
 def _discards(state: AgentState, type_: str) -> bool:
-    """The person cancelled, and there is a draft that nobody needs any more."""
+    """The person cancelled, and there is a draft that is no longer needed."""
     return _action(state, type_) == "cancel" and state.write.draft_id is not None
 
 
 def after_hydrate_context(state: AgentState) -> Decision:
-    """Answers change the intent; then a new flow is planned, or the existing one is looked for."""
+    """Answers change the intent; then a new flow is planned, or the existing one is searched."""
     action = _action(state, "clarification")
     intent, request = state.intent, state.request
     hint = intent.classified and intent.classified.target_hint if request.operation != "create" else None
@@ -79,7 +79,7 @@ def after_hydrate_context(state: AgentState) -> Decision:
 
 
 def after_resolve_target(state: AgentState) -> Decision:
-    """An id leaves nothing to ask; a new flow is planned when the name that it was given is free."""
+    """With an id nothing is asked; a new flow is planned when its name is free."""
     named = state.target.search is not None and state.target.search.named
     return decide(
         ("load_current_flow", state.target.chatflow_id is not None, "the request names exactly one flow"),
@@ -113,10 +113,10 @@ def after_plan_approval(state: AgentState) -> Decision:
     action = _action(state, "plan_approval")
     declined = state.plan.contract is not None and bool(state.plan.contract.declined)
     return decide(
-        ("apply_patch", _discards(state, "plan_approval"), "the person cancelled; the draft goes"),
+        ("apply_patch", _discards(state, "plan_approval"), "the person cancelled; the draft is removed"),
         ("define_patch_scope", action == "approve", "the plan was approved"),
-        ("classify_intent", action == "request_changes" and declined, "another wish replaces a declined one"),
-        ("plan_v2", action == "request_changes", "changes were asked for"),
+        ("classify_intent", action == "request_changes" and declined, "another requirement replaces a declined one"),
+        ("plan_v2", action == "request_changes", "changes were requested"),
         otherwise=(END, "the person cancelled"),
     )
 
@@ -124,7 +124,7 @@ def after_plan_approval(state: AgentState) -> Decision:
 def after_scope(state: AgentState) -> Decision:
     action = _action(state, "credential_check")
     return decide(
-        ("apply_patch", _discards(state, "credential_check"), "the person cancelled; the draft goes"),
+        ("apply_patch", _discards(state, "credential_check"), "the person cancelled; the draft is removed"),
         (END, action == "cancel", "the person cancelled"),
         ("define_patch_scope", action is not None, "the credentials were read again"),
         otherwise=("compile_patch_ir", "credentials are settled"),
@@ -149,10 +149,10 @@ def after_preflight(state: AgentState) -> Decision:
     resumed = state.budget.resume_at if action == "raise_budget" else None
     return decide(
         *((node, resumed == node, why) for node, why in RESUMED.items()),
-        ("apply_patch", _discards(state, "patch_review"), "the person cancelled; the draft goes"),
+        ("apply_patch", _discards(state, "patch_review"), "the person cancelled; the draft is removed"),
         (END, action == "cancel", "the person cancelled"),
         ("plan_v2", action == "replan", "the person wants another plan"),
-        ("compile_flow_data", action == "rebase", "the same ops go onto the flow as it is now"),
+        ("compile_flow_data", action == "rebase", "the same ops are applied to the flow as it is now"),
         ("apply_patch", state.write.stage is Stage.PROMOTE, "what was tested may go live"),
         ("apply_patch", state.check.validated_sha is not None, "the flow is valid and may be written"),
         otherwise=("compile_patch_ir", "there is room for another try"),
@@ -170,15 +170,15 @@ def after_apply(state: AgentState) -> Decision:
 
 def after_test(state: AgentState) -> Decision:
     return decide(
-        ("apply_patch", state.check.validated_sha is not None, "the flow was asked as it was; now the change"),
-        otherwise=("evaluate", "the written flow was asked"),
+        ("apply_patch", state.check.validated_sha is not None, "the flow was tested as it was; now the change"),
+        otherwise=("evaluate", "the written flow was tested"),
     )
 
 
 def after_evaluate(state: AgentState) -> Decision:
     return decide(
         ("preflight_validate_patch", waits_for_budget(state, "evaluate"), "the budget is used up"),
-        ("plan_v2", state.review.next_step == "iterate", "a flow bug can be mended"),
+        ("plan_v2", state.review.next_step == "iterate", "a flow bug can be fixed"),
         otherwise=("hitl_review_v2", "the person decides"),
     )
 
@@ -187,7 +187,7 @@ def after_review(state: AgentState) -> Decision:
     entry = STAGES[state.write.stage].entry
     undone = state.write.stage is Stage.ROLLBACK
     return decide(
-        ("plan_v2", _action(state, "result_review") == "iterate", "changes were asked for"),
+        ("plan_v2", _action(state, "result_review") == "iterate", "changes were requested"),
         (END, state.outcome is not None, "what was written stays"),
         ("preflight_validate_patch", entry == "preflight_validate_patch", "the draft goes live"),
         otherwise=("apply_patch", "the person wants it undone" if undone else "the person accepted it"),

@@ -74,7 +74,7 @@ class IntentState(Part):
 
 
 class TargetSearch(Contract):
-    """What the search came to. Without `fits` the candidates are the flows changed last."""
+    """The result of the search. Without `fits` the candidates are the flows changed last."""
 
     fits: bool
     #: A flow has the name that the text mentions.
@@ -101,7 +101,7 @@ class PlanState(Part):
     approved: bool = False
     approach: str | None = None
     feedback: str | None = None
-    #: What the person must know beside the plan.
+    #: What the person must know in addition to the plan.
     notes: list[str] = Field(default_factory=list[str])
 
     @property
@@ -211,7 +211,7 @@ class TestsState(Part):
 
 
 class ReviewState(Part):
-    """What the tests came to. `ask` leaves it to the person, since no remedy is known."""
+    """The result of the tests. `ask` leaves it to the person, since no remedy is known."""
 
     verdict: Verdict | None = None
     next_step: Literal["iterate", "review", "ask"] | None = None
@@ -293,7 +293,7 @@ class AgentState(Part):
         return self.intent.operation == "update" and self.write.mode == "staged"
 
     @property
-    def wish(self) -> str:
+    def full_requirement(self) -> str:
         """The requirement with the answers to the clarifying questions."""
         return " ".join([self.request.requirement, *(answer for _, answer in self.intent.clarifications)])
 

@@ -182,7 +182,7 @@ def _score(row: Chatflow, target: str | None, hint: str | None, text: str) -> in
     )
     in_texts = words & _words(_texts(nodes))
     score = 10 * len(in_name) + 4 * len(in_nodes - in_name) + 2 * len(in_texts - in_nodes - in_name)
-    # One word in passing is no sign; of several words a good part must be there.
+    # One word mentioned in passing is not enough; of several words a good part must match.
     return score if in_name or score >= 4 + len(words) // 2 else 0
 
 

@@ -1,4 +1,4 @@
-"""Ids of credentials into ops: models write types only, and what needs a credential gets one even if no op says so."""
+"""Puts ids of credentials into ops: models write types only, and every node that needs a credential gets one."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which node types a planner gets to see: a few dozen lines instead of the whole catalogue.
+"""Selects the node types that a planner sees: a few dozen lines instead of the whole catalogue.
 
 What the requirement says comes first (by ranked words, and by what the reasoner suggests), then what the required
 inputs of those types accept (one hop), then what similar accepted flows are made of, and what most flows need anyway.

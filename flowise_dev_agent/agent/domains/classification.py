@@ -1,4 +1,4 @@
-"""What a prediction says before anyone reads its content: failed or not, and whose fault it is.
+"""Classifies a prediction before its content is read: failed or not, and why.
 
 The texts are Flowise 3.1.4's own, measured: almost every mistake is HTTP 500 with the cause in the message, and a 200
 may still be an error (a tool that failed, a guard that refused for want of credentials).
@@ -33,7 +33,7 @@ _BY_CLASS: Final[tuple[tuple[type[FlowiseError], VerdictCategory], ...]] = (
 
 
 def classify_failure(error: FlowiseError) -> VerdictCategory:
-    """The category of a prediction that got no 200. What no rule knows is a bug of the flow."""
+    """The category of a prediction without a 200. An unknown error counts as a bug of the flow."""
     for class_, category in _BY_CLASS:
         if isinstance(error, class_):
             return category

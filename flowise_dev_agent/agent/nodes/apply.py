@@ -47,7 +47,7 @@ _ACTIONS: Final[Mapping[Reason, list[dict[str, str]]]] = {
 
 
 async def preflight_validate_patch(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
-    """Ask when something forbids going on, or when the person wanted to see the change before the write."""
+    """Ask when the session cannot continue alone, or when the person wanted to see the change before the write."""
     stop = _why_stop(state)
     if stop is None:
         return {"answer": None}
@@ -164,7 +164,7 @@ async def _create_draft(
 
 
 async def _promote(state: AgentState, context: AgentContext, emit: Emitter) -> Update:
-    """The bytes that the draft held when it was tested go live; then the draft goes."""
+    """The bytes that the draft held when it was tested go live; then the draft is removed."""
     result = await context.publisher.update(
         chatflow_id=str(state.write.chatflow_id),
         flow_data=await context.blobs.get(str(state.write.current_sha)),
@@ -226,7 +226,7 @@ async def _remove_draft(state: AgentState, context: AgentContext, emit: Emitter)
     try:
         await context.publisher.delete_created(chatflow_id=draft_id, iteration=state.iteration, role="draft")
     except WriteFailedError as error:
-        # A person took its tag off to keep it: the session's own work is done all the same.
+        # A person removed its tag to keep it: the session's own work is done nevertheless.
         emit.event("decision", error.message, chatflow_id=draft_id)
     else:
         emit.event("write", "Deleted the draft", chatflow_id=draft_id)
@@ -240,15 +240,15 @@ def _known(base: Base | None) -> Base:
 
 # --- a base that someone else changed --------------------------------------------------------------------------------
 
-#: Nothing of an earlier compilation counts on another base.
+#: An earlier compilation is invalid for another base.
 _UNCHECKED: Final = CheckState(flow_sha=None, validated_sha=None)
 
 
 async def _stopped(
     state: AgentState, context: AgentContext, stale: Stale, emit: Emitter, *, where: Literal["live", "work"]
 ) -> Update:
-    """Nothing was written; what changed meanwhile is shown to the person."""
-    emit.event("decision", "The flow was changed on Flowise meanwhile; nothing was written", where=where)
+    """Nothing was written; the person sees what changed in the meantime."""
+    emit.event("decision", "The flow was changed on Flowise in the meantime; nothing was written", where=where)
     known = await context.blobs.get(str(state.write.original_sha if where == "live" else state.write.current_sha))
     found_sha = await context.blobs.put(stale.flow_data)
     meanwhile = changes(GraphIR.from_flow_data(known), GraphIR.from_flow_data(stale.flow_data))
@@ -267,7 +267,7 @@ async def _stopped(
 
 
 def _onto(state: AgentState, stale: StaleBase) -> WriteState:
-    """What was found as the flow to change. A draft stays and is written over."""
+    """What was found becomes the flow to change. A draft stays and is overwritten."""
     write = WriteState(current_sha=stale.found_sha, stage=next_stage(state.write.stage, StageEvent.BASE_REPLACED))
     if stale.where == "live" or (state.intent.operation == "update" and not state.write.applied_ops):
         write = write.changed_by(WriteState(original_sha=stale.found_sha))

@@ -1,4 +1,4 @@
-"""Phase A: what does the person want, and is it clear enough to plan?"""
+"""Phase A: what does the person want, and is it clear enough for a plan?"""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ AMBIGUITY_THRESHOLD = 5
 
 @asks_for_budget
 async def classify_intent(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
-    """Intent, title and, when the requirement is anyone's guess, the questions to ask."""
+    """Intent, title and, when the requirement is ambiguous, the questions to ask."""
     emit = Emitter(runtime, "classify_intent")
     request = state.request
     forced = None if request.operation == "auto" else request.operation
@@ -54,7 +54,7 @@ async def classify_intent(state: AgentState, runtime: Runtime[AgentContext]) -> 
 
 
 async def hydrate_context(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
-    """Ask the open questions; without any, note which server and which schemas this session builds for."""
+    """Ask the open questions; without any, record which node types this session builds for."""
     intent = state.intent
     if intent.questions:
         answer: dict[str, Any] = interrupt(_clarification(intent))
@@ -82,7 +82,7 @@ def _clarification(intent: IntentState) -> dict[str, Any]:
     return build_interrupt(
         "clarification",
         reason="ambiguous_requirement",
-        message="The requirement leaves open what to build. Please answer, or go on and let the agent decide.",
+        message="The requirement does not say clearly what to build. Please answer, or go on and let the agent decide.",
         options=[
             option("answer", "Answer", "One answer per question; leave one empty to skip it."),
             option("go_on", "Go on", "Plan with what is known."),

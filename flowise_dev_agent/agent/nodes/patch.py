@@ -46,7 +46,7 @@ MISSPELT = 0.85
 
 
 async def define_patch_scope(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
-    """Settle the credentials with the person, then bound what the op writer may do."""
+    """Clarify the credentials with the person, then limit what the op writer may do."""
     missing = state.credentials.missing
     if missing:
         answer: dict[str, Any] = interrupt(_credential_check(missing))
@@ -81,7 +81,7 @@ async def _settle(state: AgentState, context: AgentContext, answer: dict[str, An
 
 @asks_for_budget
 async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains) -> Update:
-    """Have the ops written; at a retry the findings and the last ops go along."""
+    """Have the ops written; a retry includes the findings and the last ops."""
     emit = Emitter(runtime, "compile_patch_ir")
     context = runtime.context
     findings, plan, scope = state.check.findings, state.plan.current, state.patch.scope

@@ -48,7 +48,7 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
     discovery = await domains.primary.discover(
         context,
         DiscoverRequest(
-            requirement=state.wish,
+            requirement=state.full_requirement,
             intent=intent,
             feedback=feedback,
             kind=target.type if target else "CHATFLOW",
@@ -91,7 +91,7 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
         emit.event("artifact", plan.answer)
         return {"plan": PlanState(contract=plan), "outcome": "answered", "usage": usage}
     if plan.declined and feedback is None and verdict and not verdict.done:
-        # A remedy that nobody knows is no reason to drop what was built: the person sees the result as it is.
+        # Without a known remedy the result is kept: the person sees it as it is.
         return {
             "review": ReviewState(next_step="ask"),
             "plan": PlanState(notes=[*state.plan.notes, plan.declined]),
@@ -135,14 +135,14 @@ async def hitl_plan_v2(state: AgentState, runtime: Runtime[AgentContext]) -> Upd
         return update
     update = {"answer": answer, "plan": PlanState(approved=False, feedback=answer["feedback"])}
     if declined:
-        # Another wish, not another way to the same one: it is read from the start.
+        # Another requirement, not another way to the same one: it is read from the start.
         question = "This cannot be built as described. What should be built instead?"
         update["intent"] = IntentState(clarifications=[*state.intent.clarifications, (question, answer["feedback"])])
     return update
 
 
 def _about_target(plan: PlanContract, state: AgentState) -> PlanContract:
-    """The plan with what is no matter of reasoning: the operation, and kind and name of a flow that exists."""
+    """The plan with what needs no reasoning: the operation, and kind and name of an existing flow."""
     intent, target = state.intent.current, state.target.flow
     fixed: dict[str, Any] = {
         "operation": intent.operation,
@@ -161,7 +161,7 @@ def _about_target(plan: PlanContract, state: AgentState) -> PlanContract:
 
 
 def _needs_new_approval(previous: PlanContract | None, plan: PlanContract) -> bool:
-    """The approved plan covers a revision unless the operation or a credential changed, or something falls away."""
+    """The approved plan covers a revision unless the operation or a credential changed, or something is removed."""
     if previous is None or plan.declined:
         return True
     kept = {node.node_name for node in plan.nodes}

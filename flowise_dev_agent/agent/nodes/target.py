@@ -72,7 +72,7 @@ async def load_current_flow(state: AgentState, runtime: Runtime[AgentContext]) -
     """Read the target; the flow becomes a blob, the state keeps its hash and the base for the stale check."""
     target = state.target.chatflow_id
     if not target:
-        raise InvalidInputError("There is no target flow to load.", hint="Name the chatflow to change.")
+        raise InvalidInputError("No target flow was chosen.", hint="Name the chatflow to change.")
     context = runtime.context
     flow = await context.flowise.get_chatflow(target)
     kind = kind_of(flow)
@@ -102,7 +102,7 @@ async def load_current_flow(state: AgentState, runtime: Runtime[AgentContext]) -
 
 
 async def summarize_current_flow(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
-    """Say what the flow consists of. What a prompt sees of it is made where the prompt is, for its own focus."""
+    """Report what the flow consists of. Its summary for a prompt is made with that prompt, for its own focus."""
     context = runtime.context
     graph = GraphIR.from_flow_data(await context.blobs.get(str(state.write.current_sha)))
     nodes, edges = len(graph.nodes), len(graph.edges)
@@ -114,7 +114,7 @@ async def summarize_current_flow(state: AgentState, runtime: Runtime[AgentContex
 
 def _write_mode(state: AgentState, graph: GraphIR) -> tuple[WriteMode, list[str]]:
     if state.request.write_mode == "direct":
-        return "direct", ["The change is written to the flow at once, without a draft, as the request says."]
+        return "direct", ["The change is written to the flow directly, without a draft, as requested."]
     reason = why_not_staged(graph)
     if reason:
         note = f"The change cannot be tried on a draft: {reason}. It is written to the flow itself; rollback undoes it."
@@ -123,7 +123,7 @@ def _write_mode(state: AgentState, graph: GraphIR) -> tuple[WriteMode, list[str]
 
 
 def _limits(state: AgentState, flow: Chatflow, graph: GraphIR) -> list[str]:
-    """What the tests of this flow, or its copy, cannot have."""
+    """What limits the tests of this flow, or its copy."""
     notes: list[str] = []
     if flow.apikeyid and state.intent.operation == "update":
         notes.append(
@@ -149,10 +149,10 @@ def _select_target(state: AgentState) -> dict[str, Any]:
         message = f"No flow matches '{wanted}'." if wanted else "It is not clear which flow is meant."
         message += f" These are the {len(candidates)} changed last of {total}; which one is to be {verb}?"
     else:
-        reason, message = "target_ambiguous", f"Which flow is to be {verb}?"
+        reason, message = "target_ambiguous", f"Which flow should be {verb}?"
     options = [option("select", "Choose", "One of the flows by its id.")] if candidates else []
     if operation != "question":
-        options.append(option("create_new", "Create a new chatflow", "Existing flows are left alone."))
+        options.append(option("create_new", "Create a new chatflow", "Existing flows are not changed."))
     options.append(option("cancel", "Cancel", "End the session; nothing is written."))
     return build_interrupt(
         "select_target",
