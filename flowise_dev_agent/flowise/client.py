@@ -1,12 +1,13 @@
 """The part of the Flowise REST API that this product uses. Every method has a time limit and raises `FlowiseError`s."""
 
 from collections.abc import AsyncIterator, Mapping
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 from urllib.parse import quote
 
 import httpx2
 from pydantic import SecretStr, TypeAdapter, ValidationError
 
+from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.errors import FlowiseUnexpectedResponseError
 from flowise_dev_agent.flowise.models import (
     Chatflow,
@@ -16,13 +17,16 @@ from flowise_dev_agent.flowise.models import (
     Credential,
     NodeList,
     Prediction,
+    TemplateRow,
+    ToolRow,
 )
 from flowise_dev_agent.flowise.responses import read_json
 from flowise_dev_agent.flowise.transport import OnCall, Transport
+from flowise_dev_agent.patch.model.flow_data import Inputs, NodeType, OptionEntry, Values
 
 _T = TypeVar("_T")
 _SCAN_PAGE = 50
-_ROWS = TypeAdapter(list[dict[str, Any]])
+_ROWS: TypeAdapter[list[Any]] = TypeAdapter(list[dict[str, Any]])
 _CREDENTIALS = TypeAdapter(list[Credential])
 
 
@@ -170,13 +174,13 @@ class FlowiseClient:
         body = read_json(response, content, call="GET /nodes", endpoint=self.endpoint)
         return NodeList(tuple(self._rows(body, "GET /nodes")), response.headers.get("etag"))
 
-    async def get_node(self, name: str) -> dict[str, Any]:
+    async def get_node(self, name: str) -> NodeType:
         """The raw schema of one node type; FlowiseNotFoundError when there is none of this name (case matters)."""
         path = f"/nodes/{_segment(name)}"
         body = await self._get(path, route="/nodes/:name")
         if not isinstance(body, dict):
             raise self._odd(f"GET {path}", "no node")
-        return body
+        return cast("NodeType", body)
 
     async def node_options(
         self,
@@ -184,10 +188,10 @@ class FlowiseClient:
         method: str,
         *,
         credential_id: str | None = None,
-        inputs: Mapping[str, Any] | None = None,
-    ) -> list[dict[str, Any]]:
+        inputs: Values | None = None,
+    ) -> list[OptionEntry]:
         """The options that a parameter of type asyncOptions loads by `method`; empty when the method is unknown."""
-        body: dict[str, Any] = {"loadMethod": method, "inputs": dict(inputs or {})}
+        body: Inputs = {"loadMethod": method, "inputs": dict(inputs or {})}
         if credential_id:
             body["credential"] = credential_id
         path = f"/node-load-method/{_segment(name)}"
@@ -200,15 +204,15 @@ class FlowiseClient:
         """All credentials: id, name and type, never a secret."""
         return self._parse(_CREDENTIALS, await self._get("/credentials"), "GET /credentials")
 
-    async def list_templates(self) -> list[dict[str, Any]]:
+    async def list_templates(self) -> list[TemplateRow]:
         """The marketplace templates, raw. Their ids change with every call."""
         return self._rows(await self._get("/marketplaces/templates"), "GET /marketplaces/templates")
 
-    async def list_tools(self) -> list[dict[str, Any]]:
+    async def list_tools(self) -> list[ToolRow]:
         """The custom tools, raw."""
         return self._rows(await self._get("/tools"), "GET /tools")
 
-    async def list_variables(self) -> list[dict[str, Any]]:
+    async def list_variables(self) -> list[JsonObject]:
         """The variables, raw."""
         return self._rows(await self._get("/variables"), "GET /variables")
 
@@ -217,7 +221,7 @@ class FlowiseClient:
     async def _get(self, path: str, *, params: Mapping[str, str | int] | None = None, route: str | None = None) -> Any:
         return await self._transport.call("GET", path, total_secs=self._timeout, route=route, params=params)
 
-    def _rows(self, body: Any, call: str) -> list[dict[str, Any]]:
+    def _rows(self, body: Any, call: str) -> list[Any]:
         return self._parse(_ROWS, body, call)
 
     def _parse(self, kind: type[_T] | TypeAdapter[_T], body: Any, call: str) -> _T:

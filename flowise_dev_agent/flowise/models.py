@@ -2,10 +2,13 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Required, TypedDict
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
+
+from flowise_dev_agent.contracts.base import JsonObject
+from flowise_dev_agent.patch.model.flow_data import NodeType
 
 _WIRE = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
@@ -73,11 +76,30 @@ class ChatflowUpdate(BaseModel):
     is_public: bool = False
 
 
+class TemplateRow(TypedDict, total=False):
+    """A marketplace template. Lists are lists or texts with commas; a tool has its definition beside these keys."""
+
+    templateName: Required[str]
+    type: Required[str]
+    flowData: str
+    description: str
+    categories: list[str] | str
+    usecases: list[str] | str
+    framework: list[str] | str
+
+
+class ToolRow(TypedDict, total=False):
+    """A custom tool."""
+
+    id: str
+    name: str
+
+
 @dataclass(frozen=True)
 class NodeList:
     """The raw node types of a server and the ETag of this answer; `unchanged` lists come without their nodes."""
 
-    nodes: tuple[dict[str, Any], ...]
+    nodes: tuple[NodeType, ...]
     etag: str | None
     unchanged: bool = False
 
@@ -103,9 +125,8 @@ class Prediction(BaseModel):
     json_: Any = Field(default=None, alias="json")
     chat_id: str | None = None
     session_id: str | None = None
-    used_tools: list[dict[str, Any]] = Field(default_factory=list)
-    source_documents: list[dict[str, Any]] = Field(default_factory=list)
-    raw: dict[str, Any] = Field(default_factory=dict, repr=False)
+    used_tools: list[JsonObject] = Field(default_factory=list)
+    source_documents: list[JsonObject] = Field(default_factory=list)
 
     @model_validator(mode="before")
     @classmethod
@@ -118,7 +139,6 @@ class Prediction(BaseModel):
             **body,
             "text": text if text is None or isinstance(text, str) else json.dumps(text, ensure_ascii=False),
             **{name: [item for item in body.get(name) or [] if isinstance(item, dict)] for name in lists},
-            "raw": body,
         }
 
     @property

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from pydantic import BaseModel, Field
 
+from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.knowledge.repair import version_of
 from flowise_dev_agent.knowledge.snapshot import node_hash, read_meta
 from flowise_dev_agent.knowledge.sources import NodeCache
@@ -51,7 +52,7 @@ class CatalogueChange:
         ]
         return f"The node types of the server have changed ({version}): {', '.join(parts) or 'descriptions only'}."
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         """Small JSON for events."""
         lists = {"added": self.added, "removed": self.removed, "changed": self.changed}
         return {

@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from flowise_dev_agent.errors import FlowiseAuthError
+from flowise_dev_agent.flowise.models import ToolRow
 from flowise_dev_agent.patch.model.findings import Finding, errors
 from flowise_dev_agent.patch.model.schema import Schemas
 from flowise_dev_agent.patch.validate import CUSTOM_TOOL, validate_flow
@@ -13,7 +14,7 @@ from flowise_dev_agent.patch.validate import CUSTOM_TOOL, validate_flow
 class ToolSource(Protocol):
     """What is asked of a `FlowiseClient`."""
 
-    async def list_tools(self) -> list[dict[str, Any]]: ...
+    async def list_tools(self) -> list[ToolRow]: ...
 
 
 async def check_flow(

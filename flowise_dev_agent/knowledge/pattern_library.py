@@ -1,13 +1,14 @@
 """Accepted flows as starting points: what is stored of them, and which one fits a new requirement."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol
 from uuid import UUID
 
 from pydantic import TypeAdapter, ValidationError
 
+from flowise_dev_agent.contracts.base import JsonMapping
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch.compile.decompiler import decompile
 from flowise_dev_agent.patch.model.graph import GraphIR
@@ -162,7 +163,7 @@ def make_pattern(
     )
 
 
-def read_ops(raw: Sequence[Mapping[str, Any]]) -> tuple[PatchOp, ...]:
+def read_ops(raw: Sequence[JsonMapping]) -> tuple[PatchOp, ...]:
     """Stored ops as ops. Raises ValueError for an invalid one, or one that a pattern must not contain."""
     try:
         ops = tuple(_OP.validate_python(dict(item)) for item in raw)

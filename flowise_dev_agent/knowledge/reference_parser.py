@@ -3,11 +3,12 @@
 import json
 import re
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.knowledge.reference import CREDENTIAL, DEPRECATED, FLAGS, REFERENCE_FILE, TITLE, VALUES
 from flowise_dev_agent.knowledge.snapshot import SnapshotMeta
+from flowise_dev_agent.patch.model.flow_data import InputEntry, NodeType, OutputEntry
 
 _META = re.compile(
     r"(?P<count>\d+) node types of Flowise (?P<version>\S+), SHA-256 `(?P<sha>[0-9a-f]{64})`, from `(?P<source>[^`]+)`"
@@ -19,7 +20,7 @@ _FLAGS = {word: (key, value) for word, key, value in FLAGS}
 _VALUES = dict(VALUES)
 
 
-def parse_reference(page: str) -> tuple[list[dict[str, Any]], SnapshotMeta]:
+def parse_reference(page: str) -> tuple[list[NodeType], SnapshotMeta]:
     """Raw node definitions and where they come from.
 
     Raises ConfigurationError that names the line which is not of the page's form.
@@ -27,7 +28,7 @@ def parse_reference(page: str) -> tuple[list[dict[str, Any]], SnapshotMeta]:
     lines = page.splitlines()
     if not lines or lines[0] != TITLE:
         raise _broken(1, f"the first line is not {TITLE!r}")
-    nodes: list[dict[str, Any]] = []
+    nodes: list[NodeType] = []
     meta: SnapshotMeta | None = None
     category = ""
     for number, line in enumerate(lines, start=1):
@@ -57,7 +58,7 @@ def _meta(match: re.Match[str]) -> SnapshotMeta:
     )
 
 
-def _add(node: dict[str, Any], line: str) -> None:
+def _add(node: NodeType, line: str) -> None:
     """Take one line of a node's section in."""
     match line.split(" ")[:2]:
         case ["-", "Classes"]:
@@ -96,7 +97,7 @@ def _codes(line: str) -> list[str]:
     return [text for kind, text in _tokens(line) if kind == "code"]
 
 
-def _title(node: dict[str, Any], tokens: list[Token]) -> None:
+def _title(node: NodeType, tokens: list[Token]) -> None:
     while tokens:
         match tokens.pop(0):
             case ("label", text):
@@ -111,7 +112,7 @@ def _title(node: dict[str, Any], tokens: list[Token]) -> None:
                 raise ValueError(f"unexpected {other[1]!r}")
 
 
-def _credential(tokens: list[Token]) -> dict[str, Any]:
+def _credential(tokens: list[Token]) -> InputEntry:
     tokens.pop(0)
     credential: dict[str, Any] = {**CREDENTIAL, "credentialNames": _leading_codes(tokens)}
     while tokens:
@@ -122,10 +123,10 @@ def _credential(tokens: list[Token]) -> dict[str, Any]:
                 credential.update(json.loads(tokens.pop(0)[1]))
             case other:
                 raise ValueError(f"unexpected {other[1]!r}")
-    return {key: value for key, value in credential.items() if value is not None}
+    return cast("InputEntry", {key: value for key, value in credential.items() if value is not None})
 
 
-def _input(tokens: list[Token]) -> dict[str, Any]:
+def _input(tokens: list[Token]) -> InputEntry:
     entry = _named(tokens)
     if kind := _take(tokens, "code"):
         entry["type"] = kind
@@ -144,17 +145,17 @@ def _input(tokens: list[Token]) -> dict[str, Any]:
             entry.update(json.loads(tokens.pop(0)[1]))
         else:
             raise ValueError(f"unexpected {word!r}")
-    return entry
+    return cast("InputEntry", entry)
 
 
-def _output(tokens: list[Token]) -> dict[str, Any]:
+def _output(tokens: list[Token]) -> OutputEntry:
     entry = _named(tokens)
     if classes := _leading_codes(tokens):
         entry["baseClasses"] = classes
     if tokens:
         tokens.pop(0)
         entry.update(json.loads(tokens.pop(0)[1]))
-    return entry
+    return cast("OutputEntry", entry)
 
 
 def _named(tokens: list[Token]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Decides whether the server's definition of a node type is newer than the known one, with the reasons."""
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from flowise_dev_agent.knowledge.snapshot import node_hash
 from flowise_dev_agent.patch.model.schema import NodeSchema
@@ -24,7 +24,7 @@ class RepairDecision:
     local_hash: str | None = None
     api_hash: str | None = None
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, str]:
         """For the database and events: without what does not apply."""
         return {key: value for key, value in asdict(self).items() if value is not None}
 

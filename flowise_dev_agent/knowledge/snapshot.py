@@ -10,6 +10,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict
 
 from flowise_dev_agent.errors import ConfigurationError
+from flowise_dev_agent.patch.model.flow_data import NodeType
 from flowise_dev_agent.patch.model.schema import NodeSchema
 
 SNAPSHOT_FILE = "flowise_nodes.snapshot.json"
@@ -60,7 +61,7 @@ def slim(value: Any) -> Any:
     return value
 
 
-def text_of(raw: Mapping[str, Any]) -> str:
+def text_of(raw: object) -> str:
     """JSON on one line, keys sorted."""
     return json.dumps(raw, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
@@ -75,7 +76,7 @@ def canonical_text(schemas: Iterable[NodeSchema]) -> str:
     return lines_text(slim(schema.raw) for schema in sorted(schemas, key=lambda schema: schema.name))
 
 
-def lines_text(entries: Iterable[Mapping[str, Any]]) -> str:
+def lines_text(entries: Iterable[object]) -> str:
     """A JSON list with one entry a line."""
     return "[\n" + ",\n".join(text_of(entry) for entry in entries) + "\n]\n"
 
@@ -118,6 +119,6 @@ def write_text(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def by_name(raw_nodes: Iterable[Mapping[str, Any]]) -> dict[str, NodeSchema]:
+def by_name(raw_nodes: Iterable[NodeType]) -> dict[str, NodeSchema]:
     """Entries of `GET /nodes` by node name; entries without a name are dropped, since nothing can refer to them."""
     return {schema.name: schema for schema in (NodeSchema.from_raw(raw) for raw in raw_nodes if raw.get("name"))}

@@ -1,9 +1,11 @@
 """What the stores need of a Flowise client and of the database; `flowise` and `persistence` have it."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
-from flowise_dev_agent.flowise.models import NodeList
+from flowise_dev_agent.contracts.base import JsonMapping, JsonObject
+from flowise_dev_agent.flowise.models import NodeList, TemplateRow
+from flowise_dev_agent.patch.model.flow_data import NodeType
 from flowise_dev_agent.persistence import CatalogueHead
 
 
@@ -28,7 +30,7 @@ class NodeSource(Protocol):
     @property
     def endpoint(self) -> str: ...
     async def list_nodes(self, etag: str | None = None) -> NodeList: ...
-    async def get_node(self, name: str) -> dict[str, Any]: ...
+    async def get_node(self, name: str) -> NodeType: ...
     async def version(self) -> str: ...
 
 
@@ -45,7 +47,7 @@ class TemplateSource(Protocol):
 
     @property
     def endpoint(self) -> str: ...
-    async def list_templates(self) -> list[dict[str, Any]]: ...
+    async def list_templates(self) -> list[TemplateRow]: ...
 
 
 class NodeCache(Protocol):
@@ -67,15 +69,15 @@ class NodeCache(Protocol):
     async def confirm(self, instance_id: str, endpoint: str) -> None: ...
     async def repaired(self, instance_id: str) -> dict[str, str]: ...
     async def save_repaired(
-        self, instance_id: str, endpoint: str, name: str, node: str, decision: dict[str, Any]
+        self, instance_id: str, endpoint: str, name: str, node: str, decision: Mapping[str, str]
     ) -> None: ...
 
 
 class TemplateCache(Protocol):
     """Where templates are kept; see `persistence.InstanceTemplates`."""
 
-    async def listed(self, instance_id: str, endpoint: str) -> tuple[list[dict[str, Any]], float] | None: ...
+    async def listed(self, instance_id: str, endpoint: str) -> tuple[list[JsonObject], float] | None: ...
     async def save(
-        self, instance_id: str, endpoint: str, entries: Sequence[Mapping[str, Any]], contents: Mapping[str, str]
+        self, instance_id: str, endpoint: str, entries: Sequence[JsonMapping], contents: Mapping[str, str]
     ) -> None: ...
     async def content(self, sha256: str) -> str | None: ...

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import islice
@@ -12,7 +12,9 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.flowise.models import TemplateRow
 from flowise_dev_agent.knowledge.search import Query, TextIndex
 from flowise_dev_agent.knowledge.snapshot import lines_text, schemas_dir, sha256_of, text_of, write_text
 from flowise_dev_agent.knowledge.sources import TemplateCache, TemplateSource
@@ -56,7 +58,7 @@ class Template(BaseModel):
     description: str = ""
 
     @classmethod
-    def from_raw(cls, raw: Mapping[str, Any]) -> "Template":
+    def from_raw(cls, raw: TemplateRow) -> "Template":
         """From an entry of `GET /marketplaces/templates`."""
         return cls(
             name=str(raw["templateName"]),
@@ -76,7 +78,7 @@ class Template(BaseModel):
         line = f"{self.name}{uses}: {'; '.join(self.graph or self.nodes)}"
         return line if len(line) <= _PROMPT_CHARS else f"{line[: _PROMPT_CHARS - 1]}…"
 
-    def slim(self) -> dict[str, Any]:
+    def slim(self) -> JsonObject:
         """As it is committed."""
         return self.model_dump(mode="json", by_alias=True, exclude={"description"})
 
@@ -216,7 +218,7 @@ def snapshot_text(templates: Sequence[Template]) -> str:
     return lines_text(one.slim() for one in TemplateStore(templates).all())
 
 
-def content_of(raw: Mapping[str, Any]) -> str:
+def content_of(raw: TemplateRow) -> str:
     """What a template is made of: the text of its flow, or a tool's definition."""
     flow = raw.get("flowData")
     if isinstance(flow, str):

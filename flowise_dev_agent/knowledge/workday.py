@@ -4,7 +4,6 @@ The node of Flowise 3.1.4 takes no credential: the token comes from a variable o
 """
 
 import json
-from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
@@ -13,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from flowise_dev_agent.errors import ConfigurationError, InvalidInputError
 from flowise_dev_agent.knowledge.snapshot import schemas_dir, sha256_of, write_text
+from flowise_dev_agent.patch.model.flow_data import OptionEntry, Values
 from flowise_dev_agent.patch.model.ops import AddNode, Connect, PatchOp
 from flowise_dev_agent.patch.model.references import variables
 
@@ -109,9 +109,7 @@ class ToolSource(Protocol):
 
     @property
     def endpoint(self) -> str: ...
-    async def node_options(
-        self, name: str, method: str, *, inputs: Mapping[str, Any] | None = None
-    ) -> list[dict[str, Any]]: ...
+    async def node_options(self, name: str, method: str, *, inputs: Values | None = None) -> list[OptionEntry]: ...
 
 
 async def check_tools(blueprint: WorkdayBlueprint, client: ToolSource) -> list[str]:

@@ -1,8 +1,8 @@
 """The node types of each Flowise instance, shared by all workers: the current list, former ones, repaired entries."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from psycopg.rows import class_row
 
@@ -112,7 +112,7 @@ class InstanceNodes:
         return {str(row["name"]): str(row["node"]) for row in rows}
 
     async def save_repaired(
-        self, instance_id: str, endpoint: str, name: str, node: str, decision: dict[str, Any]
+        self, instance_id: str, endpoint: str, name: str, node: str, decision: Mapping[str, str]
     ) -> None:
         """Keep one entry for all workers, with the reason why it was taken over."""
         async with self._database.transaction() as connection:

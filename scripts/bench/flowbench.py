@@ -215,7 +215,7 @@ async def _request(flowise: FlowiseClient, case: Mapping[str, Any]) -> StartSess
     if template is None:
         raise CaseFailedError(f"base: no template {case['base']!r}")
     ids = {item.credential_name: item.id for item in await flowise.list_credentials()}
-    flow: dict[str, Any] = json.loads(template["flowData"])
+    flow: dict[str, Any] = json.loads(template.get("flowData", ""))
     for node in flow["nodes"]:
         params: list[dict[str, Any]] = node["data"].get("inputParams", [])
         names = next((param["credentialNames"] for param in params if param.get("credentialNames")), [])

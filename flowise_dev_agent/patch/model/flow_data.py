@@ -79,8 +79,8 @@ class NodeType(TypedDict, total=False):
     badge: str
     color: str
     baseClasses: Sequence[str]
-    inputs: Sequence[InputEntry]
-    outputs: Sequence[OutputEntry]
+    inputs: list[InputEntry]
+    outputs: list[OutputEntry]
     credential: InputEntry
     hideOutput: bool
 

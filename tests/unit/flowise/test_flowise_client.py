@@ -239,7 +239,7 @@ async def test_prediction_carries_the_session_and_reads_text_json_and_tools() ->
     assert (first.answer, first.session_id, first.used_tools) == ("hi", "s", [{"tool": "calc", "error": "x"}])
     assert second.answer == '{"b": "ü"}'
     assert third.answer == "168"  # what a function returned
-    assert first.raw["chatId"] == "s"
+    assert first.chat_id == "s"
 
 
 async def test_prediction_errors_keep_the_cause_and_are_not_taken_for_a_missing_flow() -> None:
