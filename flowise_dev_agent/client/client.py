@@ -260,7 +260,8 @@ class AgentClient:
     ) -> "FlowWriteResult":
         from flowise_dev_agent.contracts.flow_writes import FlowWriteResult
 
-        sent = body.model_dump(mode="json", exclude_unset=True)
+        # Whole, since an op says by a default which one it is.
+        sent = body.model_dump(mode="json")
         return FlowWriteResult.model_validate(await self._post(path, sent, wait, idempotency_key, instance))
 
     async def _post(

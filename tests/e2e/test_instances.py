@@ -143,7 +143,7 @@ async def test_p69_a_flow_goes_to_production_with_the_credentials_that_are_there
         assert _without_credentials(await prod.get_chatflow(there.id)) == _without_credentials(changed)
         session = f"/sessions/{over['session_id']}"
         versions = (await ok(await http.get(f"{session}/versions")))["versions"]
-        assert [item["reason"] for item in versions] == ["before_promote", "promote"]
+        assert [item["reason"] for item in versions] == ["before_promotion", "promotion"]
         view = await ok(await http.get(session))
         assert (view["status"], view["outcome"], view["operation_mode"]) == ("completed", "accepted", "promote")
         assert [event["type"] for event in await events_of(http, view)] == ["write", "done"]

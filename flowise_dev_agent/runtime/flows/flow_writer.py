@@ -240,7 +240,8 @@ class FlowWriteExecution:
             validated_sha256=self._write.sha256,
             base=Base(base.sha256, base.updated_date),
             iteration=0,
-            reason=self._write.operation,
+            # "promote" is what versions call a draft that goes live.
+            reason="promotion" if self._write.operation == "promote" else self._write.operation,
         )
         if isinstance(result, Stale):
             raise StaleBaseError(

@@ -22,7 +22,8 @@ from flowise_dev_agent.errors import (
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch.model.hashing import payload_sha256
 from flowise_dev_agent.patch.model.ops import SetParam
-from flowise_dev_agent.persistence import Blobs, Database, Queue, Sessions, WriteIntents
+from flowise_dev_agent.persistence import Blobs, Database, Queue, Sessions, Versions, WriteIntents
+from flowise_dev_agent.publish import Base, Publisher
 from flowise_dev_agent.runtime import Runtime
 from tests.fixtures.golden_flows import NOWHERE, chat
 from tests.writing_world import BOT, PROD_KEY, Servers, writing_service
@@ -150,10 +151,50 @@ async def test_p100_a_promotion_over_a_flow_can_be_rolled_back(runtime: Runtime,
     second = await promote(runtime, target_chatflow_id=there.id)
     assert (second.created, second.chatflow_id, second.name) == (False, there.id, "Real bot")
     assert servers.prod.flows[there.id].flow_data == there.flow_data
-    assert await reasons(runtime, second.session_id) == ["before_promote", "promote"]
+    assert await reasons(runtime, second.session_id) == ["before_promotion", "promotion"]
     assert second.session_id is not None
     await runtime.versions.rollback(second.session_id, None)
     assert servers.prod.flows[there.id].flow_data == theirs
+
+
+@pytest.mark.parametrize("path", ["create", "direct", "staged"])
+async def test_p100_what_a_planned_session_writes_can_be_rolled_back(
+    runtime: Runtime, servers: Servers, database: Database, path: str
+) -> None:
+    session_id = uuid4()
+    async with database.connection() as connection:
+        await connection.execute(
+            "INSERT INTO sessions (id, requirement, request, instance_id, status)"
+            " VALUES (%s, 'r', '{}', 'dev', 'completed')",
+            (session_id,),
+        )
+    client: Any = servers.dev
+    publisher = Publisher(
+        session_id=session_id,
+        instance_id="dev",
+        client=client,
+        intents=WriteIntents(database),
+        lease=None,
+        versions=Versions(database, Blobs(database)),
+    )
+    row = servers.dev.flows[BOT]
+    after = row.flow_data.replace("gpt-4o", "gpt-4-turbo")
+    payload: dict[str, Any] = {"flow_data": after, "validated_sha256": payload_sha256(after), "iteration": 0}
+    chatflow_id, expected = BOT, row.flow_data
+    if path == "create":
+        made = await publisher.create(name="New", kind="CHATFLOW", **payload)
+        await publisher.accept(chatflow_id=made.chatflow_id, deploy=True, iteration=0)
+        edited(servers, made.chatflow_id)
+        chatflow_id, expected = made.chatflow_id, after
+    else:
+        if path == "staged":
+            await publisher.create(name="Bot (draft)", kind="CHATFLOW", role="draft", **payload)
+        base = Base(payload_sha256(row.flow_data), row.updated_date)
+        reason = "promote" if path == "staged" else "update"
+        await publisher.update(chatflow_id=BOT, base=base, reason=reason, **payload)
+        assert servers.dev.flows[BOT].flow_data == after
+    await runtime.versions.rollback(session_id, None)
+    assert servers.dev.flows[chatflow_id].flow_data == expected
 
 
 # --- what is checked -------------------------------------------------------------------------------------------------

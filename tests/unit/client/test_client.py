@@ -10,10 +10,13 @@ from pydantic import SecretStr
 
 from flowise_dev_agent.client import AgentClient, ServiceError, ServiceUnreachableError
 from flowise_dev_agent.client import client as client_module
+from flowise_dev_agent.contracts.flow_writes import ApplyToFlow, ImportFlow, PromoteFlow
+from flowise_dev_agent.patch.model.ops import SetLabel
 from flowise_dev_agent.runtime.sessions.requests import ResumeSession, StartSession
-from tests.unit.api.service_double import event, view
+from tests.unit.api.service_double import WRITE, event, view, written
 
 SESSION = UUID(int=1)
+OP = {"op_type": "SetLabel", "node_id": "a", "label": "b"}
 Handler = Callable[[httpx2.Request], httpx2.Response]
 
 
@@ -94,6 +97,38 @@ async def test_look_ups_send_what_was_given_and_read_what_comes() -> None:
         assert await agent.change(SESSION) is None
     assert dict(seen[0].url.params) == {"query": "order", "instance": "dev", "limit": "20"}
     assert dict(seen[1].url.params) == {"query": "memory", "limit": "10"}
+
+
+async def test_writes_send_what_was_set_where_it_belongs_and_read_what_comes() -> None:
+    seen: list[httpx2.Request] = []
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request)
+        if request.method == "GET":
+            document = {"id": "f", "name": "Bot", "type": "CHATFLOW", "flow_data": "{}", "sha256": "a", "updated": "u"}
+            return httpx2.Response(200, json={"ops": [OP]} if request.url.path.endswith("/ops") else document)
+        return httpx2.Response(202, text=written("in_progress").model_dump_json())
+
+    async with client(handler) as agent:
+        assert (await agent.export_flow("f", instance="dev")).name == "Bot"
+        assert [op.op_type for op in (await agent.flow_ops("f")).ops] == ["SetLabel"]
+        given = ImportFlow(flow_data="{}", name="Bot")
+        assert (await agent.import_flow(given, instance="dev", wait=3, idempotency_key="k")).session_id == WRITE
+        await agent.apply_to_flow("f", ApplyToFlow(ops=[SetLabel(node_id="a", label="b")]))
+        assert (await agent.promote_flow("f", PromoteFlow(target="prod"), wait=3)).status == "in_progress"
+    assert [(one.url.path, dict(one.url.params)) for one in seen] == [
+        ("/flows/f/export", {"instance": "dev"}),
+        ("/flows/f/ops", {}),
+        ("/flows/import", {"wait": "3", "instance": "dev"}),
+        ("/flows/f/apply", {"wait": "0"}),
+        ("/flows/f/promote", {"wait": "3"}),
+    ]
+    assert [json.loads(one.content) for one in seen[2:]] == [
+        {"flow_data": "{}", "ops": None, "name": "Bot", "type": None, "dry_run": False},
+        {"flow_data": None, "ops": [OP], "base_sha256": None, "dry_run": False},
+        {"source": None, "target": "prod", "name": None, "target_chatflow_id": None, "dry_run": False},
+    ]
+    assert seen[2].headers["idempotency-key"] == "k"
 
 
 async def test_a_problem_keeps_the_words_of_the_service() -> None:

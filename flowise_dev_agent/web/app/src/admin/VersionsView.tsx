@@ -218,6 +218,10 @@ const REASONS: Record<string, string> = {
   before_promote: "before the promotion",
   rollback: "rolled back",
   before_rollback: "before the rollback",
+  apply: "changed by ops or a file",
+  before_apply: "before the change by ops or a file",
+  promotion: "copied from another instance",
+  before_promotion: "before the copy from another instance",
 };
 
 const reason = (code: string): string => REASONS[code] ?? code;
