@@ -7,7 +7,7 @@ from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.errors import BudgetSpentError, ModelOutputError, PatchError
 from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY
 from flowise_dev_agent.patch.model.findings import Finding
-from flowise_dev_agent.patch.model.ops import AddNode, PatchOp, ops_from_json, ops_json_schema
+from flowise_dev_agent.patch.model.ops import AddNode, BindCredential, PatchOp, ops_from_json, ops_json_schema
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
     DeltaSink,
@@ -24,7 +24,7 @@ from flowise_dev_agent.reasoning.contracts import (
     Usage,
     Verdict,
 )
-from flowise_dev_agent.reasoning.credential_requirements import required_types, with_bindings
+from flowise_dev_agent.reasoning.credential_requirements import required_types
 from flowise_dev_agent.reasoning.engines.base import ReasoningEngine
 from flowise_dev_agent.reasoning.parsing import UnusableOutputError, parse_model
 from flowise_dev_agent.reasoning.prompts import (
@@ -204,4 +204,5 @@ def _checked_ops(text: str, request: PatchRequest) -> list[PatchOp]:
     ]
     if problems:
         raise UnusableOutputError(problems)
-    return with_bindings(ops, request.nodes.schemas, request.plan.credential_requirements)
+    # A model knows no ids: the compiler binds what the person's instance has.
+    return [op.model_copy(update={"credential_id": ""}) if isinstance(op, BindCredential) else op for op in ops]
