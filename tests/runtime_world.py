@@ -15,9 +15,6 @@ The requirement of a session is its script, words separated by spaces:
     tell:n      n stored events
     die         kill this process, once
     end:o       the outcome
-
-Run as a program it is a worker process: `python -m tests.runtime_world DSN [FIELD=SECONDS ...]`. Its
-webhooks follow the variables of its environment.
 """
 
 import asyncio
@@ -25,10 +22,10 @@ import json
 import operator
 import os
 import signal
-import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from typing import Annotated, Any, TypedDict
 from uuid import UUID
 
@@ -312,15 +309,16 @@ async def until(condition: Any, what: str, deadline_secs: float = DEADLINE_SECS)
     return result
 
 
-async def _serve(dsn: str, timings: Timings) -> None:
+def serve(dsn: str, timings: Timings, environment: Mapping[str, str], ready: Connection) -> None:
+    """A worker process, until SIGTERM: what a `Forked` runs. Its webhooks follow the variables of the environment."""
+    os.environ.update(environment)
+    asyncio.run(_serve(dsn, timings, ready))
+
+
+async def _serve(dsn: str, timings: Timings, ready: Connection) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     webhooks = WebhookConfig.from_settings(ServerSettings())
     async with running_engine(dsn, timings=timings, webhooks=webhooks):
-        print("ready", flush=True)
+        ready.send(True)
         await stop.wait()
-
-
-if __name__ == "__main__":
-    overrides = {name: float(value) for name, _, value in (item.partition("=") for item in sys.argv[2:])}
-    asyncio.run(_serve(sys.argv[1], Timings(**{**vars(FAST), **overrides})))

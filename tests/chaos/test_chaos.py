@@ -29,6 +29,7 @@ from flowise_dev_agent.runtime.sessions.requests import ResumeSession, StartSess
 from flowise_dev_agent.runtime.sessions.views import SessionView
 from tests.chaos.fake_flowise import FakeFlowise
 from tests.e2e.service import QUICK, ServiceProcess
+from tests.fixtures.postgres import restart
 from tests.fixtures.proxy import FaultyProxy
 
 CONTENDERS = 3
@@ -147,7 +148,7 @@ class Cluster:
         self.note(f"restart of Postgres{', immediate' if immediate else ''}")
         if immediate:
             os.kill(self.postgres.pid, signal.SIGQUIT)
-        await asyncio.to_thread(self.postgres.restart)
+        await asyncio.to_thread(restart, self.postgres)
         self.note("Postgres is back")
 
 

@@ -1,12 +1,6 @@
-"""The service as its own process, which may be killed, frozen and started again.
-
-Importing the product takes seconds of processor time, and tests start dozens of services. So one process of the test
-run imports it, once, and forks for each of them (`multiprocessing`'s fork server). Everything else is as it is when
-`python -m flowise_dev_agent` is run.
-"""
+"""The service as its own process, which may be killed, frozen and started again."""
 
 import asyncio
-import multiprocessing
 import os
 import random
 import signal
@@ -14,7 +8,6 @@ import socket
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from uuid import UUID
 
@@ -33,10 +26,9 @@ from flowise_dev_agent.settings import (
     ServerSettings,
     TracingSettings,
 )
+from tests.forked import Forked
 
 _READY_SECS = 240
-_fork_server = multiprocessing.get_context("forkserver")
-_fork_server.set_forkserver_preload([__name__, "flowise_dev_agent.cli.serve", "flowise_dev_agent.cli.work"])
 #: For tests that kill, freeze or stop what a session needs: what takes production seconds is noticed within one.
 QUICK = Timings(heartbeat=0.2, stalled=1.2, recovery=0.2, drain=1.0, poll=0.5, backoff=0.2, backoff_max=1.0)
 #: Every variable of the settings, so that a developer's own environment cannot reach the service under test.
@@ -90,7 +82,7 @@ class ServiceProcess:
             "AGENT_API_PORT": str(self.port),
             **environment,
         }
-        self._process: ForkServerProcess | None = None
+        self._process: Forked | None = None
 
     @property
     def url(self) -> str:
@@ -108,11 +100,8 @@ class ServiceProcess:
 
     async def launch(self) -> None:
         """Start it."""
-        self._process = _fork_server.Process(
-            target=_run, args=(self._command, self._environment, self._folder, self._timings)
-        )
-        # The first one waits for the imports.
-        await asyncio.to_thread(self._process.start)
+        self._process = Forked(_run, self._command, self._environment, self._folder, self._timings)
+        await self._process.start()
 
     async def answering(self) -> None:
         """Return once it answers."""
@@ -123,7 +112,7 @@ class ServiceProcess:
             asyncio.timeout(_READY_SECS),
         ):
             while True:
-                assert self._process.is_alive(), self.log()
+                assert self._process.running, self.log()
                 try:
                     await client.list(limit=1)
                 except ServiceUnreachableError:
@@ -143,18 +132,8 @@ class ServiceProcess:
 
     async def ended(self) -> int:
         """Wait until it ends by itself or by a signal; the exit code."""
-        process = self._process
-        assert process is not None
-        ended = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        loop.add_reader(process.sentinel, ended.set)
-        try:
-            await ended.wait()
-        finally:
-            loop.remove_reader(process.sentinel)
-        process.join()
-        assert process.exitcode is not None
-        return process.exitcode
+        assert self._process is not None
+        return await self._process.wait()
 
     async def kill(self) -> None:
         await self.stop(signal.SIGKILL)
@@ -162,16 +141,12 @@ class ServiceProcess:
     def send(self, number: signal.Signals) -> None:
         """Send a signal and go on; one that has ended is left alone."""
         assert self._process is not None
-        assert self._process.pid is not None
-        if self._process.is_alive():
-            with suppress(ProcessLookupError):  # it ends at this moment
-                os.kill(self._process.pid, number)
+        self._process.send_signal(number)
 
     def close(self) -> None:
         """Kill it, outside of any event loop."""
         if self._process is not None:
             self._process.kill()
-            self._process.join()
             self._process = None
 
     def log(self) -> str:

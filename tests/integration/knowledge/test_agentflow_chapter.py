@@ -87,25 +87,14 @@ class Server:
             await self._http.delete(f"/chatflows/{flow}")
 
 
-async def _server(access: FlowiseAccess, schemas: Schemas) -> AsyncIterator[Server]:
-    headers = {"Authorization": f"Bearer {access.api_key.get_secret_value()}"}
-    url = f"{access.endpoint}/api/v1"
-    async with httpx2.AsyncClient(base_url=url, headers=headers, timeout=60, trust_env=False) as http:
-        server = Server(access, http, schemas)
-        yield server
-        await server.clean()
-
-
 @pytest.fixture
 async def server(flowise: FlowiseAccess, schemas: Schemas) -> AsyncIterator[Server]:
-    async for server in _server(flowise, schemas):
+    headers = {"Authorization": f"Bearer {flowise.api_key.get_secret_value()}"}
+    url = f"{flowise.endpoint}/api/v1"
+    async with httpx2.AsyncClient(base_url=url, headers=headers, timeout=60, trust_env=False) as http:
+        server = Server(flowise, http, schemas)
         yield server
-
-
-@pytest.fixture
-async def intranet(intranet_flowise: FlowiseAccess, schemas: Schemas) -> AsyncIterator[Server]:
-    async for server in _server(intranet_flowise, schemas):
-        yield server
+        await server.clean()
 
 
 # --- building blocks -------------------------------------------------------------------------------------------------
@@ -285,7 +274,7 @@ async def test_the_example_with_a_list_works_on_each_item(server: Server, standi
     assert await server.text(flow, "Rome and Oslo") == "see Rome\nsee Oslo"
 
 
-async def test_the_example_with_a_request_hands_fields_to_the_model(intranet: Server, standin: ModelStandIn) -> None:
+async def test_the_example_with_a_request_hands_fields_to_the_model(server: Server, standin: ModelStandIn) -> None:
     ops = [
         op.model_copy(update={"params": {**op.params, "url": f"{standin.endpoint}/?isbn={{{{ question }}}}"}})
         if isinstance(op, AddNode) and op.node_name == "httpAgentflow"
@@ -294,9 +283,9 @@ async def test_the_example_with_a_request_hands_fields_to_the_model(intranet: Se
         else op
         for op in EXAMPLES["Ask an address, take fields out of its answer by code, write with them"]
     ]
-    flow = await intranet.create(*ops)
+    flow = await server.create(*ops)
     standin.script("recommends the book", lambda request: Reply(f"Read {request.messages[-1].text}"))
-    assert await intranet.text(flow, "123") == "Read /v1, false pages"
+    assert await server.text(flow, "123") == "Read /v1, false pages"
 
 
 #: The stand-in's page has other fields than a library's.
@@ -726,17 +715,17 @@ async def test_a_person_proceeds_rejects_and_remarks(server: Server, standin: Mo
 
 
 @states("`httpAgentflow` with `method` and `url`")
-async def test_a_request_gives_its_body_and_fields(intranet: Server, standin: ModelStandIn) -> None:
+async def test_a_request_gives_its_body_and_fields(server: Server, standin: ModelStandIn) -> None:
     def asking(url: str) -> list[PatchOp]:
         http = step("httpAgentflow_0", method="GET", url=url)
         shown = reply("{{ httpAgentflow_0.output.http.data.openai }}|{{ httpAgentflow_0 }}")
         return [start(), http, shown, *chain(START, "httpAgentflow_0", REPLY)]
 
-    answer = await intranet.text(await intranet.create(*asking(f"{standin.endpoint}/?q={{{{ question }}}}")), "1")
+    answer = await server.text(await server.create(*asking(f"{standin.endpoint}/?q={{{{ question }}}}")), "1")
     field, body = answer.split("|")
     assert (field, json.loads(body)["openai"]) == ("/v1", "/v1")
-    bare = await intranet.create(*asking(standin.endpoint.removeprefix("http://")))
-    assert "error" in await intranet.text(bare, "1")
+    bare = await server.create(*asking(standin.endpoint.removeprefix("http://")))
+    assert "error" in await server.text(bare, "1")
 
 
 @states("`customFunctionAgentflow` runs JavaScript", "What it returns is `{{ customFunctionAgentflow_0 }}`")

@@ -23,11 +23,11 @@ from tests.fixtures.workday import TOKEN, WorkdayServer
 
 
 @pytest.fixture
-async def client(intranet_flowise: FlowiseAccess, workday: WorkdayServer) -> AsyncIterator[FlowiseClient]:
+async def client(flowise: FlowiseAccess, workday: WorkdayServer) -> AsyncIterator[FlowiseClient]:
     """A client of a Flowise whose variables say where Workday's server is and how to be let in."""
     with httpx2.Client(
-        base_url=f"{intranet_flowise.endpoint}/api/v1",
-        headers={"Authorization": f"Bearer {intranet_flowise.api_key.get_secret_value()}"},
+        base_url=f"{flowise.endpoint}/api/v1",
+        headers={"Authorization": f"Bearer {flowise.api_key.get_secret_value()}"},
         trust_env=False,
     ) as http:
         ids = [
@@ -36,7 +36,7 @@ async def client(intranet_flowise: FlowiseAccess, workday: WorkdayServer) -> Asy
             .json()["id"]
             for name, value in (("workdayMcpUrl", workday.url), ("workdayToken", TOKEN))
         ]
-        async with FlowiseClient(intranet_flowise.endpoint, intranet_flowise.api_key) as client:
+        async with FlowiseClient(flowise.endpoint, flowise.api_key) as client:
             yield client
         for one in ids:
             http.delete(f"/variables/{one}").raise_for_status()
@@ -44,13 +44,13 @@ async def client(intranet_flowise: FlowiseAccess, workday: WorkdayServer) -> Asy
 
 async def test_a_flow_of_the_blueprint_calls_workdays_tools_and_no_others(
     client: FlowiseClient,
-    intranet_flowise: FlowiseAccess,
+    flowise: FlowiseAccess,
     workday: WorkdayServer,
     standin: ModelStandIn,
     schemas: Schemas,
 ) -> None:
     blueprint = WorkdayMcpStore.from_snapshot().get()
-    bind = intranet_flowise.credentials
+    bind = flowise.credentials
     ops = [
         add("chatOpenAI", **MODEL),
         bound(bind, "chatOpenAI_0"),
@@ -74,10 +74,10 @@ async def test_a_flow_of_the_blueprint_calls_workdays_tools_and_no_others(
 
 
 async def test_refresh_asks_flowise_whether_the_blueprints_tools_are_there(
-    client: FlowiseClient, intranet_flowise: FlowiseAccess, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    client: FlowiseClient, flowise: FlowiseAccess, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("FLOWISE_API_ENDPOINT", intranet_flowise.endpoint)
-    monkeypatch.setenv("FLOWISE_API_KEY", intranet_flowise.api_key.get_secret_value())
+    monkeypatch.setenv("FLOWISE_API_ENDPOINT", flowise.endpoint)
+    monkeypatch.setenv("FLOWISE_API_KEY", flowise.api_key.get_secret_value())
     (tmp_path / "schemas").mkdir()
     for file in (MCP_FILE, meta_file(MCP_FILE)):
         shutil.copy(schemas_dir() / file, tmp_path / "schemas")

@@ -46,12 +46,12 @@ BROKEN = {
     "CSV Agent": {"UNKNOWN_NODE_NAME"},
     "ReAct Agent": {"UNKNOWN_NODE_NAME"},
     # Their edge leaves at the handle of a former version: the editor does not draw it.
-    "Context Chat Runtime": {"BAD_SOURCE_HANDLE"},
-    "Query Runtime": {"BAD_SOURCE_HANDLE"},
+    "Context Chat Engine": {"BAD_SOURCE_HANDLE"},
+    "Query Engine": {"BAD_SOURCE_HANDLE"},
 }
 #: Fields that people fill in themselves, by template.
 REQUIRED = {
-    "Context Chat Runtime": {"textFile_0.txtFile", "pineconeLlamaIndex_0.pineconeIndex"},
+    "Context Chat Engine": {"textFile_0.txtFile", "pineconeLlamaIndex_0.pineconeIndex"},
     "Conversational Retrieval QA Chain": {
         "textFile_0.txtFile",
         "faiss_0.basePath",
@@ -65,7 +65,7 @@ REQUIRED = {
         "openAPIToolkit_0.selectedServer",
         "openAPIToolkit_0.selectedEndpoints",
     },
-    "Query Runtime": {"pineconeLlamaIndex_0.pineconeIndex"},
+    "Query Engine": {"pineconeLlamaIndex_0.pineconeIndex"},
     "SQL DB Chain": {"sqlDatabaseChain_0.url"},
     "Interacting With API": {
         "httpAgentflow_0.url",
@@ -78,7 +78,7 @@ REQUIRED = {
 #: Flowise says, and why. They must fail the same way after the round trip.
 FAILING = {
     "Advanced Structured Output Parser": ("Failed to parse Zod schema", "3.1.4 no longer reads the stored schema"),
-    "Context Chat Runtime": ("Connection is closed", "a Redis of one's own"),
+    "Context Chat Engine": ("Connection is closed", "a Redis of one's own"),
     "Conversational Retrieval QA Chain": ("Could not import faiss-node", "a file, a store, and a package to install"),
     "CSV Agent": ("reading 'filePath'", "its node type is gone"),
     "Github Docs QnA": ("fetch failed", "the network"),
@@ -86,12 +86,12 @@ FAILING = {
     "Local QnA": ("Invalid path", "files on the author's disk"),
     "OpenAI Assistant": ("invalid input syntax for type uuid", "an assistant and a tool of one's own"),
     "OpenAPI YAML Agent": ("Failed to load OpenAPI spec", "the file of an API"),
-    "Query Runtime": ("non-empty string for `name`", "an index of one's own"),
+    "Query Engine": ("non-empty string for `name`", "an index of one's own"),
     "ReAct Agent": ("reading 'filePath'", "its node type is gone"),
-    "Simple Chat Runtime": ("Invalid URL", "a deployment on Azure"),
+    "Simple Chat Engine": ("Invalid URL", "a deployment on Azure"),
     "SQL Agent": ("Cannot find module 'typeorm'", "a package that 3.1.4 does not let functions load"),
     "SQL DB Chain": ("database path is required", "a database"),
-    "SubQuestion Query Runtime": ("Not a json markdown", "a model that breaks a question into parts"),
+    "SubQuestion Query Engine": ("Not a json markdown", "a model that breaks a question into parts"),
     "Workplace Chat": ("Missing Slack credentials", "a Slack workspace"),
 }
 QUESTION = "Compute 12 times 14, please"

@@ -1,18 +1,18 @@
 """An engine on a fresh database, and worker processes that may be killed."""
 
 import asyncio
-import signal
-import sys
-from asyncio.subprocess import PIPE, Process
+import multiprocessing
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
 from flowise_dev_agent.runtime import Runtime
-from tests.runtime_world import World, running_engine
+from tests.forked import Forked
+from tests.runtime_world import FAST, World, running_engine, serve
 
-StartWorker = Callable[..., Awaitable[Process]]
+StartWorker = Callable[..., Awaitable[Forked]]
 
 
 @pytest.fixture
@@ -37,22 +37,16 @@ def world(database_dsn: str) -> World:
 @pytest.fixture
 async def start_worker(database_dsn: str) -> AsyncIterator[StartWorker]:
     """Start worker processes; what is left of them is killed at the end."""
-    processes: list[Process] = []
+    processes: list[Forked] = []
 
-    async def start(dsn: str = database_dsn, **timings: float) -> Process:
-        options = [f"{name}={value}" for name, value in timings.items()]
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "tests.runtime_world", dsn, *options, stdout=PIPE
-        )
+    async def start(dsn: str = database_dsn, **timings: float) -> Forked:
+        receiver, sender = multiprocessing.Pipe(duplex=False)
+        process = Forked(serve, dsn, replace(FAST, **timings), dict(os.environ), sender)
         processes.append(process)
-        assert process.stdout is not None
-        async with asyncio.timeout(30):
-            assert await process.stdout.readline() == b"ready\n"
+        await process.start()
+        assert await asyncio.to_thread(receiver.poll, 30)
         return process
 
     yield start
     for process in processes:
-        with suppress(ProcessLookupError):
-            process.send_signal(signal.SIGCONT)
-            process.kill()
-        await process.wait()
+        process.kill()

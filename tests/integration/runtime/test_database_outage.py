@@ -8,6 +8,7 @@ import pytest
 from flowise_dev_agent.devkit.postgres import EmbeddedPostgres
 from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.runtime import ResumeSession, Runtime, SessionEvent
+from tests.fixtures.postgres import restart
 from tests.runtime_world import World, running_engine, script, until
 
 WAIT = 30.0
@@ -65,6 +66,6 @@ async def test_p42_reads_say_unavailable_while_postgres_is_away_and_everything_r
 async def test_p42_a_quick_restart_is_not_noticed_by_clients(own_postgres: EmbeddedPostgres) -> None:
     dsn = own_postgres.create_database("restart")
     async with running_engine(dsn) as engine:
-        await asyncio.to_thread(own_postgres.restart)
+        await asyncio.to_thread(restart, own_postgres)
         view = await engine.service.start(script("work:a", "end:accepted"))
         assert (await engine.service.wait(view.thread_id, WAIT)).status == "completed"

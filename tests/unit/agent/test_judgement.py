@@ -41,7 +41,7 @@ def bench(given: list[PatchOp] | None = None, **limits: Any) -> Bench:
         ("memory.getChatMessages is not a function", "STRUCTURE"),
         ('This agent requires that the "bindTools()" method be implemented', "STRUCTURE"),
         ("Ending nodes not found", "STRUCTURE"),
-        ("Ending node must be either a Chain or Agent or Runtime", "STRUCTURE"),
+        ("Ending node must be either a Chain or Agent or Engine", "STRUCTURE"),
         ("Output of LLM Chain must be LLM Chain", "STRUCTURE"),
         ("Maximum call stack size exceeded", "STRUCTURE"),
         ("Cannot read properties of undefined (reading 'filePath')", "STRUCTURE"),
