@@ -10,6 +10,7 @@ import ipaddress
 import json
 import re
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
@@ -54,6 +55,10 @@ class ReasoningSettings(BaseSettings):
     fallback_enabled: bool = Field(default=True, alias="REASONING_FALLBACK_ENABLED")
     temperature: float = Field(default=0.2, ge=0, le=2, alias="REASONING_TEMPERATURE")
     retry_count: int = Field(default=1, ge=0, le=5, alias="REASONING_RETRY_COUNT")
+    #: What the smallest model in use reads at once. Below 32 000 a plan gets candidates instead of the whole catalogue.
+    context_tokens: int = Field(default=128_000, ge=4_000, alias="REASONING_CONTEXT_TOKENS")
+    #: Sections of the skill files there replace ours.
+    skills_dir: Path | None = Field(default=None, alias="SKILLS_DIR")
     max_parallel_calls: int = Field(default=5, ge=1, alias="REASONING_MAX_PARALLEL_CALLS")
     connect_timeout_secs: float = Field(default=10, gt=0, alias="REASONING_CONNECT_TIMEOUT_SECS")
     timeout_secs: float = Field(default=180, gt=0, alias="REASONING_TIMEOUT_SECS")

@@ -57,7 +57,7 @@ class PlannedValue(Contract):
     node_id: str
     param: str
     value: JsonValue
-    mode: Literal["set", "append"] = "set"
+    mode: Literal["set", "append"] = Field(default="set", description="append: the text is added to what is there")
     part: str | None = Field(default=None, description="The part that asks for it.")
 
 
@@ -143,6 +143,14 @@ class PlanProposal(Contract):
     removals: list[str] = Field(
         default_factory=list, description="ids of nodes of the existing flow that are removed or replaced"
     )
+    kept: list[str] = Field(
+        default_factory=list, description="ids of nodes of the existing flow that the person wants unchanged"
+    )
+    values: list[PlannedValue] = Field(
+        default_factory=list,
+        max_length=100,
+        description="what the person named or will notice: model, temperature, prompt in full, addresses, limits",
+    )
     steps: list[str] = Field(default_factory=list, description="what will be done, in order, in plain words")
     domain_targets: list[str] = Field(default_factory=lambda: ["flowise"])
     credential_requirements: list[str] = Field(default_factory=list, description="Flowise credential types needed")
@@ -160,8 +168,6 @@ class PlanContract(PlanProposal, Versioned):
     """The plan that a person approves: a proposal, with what code adds to it."""
 
     parts: list[Part] = Field(default_factory=list, max_length=40)
-    kept: list[str] = Field(default_factory=list, description="Ids of existing nodes that stay unchanged.")
-    values: list[PlannedValue] = Field(default_factory=list, max_length=100)
     criteria: list[Criterion] = Field(default_factory=list, max_length=20)
     tests: list[TestCase] = Field(default_factory=list, max_length=10)
     capability: Capability | None = None

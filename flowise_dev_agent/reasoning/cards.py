@@ -1,45 +1,50 @@
 """Node types as short text for a prompt."""
 
 import json
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, Final
 
-from flowise_dev_agent.patch.model.schema import InputAnchor, InputParam, NodeSchema
-from flowise_dev_agent.patch.model.visibility import is_visible
+from flowise_dev_agent.patch.model.definitions import PARAM_TYPES
+from flowise_dev_agent.patch.model.flow_data import InputEntry, Values
+from flowise_dev_agent.patch.model.schema import InputAnchor, NodeSchema
 from flowise_dev_agent.reasoning.text import clip
 
-_OPTIONS_SHOWN = 12
+#: Up to this many options are listed in full; of longer lists some show their kind.
+_ALL_OPTIONS: Final = 30
+_SOME_OPTIONS: Final = 12
+_MAX_CARD_CHARS: Final = 6_000
+_NOTE_CHARS: Final = 140
+_DEFAULT_CHARS: Final = 60
+#: Of a default that shows the form of a value.
+_STRUCTURE_CHARS: Final = 240
+#: Types whose form a description explains better than their name.
+_UNUSUAL: Final = frozenset({"array", "json", "code", "datagrid", "tabs", "conditionFunction"})
 
 
 def schema_card(schema: NodeSchema) -> str:
     """What the op writer must know about a node type: inputs with accepted types, params, outputs, credential.
 
     `*` marks what is required. Params that the editor hides behind "Additional Parameters" are listed with type and
-    default only; params that depend on the value of another one say so.
+    default only; params that depend on the value of another one say so. At most 6 000 characters.
     """
     lines = [f"### {schema.name} ({schema.category}): {clip(_first_sentence(schema.description), 120)}"]
     if schema.anchors:
         lines.append("inputs: " + "; ".join(_anchor(anchor) for anchor in schema.anchors))
-    own = [param for param in schema.params if not param.additional]
-    more = [param for param in schema.params if param.additional]
-    lines += [f"param {_param(param, schema)}" for param in own]
-    if more:
-        lines.append("more params: " + "; ".join(_short_param(param) for param in more))
+    params = [entry for entry in schema.input_definitions if entry["type"] in PARAM_TYPES]
+    lines += [line for entry in params if not _is_plain_extra(entry) for line in _param(entry)]
+    if more := [entry for entry in params if _is_plain_extra(entry)]:
+        lines.append("more params: " + "; ".join(_short_param(entry) for entry in more))
     lines.append("outputs: " + "; ".join(_output(schema, index) for index in range(len(schema.outputs))))
     if schema.credential_names:
         optional = " (optional)" if schema.credential_optional else ""
         lines.append("credential: " + " or ".join(schema.credential_names) + optional)
-    return "\n".join(lines)
+    return clip("\n".join(lines), _MAX_CARD_CHARS)
 
 
-def catalogue_line(schema: NodeSchema) -> str:
-    """One line for the planner: name, category, purpose, credential type."""
-    credential = f" [{'/'.join(schema.credential_names)}]" if schema.credential_names else ""
-    return f"- {schema.name} ({schema.category}): {clip(_first_sentence(schema.description), 90)}{credential}"
-
-
-def default_inputs(schema: NodeSchema) -> dict[str, Any]:
-    """The inputs of a freshly added node, as far as visibility conditions need them."""
-    return {param.name: "" if param.default is None else param.default for param in schema.params}
+def _is_plain_extra(entry: InputEntry) -> bool:
+    """Behind "Additional Parameters", and clear from its name and type."""
+    return bool(entry.get("additionalParams")) and entry["type"] not in _UNUSUAL
 
 
 def _anchor(anchor: InputAnchor) -> str:
@@ -49,28 +54,78 @@ def _anchor(anchor: InputAnchor) -> str:
     )
 
 
-def _param(param: InputParam, schema: NodeSchema) -> str:
-    text = f"{param.name}{'' if param.optional else '*'}: {param.type}"
-    if param.options:
-        shown = ", ".join(param.options[:_OPTIONS_SHOWN])
-        text += f" of {shown}{', …' if len(param.options) > _OPTIONS_SHOWN else ''}"
-    if param.default not in (None, ""):
-        text += f" = {clip(_value(param.default), 60)}"
-    if param.show and not is_visible({"show": param.show}, default_inputs(schema)):
-        text += f" (only with {_value(dict(param.show))})"
-    return text
+def _param(entry: InputEntry) -> Iterator[str]:
+    """The line of a param; of one that holds rows a second line with their fields."""
+    yield f"param {entry['name']}{'' if entry.get('optional') else '*'}: {_form(entry)}{_notes(entry)}"
+    if rows := entry.get("array"):
+        yield f"  row of {entry['name']}: {{{_row(rows)}}}"
 
 
-def _short_param(param: InputParam) -> str:
-    default = f"={clip(_value(param.default), 20)}" if param.default not in (None, "") else ""
-    options = f" of {'/'.join(param.options[:5])}" if param.options else ""
-    return f"{param.name}: {param.type}{options}{default}"
+def _form(entry: InputEntry) -> str:
+    """Type, choices and default."""
+    text = str(entry["type"])
+    options = [str(option["name"]) for option in entry.get("options") or ()]
+    if options:
+        shown = options if len(options) <= _ALL_OPTIONS else options[:_SOME_OPTIONS]
+        text += f" of {', '.join(shown)}"
+        text += "" if len(shown) == len(options) else f", … ({len(options)} in all)"
+    elif entry.get("loadConfig"):
+        text = f"name of a component, its settings in {entry['name']}Config"
+    elif entry.get("loadMethod"):
+        text += " (choices of the server)"
+    default = entry.get("default")
+    shown = _DEFAULT_CHARS if entry["type"] not in _UNUSUAL else _STRUCTURE_CHARS
+    return text + (f" = {clip(_value(default), shown)}" if default not in (None, "") else "")
+
+
+def _notes(entry: InputEntry) -> str:
+    """When it counts, and what Flowise says about it where that is needed."""
+    notes = [f"{word} {_value(dict(when))}" for word, when in _conditions(entry) if when]
+    if warning := _text(entry, "warning"):
+        notes.append(f"warning: {warning}")
+    if not entry.get("optional") or entry["type"] in _UNUSUAL or entry.get("loadMethod"):
+        notes += [said] if (said := _text(entry, "description")) else []
+    return f" ({'; '.join(notes)})" if notes else ""
+
+
+def _conditions(entry: InputEntry) -> tuple[tuple[str, Values | None], ...]:
+    return ("only with", entry.get("show")), ("not with", entry.get("hide"))
+
+
+def _row(rows: Sequence[InputEntry]) -> str:
+    """The fields of a row; those of one name that differ by the value of another field are alternatives."""
+    ordered = sorted(rows, key=lambda entry: [one["name"] for one in rows].index(entry["name"]))
+    fields: list[str] = []
+    for name, entries in groupby(ordered, lambda entry: entry["name"]):
+        forms = [f"{_form(one)}{_row_condition(one)}" for one in entries]
+        fields.append(f"{name}: {' or '.join(forms)}")
+    return "; ".join(fields)
+
+
+def _row_condition(entry: InputEntry) -> str:
+    show: Mapping[str, Any] = entry.get("show") or {}
+    named = {path.rpartition(".")[2]: value for path, value in show.items()}
+    return f" with {', '.join(f'{name} {_value(value)}' for name, value in named.items())}" if named else ""
+
+
+def _short_param(entry: InputEntry) -> str:
+    options = [str(option["name"]) for option in entry.get("options") or ()]
+    of = f" of {'/'.join(options[:5])}" if options else ""
+    default = entry.get("default")
+    return f"{entry['name']}: {entry['type']}{of}" + (
+        f"={clip(_value(default), 20)}" if default not in (None, "") else ""
+    )
 
 
 def _output(schema: NodeSchema, index: int) -> str:
     output = schema.outputs[index]
     classes = "|".join(output.base_classes)
     return f"{output.name} -> {classes}" if schema.multi_output else classes
+
+
+def _text(entry: Mapping[str, Any], key: str) -> str:
+    """Flowise's own words about an input, on one line; committed snapshots do not have them."""
+    return clip(" ".join(str(entry.get(key) or "").split()), _NOTE_CHARS)
 
 
 def _value(value: Any) -> str:

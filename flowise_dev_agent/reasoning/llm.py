@@ -1,13 +1,16 @@
 """Reasoning by a model: sends prompts, reads typed values, and puts what is wrong with an answer into the next try."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from flowise_dev_agent.contracts.base import JsonObject
+from flowise_dev_agent.contracts.plan import FlowKind
 from flowise_dev_agent.errors import BudgetSpentError, ModelOutputError, PatchError
 from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY
 from flowise_dev_agent.patch.model.findings import Finding
-from flowise_dev_agent.patch.model.ops import AddNode, BindCredential, PatchOp, ops_from_json, ops_json_schema
+from flowise_dev_agent.patch.model.ops import AddNode, PatchOp, ops_from_json
+from flowise_dev_agent.patch.model.schema import NodeSchema
+from flowise_dev_agent.patch.model.suggest import closest
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
     DeltaSink,
@@ -24,7 +27,7 @@ from flowise_dev_agent.reasoning.contracts import (
     Usage,
     Verdict,
 )
-from flowise_dev_agent.reasoning.credential_requirements import required_types
+from flowise_dev_agent.reasoning.credential_requirements import required_types, with_bindings
 from flowise_dev_agent.reasoning.engines.base import ReasoningEngine
 from flowise_dev_agent.reasoning.parsing import UnusableOutputError, parse_model
 from flowise_dev_agent.reasoning.prompts import (
@@ -36,10 +39,14 @@ from flowise_dev_agent.reasoning.prompts import (
     retry_text,
 )
 from flowise_dev_agent.reasoning.reasoner import Reasoner
+from flowise_dev_agent.reasoning.schemas import answer_schema
+from flowise_dev_agent.reasoning.skills import Skills
 from flowise_dev_agent.reasoning.text import clip
 from flowise_dev_agent.settings import Phase, ReasoningSettings
 
 _SHOWN_BACK = 4_000
+#: The catalogue, the chapters and a session together need less than this many tokens.
+_WHOLE_CATALOGUE_FROM = 32_000
 T = TypeVar("T")
 
 
@@ -53,12 +60,11 @@ class LlmReasoner(Reasoner):
     def __init__(self, engine: ReasoningEngine, settings: ReasoningSettings) -> None:
         self._engine = engine
         self._settings = settings
+        self._skills = Skills(settings.skills_dir)
 
     async def classify(self, request: ClassifyRequest) -> Reasoned[Intent]:
         def read(text: str) -> Intent:
             intent = parse_model(text, Intent)
-            if intent.ambiguity >= 5 and not intent.questions:
-                raise UnusableOutputError(["ambiguity is 5 or more, so `questions` must hold two or three questions."])
             return intent.model_copy(
                 update={
                     "operation": request.forced or intent.operation,
@@ -66,19 +72,20 @@ class LlmReasoner(Reasoner):
                 }
             )
 
-        return await self._ask("classify", classify_prompt(request), Intent.model_json_schema(), read, request)
+        return await self._ask("classify", classify_prompt(request, self._skills), read, request)
 
     async def plan(self, request: PlanRequest) -> Reasoned[PlanContract]:
         def read(text: str) -> PlanContract:
             return _checked_plan(PlanContract(**vars(parse_model(text, PlanProposal))), request)
 
-        return await self._ask("plan", plan_prompt(request), PlanProposal.model_json_schema(), read, request)
+        whole = self._settings.context_tokens >= _WHOLE_CATALOGUE_FROM
+        return await self._ask("plan", plan_prompt(request, self._skills, whole_catalogue=whole), read, request)
 
     async def patch(self, request: PatchRequest) -> Reasoned[list[PatchOp]]:
         def read(text: str) -> list[PatchOp]:
             return _checked_ops(text, request)
 
-        return await self._ask("patch", patch_prompt(request), ops_json_schema(), read, request)
+        return await self._ask("patch", patch_prompt(request, self._skills), read, request)
 
     async def judge(self, request: JudgeRequest) -> Reasoned[Verdict]:
         def read(text: str) -> Verdict:
@@ -94,7 +101,7 @@ class LlmReasoner(Reasoner):
                 raise UnusableOutputError(["done is false, so `category` and `reason` must say why."])
             return verdict
 
-        return await self._ask("judge", judge_prompt(request), Judgement.model_json_schema(), read, request)
+        return await self._ask("judge", judge_prompt(request, self._skills), read, request)
 
     async def aclose(self) -> None:
         await self._engine.aclose()
@@ -103,7 +110,6 @@ class LlmReasoner(Reasoner):
         self,
         phase: Phase,
         prompt: Prompt,
-        schema: JsonObject,
         read: Callable[[str], T],
         request: ClassifyRequest | PlanRequest | PatchRequest | JudgeRequest,
     ) -> Reasoned[T]:
@@ -124,7 +130,7 @@ class LlmReasoner(Reasoner):
                 messages,
                 prompt.system,
                 temperature=self._settings.temperature,
-                output_schema=schema,
+                output_schema=answer_schema(phase),
                 model=model,
                 on_delta=on_delta,
             )
@@ -157,9 +163,9 @@ def _checked_plan(plan: PlanContract, request: PlanRequest) -> PlanContract:
             raise UnusableOutputError(["This is a question about a flow: put what you found into `answer`."])
         return plan.model_copy(update=update | {"nodes": [], "credential_requirements": []})
     as_it_is = request.intent.operation == "copy" and not plan.removals
-    problems = (
-        [] if plan.nodes or as_it_is else ["`nodes` is empty. List the nodes to add or to change, or fill `declined`."]
-    )
+    problems: list[str] = []
+    if not (plan.nodes or plan.removals or plan.values or as_it_is):
+        problems.append("`nodes` is empty. List the nodes to add or to change, or fill `declined`.")
     nodes: list[PlannedNode] = []
     new = []
     pattern = request.pattern.nodes if request.pattern else {}
@@ -176,8 +182,17 @@ def _checked_plan(plan: PlanContract, request: PlanRequest) -> PlanContract:
         nodes.append(node.model_copy(update={"node_name": schema.name, "existing": existing}))
         if not existing or from_pattern:
             new.append(schema)
+    problems += _unknown_ids(plan, nodes, request)
+    kinds = {_kind(request.nodes.schemas[node.node_name]) for node in nodes}
+    if len(kinds) > 1:
+        problems.append(
+            "FLOW_KIND_MIX: a flow consists of nodes of the category Agent Flows only, or of none of them. "
+            "In an agentflow, models and tools are settings of its steps (`llmModel`, `agentTools`), not nodes."
+        )
     if problems:
         raise UnusableOutputError(problems)
+    if kinds and request.intent.operation == "create":
+        update["flow_kind"] = kinds.pop()
     required = required_types(new, request.credential_types)
     if any(request.nodes.schemas[node.node_name].category == AGENTFLOW_CATEGORY for node in nodes):
         # The schema of such a node does not say which models and tools it holds: trust the plan.
@@ -185,6 +200,37 @@ def _checked_plan(plan: PlanContract, request: PlanRequest) -> PlanContract:
         required = list(dict.fromkeys([*required, *(name for name in plan.credential_requirements if name in known)]))
     update |= {"nodes": nodes, "credential_requirements": required}
     return plan.model_copy(update=update)
+
+
+def _kind(schema: NodeSchema) -> FlowKind:
+    return "AGENTFLOW" if schema.is_agentflow else "CHATFLOW"
+
+
+def _unknown_ids(plan: PlanContract, nodes: Sequence[PlannedNode], request: PlanRequest) -> list[str]:
+    """Ids and params that the plan names and that neither it nor the flow has."""
+    types = {**request.existing, **{node.node_id: node.node_name for node in nodes}}
+    problems = [
+        f"`removals` names '{node_id}', which is not in the flow. It has: {', '.join(request.existing) or 'no nodes'}."
+        for node_id in plan.removals
+        if node_id not in request.existing
+    ]
+    for value in plan.values:
+        schema = request.nodes.get(types.get(value.node_id, ""))
+        if value.node_id not in types:
+            problems.append(f"`values` names '{value.node_id}', which is neither planned nor in the flow.")
+        elif schema is not None and (problem := _unknown_param(schema, value.param)):
+            problems.append(f"`values` of '{value.node_id}': {problem}")
+    return problems
+
+
+def _unknown_param(schema: NodeSchema, path: str) -> str | None:
+    """What is wrong with the beginning of a path; what is inside a model or tool is checked when it is compiled."""
+    root = re.split(r"[.\[]", path, maxsplit=1)[0]
+    names = [entry["name"] for entry in schema.input_definitions]
+    if root in names or root.removesuffix("Config") in names or root == "credential":
+        return None
+    near = ", ".join(closest(root, names)) or ", ".join(names[:12])
+    return f"{schema.name} has no field '{root}'. Close names: {near}."
 
 
 def _checked_ops(text: str, request: PatchRequest) -> list[PatchOp]:
@@ -204,5 +250,4 @@ def _checked_ops(text: str, request: PatchRequest) -> list[PatchOp]:
     ]
     if problems:
         raise UnusableOutputError(problems)
-    # A model knows no ids: the compiler binds what the person's instance has.
-    return [op.model_copy(update={"credential_id": ""}) if isinstance(op, BindCredential) else op for op in ops]
+    return with_bindings(ops, request.nodes.schemas, request.plan.credential_requirements)

@@ -1,20 +1,22 @@
 """The prompts of the four phases.
 
-Each has a stable part (`system`: role, rules, skill sections, op reference; the same bytes in every call of a phase, so
-that providers can cache it) and a changing part (`user`: schema cards first, then the session, then what went wrong).
-Text of people, flows and models is put inside tags and called data.
+Each has a stable part (`system`: role, rules, skill sections, op reference, the catalogue of the instance; the same
+bytes in every call of a phase on an instance, so that providers can cache it) and a changing part (`user`: schema cards
+first, then the session, then what went wrong). Text of people, flows and models is put inside tags and called data.
 """
 
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 
+from flowise_dev_agent.contracts.plan import PlannedValue
+from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch.model.ops import OP_TYPES, PatchOp, example_op
 from flowise_dev_agent.patch.model.schema import NodeSchema
 from flowise_dev_agent.patch.model.secrecy import masked
-from flowise_dev_agent.reasoning.cards import catalogue_line, schema_card
+from flowise_dev_agent.reasoning.cards import schema_card
+from flowise_dev_agent.reasoning.catalogue import catalogue_line, catalogue_text
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
     JudgeRequest,
@@ -25,7 +27,7 @@ from flowise_dev_agent.reasoning.contracts import (
     Verdict,
 )
 from flowise_dev_agent.reasoning.playbook import advice
-from flowise_dev_agent.reasoning.skills import section
+from flowise_dev_agent.reasoning.skills import PACKAGED, Skills
 from flowise_dev_agent.reasoning.text import clip
 
 _ROLE = """You are the reasoning part of a service that builds and edits chatflows on a Flowise server.
@@ -59,9 +61,9 @@ class Prompt:
     user: str
 
 
-def classify_prompt(request: ClassifyRequest) -> Prompt:
+def classify_prompt(request: ClassifyRequest, skills: Skills = PACKAGED) -> Prompt:
     return Prompt(
-        system=_system("Classify"),
+        system=_system(skills, "Classify"),
         user=_join(
             _tag("requirement", request.requirement),
             _clarifications(request.clarifications),
@@ -71,13 +73,21 @@ def classify_prompt(request: ClassifyRequest) -> Prompt:
     )
 
 
-def plan_prompt(request: PlanRequest) -> Prompt:
+def plan_prompt(request: PlanRequest, skills: Skills = PACKAGED, *, whole_catalogue: bool = True) -> Prompt:
+    """Without `whole_catalogue` (models with a small context) the candidates take its place, in the changing part."""
     credentials = ", ".join(f"{name} ({count})" for name, count in sorted(request.credential_types.items()) if count)
     return Prompt(
-        system=_system("Flows", "Plan"),
+        system=_system(
+            skills,
+            "Flows",
+            _AGENTFLOWS,
+            "Plan",
+            catalogue=catalogue_text(request.nodes) if whole_catalogue else None,
+        ),
         user=_join(
-            _tag("catalogue", "\n".join(catalogue_line(schema) for schema in request.candidates)),
+            None if whole_catalogue else _tag("catalogue", "\n".join(map(catalogue_line, request.candidates))),
             _tag("credentials_on_the_server", credentials or "none"),
+            _tag("target", request.target if request.existing else None),
             _tag("flow", request.flow_summary and clip(request.flow_summary, _FLOW_SHOWN)),
             _tag("texts_in_the_flow", _texts(request.texts)),
             _tag("pattern", request.pattern and _pattern_text(request.pattern)),
@@ -93,15 +103,17 @@ def plan_prompt(request: PlanRequest) -> Prompt:
     )
 
 
-def patch_prompt(request: PatchRequest) -> Prompt:
-    names = [node.node_name for node in request.plan.nodes] + list(request.existing.values())
-    names += request.inside.values()
+def patch_prompt(request: PatchRequest, skills: Skills = PACKAGED) -> Prompt:
+    names = [node.node_name for node in request.plan.nodes]
+    names += _named_in(request.plan.values, request.nodes)
+    names += [*request.existing.values(), *request.inside.values()]
     cards = _unique(request.nodes.get(name) for name in names)[:_CARDS_SHOWN]
     existing = "\n".join(f"{place}: {name}" for place, name in {**request.existing, **request.inside}.items())
     previous = json.dumps([_without_id(op) for op in request.previous_ops], ensure_ascii=False)
     return Prompt(
-        system=_system("Flows", "Patch", reference=True),
+        system=_system(skills, "Flows", _AGENTFLOWS, "Patch", _EXAMPLES, reference=True),
         user=_join(
+            _tag("target", request.target if request.existing else None),
             _tag("node_types", "\n\n".join(schema_card(schema) for schema in cards)),
             _tag("flow", request.flow_summary and clip(request.flow_summary, _FLOW_SHOWN)),
             _tag("nodes_that_exist_already", existing or None),
@@ -119,7 +131,7 @@ def patch_prompt(request: PatchRequest) -> Prompt:
     )
 
 
-def judge_prompt(request: JudgeRequest) -> Prompt:
+def judge_prompt(request: JudgeRequest, skills: Skills = PACKAGED) -> Prompt:
     trials = [
         f'<trial number="{index}">\n<question>{_as_data(trial.question)}</question>\n'
         f"<answer>{_as_data(clip(trial.answer, _ANSWER_SHOWN))}</answer>\n</trial>"
@@ -127,7 +139,7 @@ def judge_prompt(request: JudgeRequest) -> Prompt:
     ]
     criteria = "\n".join(f"- {criterion}" for criterion in request.plan.success_criteria)
     return Prompt(
-        system=_system("Judge"),
+        system=_system(skills, "Judge"),
         user=_join(
             _tag("requirement", request.requirement),
             _tag("goal", request.plan.goal),
@@ -143,12 +155,33 @@ def retry_text(problems: Sequence[str]) -> str:
     return "Your answer could not be used:\n" + "\n".join(f"- {p}" for p in problems) + "\nGive it again, corrected."
 
 
-@cache
-def _system(*sections: str, reference: bool = False) -> str:
-    parts = [_ROLE, *(f"# {name}\n{section(name)}" for name in sections)]
+#: Stand for the statements and for the worked examples of the AgentFlow chapter.
+_AGENTFLOWS = "AgentFlows"
+_EXAMPLES = "AgentFlow examples"
+
+
+def _system(skills: Skills, *sections: str, reference: bool = False, catalogue: str | None = None) -> str:
+    parts = [_ROLE, *(f"# {name}\n{_section(skills, name)}" for name in sections)]
     if reference:
         parts.append("# Ops\nThese are all; there are no others.\n" + "\n".join(example_op(name) for name in OP_TYPES))
+    if catalogue:
+        parts.append(f"# Catalogue\nAll node types of the server, by category.\n{catalogue}")
     return "\n\n".join(parts)
+
+
+def _section(skills: Skills, name: str) -> str:
+    if name == _EXAMPLES:
+        return skills.section("Examples", "agentflows")
+    if name == _AGENTFLOWS:
+        chapter = skills.sections("agentflows")
+        return "\n\n".join(f"## {title}\n{text}" for title, text in chapter.items() if title != "Examples")
+    return skills.section(name)
+
+
+def _named_in(values: Iterable[PlannedValue], nodes: NodeStore) -> list[str]:
+    """Node types that planned values name: the models and tools inside agentflow nodes."""
+    texts = json.dumps([value.value for value in values])
+    return [name for name in dict.fromkeys(re.findall(r'"(\w+)"', texts)) if name in nodes.schemas]
 
 
 def _join(*parts: str | None) -> str:
@@ -170,7 +203,19 @@ def _clarifications(pairs: Sequence[tuple[str, str]]) -> str | None:
 
 def _plan_text(plan: PlanContract) -> str:
     return plan.model_dump_json(
-        include={"goal", "operation", "flow_name", "nodes", "steps", "placeholders", "success_criteria"},
+        include={
+            "goal",
+            "operation",
+            "flow_kind",
+            "flow_name",
+            "nodes",
+            "removals",
+            "kept",
+            "values",
+            "steps",
+            "placeholders",
+            "success_criteria",
+        },
         exclude_defaults=True,
     )
 

@@ -33,6 +33,7 @@ class InputEntry(Conditions, total=False):
     type: Required[str]
     label: str
     description: str
+    warning: str
     id: str
     display: bool
     optional: bool

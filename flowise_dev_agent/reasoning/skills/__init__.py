@@ -1,23 +1,70 @@
-"""Knowledge for the model, kept as Markdown and read by section."""
+"""Knowledge for the model: Markdown files, read by section at run time.
+
+A file `<skill>.md` has front matter with a `version` and sections under `## ` headings. A file of the same name in the
+override folder (`SKILLS_DIR`) replaces single sections; those that it lacks come from the package. Changed files are
+read again without a restart.
+"""
 
 import re
-from functools import cache
-from importlib.resources import files
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
 
+_PACKAGED: Final = Path(__file__).parent
+_FRONT_MATTER = re.compile(r"\A---\n(?P<fields>.*?)\n---\n", re.DOTALL)
+_VERSION = re.compile(r"^version: *(?P<version>\S+) *$", re.MULTILINE)
 _HEADING = re.compile(r"^## +(.+?) *$", re.MULTILINE)
 
 
-@cache
-def section(name: str, *, skill: str = "flowise_builder") -> str:
-    """The text under the heading `## name`, without the heading. Raises KeyError that lists the sections."""
-    sections = _sections(skill)
-    if name not in sections:
-        raise KeyError(f"{skill}.md has no section {name!r}, it has {', '.join(sections)}")
-    return sections[name]
+class Skills:
+    """The skill files, with the sections of an override folder in place of ours."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folders = [folder, _PACKAGED] if folder else [_PACKAGED]
+
+    def section(self, name: str, skill: str = "flowise_builder") -> str:
+        """The text under the heading `## name`. Raises KeyError that lists the sections."""
+        sections = self._sections(skill)
+        if name not in sections:
+            raise KeyError(f"{skill}.md has no section {name!r}, it has {', '.join(sections)}")
+        return sections[name]
+
+    def sections(self, skill: str) -> dict[str, str]:
+        """All sections in the order of the packaged file."""
+        return dict(self._sections(skill))
+
+    def version(self, skill: str = "flowise_builder") -> str:
+        """The version in the front matter, of our file and then of the one that overrides it: `2` or `2+custom`."""
+        versions = [_parsed(path, _stamp(path))[0] for path in self._files(skill)]
+        return "+".join(reversed(versions))
+
+    def _sections(self, skill: str) -> dict[str, str]:
+        merged: dict[str, str] = {}
+        for path in reversed(self._files(skill)):
+            merged |= _parsed(path, _stamp(path))[1]
+        return merged
+
+    def _files(self, skill: str) -> list[Path]:
+        """The files of a skill, the overriding one first."""
+        paths = [folder / f"{skill}.md" for folder in self._folders]
+        return [path for path in paths if path.is_file()]
 
 
-@cache
-def _sections(skill: str) -> dict[str, str]:
-    text = files(__name__).joinpath(f"{skill}.md").read_text("utf-8")
+def _stamp(path: Path) -> tuple[int, int]:
+    stat = path.stat()
+    return stat.st_mtime_ns, stat.st_size
+
+
+@lru_cache(maxsize=16)
+def _parsed(path: Path, stamp: tuple[int, int]) -> tuple[str, dict[str, str]]:
+    """Version and sections of a file as it was at `stamp`."""
+    text = path.read_text("utf-8")
+    fields = _FRONT_MATTER.match(text)
+    version = _VERSION.search(fields["fields"]) if fields else None
     parts = _HEADING.split(text)
-    return {heading: body.strip() for heading, body in zip(parts[1::2], parts[2::2], strict=True)}
+    sections = {heading: body.strip() for heading, body in zip(parts[1::2], parts[2::2], strict=True)}
+    return (version["version"] if version else "unversioned"), sections
+
+
+#: Our files alone.
+PACKAGED: Final = Skills()

@@ -12,6 +12,7 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch.compile.compiler import compile_ops
 from flowise_dev_agent.patch.model.findings import errors
 from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.model.ops import BindCredential
 from flowise_dev_agent.patch.validate import validate_flow
 from flowise_dev_agent.reasoning import DeterministicReasoner
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PatchRequest, PlanContract, PlanRequest
@@ -39,8 +40,8 @@ async def test_a_wish_becomes_a_valid_flow_with_what_it_names(case: dict[str, An
     plan = await plan_of(wish, catalogue)
     assert plan.declined is None
     ops = (await DeterministicReasoner().patch(PatchRequest(requirement=wish, plan=plan, nodes=catalogue))).value
-    chosen = dict.fromkeys(plan.credential_requirements, DUMMY)
-    flow_data = compile_ops(GraphIR.empty(), ops, catalogue.schemas, credentials=chosen).flow_data
+    bound = [op.model_copy(update={"credential_id": DUMMY}) if isinstance(op, BindCredential) else op for op in ops]
+    flow_data = compile_ops(GraphIR.empty(), bound, catalogue.schemas).flow_data
     findings = validate_flow(flow_data, schemas=catalogue.schemas, credentials=None, kind=plan.flow_kind)
     assert errors(findings) == []
 

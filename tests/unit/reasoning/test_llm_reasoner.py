@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from flowise_dev_agent.contracts.plan import PlannedValue
 from flowise_dev_agent.errors import ModelOutputError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch.model.findings import Finding
@@ -26,6 +27,7 @@ from flowise_dev_agent.reasoning.contracts import (
     Trial,
     Usage,
 )
+from flowise_dev_agent.reasoning.schemas import answer_schema
 
 INTENT = Intent(operation="create", ambiguity=0, title="A chatbot")
 GOOD_INTENT = {"operation": "create", "ambiguity": 1, "title": "Support chatbot"}
@@ -196,11 +198,12 @@ async def test_p06_node_that_exists_is_not_added(catalogue: NodeStore) -> None:
         await reasoner(engine).patch(patch_request(catalogue, existing={"bufferMemory_0": "bufferMemory"}))
 
 
-async def test_credential_ids_of_a_model_are_dropped(catalogue: NodeStore) -> None:
+async def test_credential_ids_of_a_model_are_dropped_and_missing_bindings_added(catalogue: NodeStore) -> None:
     made_up = {"op_type": "BindCredential", "node_id": "chatOpenAI_0", "credential_id": "sk-made-up"}
-    engine = ScriptedEngine({"ops": [*GOOD_OPS["ops"], made_up]})
-    result = await reasoner(engine).patch(patch_request(catalogue))
-    assert [op for op in result.value if isinstance(op, BindCredential)] == [BindCredential(node_id="chatOpenAI_0")]
+    for ops in ([*GOOD_OPS["ops"], made_up], GOOD_OPS["ops"]):
+        result = await reasoner(ScriptedEngine({"ops": ops})).patch(patch_request(catalogue))
+        bindings = [op for op in result.value if isinstance(op, BindCredential)]
+        assert [(op.node_id, op.credential_id) for op in bindings] == [("chatOpenAI_0", "")]
 
 
 async def test_plan_knows_names_and_credentials_better_than_the_model(catalogue: NodeStore) -> None:
@@ -252,12 +255,65 @@ async def test_plan_that_says_nothing_or_twice_goes_back(
         await reasoner(ScriptedEngine({**GOOD_PLAN, **change})).plan(plan_request(catalogue))
 
 
-async def test_ambiguous_intent_without_questions_goes_back() -> None:
-    engine = ScriptedEngine(
-        {**GOOD_INTENT, "ambiguity": 8}, {**GOOD_INTENT, "ambiguity": 8, "questions": ["For whom?"]}
-    )
+async def test_p93_a_plan_of_agentflow_steps_is_an_agentflow_whatever_the_answer_says(catalogue: NodeStore) -> None:
+    steps = [{"node_id": f"{name}_0", "node_name": name, "purpose": "x"} for name in ("startAgentflow", "llmAgentflow")]
+    answer = {**GOOD_PLAN, "nodes": steps, "flow_kind": "CHATFLOW", "removals": []}
+    engine = ScriptedEngine(answer)
+    result = await reasoner(engine).plan(plan_request(catalogue))
+    assert result.value.flow_kind == "AGENTFLOW"
+    system = engine.calls[0][1]
+    assert "- humanInputAgentflow: " in system
+    assert "maxLoopCount" in system
+
+
+async def test_p93_a_mix_of_both_kinds_goes_back(catalogue: NodeStore) -> None:
+    mixed = [{"node_id": f"{name}_0", "node_name": name, "purpose": "x"} for name in ("startAgentflow", "chatOpenAI")]
+    with pytest.raises(ModelOutputError, match="FLOW_KIND_MIX"):
+        await reasoner(ScriptedEngine({**GOOD_PLAN, "nodes": mixed})).plan(plan_request(catalogue))
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"removals": ["nobody_0"]}, "`removals` names 'nobody_0'"),
+        ({"values": [{"node_id": "nobody_0", "param": "x", "value": 1}]}, "neither planned nor in the flow"),
+        ({"values": [{"node_id": "chatOpenAI_0", "param": "temprature", "value": 1}]}, "temperature"),
+    ],
+)
+async def test_a_plan_names_what_exists(change: dict[str, Any], problem: str, catalogue: NodeStore) -> None:
+    with pytest.raises(ModelOutputError, match=problem):
+        await reasoner(ScriptedEngine({**GOOD_PLAN, **change})).plan(plan_request(catalogue))
+
+
+async def test_p94_the_op_writer_gets_removals_and_values_of_the_plan(catalogue: NodeStore) -> None:
+    engine = ScriptedEngine(GOOD_OPS)
+    request = patch_request(catalogue)
+    value = PlannedValue(node_id="chatOpenAI_0", param="temperature", value=0.2)
+    contract = request.plan.model_copy(update={"removals": ["old_0"], "kept": ["agent_0"], "values": [value]})
+    await reasoner(engine).patch(patch_request(catalogue, plan=contract))
+    text = last_text(engine)
+    assert '"removals":["old_0"]' in text
+    assert '"kept":["agent_0"]' in text
+    assert '"param":"temperature","value":0.2' in text
+
+
+async def test_a_small_context_gets_candidates_in_place_of_the_catalogue(catalogue: NodeStore) -> None:
+    engine = ScriptedEngine(GOOD_PLAN)
+    shown = (catalogue.schemas["chatOpenAI"],)
+    await reasoner(engine, REASONING_CONTEXT_TOKENS=16_000).plan(plan_request(catalogue, candidates=shown))
+    assert "# Catalogue" not in engine.calls[0][1]
+    assert "<catalogue>\n- chatOpenAI: " in last_text(engine)
+
+
+def test_the_schemas_of_a_session_are_small() -> None:
+    phases = ("classify", "plan", "patch", "judge")
+    assert sum(len(json.dumps(answer_schema(phase))) for phase in phases) // 4 <= 1_500
+
+
+async def test_an_ambiguous_intent_without_questions_is_taken_without_asking_again() -> None:
+    engine = ScriptedEngine({**GOOD_INTENT, "ambiguity": 8})
     result = await reasoner(engine).classify(ClassifyRequest(requirement="A bot"))
-    assert (result.tries, result.value.questions) == (2, ["For whom?"])
+    assert (result.tries, result.value.questions) == (1, [])
 
 
 async def test_clear_intent_asks_nothing_and_forced_operation_wins() -> None:
@@ -330,7 +386,7 @@ async def test_p20_op_writer_sees_the_flow_the_ids_and_the_findings(catalogue: N
     prompt = last_text(engine)
     assert "llmChain_0: llmChain" in prompt
     assert "memory does not fit" in prompt
-    assert "modelName*: asyncOptions = gpt-4o-mini" in prompt
+    assert "modelName*: asyncOptions (choices of the server) = gpt-4o-mini" in prompt
     assert "a-secret-uuid" not in prompt
     order = [prompt.index(f"<{tag}>") for tag in ("node_types", "flow", "approved_plan", "findings_on_them")]
     assert order == sorted(order)

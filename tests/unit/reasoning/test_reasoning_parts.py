@@ -2,19 +2,22 @@
 
 import tomllib
 from importlib.resources import files
+from pathlib import Path
 from string import Formatter
 
 import pytest
 from pydantic import BaseModel
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch.model.schema import NodeSchema
 from flowise_dev_agent.reasoning import (
     DeterministicReasoner,
     PhasedReasoner,
     ReasoningSettings,
     make_reasoner,
 )
-from flowise_dev_agent.reasoning.cards import catalogue_line, schema_card
+from flowise_dev_agent.reasoning.cards import schema_card
+from flowise_dev_agent.reasoning.catalogue import catalogue_line, catalogue_text
 from flowise_dev_agent.reasoning.contracts import Usage
 from flowise_dev_agent.reasoning.deterministic.fields import find_fields
 from flowise_dev_agent.reasoning.deterministic.providers import chat_provider, embeddings_provider, model_id
@@ -24,7 +27,7 @@ from flowise_dev_agent.reasoning.deterministic.text import detect_language
 from flowise_dev_agent.reasoning.engines.response_buffer import cost
 from flowise_dev_agent.reasoning.parsing import UnusableOutputError, parse_model, parse_object
 from flowise_dev_agent.reasoning.phrases import say
-from flowise_dev_agent.reasoning.skills import section
+from flowise_dev_agent.reasoning.skills import PACKAGED, Skills
 from flowise_dev_agent.reasoning.text import clean, clean_json, clip
 
 
@@ -108,21 +111,84 @@ def test_card_says_what_the_op_writer_needs(catalogue: NodeStore) -> None:
     assert "embeddings* <- Embeddings" in card
     assert "retriever -> Memory|VectorStoreRetriever|BaseRetriever" in card
     model = schema_card(catalogue.schemas["chatOpenAI"])
-    assert "modelName*: asyncOptions = gpt-4o-mini" in model
+    assert "modelName*: asyncOptions (choices of the server) = gpt-4o-mini" in model
     assert "credential: openAIApi" in model
     assert "/" not in model.split("\n")[0]
 
 
 def test_every_node_type_has_a_short_card_and_line(catalogue: NodeStore) -> None:
     for schema in catalogue.schemas.values():
-        assert len(schema_card(schema)) < 6_000
+        assert len(schema_card(schema)) <= 6_000
         assert len(catalogue_line(schema)) < 300
 
 
-def test_skill_is_read_by_section() -> None:
-    assert "conversationalRetrievalQAChain" in section("Flows")
+def test_p93_the_catalogue_lists_every_type_that_a_new_flow_can_use(catalogue: NodeStore) -> None:
+    text = catalogue_text(catalogue)
+    listed = {line.split(":")[0].removeprefix("- ") for line in text.splitlines() if line.startswith("- ")}
+    usable = {name for name, schema in catalogue.schemas.items() if "Sequential" not in schema.category}
+    assert listed == {name for name in usable if "Multi Agents" not in catalogue.schemas[name].category}
+    assert {"startAgentflow", "humanInputAgentflow", "loopAgentflow"} <= listed
+    assert "- openAIAssistant: " in text
+    assert next(line for line in text.splitlines() if line.startswith("- openAIAssistant:")).endswith("DEPRECATED")
+    assert len(text) < 40_000
+
+
+def test_p31_the_catalogue_is_the_same_text_for_the_same_types(catalogue: NodeStore) -> None:
+    again = NodeStore(dict(reversed(catalogue.schemas.items())), catalogue.flowise_version)
+    assert catalogue_text(again) == catalogue_text(catalogue)
+    fewer = {name: schema for name, schema in catalogue.schemas.items() if name != "calculator"}
+    assert catalogue_text(NodeStore(fewer, "3")) != catalogue_text(catalogue)
+
+
+def test_a_card_shows_the_fields_of_rows_and_where_a_component_goes(catalogue: NodeStore) -> None:
+    card = schema_card(catalogue.schemas["llmAgentflow"])
+    assert "llmModel*: name of a component, its settings in llmModelConfig" in card
+    assert "row of llmStructuredOutput: {key: string; type: options of string, stringArray, number" in card
+    condition = schema_card(catalogue.schemas["conditionAgentflow"])
+    assert "smallerEqual" in condition
+    assert "with type number" in condition
+
+
+def test_a_card_lists_thirty_options_in_full_and_says_how_many_more_there_are(catalogue: NodeStore) -> None:
+    def card(number: int) -> str:
+        options = [{"name": f"o{index}", "label": ""} for index in range(number)]
+        return schema_card(
+            NodeSchema.from_raw({"name": "x", "inputs": [{"name": "a", "type": "options", "options": options}]})
+        )
+
+    assert "o29" in card(30)
+    assert "in all" not in card(30)
+    assert "… (31 in all)" in card(31)
+
+
+def test_a_card_shows_warnings_and_what_flowise_says_about_required_inputs() -> None:
+    inputs = [
+        {"name": "prompt", "type": "string", "description": "The whole prompt.", "warning": "Must include {context}"},
+        {"name": "hint", "type": "string", "optional": True, "description": "Not needed."},
+    ]
+    card = schema_card(NodeSchema.from_raw({"name": "x", "inputs": inputs}))
+    assert "warning: Must include {context}; The whole prompt." in card
+    assert "Not needed" not in card
+
+
+def test_a_skill_is_read_by_section_and_has_a_version() -> None:
+    assert "conversationalRetrievalQAChain" in PACKAGED.section("Flows")
+    assert PACKAGED.version() == "2"
     with pytest.raises(KeyError, match="Judge"):
-        section("Nothing")
+        PACKAGED.section("Nothing")
+
+
+def test_a_skill_folder_replaces_sections_and_is_read_again_when_it_changes(tmp_path: Path) -> None:
+    file = tmp_path / "flowise_builder.md"
+    file.write_text("---\nversion: ours\n---\n## Judge\nBe kind.\n")
+    skills = Skills(tmp_path)
+    assert skills.section("Judge") == "Be kind."
+    assert skills.section("Flows") == PACKAGED.section("Flows")
+    assert skills.version() == "2+ours"
+    file.write_text("---\nversion: ours-2\n---\n## Judge\nBe strict and fair.\n")
+    assert skills.section("Judge") == "Be strict and fair."
+    file.unlink()
+    assert skills.section("Judge") == PACKAGED.section("Judge")
 
 
 def test_settings_choose_the_reasoner() -> None:

@@ -11,6 +11,7 @@ from flowise_dev_agent.patch.model.findings import errors
 from flowise_dev_agent.patch.model.graph import GraphIR
 from flowise_dev_agent.patch.model.ops import (
     AddNode,
+    BindCredential,
     Connect,
     PatchOp,
     RemoveNode,
@@ -76,8 +77,10 @@ class Session:
         )
         ops = (await self.rules.patch(request)).value
         if compiled:
-            chosen = dict.fromkeys(self.contract.credential_requirements, DUMMY)
-            result = compile_ops(self.graph, ops, self.nodes.schemas, credentials=chosen)
+            bound = [
+                op.model_copy(update={"credential_id": DUMMY}) if isinstance(op, BindCredential) else op for op in ops
+            ]
+            result = compile_ops(self.graph, bound, self.nodes.schemas)
             findings = validate_flow(result.flow_data, schemas=self.nodes.schemas, credentials=None)
             assert errors(findings) == []
             self.graph = result.graph

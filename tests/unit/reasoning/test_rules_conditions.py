@@ -8,7 +8,7 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch.compile.compiler import compile_ops
 from flowise_dev_agent.patch.model.findings import errors
 from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.ops import AddNode, Connect, PatchOp
+from flowise_dev_agent.patch.model.ops import AddNode, BindCredential, Connect, PatchOp
 from flowise_dev_agent.patch.validate import validate_flow
 from flowise_dev_agent.reasoning import DeterministicReasoner
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PatchRequest, PlanContract, PlanRequest
@@ -83,7 +83,8 @@ async def test_a_message_goes_the_way_that_its_words_say(
     assert branches_of(ops) == branches
     (step,) = [step for step in contract.steps if "conditionAgentflow_0.conditions" in step]
     assert all(f"{operation} {value!r}" in step for operation, value in rows)
-    flow = compile_ops(GraphIR.empty(), ops, catalogue.schemas, credentials={"openAIApi": OPENAI}).flow_data
+    bound = [op.model_copy(update={"credential_id": OPENAI}) if isinstance(op, BindCredential) else op for op in ops]
+    flow = compile_ops(GraphIR.empty(), bound, catalogue.schemas).flow_data
     credentials = {OPENAI: "openAIApi"}
     assert errors(validate_flow(flow, schemas=catalogue.schemas, credentials=credentials, kind="AGENTFLOW")) == []
 

@@ -8,7 +8,7 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch.compile.compiler import compile_ops
 from flowise_dev_agent.patch.model.findings import errors
 from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.ops import AddNode
+from flowise_dev_agent.patch.model.ops import AddNode, BindCredential
 from flowise_dev_agent.patch.validate import validate_flow
 from flowise_dev_agent.reasoning import DeterministicReasoner
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PatchRequest, PlanRequest
@@ -156,8 +156,8 @@ async def test_the_wish_becomes_a_flow_that_validates(
     added = [op for op in ops if isinstance(op, AddNode)]
     params = {f"{op.node_name}.{name}": value for op in added for name, value in op.params.items()}
     assert {key: str(params.get(key)) for key in values} == {key: str(value) for key, value in values.items()}
-    chosen = dict.fromkeys(plan.credential_requirements, DUMMY)
-    flow = compile_ops(GraphIR.empty(), ops, catalogue.schemas, credentials=chosen).flow_data
+    bound = [op.model_copy(update={"credential_id": DUMMY}) if isinstance(op, BindCredential) else op for op in ops]
+    flow = compile_ops(GraphIR.empty(), bound, catalogue.schemas).flow_data
     assert errors(validate_flow(flow, schemas=catalogue.schemas, credentials=None)) == []
 
 

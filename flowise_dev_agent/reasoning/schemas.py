@@ -1,0 +1,51 @@
+"""The JSON schemas that models answer by: small, since every call carries one, and built once."""
+
+from functools import cache
+from typing import Any, Final
+
+from flowise_dev_agent.contracts.base import JsonObject
+from flowise_dev_agent.contracts.plan import Intent, PlanProposal
+from flowise_dev_agent.contracts.verdict import Judgement
+from flowise_dev_agent.patch.model.ops import OP_TYPES
+from flowise_dev_agent.settings import Phase
+
+#: What a model does not need to know: the parser fills defaults, and says so where a bound is crossed.
+_LEFT_OUT: Final = frozenset(
+    {"title", "default", "maxLength", "minLength", "maxItems", "pattern", "additionalProperties"}
+)
+
+
+@cache
+def answer_schema(phase: Phase) -> JsonObject:
+    """The schema of a phase's answer."""
+    if phase == "patch":
+        return _ops()
+    model = {"classify": Intent, "plan": PlanProposal, "judge": Judgement}[phase]
+    schema = model.model_json_schema()
+    return _compact(schema, schema.get("$defs", {}))
+
+
+def _ops() -> JsonObject:
+    """One object for all ops: the op reference in the prompt says which fields each of them has."""
+    op: JsonObject = {"type": "object", "properties": {"op_type": {"enum": [*OP_TYPES]}}, "required": ["op_type"]}
+    return {"type": "object", "properties": {"ops": {"type": "array", "items": op}}, "required": ["ops"]}
+
+
+def _compact(schema: Any, definitions: JsonObject) -> Any:
+    """The schema with references resolved and nothing but types, names, choices and short descriptions."""
+    if isinstance(schema, list):
+        return [_compact(item, definitions) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return _compact(definitions[schema["$ref"].rpartition("/")[2]], definitions)
+    choices = schema.get("anyOf", [])
+    if {"type": "null"} in choices and len(choices) == 2:
+        known = next(choice for choice in choices if choice != {"type": "null"})
+        return _compact({**known, **{key: schema[key] for key in ("description",) if key in schema}}, definitions)
+    kept = {key: value for key, value in schema.items() if key not in _LEFT_OUT}
+    if "properties" in kept:
+        kept.pop("description", None)
+        kept["properties"] = {name: _compact(value, definitions) for name, value in kept["properties"].items()}
+        return kept
+    return {key: _compact(value, definitions) for key, value in kept.items()}
