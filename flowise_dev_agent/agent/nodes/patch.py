@@ -15,6 +15,7 @@ from flowise_dev_agent.agent.domains import Domains
 from flowise_dev_agent.agent.drift import check_drift
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import build_interrupt, option
+from flowise_dev_agent.agent.plan_binding import not_met, outside_plan
 from flowise_dev_agent.agent.prompt_context import (
     agents_of,
     components_of,
@@ -122,13 +123,15 @@ async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *,
     usage = state.usage
     for domain in domains.of(plan):
         try:
-            result = await domain.compile_ops(context, request)
+            result = await domain.compile_ops(context, request, state.credentials.chosen)
         except (PatchError, ModelOutputError) as error:
             problems += findings_of(error)
             usage = usage.spent_on(error)
             continue
         emit.reasoned("patch", result)
         ops += result.value
+        if result.mode == "llm_guided" and plan.capability is not None:
+            problems += outside_plan(result.value, plan, plan.capability, request.nodes.schemas, graph)
         usage = usage.plus("patch", result)
     problems += _out_of_scope(ops, scope)
     problems += _unplanned_removals(ops, plan, {node.id for node in graph.nodes})
@@ -161,9 +164,7 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
     graph = await base_graph(state, context)
     schemas = drift.store.schemas
     try:
-        result = await asyncio.to_thread(
-            compile_ops, graph, ops, schemas, credentials=state.credentials.chosen, unbound=_seeded(state)
-        )
+        result = await asyncio.to_thread(compile_ops, graph, ops, schemas)
     except PatchError as error:
         findings = findings_of(error)
         unknown = _unknown_types(findings, ops, schemas)
@@ -171,6 +172,9 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
             "check": CheckState(flow_sha=None, findings=findings, unknown_types=unknown),
             "catalogue": drift.catalogue,
         }
+    if findings := not_met(state.plan.current, graph, result.graph):
+        check = CheckState(flow_sha=None, findings=findings, unknown_types=[])
+        return {"check": check, "catalogue": drift.catalogue}
     await context.blobs.put(result.flow_data)
     change = changes(graph, result.graph)
     Emitter(runtime, "compile_flow_data").event("artifact", change.summary, flow=result.sha256, ops=len(ops))
@@ -188,11 +192,6 @@ async def base_graph(state: AgentState, context: AgentContext) -> GraphIR:
     """The flow that the ops apply to: the flow so far, else what was taken over from a pattern."""
     seed = state.pattern.flow_sha if state.pattern.ops and state.write.current_sha is None else None
     return GraphIR.from_flow_data(await context.blobs.get(seed)) if seed else await flow_so_far(state, context)
-
-
-def _seeded(state: AgentState) -> list[str]:
-    """The nodes of the base that come from a pattern, which has no credentials."""
-    return [op.node_id for op in state.pattern.ops if isinstance(op, AddNode)] if not state.write.current_sha else []
 
 
 def findings_of(error: PatchError | ModelOutputError) -> list[Finding]:

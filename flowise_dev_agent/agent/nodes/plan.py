@@ -14,6 +14,7 @@ from flowise_dev_agent.agent.domains import Domains
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import build_interrupt, option
 from flowise_dev_agent.agent.nodes.patch import flow_so_far
+from flowise_dev_agent.agent.plan_binding import capability_of
 from flowise_dev_agent.agent.prompt_context import (
     agents_of,
     components_of,
@@ -87,6 +88,11 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
     plan, pattern_update = await pattern_reuse.apply_pattern(
         state, match, _about_target(result.value, state), context, emit, by_rules=result.mode == "deterministic"
     )
+    if not plan.declined and plan.answer is None:
+        said = [state.full_requirement, feedback or ""]
+        plan = plan.model_copy(
+            update={"capability": capability_of(plan, said, (await context.knowledge.nodes()).schemas)}
+        )
     if plan.answer is not None:
         emit.event("artifact", plan.answer)
         return {"plan": PlanState(contract=plan), "outcome": "answered", "usage": usage}

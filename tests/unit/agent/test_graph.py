@@ -18,7 +18,7 @@ from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.patch.model.findings import Finding
 from flowise_dev_agent.patch.model.ops import AddNode, BindCredential, Connect, PatchOp, SetParam
 from flowise_dev_agent.patch.model.schema import NodeSchema
-from flowise_dev_agent.reasoning.contracts import Approach, Intent, Usage, Verdict
+from flowise_dev_agent.reasoning.contracts import Approach, Intent, PlannedNode, Usage, Verdict
 from tests.unit.agent.rig import OPENAI, OTHER_OPENAI, Bench, plan
 
 
@@ -227,12 +227,12 @@ async def test_p05_unusable_output_goes_back_to_the_model_then_to_the_person_and
 
 async def test_p22_findings_reach_the_next_try_and_a_mended_patch_is_written() -> None:
     bench = Bench(ops(), credentials(OPENAI))
-    bad = [*ops(), SetParam(node_id="nobody_0", param_name="x", value=1)]
+    bad = [*ops(), SetParam(node_id="chatOpenAI_0", param_name="nonsense", value=1)]
     bench.reasoner.patches = [bad, ops()]
     await bench.start()
     review = await bench.answer(action="approve")
     assert review["type"] == "result_review"
-    assert "UNKNOWN_NODE" in {finding.code for finding in bench.reasoner.seen["patch"][1].findings}
+    assert {finding.code for finding in bench.reasoner.seen["patch"][1].findings} == {"UNKNOWN_PARAM"}
 
 
 async def test_a_node_that_was_added_and_not_connected_goes_back_to_the_op_writer() -> None:
@@ -252,8 +252,14 @@ async def test_p06_an_op_that_adds_an_existing_id_is_refused() -> None:
     assert any("chatOpenAI_0" in item["message"] for item in review["data"]["findings"])
 
 
+def _brand_new(node: PlannedNode) -> PlannedNode:
+    return node.model_copy(update={"node_name": "brandNewChain"})
+
+
 async def test_a_node_type_that_only_the_server_knows_is_fetched_once_and_compiled_without_a_model_call() -> None:
     bench = Bench(ops(chain="brandNewChain"), credentials(OPENAI))
+    renamed = [node if node.node_name != "conversationChain" else _brand_new(node) for node in plan().nodes]
+    bench.reasoner.plans = [plan(nodes=renamed)]
     raw = dict(bench.knowledge.store.schemas["conversationChain"].raw) | {"name": "brandNewChain"}
     bench.knowledge.server_only["brandNewChain"] = NodeSchema.from_raw(raw)
     await bench.start()

@@ -8,7 +8,8 @@ from flowise_dev_agent.knowledge.credential_store import Credential, CredentialS
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.snapshot import by_name
 from flowise_dev_agent.patch.model.ops import AddNode, BindCredential, Connect
-from tests.unit.agent.rig import OPENAI, Bench
+from flowise_dev_agent.reasoning.contracts import PlannedNode
+from tests.unit.agent.rig import OPENAI, Bench, plan
 
 
 def _bench(policy: str) -> Bench:
@@ -88,6 +89,8 @@ async def test_p25_repairs_stay_within_their_budget() -> None:
     bench.limits = bench.limits.model_copy(update={"max_schema_repairs_per_iter": 1})
     unknown = [AddNode(node_name=name, node_id=f"{name}_0") for name in ("zzzFirst", "qqqSecond")]
     bench.reasoner.patches = [unknown]
+    planned = [PlannedNode(node_id=op.node_id, node_name=op.node_name, purpose="new") for op in unknown]
+    bench.reasoner.plans = [plan(nodes=planned)]
     await bench.start()
 
     await bench.answer(action="approve")

@@ -1,0 +1,287 @@
+"""What holds ops to the approved plan: nothing outside of it is written, and nothing of it is left out.
+
+The approval is a set of nodes, hosts, credential types, code and tools (`Capability`, made by code from the plan). A
+flow's text, a tool's text or a pattern can make a model write other ops; they come back as findings.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+from pydantic import JsonValue
+
+from flowise_dev_agent.contracts.plan import (
+    Capability,
+    CredentialBinding,
+    NodeCapability,
+    PlanContract,
+    PlannedValue,
+    ToolBinding,
+)
+from flowise_dev_agent.patch.model.findings import Finding
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.model.nested import parse_path, value_at
+from flowise_dev_agent.patch.model.node import FlowNode
+from flowise_dev_agent.patch.model.ops import (
+    AddNode,
+    BindCredential,
+    Connect,
+    Disconnect,
+    PatchOp,
+    RemoveNode,
+    ReplaceNode,
+    SetParam,
+)
+from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
+
+#: Scheme and host of an address, also of one without a scheme where a field asks for an address.
+_HOST: Final = re.compile(r"\b[a-z][a-z0-9+.-]{0,19}://(?:[^\s/@\"'<>]{1,200}@)?([^\s/:?#\"'<>]{1,253})", re.IGNORECASE)
+#: Fields that Flowise calls: their whole value is an address.
+_ADDRESS_FIELD: Final = re.compile(r"(?:url|uri|host|endpoint|basepath|baseurl|base_url|address)$", re.IGNORECASE)
+_TOOL_FIELD: Final = re.compile(r"selectedtool$", re.IGNORECASE)
+_TOOLS: Final = frozenset({"Tools", "Tools (MCP)"})
+#: Values that people name in words and that code compares.
+_SHOWN: Final = 80
+
+
+def capability_of(plan: PlanContract, said: Iterable[str], schemas: Schemas) -> Capability:
+    """What the approval of `plan` covers. Hosts in `said`, the person's own words, are theirs to give."""
+    nodes: dict[str, NodeCapability] = {}
+    for node in plan.nodes:
+        named = [value.param for value in plan.values if value.node_id == node.node_id]
+        nodes[node.node_id] = NodeCapability(
+            node_name=node.node_name,
+            action="change" if node.existing else "add",
+            params=[*named, "settings"] if node.existing else "all",
+        )
+    for value in plan.values:
+        nodes.setdefault(value.node_id, NodeCapability(node_name="", action="change", params=[value.param, "settings"]))
+    for node_id in plan.removals:
+        nodes[node_id] = NodeCapability(node_name="", action="remove")
+    planned = {node.node_id: schemas.get(node.node_name) for node in plan.nodes}
+    texts = [*said, *(text for value in plan.values for text in _texts(value.value))]
+    tools = [ToolBinding(node_id=id_, name=one.name) for id_, one in planned.items() if one and one.category in _TOOLS]
+    tools += [
+        ToolBinding(node_id=value.node_id, name=name)
+        for value in plan.values
+        for name in _tool_names({value.param: value.value})
+    ]
+    return Capability(
+        nodes=nodes,
+        hosts=sorted({host for text in texts for host in _hosts(text)}),
+        credentials=[CredentialBinding(node_id="*", type=type_) for type_ in plan.credential_requirements],
+        code=[id_ for id_, schema in planned.items() if schema and _holds_code(schema)],
+        tools=tools,
+    )
+
+
+def outside_plan(
+    ops: Sequence[PatchOp], plan: PlanContract, capability: Capability, schemas: Schemas, base: GraphIR
+) -> list[Finding]:
+    """Ops that the approved plan does not cover."""
+    return [
+        Finding(
+            code="OUTSIDE_PLAN",
+            severity="error",
+            message=f"The approved plan does not cover this op: {problem}.",
+            where=_touched(op)[0],
+            hint="Write only what the plan says; leave this out.",
+            op_index=index,
+            op_type=op.op_type,
+        )
+        for index, op in enumerate(ops)
+        for problem in _beyond(op, plan, capability, schemas, base)
+    ]
+
+
+def not_met(plan: PlanContract, before: GraphIR, after: GraphIR) -> list[Finding]:
+    """What the approved plan promises and the compiled flow does not hold."""
+    nodes, existed = {node.id: node for node in after.nodes}, {node.id: node for node in before.nodes}
+    problems: list[tuple[str, str, str]] = [
+        (node.node_id, f"the plan adds {node.node_name} as '{node.node_id}', and it is not in the flow", "Add it.")
+        for node in plan.nodes
+        if not node.existing and node.node_id not in nodes and not _is_new(node.node_name, after, existed)
+    ]
+    problems += [
+        (node_id, f"the plan removes or replaces '{node_id}', and it is still in the flow", "Remove or replace it.")
+        for node_id in plan.removals
+        if node_id in nodes and node_id in existed and nodes[node_id].name == existed[node_id].name
+    ]
+    problems += [
+        (node_id, f"the plan keeps '{node_id}' unchanged, and it is not", "Leave it as it is.")
+        for node_id in plan.kept
+        if node_id in existed and (node_id not in nodes or _settings(nodes[node_id]) != _settings(existed[node_id]))
+    ]
+    for value in plan.values:
+        if value.node_id in nodes and (text := _unmet_value(value, nodes[value.node_id], existed.get(value.node_id))):
+            problems.append((value.node_id, text, "Set it as the plan says."))
+    return [
+        Finding(code="PLAN_NOT_MET", severity="error", message=f"{text[0].upper()}{text[1:]}.", where=where, hint=hint)
+        for where, text, hint in problems
+    ]
+
+
+# --- ops against the capability ---------------------------------------------------------------------------------------
+
+
+def _touched(op: PatchOp) -> tuple[str, ...]:
+    return (op.source_node_id, op.target_node_id) if isinstance(op, Connect | Disconnect) else (op.node_id,)
+
+
+def _beyond(op: PatchOp, plan: PlanContract, capability: Capability, schemas: Schemas, base: GraphIR) -> Iterator[str]:
+    ids = _touched(op)
+    if isinstance(op, ReplaceNode):
+        # REMOVAL_NOT_PLANNED covers the node that goes.
+        ids = (op.new_node_id or op.node_id,)
+    if isinstance(op, RemoveNode):
+        return
+    if not any(id_ in capability.nodes for id_ in ids):
+        yield f"{' and '.join(ids)} {'are' if len(ids) > 1 else 'is'} not part of it"
+        return
+    if isinstance(op, AddNode):
+        planned = capability.nodes[op.node_id]
+        if planned.node_name and planned.node_name.casefold() != op.node_name.casefold():
+            yield f"'{op.node_id}' is planned as {planned.node_name}, not {op.node_name}"
+        values: Mapping[str, JsonValue] = op.params
+        schema = schemas.get(op.node_name)
+    elif isinstance(op, SetParam):
+        values, schema = {op.param_name: op.value}, _schema_of(op.node_id, plan, schemas, base)
+    elif isinstance(op, BindCredential):
+        allowed = {one.type for one in capability.credentials}
+        if op.credential_type and op.credential_type not in allowed:
+            yield f"a credential of type {op.credential_type} is not in it"
+        return
+    else:
+        return
+    yield from _reaching_out(ids[0], values, schema, plan, capability)
+
+
+def _reaching_out(
+    node_id: str,
+    values: Mapping[str, JsonValue],
+    schema: NodeSchema | None,
+    plan: PlanContract,
+    capability: Capability,
+) -> Iterator[str]:
+    """Addresses, code and tools: what approved nodes may still not do unless the plan names it."""
+    named = {value.param for value in plan.values if value.node_id == node_id}
+    defaults = {entry["name"]: entry.get("default") for entry in schema.input_definitions} if schema else {}
+    for path, value in values.items():
+        if path in named or value == defaults.get(path):
+            continue
+        for host in sorted({host for name, text in _fields(path, value) for host in _field_hosts(name, text)}):
+            if host not in capability.hosts:
+                yield f"`{path}` reaches the host {host}"
+        if schema and _is_code(schema, path) and node_id not in capability.code:
+            yield f"`{path}` holds code"
+        tools = {one.name for one in capability.tools}
+        for tool in _tool_names({path: value}):
+            if tool not in tools:
+                yield f"`{path}` gives the tool {tool}"
+
+
+def _schema_of(node_id: str, plan: PlanContract, schemas: Schemas, base: GraphIR) -> NodeSchema | None:
+    planned = next((node.node_name for node in plan.nodes if node.node_id == node_id), None)
+    stored = next((node.name for node in base.nodes if node.id == node_id), "")
+    return schemas.get(planned or stored)
+
+
+# --- values -----------------------------------------------------------------------------------------------------------
+
+
+def _is_new(node_name: str, after: GraphIR, existed: Mapping[str, FlowNode]) -> bool:
+    """A node of this type came in under another id: a replacement keeps the id of what it replaces."""
+    return any(
+        node.name == node_name and (node.id not in existed or existed[node.id].name != node_name)
+        for node in after.nodes
+    )
+
+
+def _settings(node: FlowNode) -> dict[str, Any]:
+    """The inputs without connections: a kept node may get another neighbour."""
+    return {name: value for name, value in node.inputs.items() if ".data.instance}}" not in str(value)}
+
+
+def _unmet_value(value: PlannedValue, node: FlowNode, former: FlowNode | None) -> str | None:
+    steps = parse_path(value.param)
+    if steps is None:
+        return None
+    stored = value_at(node.inputs, steps)
+    wanted = value.value
+    what = f"`{value.param}` of '{value.node_id}'"
+    if value.mode == "append":
+        if str(wanted).strip() not in str(stored):
+            return f"{what} does not have the text that the plan adds"
+        old = value_at(former.inputs, steps) if former else None
+        return None if not old or str(old).strip() in str(stored) else f"{what} loses the text that was there"
+    if _comparable(stored) == _comparable(wanted):
+        return None
+    return f"{what} is {_short(stored)}, and the plan says {_short(wanted)}"
+
+
+def _comparable(value: Any) -> Any:
+    """Values as Flowise takes them: it stores numbers and booleans as texts, too."""
+    if isinstance(value, dict):
+        return {key: _comparable(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_comparable(item) for item in value]
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return f"{float(value):g}"
+    text = "" if value is None else str(value).strip()
+    return f"{float(text):g}" if re.fullmatch(r"-?\d{1,15}(?:\.\d{1,15})?", text) else text
+
+
+def _short(value: Any) -> str:
+    text = " ".join(str(value).split())
+    return f"'{text if len(text) <= _SHOWN else text[: _SHOWN - 1] + '…'}'"
+
+
+def _texts(value: JsonValue) -> Iterator[str]:
+    return (text for _, text in _fields("", value))
+
+
+def _fields(name: str, value: JsonValue) -> Iterator[tuple[str, str]]:
+    """(field name, text) of every text in a value."""
+    if isinstance(value, str):
+        yield name, value
+        if value.lstrip()[:1] in ("{", "["):
+            with suppress(ValueError):
+                yield from _fields(name, json.loads(value))
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _fields(key, item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _fields(name, item)
+
+
+def _hosts(text: str) -> list[str]:
+    return [host.casefold() for host in _HOST.findall(text)]
+
+
+def _field_hosts(name: str, text: str) -> list[str]:
+    """Hosts that Flowise would call: those of addresses, and the value of a field that is an address."""
+    found = _hosts(text)
+    last = name.rpartition(".")[2]
+    if not found and _ADDRESS_FIELD.search(last) and text.strip() and "{{" not in text and "[" not in text:
+        found = [re.split(r"[/:?#]", text.strip(), maxsplit=1)[0].casefold()]
+    return found if _ADDRESS_FIELD.search(last) else []
+
+
+def _tool_names(values: Mapping[str, JsonValue]) -> Iterator[str]:
+    for path, value in values.items():
+        for name, text in _fields(path, value):
+            if _TOOL_FIELD.search(name.rpartition(".")[2]) and text:
+                yield text
+
+
+def _holds_code(schema: NodeSchema) -> bool:
+    return any(entry["type"] == "code" for entry in schema.input_definitions)
+
+
+def _is_code(schema: NodeSchema, path: str) -> bool:
+    return any(entry["name"] == path and entry["type"] == "code" for entry in schema.input_definitions)

@@ -1,0 +1,178 @@
+"""The approved plan binds the ops: nothing outside of it is written, and nothing of it is left out."""
+
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.agent.plan_binding import capability_of, not_met, outside_plan
+from flowise_dev_agent.contracts.plan import PlanContract, PlannedNode, PlannedValue
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch.compile.compiler import compile_ops
+from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch.model.ops import (
+    AddNode,
+    BindCredential,
+    Connect,
+    PatchOp,
+    RemoveNode,
+    ReplaceNode,
+    SetParam,
+)
+from tests.unit.agent.rig import plan
+from tests.unit.agent.test_update import COLDER, add_flow, drafts, inputs_of, made_for
+
+CHAT: list[PatchOp] = [
+    AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0"),
+    AddNode(node_name="bufferMemory", node_id="bufferMemory_0"),
+    AddNode(node_name="toolAgent", node_id="toolAgent_0", params={"systemMessage": "Help with orders."}),
+    AddNode(node_name="calculator", node_id="calculator_0"),
+    Connect(source_node_id="chatOpenAI_0", target_node_id="toolAgent_0", target_anchor="model"),
+    Connect(source_node_id="bufferMemory_0", target_node_id="toolAgent_0", target_anchor="memory"),
+    Connect(source_node_id="calculator_0", target_node_id="toolAgent_0", target_anchor="tools"),
+]
+
+
+def value(node_id: str, param: str, wanted: Any, **more: Any) -> PlannedValue:
+    return PlannedValue(node_id=node_id, param=param, value=wanted, **more)
+
+
+def planned(node_id: str, *, existing: bool = True) -> PlannedNode:
+    return PlannedNode(node_id=node_id, node_name=node_id.rpartition("_")[0], purpose="x", existing=existing)
+
+
+def contract(*nodes: PlannedNode, **fields: Any) -> PlanContract:
+    return plan(operation="update", nodes=list(nodes), **fields)
+
+
+def refused(ops: list[PatchOp], wanted: PlanContract, catalogue: NodeStore, said: str = "") -> list[str]:
+    base = compile_ops(GraphIR.empty(), CHAT, catalogue.schemas).graph
+    capability = capability_of(wanted, [said], catalogue.schemas)
+    found = outside_plan(ops, wanted, capability, catalogue.schemas, base)
+    assert all(finding.code == "OUTSIDE_PLAN" and finding.severity == "error" for finding in found)
+    return [finding.message for finding in found]
+
+
+def unmet(ops: list[PatchOp], wanted: PlanContract, catalogue: NodeStore) -> list[str]:
+    base = compile_ops(GraphIR.empty(), CHAT, catalogue.schemas).graph
+    after = compile_ops(base, ops, catalogue.schemas).graph if ops else base
+    found = not_met(wanted, base, after)
+    assert all(finding.code == "PLAN_NOT_MET" and finding.severity == "error" for finding in found)
+    return [finding.message for finding in found]
+
+
+MODEL = planned("chatOpenAI_0")
+
+
+@pytest.mark.parametrize(
+    ("op", "why"),
+    [
+        (SetParam(node_id="toolAgent_0", param_name="systemMessage", value="x"), "toolAgent_0 is not part of it"),
+        (SetParam(node_id="chatOpenAI_0", param_name="basepath", value="http://203.0.113.9/v1"), "203.0.113.9"),
+        (SetParam(node_id="chatOpenAI_0", param_name="basepath", value="evil.example/v1"), "evil.example"),
+        (AddNode(node_name="requestsGet", node_id="requestsGet_0"), "requestsGet_0 is not part of it"),
+        (AddNode(node_name="chatAnthropic", node_id="chatOpenAI_0"), "planned as chatOpenAI"),
+        (Connect(source_node_id="calculator_0", target_node_id="toolAgent_0", target_anchor="tools"), "are not part"),
+        (BindCredential(node_id="chatOpenAI_0", credential_type="awsApi"), "a credential of type awsApi"),
+    ],
+)
+def test_p85_an_op_outside_of_the_plan_is_a_finding(op: PatchOp, why: str, catalogue: NodeStore) -> None:
+    wanted = contract(MODEL, values=[value("chatOpenAI_0", "temperature", 0.2)])
+    good = SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.2)
+    assert refused([good], wanted, catalogue) == []
+    (message,) = refused([good, op], wanted, catalogue)
+    assert why in message
+
+
+def test_p85_code_and_tools_need_the_plan_even_on_planned_nodes(catalogue: NodeStore) -> None:
+    agent = planned("agentAgentflow_0", existing=False)
+    tools = [{"agentSelectedTool": "requestsGet", "agentSelectedToolConfig": {}}]
+    giving = AddNode(node_name="agentAgentflow", node_id="agentAgentflow_0", params={"agentTools": tools})
+    (message,) = refused([giving], contract(agent), catalogue)
+    assert "gives the tool requestsGet" in message
+    named = contract(agent, values=[value("agentAgentflow_0", "agentTools", tools)])
+    assert refused([giving], named, catalogue) == []
+    code = SetParam(node_id="calculator_0", param_name="customFunctionJavascriptFunction", value="return 1")
+    function = planned("customFunctionAgentflow_0", existing=False)
+    adding = AddNode(
+        node_name="customFunctionAgentflow",
+        node_id="customFunctionAgentflow_0",
+        params={"customFunctionJavascriptFunction": "return 1"},
+    )
+    assert refused([adding], contract(function), catalogue) == []
+    assert refused([code], contract(function), catalogue)
+
+
+def test_an_address_that_the_person_or_the_plan_names_is_covered(catalogue: NodeStore) -> None:
+    tool = planned("requestsGet_0", existing=False)
+    url = "https://api.example.org/orders"
+    adding = AddNode(node_name="requestsGet", node_id="requestsGet_0", params={"requestsGetUrl": url})
+    (message,) = refused([adding], contract(tool), catalogue)
+    assert "api.example.org" in message
+    assert refused([adding], contract(tool), catalogue, said=f"look orders up at {url}") == []
+    assert refused([adding], contract(tool, values=[value("requestsGet_0", "requestsGetUrl", url)]), catalogue) == []
+
+
+def test_an_address_inside_a_json_text_is_seen(catalogue: NodeStore) -> None:
+    server = planned("customMCP_0", existing=False)
+    config = '{"url": "http://169.254.169.254/latest"}'
+    adding = AddNode(node_name="customMCP", node_id="customMCP_0", params={"mcpServerConfig": config})
+    (message,) = refused([adding], contract(server), catalogue)
+    assert "169.254.169.254" in message
+
+
+@pytest.mark.parametrize(
+    ("wanted", "ops", "missing"),
+    [
+        (contract(MODEL, values=[value("chatOpenAI_0", "temperature", 0.2)]), [], "`temperature`"),
+        (
+            contract(MODEL, values=[value("chatOpenAI_0", "temperature", 0.2)]),
+            [SetParam(node_id="chatOpenAI_0", param_name="temperature", value="0.2")],
+            None,
+        ),
+        (contract(planned("chatAnthropic_0", existing=False)), [], "adds chatAnthropic as 'chatAnthropic_0'"),
+        (contract(removals=["calculator_0"]), [], "'calculator_0', and it is still in the flow"),
+        (contract(removals=["calculator_0"]), [RemoveNode(node_id="calculator_0")], None),
+        (
+            contract(planned("bufferWindowMemory_0", existing=False), removals=["bufferMemory_0"]),
+            [ReplaceNode(node_id="bufferMemory_0", node_name="bufferWindowMemory")],
+            None,
+        ),
+        (
+            contract(MODEL, kept=["chatOpenAI_0"]),
+            [SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.1)],
+            "keeps 'chatOpenAI_0' unchanged",
+        ),
+    ],
+)
+def test_p94_what_the_plan_promises_must_be_in_the_flow(
+    wanted: PlanContract, ops: list[PatchOp], missing: str | None, catalogue: NodeStore
+) -> None:
+    messages = unmet(ops, wanted, catalogue)
+    assert (missing in messages[0]) if missing else (messages == [])
+
+
+def test_p84_an_appended_text_leaves_the_old_one_in_place(catalogue: NodeStore) -> None:
+    wish = value("toolAgent_0", "systemMessage", "Answer in French.", mode="append")
+    wanted = contract(planned("toolAgent_0"), values=[wish])
+
+    def setting(text: str) -> list[PatchOp]:
+        return [SetParam(node_id="toolAgent_0", param_name="systemMessage", value=text)]
+
+    assert unmet(setting("Help with orders.\nAnswer in French."), wanted, catalogue) == []
+    assert "does not have the text" in unmet(setting("Help with orders."), wanted, catalogue)[0]
+    assert "loses the text that was there" in unmet(setting("Answer in French."), wanted, catalogue)[0]
+
+
+async def test_p85_ops_beyond_the_approved_plan_never_reach_the_server() -> None:
+    bench = made_for("update")
+    bench.reasoner.plans = [plan(operation="update", nodes=[MODEL], values=[value("chatOpenAI_0", "temperature", 0.1)])]
+    stolen = SetParam(node_id="chatOpenAI_0", param_name="basepath", value="http://203.0.113.9/v1")
+    bench.reasoner.patches = [[*COLDER, stolen], list(COLDER)]
+    row = await add_flow(bench)
+    await bench.start("make it colder", target=row.id)
+    review = await bench.answer(action="approve")
+    assert {finding.code for finding in bench.reasoner.seen["patch"][1].findings} == {"OUTSIDE_PLAN"}
+    assert review["type"] == "result_review"
+    (draft,) = drafts(bench)
+    assert inputs_of(draft, "chatOpenAI_0")["temperature"] == 0.1
+    assert all("203.0.113.9" not in flow.flow_data for flow in bench.flowise.flows.values())
