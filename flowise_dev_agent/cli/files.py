@@ -46,7 +46,7 @@ async def export_flow(client: AgentClient, flow: str, file: Path | None, *, ops:
 async def import_flow(
     client: AgentClient, file: Path, *, name: str | None, onto: str | None, instance: str | None
 ) -> None:
-    """Create a flow from a file, or put it in the place of one."""
+    """Create a flow from a file, or replace one."""
     if name is not None and onto is not None:
         raise InvalidInputError("--name is for a new flow; a flow that is replaced keeps its own.")
     own_name, kind, flow_data = read_flow_file(await _read(file))
@@ -86,7 +86,7 @@ async def apply_ops(client: AgentClient, file: Path, flow: str, *, dry_run: bool
 async def promote_flow(
     client: AgentClient, flow: str, *, source: str | None, target: str, name: str | None, onto: str | None
 ) -> None:
-    """Bring a flow to another instance."""
+    """Copy a flow to another instance."""
     promotion = _valid(
         PromoteFlow, source=source, target=target, name=name, target_chatflow_id=_id(onto) if onto is not None else None
     )
@@ -107,18 +107,14 @@ async def _say_result(
         view = await client.wait(session_id, _LONGEST_SECS)
         if view.status != "completed":
             raise WriteFailedError(
-                f"The write has not been done: its session is {view.status}.",
-                hint=f"`flowise-dev-agent sessions {session_id}` shows it.",
+                f"The flow is not written: session {session_id} has the status {view.status}.",
+                hint=f"Show it with `flowise-dev-agent sessions {session_id}`.",
             )
         chatflow_id = view.chatflow_id
     if show_change and (change := await client.change(session_id)):
         say(change.diff.text)
     say(f"{done} '{result.name}' ({chatflow_id}){where}.")
-    say(
-        f"It is session {session_id}."
-        if result.created
-        else f"It is session {session_id}, whose version v1.0 is what was there before."
-    )
+    say(f"Session: {session_id}" if result.created else f"Session: {session_id}; its version v1.0 is the former flow.")
 
 
 def _valid(model: type[_T], **values: Any) -> _T:

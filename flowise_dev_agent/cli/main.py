@@ -179,7 +179,7 @@ def export_command(
 def import_command(
     file: Annotated[Path, typer.Argument(help="A file that `export` or Flowise made.")],
     name: Annotated[str | None, typer.Option(help="Name of the new flow; the one in the file by default.")] = None,
-    onto: Annotated[str | None, typer.Option(help="Id of a flow to put it in the place of.")] = None,
+    onto: Annotated[str | None, typer.Option(help="Id of a flow to replace.")] = None,
     instance: Instance = None,
     url: Url = None,
 ) -> None:
@@ -223,7 +223,7 @@ def promote_command(
     to: Annotated[str, typer.Option("--to", help="The instance that gets it.")],
     source: Annotated[str | None, typer.Option("--from", help="Its instance. [default: the first one]")] = None,
     name: Annotated[str | None, typer.Option(help="Name there; the same by default.")] = None,
-    onto: Annotated[str | None, typer.Option(help="Id of a flow there to write over.")] = None,
+    onto: Annotated[str | None, typer.Option(help="Id of a flow there to replace.")] = None,
     url: Url = None,
 ) -> None:
     """Bring a flow to another Flowise instance, its credentials mapped by name and type.

@@ -174,13 +174,13 @@ class AgentClient:
         wait: float = 0,
         idempotency_key: str | None = None,
     ) -> "FlowWriteResult":
-        """Change a flow by ops, or put another one in its place."""
+        """Change a flow by ops, or replace it."""
         return await self._write(f"/flows/{chatflow_id}/apply", change, wait, idempotency_key, instance)
 
     async def promote_flow(
         self, chatflow_id: str, promotion: "PromoteFlow", *, wait: float = 0, idempotency_key: str | None = None
     ) -> "FlowWriteResult":
-        """Bring a flow to another server, or over a flow there."""
+        """Copy a flow to another server, or over a flow there."""
         return await self._write(f"/flows/{chatflow_id}/promote", promotion, wait, idempotency_key)
 
     async def search_catalogue(self, query: str, *, instance: str | None = None, limit: int = 10) -> "CatalogueHits":

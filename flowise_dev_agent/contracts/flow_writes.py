@@ -17,6 +17,7 @@ _MAX_OPS: Final = 2_000
 FlowType = Literal["CHATFLOW", "AGENTFLOW", "MULTIAGENT", "ASSISTANT"]
 FlowText = Annotated[Storable, Field(min_length=1, max_length=MAX_FLOW_CHARS)]
 WriteOperation = Literal["import", "apply", "promote"]
+WriteStatus = Literal["checked", "in_progress", "completed", "cancelled"]
 
 
 class _Body(Contract):
@@ -46,7 +47,7 @@ class ImportFlow(_FlowContent):
 
 
 class ApplyToFlow(_FlowContent):
-    """The body of `POST /flows/{id}/apply`. `ops` change the flow, `flow_data` takes its place."""
+    """The body of `POST /flows/{id}/apply`. `ops` change the flow, `flow_data` replaces it."""
 
     base_sha256: str | None = Field(
         default=None,
@@ -62,19 +63,19 @@ class PromoteFlow(_Body):
     target: Line = Field(description="Instance that gets the flow.")
     name: Line | None = Field(default=None, description="Title of a new flow there; the same by default.")
     target_chatflow_id: UUID | None = Field(
-        default=None, description="Flow there to write over; a new one is created when left out."
+        default=None, description="Flow there to replace; a new one is created when left out."
     )
     dry_run: bool = Field(default=False, description="Check only: findings and difference, nothing is written.")
 
     @model_validator(mode="after")
     def _names_a_new_flow(self) -> Self:
         if self.name is not None and self.target_chatflow_id is not None:
-            raise ValueError("`name` is for a new flow; a flow that is written over keeps its own")
+            raise ValueError("`name` is for a new flow; a flow that is replaced keeps its own")
         return self
 
 
 class MappedCredential(Contract):
-    """A credential and the one of the other instance that takes its place."""
+    """A credential and the one of the other instance that replaces it."""
 
     type: str
     name: str
@@ -84,7 +85,7 @@ class MappedCredential(Contract):
 
 
 class BaseFlow(Contract):
-    """The flow that is written over, as it was when it was read."""
+    """The flow that is replaced, as it was when it was read."""
 
     chatflow_id: str
     sha256: str
@@ -92,25 +93,24 @@ class BaseFlow(Contract):
 
 
 class FlowWrite(Contract):
-    """What the session of a write keeps as its request: where the text with the hash `sha256`, which passed the check,
-    goes. Without `base` it becomes a new flow called `name`."""
+    """The request of a write's session: where to write the text with the hash `sha256`, which passed the check. Without
+    `base` it becomes a new flow called `name`."""
 
     operation: WriteOperation
     name: str
     type: str
     sha256: str
     base: BaseFlow | None
+    source: str | None = Field(default=None, description="Id of the flow that it is a copy of.")
     ops: list[PatchOp] | None = None
     credentials: list[MappedCredential] = Field(default_factory=list)
     findings: list[Finding] = Field(default_factory=list, description="Warnings.")
 
 
 class FlowWriteResult(Contract):
-    """A write as read back from Flowise, one that still goes on, or with `dry_run` what it would be."""
+    """A write as read back from Flowise, one in progress, or for a dry run what would be written."""
 
-    status: Literal["checked", "in_progress", "completed", "cancelled"] = Field(
-        description="`checked` is a dry run. A write that fails is answered with a problem."
-    )
+    status: WriteStatus = Field(description="`checked` is a dry run. A write that fails is answered with a problem.")
     session_id: UUID | None = Field(
         description="The write among the sessions: its versions, change and rollback. None for a dry run."
     )
@@ -120,7 +120,7 @@ class FlowWriteResult(Contract):
     name: str
     type: str
     sha256: str = Field(description="Of the text of `flowData`.")
-    created: bool = Field(description="False when it takes the place of what a flow holds, which is kept as a version.")
+    created: bool = Field(description="False when it replaces what a flow holds, which is kept as a version.")
     credentials: list[MappedCredential]
     findings: list[Finding]
     difference: Difference | None = Field(

@@ -172,7 +172,7 @@ async def apply_to_flow(
     instance: Instance = None,
     idempotency_key: IdempotencyKey = None,
 ) -> FlowWriteResult:
-    """Change a flow by `ops`, or put `flow_data` in its place: checked before, read back after.
+    """Change a flow by `ops`, or replace it by `flow_data`: checked before, read back after.
 
     The write is a session of its own: `POST /sessions/{session_id}/rollback` with the answer's `session_id` puts back
     what the flow held before. With `dry_run` nothing is written, and the answer has the findings and the difference.
@@ -191,7 +191,7 @@ async def promote_flow(
     wait_secs: WaitSecs,
     idempotency_key: IdempotencyKey = None,
 ) -> FlowWriteResult:
-    """Bring a flow to another server, credentials mapped by name and type; checked before and read back after.
+    """Copy a flow to another server, credentials mapped by name and type; checked before and read back after.
 
     The write is a session of its own: `POST /sessions/{session_id}/rollback` with the answer's `session_id` puts back
     what a flow there held before. With `dry_run` nothing is written; the answer has the findings and the difference.

@@ -12,7 +12,7 @@ _UUID = re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b", re.IGNORE
 
 
 def refuse_missing_files(flow_data: str, base: Chatflow | None) -> None:
-    """InvalidInputError when the flow holds an uploaded file that `base`, whose place it takes, does not have.
+    """InvalidInputError when the flow holds an uploaded file that `base`, which it replaces, does not have.
 
     PatchError when either is not a flow.
     """

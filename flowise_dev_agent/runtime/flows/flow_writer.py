@@ -21,6 +21,7 @@ from flowise_dev_agent.contracts.flow_writes import (
     FlowWriteResult,
     ImportFlow,
     PromoteFlow,
+    WriteStatus,
 )
 from flowise_dev_agent.errors import InvalidInputError, PatchError, StaleBaseError, WriteFailedError
 from flowise_dev_agent.flowise.instances import Instances
@@ -39,6 +40,13 @@ from flowise_dev_agent.runtime.sessions.service import check_key, key_reused
 from flowise_dev_agent.runtime.sessions.views import public_status
 
 _OPERATIONS: Final = frozenset({"import", "apply", "promote"})
+#: The status of a write by that of its session's row.
+_STATUS: Final[Mapping[str, WriteStatus]] = {
+    "queued": "in_progress",
+    "running": "in_progress",
+    "completed": "completed",
+    "cancelled": "cancelled",
+}
 _PHASE: Final = "apply"
 _SHOWN: Final = 5
 _MOST_WARNINGS: Final = 50
@@ -89,14 +97,14 @@ class FlowWriter:
         instance: str | None = None,
         idempotency_key: str | None = None,
     ) -> FlowWriteResult:
-        """Change a flow, or put another one in its place."""
+        """Change a flow, or replace it."""
         what = ("apply", instance, chatflow_id)
         return await self._take(body, what, lambda: self._proposals.apply(chatflow_id, body, instance), idempotency_key)
 
     async def promote(
         self, chatflow_id: str, body: PromoteFlow, *, idempotency_key: str | None = None
     ) -> FlowWriteResult:
-        """Bring a flow to another instance, or over a flow there."""
+        """Copy a flow to another instance, or over a flow there."""
         what = ("promote", chatflow_id)
         return await self._take(body, what, lambda: self._proposals.promote(chatflow_id, body), idempotency_key)
 
@@ -128,6 +136,7 @@ class FlowWriter:
             type=proposal.type,
             sha256=_sha256(proposal.flow_data),
             base=_base(proposal),
+            source=proposal.source,
             ops=proposal.ops,
             credentials=proposal.credentials,
             findings=[finding for finding in findings if finding.severity == "warning"][:_MOST_WARNINGS],
@@ -206,8 +215,10 @@ class FlowWriteExecution:
         write = self._write
         flow_data = await self._blobs.get(write.sha256)
         written = await (self._update(write.base, flow_data) if write.base else self._create(flow_data))
-        verb = "Left as it was" if written.unchanged else "Changed" if write.base else "Created"
-        data = {"chatflow_id": written.chatflow_id, "flow": written.sha256, "adopted": written.adopted}
+        verb = "Unchanged" if written.unchanged else "Changed" if write.base else "Created"
+        data = {"chatflow_id": written.chatflow_id, "flow": written.sha256}
+        if write.source:
+            data["source"] = write.source
         self._emit({"type": "write", "phase": _PHASE, "summary": f"{verb}: '{written.name}'", "data": data})
         done = {"outcome": "accepted", "chatflow_id": written.chatflow_id}
         change = {
@@ -280,7 +291,12 @@ def _graph(flow_data: str | None) -> GraphIR:
 
 
 def _shown(
-    write: FlowWrite, instance_id: str, status: Any, *, session_id: UUID | None = None, chatflow_id: str | None = None
+    write: FlowWrite,
+    instance_id: str,
+    status: WriteStatus,
+    *,
+    session_id: UUID | None = None,
+    chatflow_id: str | None = None,
 ) -> FlowWriteResult:
     return FlowWriteResult(
         status=status,
@@ -299,7 +315,7 @@ def _shown(
 def _result(row: SessionRow) -> FlowWriteResult:
     if row.status == "failed":
         raise _failure(row)
-    write, status = FlowWrite.model_validate(row.request), public_status(row.status)
+    write, status = FlowWrite.model_validate(row.request), _STATUS[row.status]
     return _shown(write, row.instance_id, status, session_id=row.id, chatflow_id=row.chatflow_id)
 
 

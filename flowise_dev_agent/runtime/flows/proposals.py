@@ -27,7 +27,8 @@ from flowise_dev_agent.runtime.flows.credential_mapping import map_credentials, 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A flow to be written, not checked yet. `base` is the flow that it takes the place of."""
+    """A flow to be written, not checked yet. `base` is the flow that it replaces, `source` the id of the flow that it
+    is a copy of."""
 
     operation: WriteOperation
     title: str
@@ -36,6 +37,7 @@ class Proposal:
     type: str
     flow_data: str = field(repr=False)
     base: Chatflow | None = None
+    source: str | None = None
     ops: list[PatchOp] | None = None
     credentials: list[MappedCredential] = field(default_factory=list)
 
@@ -70,7 +72,7 @@ class Proposals:
         )
 
     async def apply(self, chatflow_id: str, body: ApplyToFlow, instance: str | None) -> Proposal:
-        """A flow as `ops` change it, or another one in its place."""
+        """A flow as `ops` change it, or one that replaces it."""
         instance_id = self._known(instance)
         base = await self._instances.client(instance_id).get_chatflow(chatflow_id)
         if body.base_sha256 not in {None, payload_sha256(base.flow_data)}:
@@ -96,7 +98,7 @@ class Proposals:
         )
 
     async def promote(self, chatflow_id: str, body: PromoteFlow) -> Proposal:
-        """A flow for another instance, or for the place of a flow there; credentials mapped by name and type."""
+        """A copy of a flow for another instance, or for a flow there; credentials mapped by name and type."""
         source, target = self._known(body.source), self._known(body.target)
         here, there = self._instances.client(source), self._instances.client(target)
         row = await here.get_chatflow(chatflow_id)
@@ -119,6 +121,7 @@ class Proposals:
             type=type_,
             flow_data=flow_data,
             base=base,
+            source=row.id,
             credentials=credentials,
         )
 

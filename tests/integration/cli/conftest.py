@@ -1,5 +1,6 @@
 """Command lines over a service on a real Postgres, whose Flowise servers are doubles in memory."""
 
+import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -38,6 +39,8 @@ class Service(BackgroundServer):
 @pytest.fixture
 def servers(catalogue: NodeStore, database_dsn: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Servers]:
     """The Flowise servers of a service that answers at the port that commands look at."""
+    # A command that ran in another test may have left a handler whose stream is closed; the service logs as it starts.
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
     servers = Servers(catalogue)
     service = Service(database_dsn, servers).start()
     monkeypatch.setenv("AGENT_API_PORT", service.endpoint.rpartition(":")[2])

@@ -30,7 +30,7 @@ def test_an_exported_flow_can_be_compared_changed_and_imported(run: Run, servers
     assert ("gpt-4-turbo" in second.flow_data, second.tags, second.deployed) == (True, (), False)
     said = made_by(run, "import", "other.json", "--onto", BOT)
     assert f"Replaced 'Bot' ({BOT})" in said
-    assert "version v1.0 is what was there before" in said
+    assert "version v1.0 is the former flow" in said
     assert "gpt-4-turbo" in servers.dev.flows[BOT].flow_data
 
 
@@ -85,7 +85,7 @@ def test_p69_a_flow_is_promoted_with_the_other_servers_credential(run: Run, serv
     servers.prod.flows[there.id] = there.model_copy(update={"flow_data": there.flow_data.replace("gpt-", "old-")})
     said = made_by(run, "promote", BOT, "--to", "prod", "--onto", there.id)
     assert "Replaced 'Real bot'" in said
-    assert "version v1.0 is what was there before" in said
+    assert "version v1.0 is the former flow" in said
     assert servers.prod.flows[there.id].flow_data == there.flow_data
 
 

@@ -147,6 +147,9 @@ async def test_p100_a_promotion_over_a_flow_can_be_rolled_back(runtime: Runtime,
     there = servers.prod.flows[first.chatflow_id]
     assert (there.name, PROD_KEY in there.flow_data, first.created) == ("Real bot", True, True)
     assert [(item.type, item.by) for item in first.credentials] == [("openAIApi", "name")]
+    assert first.session_id is not None
+    (write, _) = (await runtime.service.event_page(first.session_id)).events
+    assert write.model_dump()["data"] == {"chatflow_id": there.id, "flow": first.sha256, "source": BOT}
     theirs = edited(servers, there.id, "prod")
     second = await promote(runtime, target_chatflow_id=there.id)
     assert (second.created, second.chatflow_id, second.name) == (False, there.id, "Real bot")
@@ -290,6 +293,18 @@ async def test_p07_a_person_who_saves_before_the_write_keeps_their_flow(
     assert servers.dev.calls == []
 
 
+async def test_a_write_that_is_cancelled_before_a_worker_takes_it_is_not_done(
+    database_dsn: str, waiting: Runtime, servers: Servers
+) -> None:
+    taken = await waiting.flow_writer.apply(BOT, ApplyToFlow(ops=[COLDER]))
+    assert taken.session_id is not None
+    await waiting.service.cancel(taken.session_id)
+    async with writing_service(database_dsn, servers) as runtime:
+        assert (await apply(runtime, flow_data=servers.dev.flows[BOT].flow_data)).status == "completed"
+        assert (await written(runtime, taken)).status == "cancelled"
+    assert servers.dev.calls == []
+
+
 WRITES: dict[str, Callable[[Runtime], Awaitable[FlowWriteResult]]] = {
     "create": lambda runtime: promote(runtime),
     "update": lambda runtime: apply(runtime),
@@ -412,7 +427,7 @@ async def test_a_change_that_changes_nothing_sends_nothing(runtime: Runtime, ser
     assert (done.status, servers.dev.calls) == ("completed", [])
     assert done.session_id is not None
     (write, _) = (await runtime.service.event_page(done.session_id)).events
-    assert write.summary == "Left as it was: 'Bot'"
+    assert write.summary == "Unchanged: 'Bot'"
 
 
 # --- rollbacks -------------------------------------------------------------------------------------------------------

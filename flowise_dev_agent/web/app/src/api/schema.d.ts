@@ -78,7 +78,7 @@ export interface paths {
         put?: never;
         /**
          * Apply To Flow
-         * @description Change a flow by `ops`, or put `flow_data` in its place: checked before, read back after.
+         * @description Change a flow by `ops`, or replace it by `flow_data`: checked before, read back after.
          *
          *     The write is a session of its own: `POST /sessions/{session_id}/rollback` with the answer's `session_id` puts back
          *     what the flow held before. With `dry_run` nothing is written, and the answer has the findings and the difference.
@@ -242,7 +242,7 @@ export interface paths {
         put?: never;
         /**
          * Promote Flow
-         * @description Bring a flow to another server, credentials mapped by name and type; checked before and read back after.
+         * @description Copy a flow to another server, credentials mapped by name and type; checked before and read back after.
          *
          *     The write is a session of its own: `POST /sessions/{session_id}/rollback` with the answer's `session_id` puts back
          *     what a flow there held before. With `dry_run` nothing is written; the answer has the findings and the difference.
@@ -962,7 +962,7 @@ export interface components {
         };
         /**
          * ApplyToFlow
-         * @description The body of `POST /flows/{id}/apply`. `ops` change the flow, `flow_data` takes its place.
+         * @description The body of `POST /flows/{id}/apply`. `ops` change the flow, `flow_data` replaces it.
          */
         ApplyToFlow: {
             /**
@@ -1605,7 +1605,7 @@ export interface components {
         };
         /**
          * FlowWriteResult
-         * @description A write as read back from Flowise, one that still goes on, or with `dry_run` what it would be.
+         * @description A write as read back from Flowise, one in progress, or for a dry run what would be written.
          */
         FlowWriteResult: {
             /**
@@ -1615,7 +1615,7 @@ export interface components {
             chatflow_id: string | null;
             /**
              * Created
-             * @description False when it takes the place of what a flow holds, which is kept as a version.
+             * @description False when it replaces what a flow holds, which is kept as a version.
              */
             created: boolean;
             /** Credentials */
@@ -1984,7 +1984,7 @@ export interface components {
         };
         /**
          * MappedCredential
-         * @description A credential and the one of the other instance that takes its place.
+         * @description A credential and the one of the other instance that replaces it.
          */
         MappedCredential: {
             /**
@@ -2253,7 +2253,7 @@ export interface components {
             target: string;
             /**
              * Target Chatflow Id
-             * @description Flow there to write over; a new one is created when left out.
+             * @description Flow there to replace; a new one is created when left out.
              */
             target_chatflow_id?: string | null;
         };
