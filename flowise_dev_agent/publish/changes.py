@@ -1,4 +1,4 @@
-"""What differs between two states of a flow, in a size that sessions keep."""
+"""The difference between two states of a flow, in a size that sessions can store."""
 
 from flowise_dev_agent.contracts.change import Difference
 from flowise_dev_agent.patch.model.graph import GraphIR

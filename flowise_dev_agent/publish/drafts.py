@@ -11,7 +11,7 @@ from flowise_dev_agent.patch.model.graph import GraphIR
 
 
 def draft_columns(row: Chatflow) -> dict[str, str | None]:
-    """What a draft takes over: the key that protects predictions, and what shapes answers.
+    """What a draft copies: the key that protects predictions, and what shapes answers.
 
     Left out is what would only stand in the way of tests: the rate limit and the list of allowed web pages.
     """
@@ -56,7 +56,7 @@ async def find_drafts(client: FlowiseClient, tags: Collection[str]) -> dict[str,
 
 
 async def remove_draft(client: FlowiseClient, chatflow_id: str, tag: str) -> bool:
-    """Delete a draft that no session works on any more; False when it is gone, or kept by whoever took its tag off.
+    """Delete a draft that no session works on any more; False when it is gone, or kept by a person who removed its tag.
 
     Raises FlowiseError; safe to repeat.
     """

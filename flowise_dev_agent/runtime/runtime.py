@@ -135,7 +135,7 @@ class Runtime:
         webhooks: WebhookConfig | None = None,
         timings: Timings | None = None,
     ) -> AsyncGenerator["Runtime"]:
-        """An engine around `agent` on a database that is not open yet; `direct_dsn` is for LISTEN and migrations."""
+        """A runtime around `agent` on a database that is not open yet; `direct_dsn` is for LISTEN and migrations."""
         timings, webhooks = timings or Timings(), webhooks or WebhookConfig()
         retention = retention or RetentionSettings()
         await migrate(direct_dsn)
@@ -195,7 +195,7 @@ class Runtime:
                     concurrency=concurrency,
                 )
                 await stack.enter_async_context(consumer)
-            # Streams end before the worker drains, so that the server can close its connections meanwhile.
+            # Streams end before the worker drains, so that the server can close its connections during that time.
             stack.callback(feed.end_streams)
             versions = FlowVersions(sessions=sessions, versions=kept, intents=intents, instances=agent.instances)
             flows = FlowService(

@@ -1,1 +1,1 @@
-"""What operators look at and look after: health, instances, knowledge, patterns."""
+"""For operators: health, instances, knowledge, patterns."""

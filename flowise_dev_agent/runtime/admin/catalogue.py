@@ -1,4 +1,4 @@
-"""What flows can be made of: node types and marketplace templates of an instance, found by words."""
+"""Search for node types and marketplace templates of an instance by words."""
 
 import asyncio
 import math

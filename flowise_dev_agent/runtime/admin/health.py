@@ -1,4 +1,4 @@
-"""How this process and the database are: for people, for load balancers, for Prometheus."""
+"""The state of this process and of the database: for people, load balancers and Prometheus."""
 
 from collections.abc import Iterator
 from typing import Final, Literal
@@ -16,7 +16,7 @@ from flowise_dev_agent.runtime.runs.worker import CONSUMERS, Worker
 from flowise_dev_agent.runtime.sessions.feed import Feed
 from flowise_dev_agent.runtime.sessions.views import public_statuses
 
-#: What of the pool's own report is shown, and under which name.
+#: The parts of the pool's own report that are shown, and their names.
 _POOL: Final = {"pool_size": "open", "pool_available": "idle", "requests_waiting": "waiting"}
 
 
@@ -63,7 +63,7 @@ class ProcessHealth(BaseModel):
 
 
 class HealthReporter:
-    """Reports of one process; `worker` is None where others do that work, `silent` as in `read_database_health`."""
+    """Reports of one process; `worker` is None if others do that work, `silent` as in `read_database_health`."""
 
     def __init__(
         self, database: Database, instances: Instances, feed: Feed, worker: Worker | None, *, silent: float
@@ -101,7 +101,7 @@ class HealthReporter:
         )
 
     async def metrics(self) -> bytes:
-        """Everything that this process counts, and how the service stands, as Prometheus reads it. Never raises."""
+        """The counters of this process and the state of the service, for Prometheus. Never raises."""
         try:
             stats = await read_queue_stats(self._database, silent=self._silent)
         except DatabaseUnavailableError:
@@ -112,7 +112,7 @@ class HealthReporter:
         pool = self._database.pool.get_stats()
         connections = {(name,): float(pool.get(key, 0)) for key, name in _POOL.items()}
         yield gauge("fda_pool_connections", "Connections of this process's pool.", connections, ["state"])
-        yield gauge("fda_pool_connections_max", "As many as the pool may open.", pool["pool_max"])
+        yield gauge("fda_pool_connections_max", "The most that the pool may open.", pool["pool_max"])
         yield gauge("fda_streams_open", "Event streams that this process serves.", self._feed.readers)
         yield gauge("fda_feed_listening", "1 while LISTEN works, 0 while streams poll.", self._feed.listening)
 
@@ -134,8 +134,8 @@ def _of_service(stats: QueueStats | None) -> Iterator[GaugeMetricFamily]:
     age = {(queue,): backlog.oldest_secs for queue, backlog in backlogs.items()}
     yield gauge("fda_sessions", "Sessions by status.", sessions, ["status"])
     yield gauge("fda_queue_depth", "What waits for a worker.", depth, ["queue"])
-    yield gauge("fda_queue_oldest_seconds", "Since when the oldest of it waits.", age, ["queue"])
-    yield gauge("fda_workers", "Workers that have been heard of lately.", _workers(stats.consumers))
+    yield gauge("fda_queue_oldest_seconds", "Age of the oldest of it.", age, ["queue"])
+    yield gauge("fda_workers", "Workers with a recent heartbeat.", _workers(stats.consumers))
 
 
 def _workers(consumers: int) -> int:

@@ -1,4 +1,4 @@
-"""How the Flowise servers of the settings are: reachable, of which version, with which nodes."""
+"""The state of the Flowise servers of the settings: reachability, version, node types."""
 
 import asyncio
 from typing import Any, Final, Literal

@@ -1,4 +1,4 @@
-"""What is known of each Flowise instance, and reading it anew: a job of the workers, with progress for people."""
+"""What is known of each Flowise instance, and its refresh: a job of the workers, with progress for people."""
 
 import asyncio
 import logging
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 STEPS: Final = ("nodes", "templates", "credentials")
 #: Of one step; the Flowise client's own limits are tighter.
 _STEP_SECS: Final = 60.0
-#: A refresh that takes its worker down so often is given up.
+#: After so many lost workers a refresh is given up.
 _ATTEMPTS: Final = 3
 _LOST: Final = {
     "code": "worker_lost",
@@ -115,13 +115,13 @@ class KnowledgeService:
         return KnowledgeList(snapshot=report.snapshot, instances=views)
 
     async def refresh(self, instance_id: str) -> RefreshView:
-        """Read the instance anew, in the background; joins a refresh that is under way. Raises InvalidInputError."""
+        """Read the instance again, in the background; joins a running refresh. Raises InvalidInputError."""
         self._instances.endpoint(instance_id)
         return _view(await self._refreshes.start(instance_id))
 
 
 class Refresher:
-    """Carries refreshes out on behalf of the queue, and finds those whose worker was lost."""
+    """Executes refreshes of the queue, and requeues those whose worker was lost."""
 
     def __init__(self, database: Database, refreshes: Refreshes, instances: Instances, timings: Timings) -> None:
         self._refreshes = refreshes
@@ -138,17 +138,17 @@ class Refresher:
                 if row is not None:
                     await self._steps(row, job_id)
             except DatabaseUnavailableError:
-                logger.warning("The database does not answer; the refresh is taken up again when it does.")
+                logger.warning("The database does not answer; the refresh continues when it does.")
 
     async def watch(self) -> None:
-        """Take back refreshes of lost workers until cancelled."""
+        """Requeue refreshes of lost workers until cancelled."""
         while True:
             await asyncio.sleep(self._timings.recovery)
             try:
                 if await self._refreshes.take_back_lost(self._timings.stalled, attempts=_ATTEMPTS, error=_LOST):
                     logger.warning("A refresh of an instance lost its worker; it is queued again.")
             except (DatabaseUnavailableError, ConnectorException):
-                # After an outage every heartbeat is old. Give the living the time to say so.
+                # After an outage every heartbeat is old. Give live workers time to send a new one.
                 await asyncio.sleep(self._timings.stalled)
 
     async def _steps(self, row: RefreshRow, job_id: int) -> None:
@@ -194,7 +194,7 @@ class Refresher:
         return StepResult(count=len(await self._templates.refresh(instance_id, client)))
 
     async def _read_credentials(self, instance_id: str, client: FlowiseClient) -> StepResult:
-        # Sessions read them anew by themselves; here it shows whether the key may.
+        # Sessions read them on their own; here it shows whether the key is allowed to.
         del instance_id
         return StepResult(count=len(await client.list_credentials()))
 

@@ -1,4 +1,4 @@
-"""The pattern library as people look after it."""
+"""Administration of the pattern library."""
 
 from functools import cached_property
 from typing import Any
@@ -22,7 +22,7 @@ class PatternService:
     async def page(
         self, *, query: str | None, category: str | None, instance_id: str | None, limit: int
     ) -> list[StoredPattern]:
-        """Patterns, the most successful first; a query without a telling word finds none."""
+        """Patterns, the most successful first; a query without a meaningful word finds none."""
         terms = terms_of(query) if query else []
         if query and not terms:
             return []
@@ -40,7 +40,7 @@ class PatternService:
         success_count: int,
         failure_count: int,
     ) -> int:
-        """Keep a pattern from elsewhere, cleaned like one of our own; its id.
+        """Store an imported pattern, cleaned like one of our own; returns its id.
 
         Raises ValueError when it is none or is there already, InvalidInputError for an unknown instance.
         """

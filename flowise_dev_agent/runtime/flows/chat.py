@@ -1,4 +1,4 @@
-"""Trying a flow out: one question at a time, in conversations that are marked as tries and belong to no visitor."""
+"""Trying out a flow: one question at a time, in conversations marked as tries, apart from those of visitors."""
 
 import asyncio
 import re
@@ -12,7 +12,7 @@ from flowise_dev_agent.errors import FlowiseTimeoutError, InvalidInputError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.models import Prediction
 
-#: Begins every conversation of this kind; so it can be told from visitors' in Flowise, and no visitor's can be read.
+#: Prefix of these conversations. It separates them from visitors' in Flowise, which cannot be read here.
 CHAT_PREFIX: Final = "fda-try-"
 CHAT_ID_PATTERN: Final = rf"^{CHAT_PREFIX}[0-9a-f]{{8}}(-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}$"
 _AT_A_TIME: Final = 4
@@ -49,7 +49,7 @@ class ChatAnswer(BaseModel):
 
 
 class TryOut:
-    """Asks flows; four questions of a process at a time, the others wait for their turn, 30 s at most."""
+    """Asks flows; at most four questions of a process at once, others wait for their turn, up to 30 s."""
 
     def __init__(self) -> None:
         self._turns = asyncio.Semaphore(_AT_A_TIME)
@@ -64,7 +64,7 @@ class TryOut:
                 await self._turns.acquire()
         except TimeoutError:
             raise FlowiseTimeoutError(
-                f"Other questions were asked meanwhile; there was no turn within {_TURN_SECS:.0f} s.",
+                f"Too many questions at once; no turn within {_TURN_SECS:.0f} s.",
                 hint="Ask again in a moment.",
             ) from None
         try:
@@ -90,7 +90,7 @@ class TryOut:
 def _check(chat_id: str) -> None:
     if not re.fullmatch(CHAT_ID_PATTERN, chat_id):
         raise InvalidInputError(
-            "This is no conversation that was begun here.", hint="Leave `chat_id` out to begin one, then pass it on."
+            "This conversation was not started here.", hint="Leave out `chat_id` to start one, then pass it on."
         )
 
 

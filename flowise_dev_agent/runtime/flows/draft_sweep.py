@@ -1,4 +1,4 @@
-"""Removing from Flowise the drafts of sessions that were cancelled, failed or deleted before they could do so."""
+"""Removes from Flowise the drafts of sessions that were cancelled, failed or deleted."""
 
 import asyncio
 import logging
@@ -17,12 +17,12 @@ logger = logging.getLogger(__name__)
 
 _BATCH: Final = 100
 _INSTANCE_SECS: Final = 60.0
-#: A run that was cancelled has ended for certain by then.
+#: A cancelled run has certainly ended by then.
 _GRACE_SECS: Final = 600.0
 
 
 class DraftSweep:
-    """What the maintenance of workers does about drafts. Those of failed sessions stay `failed_days`, for a retry."""
+    """The maintenance of drafts. Drafts of failed sessions stay `failed_days`, for a retry."""
 
     def __init__(self, drafts: AbandonedDrafts, instances: Instances, *, failed_days: float) -> None:
         self._drafts = drafts

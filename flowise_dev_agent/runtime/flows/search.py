@@ -1,4 +1,4 @@
-"""Finding flows by words. What was read from a server is kept for some seconds: people type, and each letter asks."""
+"""Finds flows by words. A server's list is cached for a few seconds: people type, and each letter is a query."""
 
 import asyncio
 import re
@@ -82,7 +82,7 @@ class FlowSearch:
 
 
 def searchable(row: Chatflow, instance_id: str, link: ChatflowLink) -> Searchable:
-    """What is kept of a flow."""
+    """What is cached of a flow."""
     nodes = _nodes(row)
     types = Counter(node.name for node in nodes)
     kinds = " ".join(f"{node.name} {_spaced(node.name)} {node.label}" for node in nodes)

@@ -1,4 +1,4 @@
-"""Versions of the flows that sessions wrote: listing, comparing, and going back to one."""
+"""Versions of the flows that sessions wrote: list, compare, roll back."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -108,7 +108,7 @@ class FlowVersions:
         session = await self._sessions.get(session_id)
         if session.status in {"queued", "running"}:
             raise SessionConflictError(
-                "The session is at work just now; nothing was rolled back.",
+                "The session is running; nothing was rolled back.",
                 hint="Wait for its next question or its end, or cancel it.",
                 details={"status": "in_progress", "interrupt_id": None},
             )
@@ -164,7 +164,7 @@ def _view(row: FlowVersion, *, current: bool) -> VersionView:
 def _any(rows: Sequence[FlowVersion]) -> Sequence[FlowVersion]:
     if not rows:
         raise InvalidInputError(
-            "This session has written to no flow yet, so there is no version.", hint="Versions come with its writes."
+            "This session has not written to a flow yet, so it has no versions.", hint="Versions come with its writes."
         )
     return rows
 

@@ -1,4 +1,4 @@
-"""Counting the requests to Flowise that a run makes, through the clients that all runs of the process share."""
+"""Counts the requests to Flowise of each run, through the clients that all runs of the process share."""
 
 from collections.abc import Generator
 from contextlib import contextmanager

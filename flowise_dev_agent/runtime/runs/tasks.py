@@ -1,4 +1,4 @@
-"""Ending background tasks for certain."""
+"""Ends background tasks reliably."""
 
 import asyncio
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from typing import Any
 
 
 async def end_tasks(tasks: Iterable[asyncio.Task[Any]], *, patience: float = 1.0) -> None:
-    """Cancel `tasks` and wait for them; whoever still runs after `patience` seconds is cancelled again.
+    """Cancel `tasks` and wait for them; one that still runs after `patience` seconds is cancelled again.
 
     Once is not enough: psycopg waits by `asyncio.wait_for`, which in Python 3.11 drops a cancellation that arrives
     together with the result.

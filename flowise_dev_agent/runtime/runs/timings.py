@@ -1,4 +1,4 @@
-"""The clock of the runtime; tests turn it faster."""
+"""The time intervals of the runtime; tests shorten them."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The worker: the queues' consumers under a supervisor, and the recovery loops beside them."""
+"""The worker: the queues' consumers under a supervisor, and the recovery loops."""
 
 import asyncio
 import logging
@@ -94,7 +94,7 @@ class Worker:
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
         self._executor.request_drain()
-        # A consumer waits for its jobs, then cancels them: only its own patience bounds that.
+        # A consumer waits for its jobs, then cancels them: only its own patience limits that.
         consumers, loops = self._tasks[:CONSUMERS], self._tasks[CONSUMERS:]
         await asyncio.gather(end_tasks(consumers, patience=self._timings.drain + 1.5), end_tasks(loops))
 
@@ -150,7 +150,7 @@ class Worker:
                     delete_jobs="successful",
                 )
                 logger.warning("The consumer of %s ended; starting it again.", queues[0])
-            except Exception as error:  # noqa: BLE001 - whatever ended it, a worker without a consumer is of no use
+            except Exception as error:  # noqa: BLE001 - a worker is useless without its consumer, whatever ended it
                 logger.warning("The consumer of %s failed (%s); starting it again.", queues[0], type(error).__name__)
             finally:
                 self._consuming.discard(queues[0])

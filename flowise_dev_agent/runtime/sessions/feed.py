@@ -43,7 +43,7 @@ class _Hub:
         self.ring: deque[StoredEvent] = deque(maxlen=_RING)
         #: Number of items ever put into the ring; item i is at `ring[i - (count - len(ring))]`.
         self.count = 0
-        #: Last sequence number in the ring; None until the first reader has said where the log stands.
+        #: Last sequence number in the ring; None until the first reader has read the state of the log.
         self.last_seq: int | None = None
         self.dirty = False
         self.deleted = False
@@ -156,7 +156,7 @@ class Feed:
 
     @contextmanager
     def watch_idle(self, session_id: UUID) -> Generator[asyncio.Event]:
-        """An event that is set when the session may have settled: look at the row, clear it, wait again."""
+        """An event that is set when the session may be idle: read the row, clear it, wait again."""
         event = asyncio.Event()
         waiters = self._settled.setdefault(session_id, set())
         waiters.add(event)
@@ -171,7 +171,7 @@ class Feed:
 
     @property
     def closed(self) -> bool:
-        """True once streams and waits have been told to end."""
+        """True once streams and waits must end."""
         return self._closed
 
     async def _begin(self, hub: _Hub) -> bool:
