@@ -207,12 +207,12 @@ async def test_a_worked_example_passes_the_checks(title: str, server: Server) ->
 
 
 async def test_the_example_with_approval_drafts_again_with_the_comment(server: Server, standin: ModelStandIn) -> None:
-    flow = await server.create(*EXAMPLES["Sort, two agents, approval on one branch only"])
-    standin.script("what the customer's message is about", Reply('{"output": "complaint"}'), times=1)
-    standin.script("Write an answer to the complaint", lambda request: Reply(f"draft {len(standin.requests)}"))
+    flow = await server.create(*EXAMPLES["Sort, an answer per branch, approval on one branch only"])
+    standin.script("what the parent's message to the school is about", Reply('{"output": "leave for a trip"}'), times=1)
+    standin.script("Write an answer to the request for leave", lambda request: Reply(f"draft {len(standin.requests)}"))
     session = str(uuid4())
 
-    asked = await server.ask(flow, "My van was dirty", session=session)
+    asked = await server.ask(flow, "Two days off, please", session=session)
     again = await server.ask(flow, session=session, humanInput={"type": "reject", "feedback": "warmer"})
     sent = await server.text(flow, session=session, humanInput={"type": "proceed"})
 
@@ -222,53 +222,53 @@ async def test_the_example_with_approval_drafts_again_with_the_comment(server: S
     assert sent == "draft 3"
 
 
-@pytest.mark.parametrize(("scenario", "answer"), [("question about an order", "On its way"), ("anything else", None)])
+@pytest.mark.parametrize(("scenario", "answer"), [("a child is ill", "Get well"), ("anything else", None)])
 async def test_the_example_with_approval_asks_nobody_on_other_branches(
     scenario: str, answer: str | None, server: Server, standin: ModelStandIn
 ) -> None:
-    flow = await server.create(*EXAMPLES["Sort, two agents, approval on one branch only"])
-    standin.script("what the customer's message is about", Reply(json.dumps({"output": scenario})), times=1)
-    standin.script("You answer questions about orders", Reply("On its way"))
+    flow = await server.create(*EXAMPLES["Sort, an answer per branch, approval on one branch only"])
+    standin.script("what the parent's message to the school is about", Reply(json.dumps({"output": scenario})), times=1)
+    standin.script("You confirm that the child is excused", Reply("Get well"))
     given = await server.ask(flow, "Hello")
-    assert given["text"] == (answer or "I can help with orders and complaints.")
+    assert given["text"] == (answer or "Please call the office for that.")
     assert given.get("action") is None
 
 
 @pytest.mark.parametrize(
-    ("amount", "decision", "answer"),
+    ("weight", "decision", "answer"),
     [
-        (40, None, "Approved: 40 euro."),
-        (250, "proceed", "Your expense of 250 euro was approved."),
-        (250, "reject", "Your expense of 250 euro was declined."),
+        (4, None, "We collect your parcel of 4 kg."),
+        (35, "proceed", "The depot takes your parcel of 35 kg."),
+        (35, "reject", "We cannot take a parcel of 35 kg."),
     ],
 )
-async def test_the_example_with_an_amount_asks_above_the_limit(
-    amount: int, decision: str | None, answer: str, server: Server, standin: ModelStandIn
+async def test_the_example_with_a_number_asks_above_the_limit(
+    weight: int, decision: str | None, answer: str, server: Server, standin: ModelStandIn
 ) -> None:
-    flow = await server.create(*EXAMPLES["Read a number, compare it, approve above a limit, one answer for both"])
-    standin.script("Read the amount", structured(amount=amount))
+    flow = await server.create(*EXAMPLES["Read a number, compare it, ask a person above a limit"])
+    standin.script("Read the weight", structured(weight=weight))
     session = str(uuid4())
-    text = await server.text(flow, f"Lunch for {amount}", session=session)
+    text = await server.text(flow, f"A box of {weight}", session=session)
     if decision:
-        assert text.endswith(f"Approve {amount} euro?")
+        assert text.endswith(f"Take a parcel of {weight} kg?")
         text = await server.text(flow, session=session, humanInput={"type": decision})
     assert text == answer
 
 
-async def test_the_example_with_a_score_writes_three_times_at_most(server: Server, standin: ModelStandIn) -> None:
-    flow = await server.create(*EXAMPLES["Write, score, write again while the score is low (at most two more times)"])
-    standin.script("Write a slogan", lambda _: Reply(f"slogan {len(standin.requests)}"))
-    standin.script("Score the slogan", structured(score=2, reason="too long"))
+async def test_the_example_with_a_check_translates_four_times_at_most(server: Server, standin: ModelStandIn) -> None:
+    flow = await server.create(*EXAMPLES["Translate, check, translate again with the remark (four times at most)"])
+    standin.script("Translate the text", lambda _: Reply(f"text {len(standin.requests)}"))
+    standin.script("Is this good Icelandic", structured(good=False, remark="too stiff"))
 
-    text = await server.text(flow, "umbrellas")
+    text = await server.text(flow, "Good morning")
 
-    written = [turns for turns in seen(standin) if turns[0][1].startswith("Write a slogan")]
-    assert [turns[0][1].rpartition(": ")[2] for turns in written] == ["none yet", "too long", "too long"]
-    assert text == "slogan 5"
+    made = [turns for turns in seen(standin) if turns[0][1].startswith("Translate the text")]
+    assert [turns[0][1].rpartition(": ")[2] for turns in made] == ["none yet", *["too stiff"] * 3]
+    assert text == "text 7"
     standin.reset()
-    standin.script("Write a slogan", Reply("Dry and bright"))
-    standin.script("Score the slogan", structured(score=5, reason="good"))
-    assert await server.text(flow, "umbrellas") == "Dry and bright"
+    standin.script("Translate the text", Reply("Góðan dag"))
+    standin.script("Is this good Icelandic", structured(good=True, remark=""))
+    assert await server.text(flow, "Good morning") == "Góðan dag"
 
 
 async def test_the_example_with_a_list_works_on_each_item(server: Server, standin: ModelStandIn) -> None:
@@ -280,24 +280,24 @@ async def test_the_example_with_a_list_works_on_each_item(server: Server, standi
 
 async def test_the_example_with_a_request_hands_fields_to_the_model(server: Server, standin: ModelStandIn) -> None:
     ops = [
-        op.model_copy(update={"params": {**op.params, "url": f"{standin.endpoint}/?isbn={{{{ question }}}}"}})
+        op.model_copy(update={"params": {**op.params, "url": f"{standin.endpoint}/?station={{{{ question }}}}"}})
         if isinstance(op, AddNode) and op.node_name == "httpAgentflow"
-        else op.model_copy(update={"params": {**op.params, "customFunctionJavascriptFunction": _BOOK_OF_STANDIN}})
+        else op.model_copy(update={"params": {**op.params, "customFunctionJavascriptFunction": _STATION_OF_STANDIN}})
         if isinstance(op, AddNode) and op.node_name == "customFunctionAgentflow"
         else op
         for op in EXAMPLES["Ask an address, take fields out of its answer by code, write with them"]
     ]
     flow = await server.create(*ops)
-    standin.script("recommends the book", lambda request: Reply(f"Read {request.messages[-1].text}"))
-    assert await server.text(flow, "123") == "Read /v1, false pages"
+    standin.script("whether to take a jacket", lambda request: Reply(f"At {request.messages[-1].text}"))
+    assert await server.text(flow, "123") == "At /v1 degrees, wind false"
 
 
-#: The stand-in's page has other fields than a library's.
-_BOOK_OF_STANDIN = "const book = JSON.parse($book);\nreturn `${book.openai}, ${book.model} pages`;"
+#: The stand-in's page has other fields than a weather station's.
+_STATION_OF_STANDIN = "const now = JSON.parse($station);\nreturn `${now.openai} degrees, wind ${now.model}`;"
 
 
 async def test_the_example_with_a_schedule_is_kept_and_not_asked(server: Server) -> None:
-    flow = await server.create(*EXAMPLES["Every Monday at 7:30"])
+    flow = await server.create(*EXAMPLES["Every evening"])
     assert "configured as a Scheduled Trigger" in await server.text(flow, "now")
 
 
@@ -344,7 +344,19 @@ async def test_a_webhook_gives_its_parts_and_cannot_be_asked(server: Server) -> 
 
 @states("A weekly schedule is `startInputType: scheduleInput`")
 async def test_a_weekly_schedule_passes_the_checks(server: Server) -> None:
-    assert server.findings(EXAMPLES["Every Monday at 7:30"]) == []
+    weekly = start(
+        startInputType="scheduleInput",
+        scheduleType="visualPicker",
+        scheduleFrequency="weekly",
+        scheduleOnDayOfWeek="2,5",
+        scheduleOnTime="09:05",
+        scheduleTimezone="Europe/Lisbon",
+        scheduleInputMode="text",
+        scheduleDefaultInput="go",
+    )
+    ops = [weekly, reply("{{ question }}"), *chain(START, REPLY)]
+    assert server.findings(ops) == []
+    assert "configured as a Scheduled Trigger" in await server.text(await server.create(*ops), "now")
 
 
 @states("`Connect` runs the target after the source", "A step with several plain sources waits for all of them")
@@ -577,9 +589,9 @@ async def test_scenarios_are_branches_and_one_that_leads_nowhere_shows_json(
 
 @states("`conditionAgentflow` compares", "A number is read from the beginning of the text")
 async def test_numbers_are_compared_by_how_the_text_begins(server: Server) -> None:
-    flow = await server.create(*either("number", "{{ question }}", "larger", "200"))
-    answers = {text: await server.text(flow, text) for text in ("250", "250 EUR", "It costs 250", "200")}
-    assert answers == {"250": "IF", "250 EUR": "IF", "It costs 250": "ELSE", "200": "ELSE"}
+    flow = await server.create(*either("number", "{{ question }}", "larger", "30"))
+    answers = {text: await server.text(flow, text) for text in ("35", "35 kg", "It weighs 35", "30")}
+    assert answers == {"35": "IF", "35 kg": "IF", "It weighs 35": "ELSE", "30": "ELSE"}
 
 
 @states("Compare with the type of the value")
