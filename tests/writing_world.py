@@ -8,8 +8,7 @@ from typing import Any
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.compile.compiler import compile_ops
-from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch import GraphIR, compile_ops
 from flowise_dev_agent.persistence import Database
 from flowise_dev_agent.runtime import Runtime
 from tests.fixtures.golden_flows import NOWHERE, chat

@@ -10,9 +10,7 @@ from flowise_dev_agent.agent.tools import DomainTools, ToolResult
 from flowise_dev_agent.contracts.interrupts import CredentialCandidate
 from flowise_dev_agent.contracts.verdict import Trial
 from flowise_dev_agent.knowledge.templates import Template
-from flowise_dev_agent.patch.model.findings import Finding
-from flowise_dev_agent.patch.model.ops import PatchOp
-from flowise_dev_agent.patch.model.schema import NodeSchema
+from flowise_dev_agent.patch import Finding, NodeSchema, PatchOp
 from flowise_dev_agent.reasoning.contracts import (
     Budget,
     DeltaSink,

@@ -9,7 +9,7 @@ from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.state import AgentState, CatalogueState
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.model.findings import Finding
+from flowise_dev_agent.patch import Finding
 
 
 @dataclass(frozen=True)

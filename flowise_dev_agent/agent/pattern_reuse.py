@@ -12,11 +12,7 @@ from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.state import AgentState, PatternState
 from flowise_dev_agent.errors import DatabaseUnavailableError, PatchError
 from flowise_dev_agent.knowledge.pattern_library import Match, trimmed
-from flowise_dev_agent.patch.compile.compiler import compile_ops
-from flowise_dev_agent.patch.model.findings import errors
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.ops import AddNode
-from flowise_dev_agent.patch.views.summary import summarize
+from flowise_dev_agent.patch import AddNode, GraphIR, compile_ops, errors, summarize
 from flowise_dev_agent.reasoning.contracts import Pattern, PlanContract
 from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.text import clip

@@ -20,21 +20,22 @@ from flowise_dev_agent.contracts.plan import (
     PlannedValue,
     ToolBinding,
 )
-from flowise_dev_agent.patch.model.findings import Finding
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.nested import parse_path, value_at
-from flowise_dev_agent.patch.model.node import FlowNode
-from flowise_dev_agent.patch.model.ops import (
+from flowise_dev_agent.patch import (
     AddNode,
     BindCredential,
     Connect,
     Disconnect,
+    Finding,
+    FlowNode,
+    GraphIR,
+    NodeSchema,
     PatchOp,
     RemoveNode,
     ReplaceNode,
+    Schemas,
     SetParam,
 )
-from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
+from flowise_dev_agent.patch.model.nested import parse_path, value_at
 
 #: Scheme and host of an address, also of one without a scheme where a field asks for an address.
 _HOST: Final = re.compile(r"\b[a-z][a-z0-9+.-]{0,19}://(?:[^\s/@\"'<>]{1,200}@)?([^\s/:?#\"'<>]{1,253})", re.IGNORECASE)

@@ -4,11 +4,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from flowise_dev_agent.patch.model.graph import FlowNode, GraphIR
+from flowise_dev_agent.patch import FlowNode, GraphIR, summarize
 from flowise_dev_agent.patch.model.nested import nested_components
 from flowise_dev_agent.patch.model.references import referenced
 from flowise_dev_agent.patch.model.secrecy import looks_secret
-from flowise_dev_agent.patch.views.summary import summarize
 from flowise_dev_agent.reasoning.contracts import AgentTools
 
 #: Characters; a flow of 15 nodes takes about 1 500.

@@ -20,8 +20,7 @@ from flowise_dev_agent.contracts.plan import Intent, Operation, PlanContract
 from flowise_dev_agent.contracts.usage import BudgetCeilings, DegradedPhase, Usage
 from flowise_dev_agent.contracts.verdict import Trial, Verdict
 from flowise_dev_agent.errors import AgentError
-from flowise_dev_agent.patch.model.findings import Finding
-from flowise_dev_agent.patch.model.ops import PatchOp
+from flowise_dev_agent.patch import Finding, PatchOp
 from flowise_dev_agent.publish import Base
 from flowise_dev_agent.reasoning.contracts import Reasoned
 from flowise_dev_agent.settings import Phase

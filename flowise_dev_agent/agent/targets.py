@@ -10,7 +10,7 @@ from typing import Final
 from flowise_dev_agent.agent.state import TargetSearch
 from flowise_dev_agent.contracts.interrupts import TargetCandidate
 from flowise_dev_agent.flowise.models import Chatflow
-from flowise_dev_agent.patch.model.flow_data import NodeData
+from flowise_dev_agent.patch import NodeData
 from flowise_dev_agent.patch.model.shape import parse_document
 from flowise_dev_agent.publish import is_draft
 from flowise_dev_agent.reasoning.contracts import FlowKind

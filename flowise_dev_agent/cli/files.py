@@ -13,10 +13,8 @@ from flowise_dev_agent.client import AgentClient
 from flowise_dev_agent.contracts.base import Contract
 from flowise_dev_agent.contracts.flow_writes import ApplyToFlow, FlowDocument, FlowWriteResult, ImportFlow, PromoteFlow
 from flowise_dev_agent.errors import InvalidInputError, WriteFailedError
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.ops import ops_from_list
+from flowise_dev_agent.patch import GraphIR, diff, ops_from_list
 from flowise_dev_agent.patch.model.shape import parse_document
-from flowise_dev_agent.patch.views.flow_diff import diff
 
 #: For the answer to a write, and for one that takes longer.
 _WAIT_SECS: Final = 60.0

@@ -3,9 +3,7 @@
 from pydantic import Field
 
 from flowise_dev_agent.contracts.base import Contract
-from flowise_dev_agent.patch.model.ops import PatchOp
-from flowise_dev_agent.patch.views.canvas_view import CanvasView
-from flowise_dev_agent.patch.views.flow_diff import AddedNode, Connected, NodeChange
+from flowise_dev_agent.patch import AddedNode, CanvasView, Connected, NodeChange, PatchOp
 
 
 class Difference(Contract):

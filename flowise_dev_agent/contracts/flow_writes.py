@@ -8,8 +8,7 @@ from pydantic import ConfigDict, Field, model_validator
 from flowise_dev_agent.contracts.base import Contract
 from flowise_dev_agent.contracts.change import Difference
 from flowise_dev_agent.contracts.requests import Line, Storable
-from flowise_dev_agent.patch.model.findings import Finding
-from flowise_dev_agent.patch.model.ops import PatchOp
+from flowise_dev_agent.patch import Finding, PatchOp
 
 MAX_FLOW_CHARS: Final = 8_000_000
 _MAX_OPS: Final = 2_000

@@ -12,8 +12,7 @@ from flowise_dev_agent.contracts.change import Difference
 from flowise_dev_agent.contracts.plan import Approach, PlanContract
 from flowise_dev_agent.contracts.usage import BudgetCeilings, DegradedPhase, Usage
 from flowise_dev_agent.contracts.verdict import Regression, Trial, Verdict
-from flowise_dev_agent.patch.model.findings import Finding
-from flowise_dev_agent.patch.model.ops import PatchOp
+from flowise_dev_agent.patch import Finding, PatchOp
 
 WriteMode = Literal["staged", "direct"]
 

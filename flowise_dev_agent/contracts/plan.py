@@ -6,7 +6,7 @@ from pydantic import Field, JsonValue, StringConstraints
 from typing_extensions import TypeAliasType
 
 from flowise_dev_agent.contracts.base import Contract, JsonObject, Versioned
-from flowise_dev_agent.patch.model.ops import PatchOp
+from flowise_dev_agent.patch import PatchOp
 
 Operation = Literal["create", "update", "copy", "question"]
 FlowKind = Literal["CHATFLOW", "AGENTFLOW"]

@@ -12,7 +12,7 @@ from flowise_dev_agent.contracts.plan import PlanContract
 from flowise_dev_agent.contracts.problem import Failure
 from flowise_dev_agent.contracts.usage import DegradedPhase, Totals
 from flowise_dev_agent.contracts.verdict import Regression, Trial, Verdict
-from flowise_dev_agent.patch.model.findings import Finding
+from flowise_dev_agent.patch import Finding
 
 PublicStatus: TypeAlias = Literal["in_progress", "pending_interrupt", "completed", "error", "cancelled"]
 

@@ -22,7 +22,7 @@ from flowise_dev_agent.flowise.models import (
 )
 from flowise_dev_agent.flowise.responses import read_json
 from flowise_dev_agent.flowise.transport import OnCall, Transport
-from flowise_dev_agent.patch.model.flow_data import Inputs, NodeType, OptionEntry, Values
+from flowise_dev_agent.patch import Inputs, NodeType, OptionEntry, Values
 
 _T = TypeVar("_T")
 _SCAN_PAGE = 50

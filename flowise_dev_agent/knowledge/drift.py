@@ -10,7 +10,7 @@ from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.knowledge.repair import version_of
 from flowise_dev_agent.knowledge.snapshot import node_hash, read_meta
 from flowise_dev_agent.knowledge.sources import NodeCache
-from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
+from flowise_dev_agent.patch import NodeSchema, Schemas
 
 #: Names in a sentence or an event; the counts say how many there are.
 _NAMED = 5

@@ -6,9 +6,7 @@ from typing import Protocol
 
 from flowise_dev_agent.errors import FlowiseAuthError
 from flowise_dev_agent.flowise.models import ToolRow
-from flowise_dev_agent.patch.model.findings import Finding, errors
-from flowise_dev_agent.patch.model.schema import Schemas
-from flowise_dev_agent.patch.validate import CUSTOM_TOOL, validate_flow
+from flowise_dev_agent.patch import CUSTOM_TOOL, Finding, Schemas, errors, validate_flow
 
 
 class ToolSource(Protocol):

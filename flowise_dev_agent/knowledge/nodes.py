@@ -14,7 +14,7 @@ from flowise_dev_agent.knowledge.repair import Repair, decide_repair, not_found
 from flowise_dev_agent.knowledge.search import NodeIndex, gives
 from flowise_dev_agent.knowledge.snapshot import by_name, fingerprint, full_text, read_snapshot, text_of
 from flowise_dev_agent.knowledge.sources import NodeCache, NodeSource
-from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
+from flowise_dev_agent.patch import NodeSchema, Schemas
 from flowise_dev_agent.patch.model.suggest import closest, fold
 from flowise_dev_agent.persistence import CatalogueHead
 

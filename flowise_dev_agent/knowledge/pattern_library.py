@@ -10,10 +10,18 @@ from pydantic import TypeAdapter, ValidationError
 
 from flowise_dev_agent.contracts.base import JsonMapping
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.compile.decompiler import decompile
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.ops import AddNode, Connect, PatchOp, SetOutput, SetParent, UnsetParam
-from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
+from flowise_dev_agent.patch import (
+    AddNode,
+    Connect,
+    GraphIR,
+    NodeSchema,
+    PatchOp,
+    Schemas,
+    SetOutput,
+    SetParent,
+    UnsetParam,
+    decompile,
+)
 from flowise_dev_agent.patch.model.secrecy import looks_secret, masked
 from flowise_dev_agent.persistence import NewPattern, StoredPattern
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from flowise_dev_agent.knowledge.snapshot import SnapshotMeta, slim
+from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.patch.model.definitions import PARAM_TYPES
-from flowise_dev_agent.patch.model.schema import NodeSchema
 
 REFERENCE_FILE: Final = "FLOWISE_NODE_REFERENCE.md"
 TITLE: Final = "# Flowise node reference"

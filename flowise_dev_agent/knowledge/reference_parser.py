@@ -8,7 +8,7 @@ from typing import Any, cast
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.knowledge.reference import CREDENTIAL, DEPRECATED, FLAGS, REFERENCE_FILE, TITLE, VALUES
 from flowise_dev_agent.knowledge.snapshot import SnapshotMeta
-from flowise_dev_agent.patch.model.flow_data import InputEntry, NodeType, OutputEntry
+from flowise_dev_agent.patch import InputEntry, NodeType, OutputEntry
 
 _META = re.compile(
     r"(?P<count>\d+) node types of Flowise (?P<version>\S+), SHA-256 `(?P<sha>[0-9a-f]{64})`, from `(?P<source>[^`]+)`"

@@ -39,7 +39,7 @@ from flowise_dev_agent.knowledge.templates import (
     write_templates,
 )
 from flowise_dev_agent.knowledge.workday import API_FILE, MCP_FILE, WorkdayMcpStore, check_tools, write_meta
-from flowise_dev_agent.patch.model.schema import Schemas
+from flowise_dev_agent.patch import Schemas
 from flowise_dev_agent.settings import load_settings
 
 _Result = TypeVar("_Result")

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Literal
 
 from flowise_dev_agent.knowledge.snapshot import node_hash
-from flowise_dev_agent.patch.model.schema import NodeSchema
+from flowise_dev_agent.patch import NodeSchema
 
 RepairAction = Literal[
     "update_new_node", "skip_same_version", "update_changed_version_or_hash", "update_no_version_info", "not_found"

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import NamedTuple, Self
 
 from flowise_dev_agent.knowledge.vocabulary import SYNONYM_WEIGHT, expand, known_forms, tokens, words
-from flowise_dev_agent.patch.model.schema import KIND_OF_CATEGORY, NodeSchema
+from flowise_dev_agent.patch import KIND_OF_CATEGORY, NodeSchema
 from flowise_dev_agent.patch.model.suggest import fold
 
 _TAG = re.compile(r"<[^>]+>")

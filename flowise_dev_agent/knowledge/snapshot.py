@@ -10,8 +10,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict
 
 from flowise_dev_agent.errors import ConfigurationError
-from flowise_dev_agent.patch.model.flow_data import NodeType
-from flowise_dev_agent.patch.model.schema import NodeSchema
+from flowise_dev_agent.patch import NodeSchema, NodeType
 
 SNAPSHOT_FILE = "flowise_nodes.snapshot.json"
 META_FILE = "flowise_nodes.meta.json"

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from flowise_dev_agent.contracts.base import JsonMapping, JsonObject
 from flowise_dev_agent.flowise.models import NodeList, TemplateRow
-from flowise_dev_agent.patch.model.flow_data import NodeType
+from flowise_dev_agent.patch import NodeType
 from flowise_dev_agent.persistence import CatalogueHead
 
 

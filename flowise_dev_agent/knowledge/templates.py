@@ -18,11 +18,9 @@ from flowise_dev_agent.flowise.models import TemplateRow
 from flowise_dev_agent.knowledge.search import Query, TextIndex
 from flowise_dev_agent.knowledge.snapshot import lines_text, schemas_dir, sha256_of, text_of, write_text
 from flowise_dev_agent.knowledge.sources import TemplateCache, TemplateSource
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.schema import Schemas
+from flowise_dev_agent.patch import GraphIR, Schemas, outline
 from flowise_dev_agent.patch.model.shape import parse_document
 from flowise_dev_agent.patch.model.suggest import closest, fold
-from flowise_dev_agent.patch.views.summary import outline
 
 TEMPLATES_FILE: Final = "flowise_templates.snapshot.json"
 TEMPLATES_META_FILE: Final = "flowise_templates.meta.json"

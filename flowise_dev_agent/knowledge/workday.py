@@ -12,8 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from flowise_dev_agent.errors import ConfigurationError, InvalidInputError
 from flowise_dev_agent.knowledge.snapshot import schemas_dir, sha256_of, write_text
-from flowise_dev_agent.patch.model.flow_data import OptionEntry, Values
-from flowise_dev_agent.patch.model.ops import AddNode, Connect, PatchOp
+from flowise_dev_agent.patch import AddNode, Connect, OptionEntry, PatchOp, Values
 from flowise_dev_agent.patch.model.references import variables
 
 MCP_FILE: Final = "workday_mcp.snapshot.json"

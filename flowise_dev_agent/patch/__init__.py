@@ -1,1 +1,110 @@
-"""Patch IR, compiler and validator: everything that is known about the inside of a Flowise flow. Pure, no I/O."""
+"""Flows as data: ops compiled to ``flowData`` and back, checked, compared, described. Pure functions, no I/O.
+
+Everything here works on a `GraphIR` and on the `NodeSchema`s of a server. Other floors import from this package; what
+is not named below they take from its modules.
+"""
+
+from flowise_dev_agent.patch.compile.compiler import CompileResult, compile_ops
+from flowise_dev_agent.patch.compile.decompiler import decompile
+from flowise_dev_agent.patch.model.findings import Finding, errors
+from flowise_dev_agent.patch.model.flow_data import (
+    InputEntry,
+    Inputs,
+    NodeData,
+    NodeType,
+    OptionEntry,
+    OutputEntry,
+    Values,
+)
+from flowise_dev_agent.patch.model.graph import FlowEdge, GraphIR
+from flowise_dev_agent.patch.model.json_text import payload_sha256
+from flowise_dev_agent.patch.model.node import FlowNode
+from flowise_dev_agent.patch.model.ops import (
+    OP_TYPES,
+    AddNode,
+    BindCredential,
+    Connect,
+    Disconnect,
+    PatchOp,
+    RemoveNode,
+    ReplaceNode,
+    SetLabel,
+    SetOutput,
+    SetParam,
+    SetParent,
+    SetPosition,
+    UnsetParam,
+    UpgradeNode,
+    example_op,
+    ops_from_json,
+    ops_from_list,
+    ops_json_schema,
+)
+from flowise_dev_agent.patch.model.schema import (
+    KIND_OF_CATEGORY,
+    InputAnchor,
+    InputParam,
+    NodeSchema,
+    OutputOption,
+    Schemas,
+)
+from flowise_dev_agent.patch.validate import CUSTOM_TOOL, validate_flow
+from flowise_dev_agent.patch.views.canvas_view import CanvasView, canvas_view, public_op
+from flowise_dev_agent.patch.views.flow_diff import AddedNode, Connected, FlowDiff, NodeChange, diff
+from flowise_dev_agent.patch.views.summary import outline, summarize
+
+__all__ = [
+    "CUSTOM_TOOL",
+    "KIND_OF_CATEGORY",
+    "OP_TYPES",
+    "AddNode",
+    "AddedNode",
+    "BindCredential",
+    "CanvasView",
+    "CompileResult",
+    "Connect",
+    "Connected",
+    "Disconnect",
+    "Finding",
+    "FlowDiff",
+    "FlowEdge",
+    "FlowNode",
+    "GraphIR",
+    "InputAnchor",
+    "InputEntry",
+    "InputParam",
+    "Inputs",
+    "NodeChange",
+    "NodeData",
+    "NodeSchema",
+    "NodeType",
+    "OptionEntry",
+    "OutputEntry",
+    "OutputOption",
+    "PatchOp",
+    "RemoveNode",
+    "ReplaceNode",
+    "Schemas",
+    "SetLabel",
+    "SetOutput",
+    "SetParam",
+    "SetParent",
+    "SetPosition",
+    "UnsetParam",
+    "UpgradeNode",
+    "Values",
+    "canvas_view",
+    "compile_ops",
+    "decompile",
+    "diff",
+    "errors",
+    "example_op",
+    "ops_from_json",
+    "ops_from_list",
+    "ops_json_schema",
+    "outline",
+    "payload_sha256",
+    "public_op",
+    "summarize",
+    "validate_flow",
+]

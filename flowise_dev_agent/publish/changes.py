@@ -1,8 +1,7 @@
 """The difference between two states of a flow, in a size that sessions can store."""
 
 from flowise_dev_agent.contracts.change import Difference
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.views.flow_diff import diff
+from flowise_dev_agent.patch import GraphIR, diff
 
 _MOST_ENTRIES = 100
 _LONGEST_TEXT = 6_000

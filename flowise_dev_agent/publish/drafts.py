@@ -7,7 +7,7 @@ from typing import Any
 from flowise_dev_agent.errors import FlowiseNotFoundError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow
-from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch import GraphIR
 
 
 def draft_columns(row: Chatflow) -> dict[str, str | None]:

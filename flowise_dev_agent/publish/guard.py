@@ -6,7 +6,7 @@ payload that changed in between cannot pass. Whoever writes clears the stored ha
 """
 
 from flowise_dev_agent.errors import HashMismatchError, ValidationRequiredError
-from flowise_dev_agent.patch.model.hashing import payload_sha256
+from flowise_dev_agent.patch import payload_sha256
 
 
 def authorize(flow_data: str, validated_sha256: str | None) -> str:

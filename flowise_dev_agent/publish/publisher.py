@@ -30,7 +30,7 @@ from flowise_dev_agent.errors import (
 )
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
-from flowise_dev_agent.patch.model.hashing import payload_sha256
+from flowise_dev_agent.patch import payload_sha256
 from flowise_dev_agent.persistence.flow_versions import Versions
 from flowise_dev_agent.persistence.intents import WriteIntent, WriteIntents
 from flowise_dev_agent.persistence.lease import Lease

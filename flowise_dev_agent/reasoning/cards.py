@@ -5,9 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
+from flowise_dev_agent.patch import InputAnchor, InputEntry, NodeSchema, Values
 from flowise_dev_agent.patch.model.definitions import PARAM_TYPES
-from flowise_dev_agent.patch.model.flow_data import InputEntry, Values
-from flowise_dev_agent.patch.model.schema import InputAnchor, NodeSchema
 from flowise_dev_agent.reasoning.text import clip
 
 #: Up to this many options are listed in full; of longer lists some show their kind.

@@ -5,7 +5,7 @@ from typing import Final
 from weakref import WeakKeyDictionary
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.model.schema import KIND_OF_CATEGORY, NodeSchema
+from flowise_dev_agent.patch import KIND_OF_CATEGORY, NodeSchema
 from flowise_dev_agent.reasoning.text import clip
 
 _PURPOSE_CHARS: Final = 90

@@ -24,9 +24,7 @@ from flowise_dev_agent.contracts.usage import Usage
 from flowise_dev_agent.contracts.verdict import FLOW_BUGS, Judgement, PassK, Trial, Verdict, VerdictCategory
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.templates import Template
-from flowise_dev_agent.patch.model.findings import Finding
-from flowise_dev_agent.patch.model.ops import PatchOp
-from flowise_dev_agent.patch.model.schema import NodeSchema
+from flowise_dev_agent.patch import Finding, NodeSchema, PatchOp
 from flowise_dev_agent.settings import Mode
 
 __all__ = [

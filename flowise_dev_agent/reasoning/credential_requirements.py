@@ -2,10 +2,17 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from flowise_dev_agent.patch.model.flow_data import InputEntry
+from flowise_dev_agent.patch import (
+    AddNode,
+    BindCredential,
+    InputEntry,
+    NodeSchema,
+    PatchOp,
+    ReplaceNode,
+    Schemas,
+    SetParam,
+)
 from flowise_dev_agent.patch.model.nested import Nested, nested_components
-from flowise_dev_agent.patch.model.ops import AddNode, BindCredential, PatchOp, ReplaceNode, SetParam
-from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
 
 
 def credential_type(schema: NodeSchema, available: Iterable[str]) -> str | None:

@@ -6,10 +6,8 @@ from typing import Any, TypeVar
 
 from flowise_dev_agent.contracts.plan import FlowKind
 from flowise_dev_agent.errors import BudgetSpentError, ModelOutputError, PatchError
+from flowise_dev_agent.patch import AddNode, Finding, NodeSchema, PatchOp, ops_from_json
 from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY
-from flowise_dev_agent.patch.model.findings import Finding
-from flowise_dev_agent.patch.model.ops import AddNode, PatchOp, ops_from_json
-from flowise_dev_agent.patch.model.schema import NodeSchema
 from flowise_dev_agent.patch.model.suggest import closest
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,

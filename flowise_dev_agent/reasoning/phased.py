@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 
 from flowise_dev_agent.errors import BudgetSpentError, ModelOutputError, ModelUnavailableError, ReasoningError
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.model.ops import PatchOp
+from flowise_dev_agent.patch import PatchOp
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
     Degraded,

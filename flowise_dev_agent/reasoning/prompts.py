@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from flowise_dev_agent.contracts.plan import PlannedValue
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.model.ops import OP_TYPES, PatchOp, example_op
-from flowise_dev_agent.patch.model.schema import NodeSchema
+from flowise_dev_agent.patch import OP_TYPES, NodeSchema, PatchOp, example_op
 from flowise_dev_agent.patch.model.secrecy import masked
 from flowise_dev_agent.reasoning.cards import schema_card
 from flowise_dev_agent.reasoning.catalogue import catalogue_line, catalogue_text

@@ -6,7 +6,7 @@ from typing import Any, Final
 from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.contracts.plan import Intent, PlanProposal
 from flowise_dev_agent.contracts.verdict import Judgement
-from flowise_dev_agent.patch.model.ops import OP_TYPES
+from flowise_dev_agent.patch import OP_TYPES
 from flowise_dev_agent.settings import Phase
 
 #: What a model does not need to know: the parser fills defaults, and says so where a bound is crossed.

@@ -23,10 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from playwright.async_api import Browser, Page, Route, async_playwright
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.compile.compiler import compile_ops
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.ops import AddNode, Connect, PatchOp
-from flowise_dev_agent.patch.views.canvas_view import canvas_view
+from flowise_dev_agent.patch import AddNode, Connect, GraphIR, PatchOp, canvas_view, compile_ops
 from flowise_dev_agent.runtime.flows.views import FlowFacts, FlowView
 from flowise_dev_agent.web import STATIC_DIR
 

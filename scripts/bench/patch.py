@@ -22,14 +22,20 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.compile.compiler import compile_ops
-from flowise_dev_agent.patch.compile.decompiler import decompile
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.ops import AddNode, BindCredential, Connect, PatchOp, SetParam
-from flowise_dev_agent.patch.model.schema import Schemas
-from flowise_dev_agent.patch.validate import validate_flow
-from flowise_dev_agent.patch.views.flow_diff import diff
-from flowise_dev_agent.patch.views.summary import summarize
+from flowise_dev_agent.patch import (
+    AddNode,
+    BindCredential,
+    Connect,
+    GraphIR,
+    PatchOp,
+    Schemas,
+    SetParam,
+    compile_ops,
+    decompile,
+    diff,
+    summarize,
+    validate_flow,
+)
 from scripts.bench.clock import Measured, heading, line, measure
 
 #: Yardsticks, by the name of a row.

@@ -14,7 +14,7 @@ import httpx2
 from flowise_dev_agent.devkit.standin import ModelStandIn
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow
-from flowise_dev_agent.patch.model.ops import (
+from flowise_dev_agent.patch import (
     AddNode,
     BindCredential,
     Connect,

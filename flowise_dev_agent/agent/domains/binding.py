@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch import AddNode, BindCredential, PatchOp, ReplaceNode, SetParam
 from flowise_dev_agent.patch.model.nested import is_path, nested_components
-from flowise_dev_agent.patch.model.ops import AddNode, BindCredential, PatchOp, ReplaceNode, SetParam
 from flowise_dev_agent.patch.model.values import normalize
 
 #: Where a credential goes: node id, and the path of a model or tool inside it ('' is the node itself).

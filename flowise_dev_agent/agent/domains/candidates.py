@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY
-from flowise_dev_agent.patch.model.schema import NodeSchema
 
 #: A few dozen lines: what a planner can read, far below the 297 types of a server.
 MAX_CANDIDATES: Final = 36

@@ -20,8 +20,7 @@ from flowise_dev_agent.agent.tools import DomainTools, ToolResult, execute_tool,
 from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.knowledge.flow_check import check_flow
-from flowise_dev_agent.patch.model.findings import Finding
-from flowise_dev_agent.patch.model.ops import PatchOp
+from flowise_dev_agent.patch import Finding, PatchOp
 from flowise_dev_agent.reasoning import playbook
 from flowise_dev_agent.reasoning.contracts import (
     JudgeRequest,

@@ -24,9 +24,7 @@ from flowise_dev_agent.agent.state import (
 )
 from flowise_dev_agent.contracts.interrupts import TargetFlow
 from flowise_dev_agent.errors import WriteFailedError
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.ops import PatchOp
-from flowise_dev_agent.patch.views.canvas_view import public_op
+from flowise_dev_agent.patch import GraphIR, PatchOp, public_op
 from flowise_dev_agent.publish import Base, Stale, Written, changes, draft_columns
 
 _CANCEL = option("cancel", "Cancel", "End the session; nothing more is written.")

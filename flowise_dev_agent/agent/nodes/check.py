@@ -10,9 +10,7 @@ from flowise_dev_agent.agent.domains import Domains
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.state import AgentState, BudgetQuestion, BudgetState, CheckState, Update
 from flowise_dev_agent.knowledge.flow_check import excused
-from flowise_dev_agent.patch.model.findings import Finding, errors
-from flowise_dev_agent.patch.model.hashing import payload_sha256
-from flowise_dev_agent.patch.model.ops import AddNode
+from flowise_dev_agent.patch import AddNode, Finding, errors, payload_sha256
 from flowise_dev_agent.settings import LimitSettings
 
 #: The person decided to go on without a credential: what follows from that is not an error any more.

@@ -34,11 +34,7 @@ from flowise_dev_agent.agent.state import (
 from flowise_dev_agent.contracts.change import Difference
 from flowise_dev_agent.contracts.interrupts import MissingCredential
 from flowise_dev_agent.errors import ModelOutputError, PatchError
-from flowise_dev_agent.patch.compile.compiler import compile_ops
-from flowise_dev_agent.patch.model.findings import Finding
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.ops import AddNode, PatchOp, RemoveNode, ReplaceNode
-from flowise_dev_agent.patch.model.schema import NodeSchema
+from flowise_dev_agent.patch import AddNode, Finding, GraphIR, NodeSchema, PatchOp, RemoveNode, ReplaceNode, compile_ops
 from flowise_dev_agent.publish import changes
 from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanContract
 

@@ -29,8 +29,7 @@ from flowise_dev_agent.agent.trials import failed_alike, regressions
 from flowise_dev_agent.contracts.change import Difference
 from flowise_dev_agent.contracts.verdict import Trial
 from flowise_dev_agent.errors import FlowiseError
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.hashing import payload_sha256
+from flowise_dev_agent.patch import GraphIR, payload_sha256
 from flowise_dev_agent.publish import changes
 from flowise_dev_agent.reasoning.contracts import FLOW_BUGS, Verdict
 from flowise_dev_agent.settings import LimitSettings

@@ -20,8 +20,7 @@ from flowise_dev_agent.agent.targets import KINDS, find_targets, kind_of
 from flowise_dev_agent.contracts.interrupts import TargetFlow, WriteMode
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.models import Chatflow
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.hashing import payload_sha256
+from flowise_dev_agent.patch import GraphIR, payload_sha256
 from flowise_dev_agent.publish import Base, uploaded_file, why_not_staged
 
 _VERBS = {"copy": "copied", "question": "asked about"}

@@ -15,7 +15,7 @@ from flowise_dev_agent.contracts.flow_writes import (
     ImportFlow,
     PromoteFlow,
 )
-from flowise_dev_agent.patch.views.canvas_view import CanvasView
+from flowise_dev_agent.patch import CanvasView
 from flowise_dev_agent.runtime.flows.chat import CHAT_ID_PATTERN, ChatAnswer
 from flowise_dev_agent.runtime.flows.flow_writer import FlowWriter
 from flowise_dev_agent.runtime.flows.service import FlowService

@@ -11,8 +11,7 @@ from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.findings import Finding
 from flowise_dev_agent.patch.model.graph import FlowEdge, GraphIR
 from flowise_dev_agent.patch.model.json_text import dump_json
-from flowise_dev_agent.patch.model.new_node import new_node
-from flowise_dev_agent.patch.model.node import FlowNode
+from flowise_dev_agent.patch.model.node import FlowNode, new_node
 from flowise_dev_agent.patch.model.ops import AddNode, PatchOp, corrected_op, example_op
 from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
 from flowise_dev_agent.patch.model.suggest import closest, resolve_case

@@ -11,9 +11,9 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
+from flowise_dev_agent.patch.compile.agentflow import derive_agentflow_fields
 from flowise_dev_agent.patch.compile.batch import Batch
 from flowise_dev_agent.patch.compile.connect_op import connect
-from flowise_dev_agent.patch.compile.derived_fields import derive_agentflow_fields
 from flowise_dev_agent.patch.compile.edit_ops import disconnect, remove_node, set_parent, set_position
 from flowise_dev_agent.patch.compile.node_ops import (
     add_node,
@@ -26,7 +26,7 @@ from flowise_dev_agent.patch.compile.node_ops import (
 )
 from flowise_dev_agent.patch.compile.replace_op import replace_node, upgrade_node
 from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.hashing import payload_sha256
+from flowise_dev_agent.patch.model.json_text import payload_sha256
 from flowise_dev_agent.patch.model.nested import is_path
 from flowise_dev_agent.patch.model.ops import (
     AddNode,

@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from flowise_dev_agent.patch.compile.agentflow import connect_steps
 from flowise_dev_agent.patch.compile.batch import Batch, connect_example, next_id
 from flowise_dev_agent.patch.compile.edges import chatflow_edge
 from flowise_dev_agent.patch.compile.node_ops import select_output
-from flowise_dev_agent.patch.compile.steps import connect_steps
 from flowise_dev_agent.patch.model.definitions import PARAM_TYPES, type_set
 from flowise_dev_agent.patch.model.flow_data import InputEntry
 from flowise_dev_agent.patch.model.json_text import dump_json

@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
-from flowise_dev_agent.patch.compile.derived_fields import derived_inputs
+from flowise_dev_agent.patch.compile.agentflow import derived_inputs
 from flowise_dev_agent.patch.model.definitions import type_set
 from flowise_dev_agent.patch.model.flow_data import Inputs
 from flowise_dev_agent.patch.model.graph import FlowEdge, GraphIR
+from flowise_dev_agent.patch.model.json_text import is_uuid
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY, Nested, nested_components, without_value
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.ops import (
@@ -21,7 +22,6 @@ from flowise_dev_agent.patch.model.ops import (
 )
 from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
 from flowise_dev_agent.patch.model.suggest import resolve_case
-from flowise_dev_agent.patch.model.uuids import is_uuid
 from flowise_dev_agent.patch.model.values import is_empty
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from flowise_dev_agent.patch.compile.batch import Batch, connect_example, next_id, such_as
 from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.flow_data import InputEntry
-from flowise_dev_agent.patch.model.json_text import as_dict, dump_json
+from flowise_dev_agent.patch.model.json_text import as_dict, dump_json, is_uuid
 from flowise_dev_agent.patch.model.nested import (
     CREDENTIAL_KEY,
     Nested,
@@ -22,7 +22,6 @@ from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.ops import AddNode, BindCredential, SetLabel, SetOutput, SetParam, UnsetParam
 from flowise_dev_agent.patch.model.references import NODE_ID
 from flowise_dev_agent.patch.model.suggest import closest, resolve_case
-from flowise_dev_agent.patch.model.uuids import is_uuid
 from flowise_dev_agent.patch.model.values import normalize
 
 # --- AddNode -----------------------------------------------------------------------------------------------------

@@ -1,11 +1,13 @@
-"""JSON as it is stored, hashed and shown."""
+"""JSON as Flowise stores it: its text, its hash, and the ids in it."""
 
+import hashlib
 import json
 import re
 from typing import Any
 
 from pydantic_core import to_json
 
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE | re.ASCII)
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -27,3 +29,13 @@ def as_dict(value: Any) -> dict[str, Any]:
 def as_dicts(value: Any) -> list[dict[str, Any]]:
     """The objects of a list; empty when the value is not a list."""
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def payload_sha256(flow_data: str) -> str:
+    """Lower-case hex SHA-256 of the exact ``flowData`` text, by which validation, write guard and read-back compare."""
+    return hashlib.sha256(flow_data.encode("utf-8")).hexdigest()
+
+
+def is_uuid(text: str) -> bool:
+    """True for the canonical text form of a uuid, the only one that Postgres behind Flowise takes for sure."""
+    return _UUID.fullmatch(text) is not None

@@ -23,9 +23,8 @@ from flowise_dev_agent.patch.validate import (
     rows,
     topology,
 )
-from flowise_dev_agent.patch.validate.context import FlowContext, known_names
+from flowise_dev_agent.patch.validate.context import RULES, FlowContext, known_names
 from flowise_dev_agent.patch.validate.params import CUSTOM_TOOL
-from flowise_dev_agent.patch.validate.registry import RULES
 
 __all__ = ["CUSTOM_TOOL", "RULE_MODULES", "validate_flow"]
 

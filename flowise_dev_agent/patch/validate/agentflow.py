@@ -7,8 +7,7 @@ from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.findings import Finding, error, warning
 from flowise_dev_agent.patch.model.references import has_variable, variable_head, variables
 from flowise_dev_agent.patch.model.suggest import closest
-from flowise_dev_agent.patch.validate.context import FlowContext
-from flowise_dev_agent.patch.validate.registry import AGENTFLOW, rule
+from flowise_dev_agent.patch.validate.context import AGENTFLOW, FlowContext, rule
 
 _ITERATED = "iterationInput"
 #: What the editor writes around a text.

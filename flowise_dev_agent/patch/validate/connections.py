@@ -9,8 +9,7 @@ from flowise_dev_agent.patch.model.flow_data import InputEntry
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.references import referenced, sole_reference
 from flowise_dev_agent.patch.model.values import is_empty
-from flowise_dev_agent.patch.validate.context import FlowContext, Wire
-from flowise_dev_agent.patch.validate.registry import CHATFLOW, rule
+from flowise_dev_agent.patch.validate.context import CHATFLOW, FlowContext, Wire, rule
 
 
 @rule("DANGLING_EDGE", "DUPLICATE_EDGE")

@@ -1,10 +1,14 @@
-"""What rules look at: the flow by name, with edges resolved to inputs and outputs once for all of them."""
+"""What rules share: the flow with its edges resolved to inputs and outputs, and the list of rules.
 
-from collections.abc import Mapping
+A rule is a generator over the flow; the decorator says which codes it can raise.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from flowise_dev_agent.patch.model.definitions import Definitions
+from flowise_dev_agent.patch.model.findings import Finding
 from flowise_dev_agent.patch.model.flow_data import InputEntry
 from flowise_dev_agent.patch.model.graph import FlowEdge, GraphIR
 from flowise_dev_agent.patch.model.nested import Nested, nested_components
@@ -12,7 +16,6 @@ from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.outputs import Output
 from flowise_dev_agent.patch.model.references import referenced
 from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
-from flowise_dev_agent.patch.validate.cycles import cycles
 
 
 @dataclass(slots=True)
@@ -97,7 +100,7 @@ class FlowContext:
     def cycles(self) -> list[list[str]]:
         """Ids of nodes that feed each other or themselves, each group in stored order."""
         position = {node.id: index for index, node in enumerate(self.graph.nodes)}
-        return [sorted(group, key=lambda node_id: position.get(node_id, 0)) for group in cycles(self.successors)]
+        return [sorted(group, key=lambda node_id: position.get(node_id, 0)) for group in _cycles(self.successors)]
 
     def definitions(self, node: FlowNode) -> Definitions:
         """Inputs by today's schema, or the stored ones of a type that no schema knows."""
@@ -156,3 +159,70 @@ def known_names(graph: GraphIR) -> frozenset[str]:
     """Node types of a flow, those of models and tools inside its nodes included."""
     inner = (nested.component for node in graph.nodes for nested in nested_components(node.params, node.inputs))
     return frozenset([*(node.name for node in graph.nodes), *inner])
+
+
+def _cycles(successors: Mapping[str, Sequence[str]]) -> list[list[str]]:
+    """Strongly connected groups of more than one node, and nodes that feed themselves (Tarjan, without recursion)."""
+    order: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    on_stack: set[str] = set()
+    groups: list[list[str]] = []
+    for root in successors:
+        if root in order:
+            continue
+        work = [(root, iter(successors[root]))]
+        order[root] = low[root] = len(order)
+        stack.append(root)
+        on_stack.add(root)
+        while work:
+            node_id, targets = work[-1]
+            for target in targets:
+                if target not in order:
+                    order[target] = low[target] = len(order)
+                    stack.append(target)
+                    on_stack.add(target)
+                    work.append((target, iter(successors.get(target, ()))))
+                    break
+                if target in on_stack:
+                    low[node_id] = min(low[node_id], order[target])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node_id])
+                if low[node_id] == order[node_id]:
+                    cut = stack.index(node_id)
+                    group, stack[cut:] = stack[cut:], []
+                    on_stack.difference_update(group)
+                    if len(group) > 1 or node_id in successors.get(node_id, ()):
+                        groups.append(group)
+    return groups
+
+
+Check = Callable[[FlowContext], Iterable[Finding]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One check and the codes of its findings."""
+
+    codes: tuple[str, ...]
+    check: "Check"
+    kinds: tuple[str, ...]
+
+
+RULES: list[Rule] = []
+
+
+CHATFLOW = "CHATFLOW"
+AGENTFLOW = "AGENTFLOW"
+
+
+def rule(*codes: str, kinds: tuple[str, ...] = (CHATFLOW, AGENTFLOW)) -> Callable[[Check], Check]:
+    """Register a check under the codes that it raises, for the types of flow in which it makes sense."""
+
+    def register(check: Check) -> Check:
+        RULES.append(Rule(codes, check, kinds))
+        return check
+
+    return register

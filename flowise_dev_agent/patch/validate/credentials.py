@@ -6,13 +6,12 @@ from typing import Any
 
 from flowise_dev_agent.patch.model.findings import Finding, error
 from flowise_dev_agent.patch.model.flow_data import Values
+from flowise_dev_agent.patch.model.json_text import is_uuid
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.references import has_variable
 from flowise_dev_agent.patch.model.schema import NodeSchema
 from flowise_dev_agent.patch.model.secrecy import holds_secret, looks_secret
-from flowise_dev_agent.patch.model.uuids import is_uuid
-from flowise_dev_agent.patch.validate.context import FlowContext
-from flowise_dev_agent.patch.validate.registry import rule
+from flowise_dev_agent.patch.validate.context import FlowContext, rule
 
 
 @rule(

@@ -9,11 +9,10 @@ from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.schema import NodeSchema
 from flowise_dev_agent.patch.model.values import is_empty, normalize
 from flowise_dev_agent.patch.model.visibility import with_defaults
-from flowise_dev_agent.patch.validate.context import FlowContext
+from flowise_dev_agent.patch.validate.context import AGENTFLOW, FlowContext, rule
 from flowise_dev_agent.patch.validate.credentials import wrong_credential
 from flowise_dev_agent.patch.validate.nodes import unknown_type
 from flowise_dev_agent.patch.validate.params import CUSTOM_TOOL, is_missing, tool_id, value_finding
-from flowise_dev_agent.patch.validate.registry import AGENTFLOW, rule
 
 
 @rule("NESTED_NODE_UNKNOWN", "NESTED_NODE_MISSING", "NESTED_CONFIG_MISSING", kinds=(AGENTFLOW,))

@@ -7,8 +7,7 @@ from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.references import NODE_ID
 from flowise_dev_agent.patch.model.schema import KIND_OF_CATEGORY
 from flowise_dev_agent.patch.model.suggest import closest, resolve_case
-from flowise_dev_agent.patch.validate.context import FlowContext
-from flowise_dev_agent.patch.validate.registry import rule
+from flowise_dev_agent.patch.validate.context import FlowContext, rule
 
 
 @rule("DUPLICATE_NODE_ID", "BAD_NODE_ID", "NODE_ID_MISMATCH")

@@ -5,12 +5,11 @@ from typing import Any
 
 from flowise_dev_agent.patch.model.findings import Finding, error, warning
 from flowise_dev_agent.patch.model.flow_data import InputEntry, Values
+from flowise_dev_agent.patch.model.json_text import is_uuid
 from flowise_dev_agent.patch.model.references import has_variable
-from flowise_dev_agent.patch.model.uuids import is_uuid
 from flowise_dev_agent.patch.model.values import ValueProblem, is_empty, normalize
 from flowise_dev_agent.patch.model.visibility import js_truthy
-from flowise_dev_agent.patch.validate.context import FlowContext
-from flowise_dev_agent.patch.validate.registry import rule
+from flowise_dev_agent.patch.validate.context import FlowContext, rule
 
 CUSTOM_TOOL = "customTool"
 #: The schema calls it required, but only the server knows whether the chosen tool takes any.

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from flowise_dev_agent.patch.model.findings import Finding, error
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.references import has_variable
-from flowise_dev_agent.patch.validate.context import FlowContext
-from flowise_dev_agent.patch.validate.registry import CHATFLOW, rule
+from flowise_dev_agent.patch.validate.context import CHATFLOW, FlowContext, rule
 
 _QUESTION = "question"
 _MEMORY_KEY = "chat_history"

@@ -8,9 +8,8 @@ from flowise_dev_agent.patch.model.flow_data import Conditions, InputEntry, Valu
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.values import is_empty, normalize
 from flowise_dev_agent.patch.model.visibility import is_visible, js_truthy
-from flowise_dev_agent.patch.validate.context import FlowContext
+from flowise_dev_agent.patch.validate.context import AGENTFLOW, FlowContext, rule
 from flowise_dev_agent.patch.validate.params import id_problem, value_finding
-from flowise_dev_agent.patch.validate.registry import AGENTFLOW, rule
 
 _CHOICES = frozenset({"options", "asyncOptions"})
 #: Has a default in the editor, which the server does not know: it fails.

@@ -5,8 +5,7 @@ from itertools import combinations
 
 from flowise_dev_agent.patch.model.findings import Finding, error, warning
 from flowise_dev_agent.patch.model.node import FlowNode
-from flowise_dev_agent.patch.validate.context import FlowContext
-from flowise_dev_agent.patch.validate.registry import CHATFLOW, rule
+from flowise_dev_agent.patch.validate.context import CHATFLOW, FlowContext, rule
 
 _ENDING_CATEGORIES = frozenset({"Chains", "Agents", "Engine", "Multi Agents", "Sequential Agents"})
 #: Keeps its vectors only while it runs: without documents it is empty at every question. Other stores may have been

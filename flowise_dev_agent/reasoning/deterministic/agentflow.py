@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.model.ops import AddNode, Connect
-from flowise_dev_agent.patch.model.schema import NodeSchema
+from flowise_dev_agent.patch import AddNode, Connect, NodeSchema
 from flowise_dev_agent.reasoning.deterministic import vocabulary as words
 from flowise_dev_agent.reasoning.deterministic.conditions import Conditions, compares_numbers, read_conditions
 from flowise_dev_agent.reasoning.deterministic.parameters import instruction, parameters, without_braces

@@ -4,9 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from flowise_dev_agent.patch.model.ops import Connect
+from flowise_dev_agent.patch import Connect, NodeSchema
 from flowise_dev_agent.patch.model.references import reference
-from flowise_dev_agent.patch.model.schema import NodeSchema
 from flowise_dev_agent.reasoning.deterministic.parameters import STAGE_VARIABLE
 
 _VALUES = "promptValues"

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.model.schema import NodeSchema
+from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanContract, PlanRequest
 from flowise_dev_agent.reasoning.deterministic.chaining import handed_on
 from flowise_dev_agent.reasoning.deterministic.field_values import field_values

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.model.schema import KIND_OF_CATEGORY, NodeSchema
+from flowise_dev_agent.patch import KIND_OF_CATEGORY, NodeSchema
 from flowise_dev_agent.reasoning.deterministic.text import is_negated, quoted_spans
 
 _TOKEN = re.compile(r"[^\W_]+")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from flowise_dev_agent.patch.model.schema import NodeSchema
+from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.reasoning.deterministic.parameters import role_text, topic
 from flowise_dev_agent.reasoning.deterministic.placeholders import MARK, stands_in
 from flowise_dev_agent.reasoning.deterministic.reading import Reading

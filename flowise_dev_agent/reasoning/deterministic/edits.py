@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.model.ops import Connect
-from flowise_dev_agent.patch.model.schema import NodeSchema
+from flowise_dev_agent.patch import Connect, NodeSchema
 from flowise_dev_agent.reasoning.contracts import PlanContract
 from flowise_dev_agent.reasoning.deterministic.providers import default_provider
 from flowise_dev_agent.reasoning.deterministic.reading import Reading

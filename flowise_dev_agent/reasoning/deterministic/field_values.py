@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from flowise_dev_agent.patch.model.schema import InputParam, NodeSchema
+from flowise_dev_agent.patch import InputParam, NodeSchema
 from flowise_dev_agent.reasoning.deterministic.text import NUMBER, is_negated, to_number
 
 _WORD = re.compile(r"[A-Za-z0-9]+")

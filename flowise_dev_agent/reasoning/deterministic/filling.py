@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from flowise_dev_agent.patch.model.schema import InputParam, NodeSchema
+from flowise_dev_agent.patch import InputParam, NodeSchema
 from flowise_dev_agent.patch.model.visibility import is_visible
 from flowise_dev_agent.reasoning.deterministic.placeholders import MARK, placeholder_file
 from flowise_dev_agent.reasoning.deterministic.reading import Reading

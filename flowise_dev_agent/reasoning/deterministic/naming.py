@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from flowise_dev_agent.patch.model.schema import NodeSchema
+from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.reasoning.deterministic.text import squeeze
 
 _NAME = r"(?P<name>\"[^\"\n]{1,80}\"|“[^”\n]{1,80}”|„[^“”\n]{1,80}[“”]|«[^»\n]{1,80}»|[^\"“”„«».;,\n]{1,80})"

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
+from flowise_dev_agent.patch import BindCredential, PatchOp, SetLabel, SetParam
 from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY
-from flowise_dev_agent.patch.model.ops import BindCredential, PatchOp, SetLabel, SetParam
 from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanContract, PlannedNode, PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import credential_type
 from flowise_dev_agent.reasoning.deterministic import describing

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from flowise_dev_agent.patch.model.schema import NodeSchema
+from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.reasoning.deterministic.filling import fill_in
 from flowise_dev_agent.reasoning.deterministic.providers import belongs, provider_of
 from flowise_dev_agent.reasoning.deterministic.reading import Reading

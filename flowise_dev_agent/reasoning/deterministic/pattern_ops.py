@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from flowise_dev_agent.patch.model.ops import AddNode, BindCredential, Connect, Disconnect, PatchOp, SetParam
-from flowise_dev_agent.patch.model.schema import NodeSchema
+from flowise_dev_agent.patch import AddNode, BindCredential, Connect, Disconnect, NodeSchema, PatchOp, SetParam
 from flowise_dev_agent.reasoning.contracts import Pattern
 from flowise_dev_agent.reasoning.credential_requirements import credential_type
 from flowise_dev_agent.reasoning.deterministic.parameters import parameters

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from flowise_dev_agent.patch.model.ops import SetParam
-from flowise_dev_agent.patch.model.schema import NodeSchema
+from flowise_dev_agent.patch import NodeSchema, SetParam
 from flowise_dev_agent.reasoning.contracts import (
     Pattern,
     PlanContract,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from flowise_dev_agent.patch.model.schema import Schemas
+from flowise_dev_agent.patch import Schemas
 from flowise_dev_agent.reasoning.deterministic.text import mentions
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from flowise_dev_agent.errors import ModelOutputError
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.model.ops import PatchOp
+from flowise_dev_agent.patch import PatchOp
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
     Intent,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.model.schema import KIND_OF_CATEGORY, NodeSchema
+from flowise_dev_agent.patch import KIND_OF_CATEGORY, NodeSchema
 from flowise_dev_agent.reasoning.deterministic import vocabulary as words
 from flowise_dev_agent.reasoning.deterministic.components import named_components
 from flowise_dev_agent.reasoning.deterministic.filling import open_params

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.model.ops import BindCredential, PatchOp, SetParam
-from flowise_dev_agent.patch.model.schema import NodeSchema
+from flowise_dev_agent.patch import BindCredential, NodeSchema, PatchOp, SetParam
 from flowise_dev_agent.reasoning.contracts import AgentTools
 from flowise_dev_agent.reasoning.credential_requirements import credential_type
 from flowise_dev_agent.reasoning.deterministic import vocabulary as words

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from flowise_dev_agent.patch.model.ops import Connect
-from flowise_dev_agent.patch.model.schema import InputAnchor, NodeSchema, OutputOption, Schemas
+from flowise_dev_agent.patch import Connect, InputAnchor, NodeSchema, OutputOption, Schemas
 
 ENDING_CATEGORIES = frozenset({"Chains", "Agents", "Engine"})
 

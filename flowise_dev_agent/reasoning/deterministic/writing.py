@@ -3,8 +3,16 @@
 from collections.abc import Mapping, Sequence
 
 from flowise_dev_agent.errors import ModelOutputError
-from flowise_dev_agent.patch.model.ops import AddNode, PatchOp, RemoveNode, ReplaceNode, SetLabel, SetParam, UpgradeNode
-from flowise_dev_agent.patch.model.schema import NodeSchema
+from flowise_dev_agent.patch import (
+    AddNode,
+    NodeSchema,
+    PatchOp,
+    RemoveNode,
+    ReplaceNode,
+    SetLabel,
+    SetParam,
+    UpgradeNode,
+)
 from flowise_dev_agent.reasoning.contracts import (
     PatchRequest,
 )

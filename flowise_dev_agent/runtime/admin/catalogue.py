@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge
 from flowise_dev_agent.knowledge.templates import Template, TemplateKnowledge
-from flowise_dev_agent.patch.model.schema import KIND_OF_CATEGORY, NodeSchema
+from flowise_dev_agent.patch import KIND_OF_CATEGORY, NodeSchema
 from flowise_dev_agent.persistence import Database, InstanceNodes, InstanceTemplates
 from flowise_dev_agent.persistence.sanitize import shortened
 

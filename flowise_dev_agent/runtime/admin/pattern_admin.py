@@ -7,7 +7,7 @@ from flowise_dev_agent.errors import PatternNotFoundError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.pattern_library import DEFAULT_OWNER, make_pattern, read_ops, terms_of
-from flowise_dev_agent.patch.model.schema import Schemas
+from flowise_dev_agent.patch import Schemas
 from flowise_dev_agent.persistence import Database, Patterns, StoredPattern
 
 

@@ -25,9 +25,7 @@ from flowise_dev_agent.contracts.flow_writes import (
 )
 from flowise_dev_agent.errors import InvalidInputError, PatchError, StaleBaseError, WriteFailedError
 from flowise_dev_agent.flowise.instances import Instances
-from flowise_dev_agent.patch.model.findings import errors
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.hashing import payload_sha256
+from flowise_dev_agent.patch import GraphIR, errors, payload_sha256
 from flowise_dev_agent.persistence import Blobs, Claim, NewEvent, SessionRow, Sessions, Versions, WriteIntents
 from flowise_dev_agent.persistence.runs import RunResult
 from flowise_dev_agent.persistence.sanitize import clean_text

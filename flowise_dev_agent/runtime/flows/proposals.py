@@ -16,12 +16,7 @@ from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.knowledge.flow_check import check_flow, excused
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge
-from flowise_dev_agent.patch.compile.compiler import compile_ops
-from flowise_dev_agent.patch.model.findings import Finding
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.hashing import payload_sha256
-from flowise_dev_agent.patch.model.ops import PatchOp
-from flowise_dev_agent.patch.model.schema import Schemas
+from flowise_dev_agent.patch import Finding, GraphIR, PatchOp, Schemas, compile_ops, payload_sha256
 from flowise_dev_agent.runtime.flows.credential_mapping import map_credentials, refuse_missing_files
 
 

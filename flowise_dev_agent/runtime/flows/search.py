@@ -10,7 +10,7 @@ from typing import Final
 from flowise_dev_agent.errors import FlowiseTimeoutError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow
-from flowise_dev_agent.patch.model.graph import FlowNode
+from flowise_dev_agent.patch import FlowNode
 from flowise_dev_agent.patch.model.shape import parse_document
 from flowise_dev_agent.publish.tags import PREFIX, is_draft
 from flowise_dev_agent.runtime.flows.views import FlowFacts, FlowPage

@@ -7,11 +7,7 @@ from uuid import UUID
 from flowise_dev_agent.contracts.flow_writes import FlowDocument, FlowOps
 from flowise_dev_agent.errors import InvalidInputError, PatchError
 from flowise_dev_agent.flowise.instances import Instances
-from flowise_dev_agent.patch.compile.decompiler import decompile
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.hashing import payload_sha256
-from flowise_dev_agent.patch.views.canvas_view import CanvasView, canvas_view
-from flowise_dev_agent.patch.views.summary import summarize
+from flowise_dev_agent.patch import CanvasView, GraphIR, canvas_view, decompile, payload_sha256, summarize
 from flowise_dev_agent.persistence import Blobs, FlowVersion, Sessions, Versions
 from flowise_dev_agent.runtime.flows.chat import ChatAnswer, TryOut
 from flowise_dev_agent.runtime.flows.proposals import Proposals

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from flowise_dev_agent.errors import InvalidInputError, SessionConflictError
 from flowise_dev_agent.flowise.instances import Instances
-from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.persistence import FlowVersion, Sessions, Versions, WriteIntents
 from flowise_dev_agent.publish import Publisher, changes
 

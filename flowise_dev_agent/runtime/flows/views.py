@@ -4,9 +4,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.views.canvas_view import CanvasView, canvas_view, public_op
-from flowise_dev_agent.patch.views.flow_diff import AddedNode, Connected, NodeChange, diff
+from flowise_dev_agent.patch import AddedNode, CanvasView, Connected, GraphIR, NodeChange, canvas_view, diff, public_op
 
 #: Entries of each list of a difference, and characters of its text; `summary` counts all.
 _MOST_ENTRIES: Final = 1_000

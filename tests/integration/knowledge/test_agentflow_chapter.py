@@ -18,12 +18,18 @@ from pydantic import TypeAdapter
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, ToolCall
 from flowise_dev_agent.devkit.standin.protocol import RecordedRequest
-from flowise_dev_agent.patch.compile.compiler import compile_ops
-from flowise_dev_agent.patch.model.findings import errors
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.ops import AddNode, BindCredential, Connect, PatchOp, SetParent
-from flowise_dev_agent.patch.model.schema import Schemas
-from flowise_dev_agent.patch.validate import validate_flow
+from flowise_dev_agent.patch import (
+    AddNode,
+    BindCredential,
+    Connect,
+    GraphIR,
+    PatchOp,
+    Schemas,
+    SetParent,
+    compile_ops,
+    errors,
+    validate_flow,
+)
 
 CHAPTER = (files("flowise_dev_agent.reasoning.skills") / "agentflows.md").read_text("utf-8")
 STATEMENTS = [line[2:] for line in CHAPTER.splitlines() if line.startswith("- ")]

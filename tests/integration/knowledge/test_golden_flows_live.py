@@ -9,10 +9,8 @@ from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.flowise import ChatflowCreate, FlowiseClient
 from flowise_dev_agent.knowledge.credential_store import CredentialKnowledge
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge, NodeStore
-from flowise_dev_agent.patch.compile.compiler import compile_ops
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.new_node import init_node
-from flowise_dev_agent.patch.validate import validate_flow
+from flowise_dev_agent.patch import GraphIR, compile_ops, validate_flow
+from flowise_dev_agent.patch.model.node import init_node
 from tests.fixtures.golden_flows import GOLDEN
 from tests.unit.knowledge.memory_caches import MemoryNodes
 

@@ -14,10 +14,7 @@ from flowise_dev_agent.flowise import ChatflowCreate, FlowiseClient
 from flowise_dev_agent.knowledge.refresh import Refresh
 from flowise_dev_agent.knowledge.snapshot import schemas_dir
 from flowise_dev_agent.knowledge.workday import MCP_FILE, WorkdayMcpStore, check_tools, meta_file
-from flowise_dev_agent.patch.compile.compiler import compile_ops
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.schema import Schemas
-from flowise_dev_agent.patch.validate import validate_flow
+from flowise_dev_agent.patch import GraphIR, Schemas, compile_ops, validate_flow
 from tests.fixtures.editor_flows import MODEL, add, bound, connect
 from tests.fixtures.workday import TOKEN, WorkdayServer
 

@@ -12,12 +12,7 @@ from playwright.async_api import Browser, BrowserContext, Page
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.flowise import Chatflow, ChatflowCreate, FlowiseClient
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.compile.compiler import compile_ops
-from flowise_dev_agent.patch.model.findings import errors
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.ops import PatchOp
-from flowise_dev_agent.patch.model.schema import Schemas
-from flowise_dev_agent.patch.validate import validate_flow
+from flowise_dev_agent.patch import GraphIR, PatchOp, Schemas, compile_ops, errors, validate_flow
 from tests.fixtures.browser import complaints
 from tests.fixtures.editor_flows import AGENTFLOWS, CHATFLOWS
 from tests.fixtures.golden_flows import agentflow, chat_with_window_memory, rag, tool_agent

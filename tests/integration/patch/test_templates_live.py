@@ -19,14 +19,19 @@ from flowise_dev_agent.devkit.standin import ModelStandIn, RecordedRequest
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.flowise import ChatflowCreate, FlowiseClient
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.compile.compiler import compile_ops
-from flowise_dev_agent.patch.compile.decompiler import decompile
-from flowise_dev_agent.patch.model.findings import errors
-from flowise_dev_agent.patch.model.graph import FlowNode, GraphIR
-from flowise_dev_agent.patch.model.ops import BindCredential, PatchOp, ReplaceNode
-from flowise_dev_agent.patch.model.schema import Schemas
+from flowise_dev_agent.patch import (
+    BindCredential,
+    FlowNode,
+    GraphIR,
+    PatchOp,
+    ReplaceNode,
+    Schemas,
+    compile_ops,
+    decompile,
+    errors,
+    validate_flow,
+)
 from flowise_dev_agent.patch.model.values import is_empty
-from flowise_dev_agent.patch.validate import validate_flow
 from flowise_dev_agent.patch.validate.context import known_names
 from tests.fixtures.golden_flows import agentflow
 

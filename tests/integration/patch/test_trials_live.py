@@ -5,9 +5,7 @@ import asyncio
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.flowise import ChatflowCreate, FlowiseClient
-from flowise_dev_agent.patch.compile.compiler import compile_ops
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.schema import Schemas
+from flowise_dev_agent.patch import GraphIR, Schemas, compile_ops
 from tests.fixtures.trial_flows import TRIAL_FLOWS, TrialFlow
 
 AT_ONCE = 8

@@ -13,8 +13,7 @@ import pytest
 from flowise_dev_agent.devkit.standin import ModelStandIn, Reply
 from flowise_dev_agent.devkit.standin.protocol import RecordedRequest
 from flowise_dev_agent.knowledge.credential_store import Credential, CredentialStore
-from flowise_dev_agent.patch.model.findings import errors
-from flowise_dev_agent.patch.validate import validate_flow
+from flowise_dev_agent.patch import errors, validate_flow
 from flowise_dev_agent.reasoning import ReasoningSettings
 from flowise_dev_agent.reasoning.phased import make_reasoner
 from tests.unit.agent.rig import OPENAI, Bench

@@ -20,8 +20,7 @@ from flowise_dev_agent.errors import (
     WriteFailedError,
 )
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.model.hashing import payload_sha256
-from flowise_dev_agent.patch.model.ops import SetParam
+from flowise_dev_agent.patch import SetParam, payload_sha256
 from flowise_dev_agent.persistence import Blobs, Database, Queue, Sessions, Versions, WriteIntents
 from flowise_dev_agent.publish import Base, Publisher
 from flowise_dev_agent.runtime import Runtime

@@ -19,8 +19,7 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
 from flowise_dev_agent.knowledge.repair import Repair, decide_repair, not_found
 from flowise_dev_agent.knowledge.templates import TemplateStore
-from flowise_dev_agent.patch.model.ops import PatchOp
-from flowise_dev_agent.patch.model.schema import NodeSchema
+from flowise_dev_agent.patch import NodeSchema, PatchOp
 from flowise_dev_agent.publish import Publisher
 from flowise_dev_agent.reasoning.contracts import (
     Intent,

@@ -8,11 +8,17 @@ import pytest
 from flowise_dev_agent.agent.domains.binding import bind_credentials
 from flowise_dev_agent.errors import FlowiseAuthError
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.compile.compiler import compile_ops
-from flowise_dev_agent.patch.model.findings import errors
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.ops import AddNode, BindCredential, Connect, PatchOp, SetParam
-from flowise_dev_agent.patch.validate import validate_flow
+from flowise_dev_agent.patch import (
+    AddNode,
+    BindCredential,
+    Connect,
+    GraphIR,
+    PatchOp,
+    SetParam,
+    compile_ops,
+    errors,
+    validate_flow,
+)
 from tests.unit.agent.rig import OPENAI, Bench
 from tests.unit.agent.test_graph import credentials, ops
 

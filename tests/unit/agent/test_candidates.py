@@ -6,7 +6,7 @@ import pytest
 
 from flowise_dev_agent.agent.domains.candidates import MAX_CANDIDATES, STAPLES, candidates
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.model.schema import NodeSchema
+from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.reasoning import DeterministicReasoner
 from flowise_dev_agent.reasoning.catalogue import catalogue_line
 from tests.unit.agent.rig import OPENAI, Bench

@@ -15,9 +15,7 @@ from flowise_dev_agent.errors import (
 )
 from flowise_dev_agent.flowise.models import Credential
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
-from flowise_dev_agent.patch.model.findings import Finding
-from flowise_dev_agent.patch.model.ops import AddNode, BindCredential, Connect, PatchOp, SetParam
-from flowise_dev_agent.patch.model.schema import NodeSchema
+from flowise_dev_agent.patch import AddNode, BindCredential, Connect, Finding, NodeSchema, PatchOp, SetParam
 from flowise_dev_agent.reasoning.contracts import Approach, Intent, PlannedNode, Usage, Verdict
 from tests.unit.agent.rig import OPENAI, OTHER_OPENAI, Bench, plan
 

@@ -11,7 +11,7 @@ from flowise_dev_agent.agent.domains.classification import classify_failure
 from flowise_dev_agent.errors import FlowiseServerError
 from flowise_dev_agent.flowise.models import Credential
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
-from flowise_dev_agent.patch.model.ops import AddNode, PatchOp, SetParam
+from flowise_dev_agent.patch import AddNode, PatchOp, SetParam
 from flowise_dev_agent.reasoning import playbook
 from flowise_dev_agent.reasoning.contracts import FLOW_BUGS, Intent, PlanRequest, Verdict
 from flowise_dev_agent.reasoning.prompts import plan_prompt

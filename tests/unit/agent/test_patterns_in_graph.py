@@ -9,7 +9,7 @@ from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.flowise.models import Credential
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
-from flowise_dev_agent.patch.model.ops import AddNode, Connect, PatchOp, SetParam
+from flowise_dev_agent.patch import AddNode, Connect, PatchOp, SetParam
 from flowise_dev_agent.reasoning import DeterministicReasoner
 from flowise_dev_agent.reasoning.contracts import PlannedNode, Verdict
 from tests.unit.agent.rig import OPENAI, Bench, BenchFlowise, plan

@@ -7,16 +7,16 @@ import pytest
 from flowise_dev_agent.agent.plan_binding import capability_of, not_met, outside_plan
 from flowise_dev_agent.contracts.plan import PlanContract, PlannedNode, PlannedValue
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.compile.compiler import compile_ops
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.ops import (
+from flowise_dev_agent.patch import (
     AddNode,
     BindCredential,
     Connect,
+    GraphIR,
     PatchOp,
     RemoveNode,
     ReplaceNode,
     SetParam,
+    compile_ops,
 )
 from tests.unit.agent.rig import plan
 from tests.unit.agent.test_update import COLDER, add_flow, drafts, inputs_of, made_for

@@ -22,7 +22,7 @@ from flowise_dev_agent.agent.state import (
     UsageState,
     WriteState,
 )
-from flowise_dev_agent.patch.model.findings import Finding
+from flowise_dev_agent.patch import Finding
 from flowise_dev_agent.publish import Base
 from flowise_dev_agent.reasoning.contracts import Usage, Verdict
 from flowise_dev_agent.settings import LimitSettings

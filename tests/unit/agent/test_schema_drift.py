@@ -7,7 +7,7 @@ import pytest
 from flowise_dev_agent.knowledge.credential_store import Credential, CredentialStore
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.snapshot import by_name
-from flowise_dev_agent.patch.model.ops import AddNode, BindCredential, Connect
+from flowise_dev_agent.patch import AddNode, BindCredential, Connect
 from flowise_dev_agent.reasoning.contracts import PlannedNode
 from tests.unit.agent.rig import OPENAI, Bench, plan
 

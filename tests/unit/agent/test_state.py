@@ -15,7 +15,7 @@ from flowise_dev_agent.agent.state import (
     channel_writes,
     initial_state,
 )
-from flowise_dev_agent.patch.model.ops import AddNode
+from flowise_dev_agent.patch import AddNode
 from tests.unit.agent.rig import OPENAI, Bench
 from tests.unit.agent.test_graph import credentials, ops
 

@@ -11,9 +11,7 @@ from flowise_dev_agent.contracts.verdict import Trial
 from flowise_dev_agent.errors import FlowiseAuthError, FlowiseServerError, FlowiseUnreachableError
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.compile.compiler import compile_ops
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.ops import AddNode, BindCredential, Connect, PatchOp, SetParam
+from flowise_dev_agent.patch import AddNode, BindCredential, Connect, GraphIR, PatchOp, SetParam, compile_ops
 from flowise_dev_agent.reasoning.contracts import Intent, Verdict
 from tests.unit.agent.rig import OPENAI, Bench, plan
 from tests.unit.agent.test_graph import credentials

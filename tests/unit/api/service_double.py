@@ -23,7 +23,7 @@ from flowise_dev_agent.contracts.flow_writes import (
 from flowise_dev_agent.errors import DeliveryNotFoundError, SessionExistsError, SessionNotFoundError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.observability.metrics import exposition
-from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.runtime.admin.catalogue import CatalogueHits
 from flowise_dev_agent.runtime.admin.health import DatabaseState, ProcessHealth, QueueState, Readiness
 from flowise_dev_agent.runtime.flows.version_history import RolledBack, VersionDiff, VersionList, VersionView

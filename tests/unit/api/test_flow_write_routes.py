@@ -16,7 +16,7 @@ from flowise_dev_agent.errors import (
     StaleBaseError,
     WriteFailedError,
 )
-from flowise_dev_agent.patch.model.ops import SetLabel
+from flowise_dev_agent.patch import SetLabel
 from tests.unit.api.service_double import WRITE, EngineDouble, written
 
 FLOW = "aaaaaaaa-0000-4000-8000-000000000001"

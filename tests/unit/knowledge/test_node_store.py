@@ -10,7 +10,7 @@ from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.knowledge import snapshot as snapshot_module
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.snapshot import META_FILE, SNAPSHOT_FILE, fingerprint, read_snapshot, schemas_dir
-from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
+from flowise_dev_agent.patch import NodeSchema, Schemas
 
 ROOT = Path(__file__).parents[3]
 

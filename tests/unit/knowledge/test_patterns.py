@@ -16,9 +16,7 @@ from flowise_dev_agent.knowledge.pattern_library import (
     terms_of,
     trimmed,
 )
-from flowise_dev_agent.patch.compile.compiler import compile_ops
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.ops import AddNode, BindCredential, Connect, PatchOp, SetPosition
+from flowise_dev_agent.patch import AddNode, BindCredential, Connect, GraphIR, PatchOp, SetPosition, compile_ops
 from tests.unit.knowledge.memory_patterns import MemoryPatterns
 
 CREDENTIAL = "0d3cf4b6-6a27-4c8e-9a0e-3f6d8ad0c001"

@@ -8,7 +8,7 @@ from flowise_dev_agent.knowledge.drift import InstanceKnowledge, SnapshotInfo, c
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.repair import decide_repair
 from flowise_dev_agent.knowledge.snapshot import by_name, read_meta
-from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
+from flowise_dev_agent.patch import NodeSchema, Schemas
 from tests.unit.knowledge.memory_caches import MemoryNodes
 
 

@@ -19,7 +19,7 @@ from flowise_dev_agent.knowledge.credential_store import (
 )
 from flowise_dev_agent.knowledge.templates import TemplateKnowledge, TemplateStore
 from flowise_dev_agent.knowledge.workday import WorkdayMcpStore
-from flowise_dev_agent.patch.model.schema import Schemas
+from flowise_dev_agent.patch import Schemas
 from tests.unit.knowledge.memory_caches import MemoryTemplates
 
 ROOT = Path(__file__).parents[3]

@@ -11,11 +11,7 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.patch.compile.compiler import compile_ops
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.ops import AddNode, Connect, PatchOp, SetParam
-from flowise_dev_agent.patch.model.schema import Schemas
-from flowise_dev_agent.patch.validate import validate_flow
+from flowise_dev_agent.patch import AddNode, Connect, GraphIR, PatchOp, Schemas, SetParam, compile_ops, validate_flow
 from tests.fixtures.editor_flows import prompt_chain
 from tests.fixtures.golden_flows import GOLDEN, NOWHERE, agentflow
 

@@ -7,28 +7,28 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.errors import PatchError
-from flowise_dev_agent.patch.compile.compiler import compile_ops
-from flowise_dev_agent.patch.layout.columns import GAP, Box
-from flowise_dev_agent.patch.model.findings import Finding
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.ops import (
+from flowise_dev_agent.patch import (
     AddNode,
     BindCredential,
     Connect,
+    Finding,
+    GraphIR,
     PatchOp,
     RemoveNode,
     ReplaceNode,
+    Schemas,
     SetLabel,
     SetParam,
     SetParent,
     UnsetParam,
     UpgradeNode,
+    compile_ops,
+    diff,
+    summarize,
+    validate_flow,
 )
-from flowise_dev_agent.patch.model.schema import Schemas
-from flowise_dev_agent.patch.validate import validate_flow
-from flowise_dev_agent.patch.validate.registry import RULES
-from flowise_dev_agent.patch.views.flow_diff import diff
-from flowise_dev_agent.patch.views.summary import summarize
+from flowise_dev_agent.patch.layout.columns import GAP, Box
+from flowise_dev_agent.patch.validate.context import RULES
 from tests.fixtures.golden_flows import NOWHERE, agentflow
 from tests.fixtures.trial_flows import TRIAL_FLOWS
 from tests.unit.patch.boxes import overlap

@@ -6,23 +6,23 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.errors import PatchError
-from flowise_dev_agent.patch.compile.compiler import compile_ops
-from flowise_dev_agent.patch.model.findings import Finding
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.hashing import payload_sha256
-from flowise_dev_agent.patch.model.ops import (
+from flowise_dev_agent.patch import (
     AddNode,
     BindCredential,
     Connect,
+    Finding,
+    GraphIR,
     PatchOp,
     RemoveNode,
     ReplaceNode,
+    Schemas,
     SetOutput,
     SetParam,
     UnsetParam,
+    compile_ops,
     ops_from_json,
+    payload_sha256,
 )
-from flowise_dev_agent.patch.model.schema import Schemas
 from tests.fixtures.golden_flows import NOWHERE, llm_chain, rag, tool_agent
 
 UUID = NOWHERE["openAIApi"]

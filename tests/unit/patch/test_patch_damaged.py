@@ -12,13 +12,21 @@ from hypothesis import strategies as st
 
 from flowise_dev_agent.errors import PatchError
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.compile.compiler import compile_ops
-from flowise_dev_agent.patch.compile.decompiler import decompile
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.ops import AddNode, Connect, PatchOp, RemoveNode, ReplaceNode, SetParam, UpgradeNode
-from flowise_dev_agent.patch.validate import validate_flow
-from flowise_dev_agent.patch.views.flow_diff import diff
-from flowise_dev_agent.patch.views.summary import summarize
+from flowise_dev_agent.patch import (
+    AddNode,
+    Connect,
+    GraphIR,
+    PatchOp,
+    RemoveNode,
+    ReplaceNode,
+    SetParam,
+    UpgradeNode,
+    compile_ops,
+    decompile,
+    diff,
+    summarize,
+    validate_flow,
+)
 
 SCHEMAS = NodeStore.from_snapshot().schemas
 ODD: list[Any] = [

@@ -7,28 +7,30 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.errors import PatchError
-from flowise_dev_agent.patch.compile.compiler import CompileResult, compile_ops
-from flowise_dev_agent.patch.compile.decompiler import decompile
-from flowise_dev_agent.patch.model.findings import Finding
-from flowise_dev_agent.patch.model.graph import FlowNode, GraphIR
-from flowise_dev_agent.patch.model.ops import (
+from flowise_dev_agent.patch import (
     AddNode,
     BindCredential,
+    CompileResult,
     Connect,
     Disconnect,
+    Finding,
+    FlowNode,
+    GraphIR,
     PatchOp,
     RemoveNode,
     ReplaceNode,
+    Schemas,
     SetLabel,
     SetOutput,
     SetParam,
     SetPosition,
     UnsetParam,
     UpgradeNode,
+    compile_ops,
+    decompile,
+    diff,
+    validate_flow,
 )
-from flowise_dev_agent.patch.model.schema import Schemas
-from flowise_dev_agent.patch.validate import validate_flow
-from flowise_dev_agent.patch.views.flow_diff import diff
 from tests.fixtures.golden_flows import GOLDEN, NOWHERE, agentflow, chat, llm_chain, rag, tool_agent
 
 UUID = NOWHERE["openAIApi"]

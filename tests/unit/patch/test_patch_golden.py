@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.patch.compile.compiler import compile_ops
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.schema import Schemas
+from flowise_dev_agent.patch import GraphIR, Schemas, compile_ops
 from tests.fixtures.golden_flows import GOLDEN, NOWHERE
 
 _FOLDER = Path(__file__).with_name("golden")

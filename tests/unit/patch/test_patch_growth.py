@@ -7,12 +7,17 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.patch.compile.compiler import compile_ops
-from flowise_dev_agent.patch.compile.decompiler import decompile
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.ops import Disconnect, PatchOp, SetParam, UpgradeNode
-from flowise_dev_agent.patch.model.schema import Schemas
-from flowise_dev_agent.patch.validate import validate_flow
+from flowise_dev_agent.patch import (
+    Disconnect,
+    GraphIR,
+    PatchOp,
+    Schemas,
+    SetParam,
+    UpgradeNode,
+    compile_ops,
+    decompile,
+    validate_flow,
+)
 from scripts.bench.patch import teams
 
 _SMALL, _FACTOR = 6, 6

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from flowise_dev_agent.patch import NodeSchema, Schemas
 from flowise_dev_agent.patch.layout.columns import Box, Link, node_height, place
-from flowise_dev_agent.patch.model.new_node import init_node
-from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
+from flowise_dev_agent.patch.model.node import init_node
 from flowise_dev_agent.patch.model.visibility import is_visible, js_truthy, with_defaults
 
 _DIGEST = "b1665e5b076e1fb685ca559b81efef829d0e0350a79aa6cba16f185dfd90d720"

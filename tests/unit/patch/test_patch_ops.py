@@ -5,11 +5,11 @@ import json
 import pytest
 
 from flowise_dev_agent.errors import PatchError
-from flowise_dev_agent.patch.model.findings import Finding
-from flowise_dev_agent.patch.model.ops import (
+from flowise_dev_agent.patch import (
     OP_TYPES,
     AddNode,
     Connect,
+    Finding,
     SetParam,
     example_op,
     ops_from_json,

@@ -7,22 +7,22 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.patch.compile.compiler import compile_ops
-from flowise_dev_agent.patch.compile.decompiler import decompile
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.ops import (
+from flowise_dev_agent.patch import (
     AddNode,
     BindCredential,
     Connect,
+    GraphIR,
     PatchOp,
     RemoveNode,
     ReplaceNode,
+    Schemas,
     SetParam,
     UpgradeNode,
+    compile_ops,
+    decompile,
+    diff,
+    validate_flow,
 )
-from flowise_dev_agent.patch.model.schema import Schemas
-from flowise_dev_agent.patch.validate import validate_flow
-from flowise_dev_agent.patch.views.flow_diff import diff
 from tests.fixtures.editor_flows import AGENTFLOWS, CHATFLOWS, MODEL, add, connect
 from tests.fixtures.golden_flows import GOLDEN, NOWHERE, agentflow
 

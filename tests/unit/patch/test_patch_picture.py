@@ -4,12 +4,20 @@ import dataclasses
 import json
 from typing import Any
 
-from flowise_dev_agent.patch.compile.compiler import compile_ops
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.ops import AddNode, Connect, PatchOp, SetParam
-from flowise_dev_agent.patch.model.schema import Schemas
-from flowise_dev_agent.patch.views.canvas_view import HIDDEN, CanvasView, canvas_view, public_op, public_value
-from flowise_dev_agent.patch.views.flow_diff import diff
+from flowise_dev_agent.patch import (
+    AddNode,
+    CanvasView,
+    Connect,
+    GraphIR,
+    PatchOp,
+    Schemas,
+    SetParam,
+    canvas_view,
+    compile_ops,
+    diff,
+    public_op,
+)
+from flowise_dev_agent.patch.views.canvas_view import HIDDEN, public_value
 from tests.fixtures.golden_flows import NOWHERE, chat, rag
 
 KEY = "sk-abcdefghijklmnopqrstuvwx"

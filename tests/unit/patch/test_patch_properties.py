@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from flowise_dev_agent.errors import PatchError
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.compile.compiler import CompileResult, compile_ops
-from flowise_dev_agent.patch.compile.decompiler import decompile
-from flowise_dev_agent.patch.layout.columns import Box
-from flowise_dev_agent.patch.model.findings import errors
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.ops import (
+from flowise_dev_agent.patch import (
+    KIND_OF_CATEGORY,
     AddNode,
+    CompileResult,
     Connect,
     Disconnect,
+    GraphIR,
+    InputParam,
+    NodeSchema,
     PatchOp,
     RemoveNode,
     ReplaceNode,
@@ -29,9 +29,12 @@ from flowise_dev_agent.patch.model.ops import (
     SetPosition,
     UnsetParam,
     UpgradeNode,
+    compile_ops,
+    decompile,
+    errors,
+    validate_flow,
 )
-from flowise_dev_agent.patch.model.schema import KIND_OF_CATEGORY, InputParam, NodeSchema
-from flowise_dev_agent.patch.validate import validate_flow
+from flowise_dev_agent.patch.layout.columns import Box
 from flowise_dev_agent.patch.validate.params import JSON_TEXTS
 from tests.unit.patch.boxes import overlap
 
@@ -290,8 +293,7 @@ def test_any_edit_of_a_valid_flow_keeps_its_structure_or_fails_with_findings(
 def test_the_same_ops_have_the_same_hash_in_every_process() -> None:
     code = (
         "from flowise_dev_agent.knowledge.nodes import NodeStore\n"
-        "from flowise_dev_agent.patch.compile.compiler import compile_ops\n"
-        "from flowise_dev_agent.patch.model.graph import GraphIR\n"
+        "from flowise_dev_agent.patch import GraphIR, compile_ops\n"
         "from tests.fixtures.golden_flows import NOWHERE, agentflow, rag\n"
         "schemas = NodeStore.from_snapshot().schemas\n"
         "print([compile_ops(GraphIR.empty(), build(NOWHERE), schemas).sha256 for build in (agentflow, rag)])\n"

@@ -7,18 +7,26 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.patch.compile.compiler import compile_ops
-from flowise_dev_agent.patch.compile.decompiler import decompile
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.json_text import dump_json
-from flowise_dev_agent.patch.model.new_node import new_node
-from flowise_dev_agent.patch.model.ops import AddNode, BindCredential, Connect, PatchOp, SetLabel, SetParam, UpgradeNode
-from flowise_dev_agent.patch.model.schema import Schemas
+from flowise_dev_agent.patch import (
+    AddNode,
+    BindCredential,
+    Connect,
+    GraphIR,
+    PatchOp,
+    Schemas,
+    SetLabel,
+    SetParam,
+    UpgradeNode,
+    canvas_view,
+    compile_ops,
+    decompile,
+    diff,
+    outline,
+    summarize,
+)
+from flowise_dev_agent.patch.model.json_text import dump_json, is_uuid
+from flowise_dev_agent.patch.model.node import new_node
 from flowise_dev_agent.patch.model.secrecy import holds_secret
-from flowise_dev_agent.patch.model.uuids import is_uuid
-from flowise_dev_agent.patch.views.canvas_view import canvas_view
-from flowise_dev_agent.patch.views.flow_diff import diff
-from flowise_dev_agent.patch.views.summary import outline, summarize
 from tests.fixtures.golden_flows import GOLDEN, NOWHERE
 
 _BUILDERS = sorted(GOLDEN)

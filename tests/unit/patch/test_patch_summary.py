@@ -2,11 +2,7 @@
 
 import json
 
-from flowise_dev_agent.patch.compile.compiler import compile_ops
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.ops import AddNode, PatchOp, SetParam
-from flowise_dev_agent.patch.model.schema import Schemas
-from flowise_dev_agent.patch.views.summary import outline, summarize
+from flowise_dev_agent.patch import AddNode, GraphIR, PatchOp, Schemas, SetParam, compile_ops, outline, summarize
 from tests.fixtures.golden_flows import NOWHERE, rag
 
 

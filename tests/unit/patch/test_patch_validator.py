@@ -6,14 +6,19 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.patch.compile.compiler import compile_ops
-from flowise_dev_agent.patch.model.findings import Finding
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.ops import AddNode, Connect, PatchOp, SetParam
-from flowise_dev_agent.patch.model.schema import Schemas
+from flowise_dev_agent.patch import (
+    AddNode,
+    Connect,
+    Finding,
+    GraphIR,
+    PatchOp,
+    Schemas,
+    SetParam,
+    compile_ops,
+    validate_flow,
+)
 from flowise_dev_agent.patch.model.secrecy import holds_secret
-from flowise_dev_agent.patch.validate import validate_flow
-from flowise_dev_agent.patch.validate.registry import RULES
+from flowise_dev_agent.patch.validate.context import RULES
 from tests.fixtures.editor_flows import functions
 from tests.fixtures.golden_flows import GOLDEN, NOWHERE
 

@@ -4,11 +4,7 @@ import json
 
 import pytest
 
-from flowise_dev_agent.patch.compile.compiler import compile_ops
-from flowise_dev_agent.patch.model.findings import errors
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.schema import Schemas
-from flowise_dev_agent.patch.validate import validate_flow
+from flowise_dev_agent.patch import GraphIR, Schemas, compile_ops, errors, validate_flow
 from tests.fixtures.golden_flows import NOWHERE
 from tests.fixtures.trial_flows import TRIAL_FLOWS, TrialFlow
 

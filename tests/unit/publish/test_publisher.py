@@ -16,7 +16,7 @@ from flowise_dev_agent.errors import (
     WriteFailedError,
 )
 from flowise_dev_agent.flowise.models import ChatflowCreate
-from flowise_dev_agent.patch.model.hashing import payload_sha256
+from flowise_dev_agent.patch import payload_sha256
 from flowise_dev_agent.publish import Base, Publisher, Stale, Written, flow_tag, without_tag
 from flowise_dev_agent.publish.publisher import _KEYS
 from tests.unit.publish.fakes import FakeFlowise, FakeIntents, FakeVersions

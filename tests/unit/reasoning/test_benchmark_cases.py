@@ -9,11 +9,7 @@ import pytest
 import yaml
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.compile.compiler import compile_ops
-from flowise_dev_agent.patch.model.findings import errors
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.ops import BindCredential
-from flowise_dev_agent.patch.validate import validate_flow
+from flowise_dev_agent.patch import BindCredential, GraphIR, compile_ops, errors, validate_flow
 from flowise_dev_agent.reasoning import DeterministicReasoner
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PatchRequest, PlanContract, PlanRequest
 

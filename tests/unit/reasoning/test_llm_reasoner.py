@@ -9,8 +9,7 @@ import pytest
 from flowise_dev_agent.contracts.plan import PlannedValue
 from flowise_dev_agent.errors import ModelOutputError
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.model.findings import Finding
-from flowise_dev_agent.patch.model.ops import AddNode, BindCredential, SetParam
+from flowise_dev_agent.patch import AddNode, BindCredential, Finding, SetParam
 from flowise_dev_agent.reasoning import LlmReasoner, ReasoningEngine, ReasoningSettings
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,

@@ -6,8 +6,7 @@ import pytest
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.templates import Template
-from flowise_dev_agent.patch.model.findings import Finding
-from flowise_dev_agent.patch.model.ops import SetParam
+from flowise_dev_agent.patch import Finding, SetParam
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
     Intent,

@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.model.schema import NodeSchema
+from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.reasoning import (
     DeterministicReasoner,
     PhasedReasoner,

@@ -6,20 +6,20 @@ import pytest
 
 from flowise_dev_agent.errors import ModelOutputError
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.compile.compiler import compile_ops
-from flowise_dev_agent.patch.model.findings import errors
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.ops import (
+from flowise_dev_agent.patch import (
     AddNode,
     BindCredential,
     Connect,
+    GraphIR,
     PatchOp,
     RemoveNode,
     ReplaceNode,
     SetParam,
+    compile_ops,
+    errors,
+    summarize,
+    validate_flow,
 )
-from flowise_dev_agent.patch.validate import validate_flow
-from flowise_dev_agent.patch.views.summary import summarize
 from flowise_dev_agent.reasoning import DeterministicReasoner
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,

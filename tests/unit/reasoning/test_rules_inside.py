@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.model.ops import BindCredential, PatchOp, SetLabel, SetParam
+from flowise_dev_agent.patch import BindCredential, PatchOp, SetLabel, SetParam
 from flowise_dev_agent.reasoning import DeterministicReasoner
 from flowise_dev_agent.reasoning.contracts import AgentTools, ClassifyRequest, PatchRequest, PlanContract, PlanRequest
 

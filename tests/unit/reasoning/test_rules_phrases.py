@@ -3,7 +3,7 @@
 import pytest
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.model.ops import AddNode, Connect, PatchOp, RemoveNode, ReplaceNode, SetLabel, SetParam
+from flowise_dev_agent.patch import AddNode, Connect, PatchOp, RemoveNode, ReplaceNode, SetLabel, SetParam
 from flowise_dev_agent.reasoning import DeterministicReasoner
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PatchRequest, PlanRequest
 

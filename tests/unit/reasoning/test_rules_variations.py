@@ -5,11 +5,7 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch.compile.compiler import compile_ops
-from flowise_dev_agent.patch.model.findings import errors
-from flowise_dev_agent.patch.model.graph import GraphIR
-from flowise_dev_agent.patch.model.ops import AddNode, BindCredential
-from flowise_dev_agent.patch.validate import validate_flow
+from flowise_dev_agent.patch import AddNode, BindCredential, GraphIR, compile_ops, errors, validate_flow
 from flowise_dev_agent.reasoning import DeterministicReasoner
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PatchRequest, PlanRequest
 

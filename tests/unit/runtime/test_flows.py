@@ -8,7 +8,7 @@ import pytest
 
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.models import Chatflow, Prediction
-from flowise_dev_agent.patch.model.graph import GraphIR
+from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.runtime.flows.chat import CHAT_PREFIX, TryOut
 from flowise_dev_agent.runtime.flows.search import FlowSearch
 from flowise_dev_agent.runtime.flows.views import change_of
