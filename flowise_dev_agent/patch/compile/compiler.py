@@ -73,6 +73,27 @@ def compile_ops(base: GraphIR, ops: Sequence[PatchOp], schemas: Schemas) -> Comp
     UNKNOWN_ANCHOR, UNKNOWN_OUTPUT, OUTPUT_CONFLICT, TYPE_MISMATCH, KIND_MISMATCH, ANCHOR_OCCUPIED, REFERENCE_MISSING,
     NOT_CONNECTED, BAD_PARENT, NO_CREDENTIAL_FIELD, CREDENTIAL_NOT_UUID, CREDENTIAL_TYPE_MISMATCH); ``base`` is never
     changed.
+
+    >>> from flowise_dev_agent.knowledge.nodes import NodeStore
+    >>> schemas = NodeStore.from_snapshot().schemas
+    >>> ops = [
+    ...     AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0", params={"temperature": 0.2}),
+    ...     AddNode(node_name="conversationChain", node_id="conversationChain_0"),
+    ...     Connect(
+    ...         source_node_id="chatOpenAI_0", target_node_id="conversationChain_0", target_anchor="model"
+    ...     ),
+    ... ]
+    >>> result = compile_ops(GraphIR.empty(), ops, schemas)
+    >>> result.graph.node("conversationChain_0").inputs["model"]
+    '{{chatOpenAI_0.data.instance}}'
+    >>> result.flow_data[:11], len(result.sha256)
+    ('{"nodes":[{', 64)
+
+    A mistake names the op and what to do:
+
+    >>> compile_ops(result.graph, [SetParam(node_id="chatOpenAI_0", param_name="temprature", value=1)], schemas)
+    Traceback (most recent call last):
+    flowise_dev_agent.errors.PatchError: The patch cannot be used: UNKNOWN_PARAM (op 0 SetParam, ...
     """
     batch = Batch(base, schemas)
     if not ops:

@@ -31,6 +31,16 @@ def decompile(flow: GraphIR | str, schemas: Schemas) -> list[PatchOp]:
     Compiled with the same schemas they give the same nodes, fields and connections by name, in today's version of each
     node. What a schema no longer has (a field, an output) is left out or renamed; a type that no schema has is
     still an AddNode, which the compiler refuses by name. Text that is not a flow raises PatchError.
+
+    >>> from flowise_dev_agent.knowledge.nodes import NodeStore
+    >>> from flowise_dev_agent.patch import compile_ops
+    >>> schemas = NodeStore.from_snapshot().schemas
+    >>> ops = [AddNode(node_name="calculator", node_id="calculator_0")]
+    >>> flow = compile_ops(GraphIR.empty(), ops, schemas).graph
+    >>> [op.op_type for op in decompile(flow, schemas)]
+    ['AddNode', 'SetPosition']
+    >>> decompile(flow, schemas)[0] == ops[0]
+    True
     """
     graph = GraphIR.from_flow_data(flow) if isinstance(flow, str) else flow
     adds: list[PatchOp] = []

@@ -37,7 +37,15 @@ class FlowEdge:
 
 
 class GraphIR:
-    """A whole flow. Immutable by agreement: another flow is another graph."""
+    """A whole flow. Immutable by agreement: another flow is another graph.
+
+    >>> text = '{"nodes":[{"id":"a","data":{"name":"calculator","label":"Sums"},"own":1}],"edges":[]}'
+    >>> graph = GraphIR.from_flow_data(text)
+    >>> graph.node("a").label
+    'Sums'
+    >>> graph.to_flow_data() == text
+    True
+    """
 
     def __init__(self, document: FlowDocument) -> None:
         """Takes a document of the right shape; use `from_flow_data` for text from outside."""

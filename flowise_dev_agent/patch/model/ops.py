@@ -198,7 +198,11 @@ def ops_json_schema() -> dict[str, Any]:
 
 
 def example_op(op_type: str) -> str:
-    """A correct op of this type as JSON text, '' for an unknown type."""
+    """A correct op of this type as JSON text, '' for an unknown type.
+
+    >>> example_op("RemoveNode")
+    '{"op_type":"RemoveNode","node_id":"calculator_0"}'
+    """
     example = next((op for op in _EXAMPLES if op.op_type == op_type), None)
     if example is None:
         return ""
@@ -243,6 +247,9 @@ def ops_from_json(text: str) -> list[PatchOp]:
     Raises PatchError with one finding per problem in ``details["findings"]``: NO_JSON, INVALID_JSON, TRUNCATED_JSON,
     AMBIGUOUS_JSON, EMPTY_PATCH, UNKNOWN_OP, BAD_OP. Nothing is guessed into place: an unusable answer never becomes a
     smaller patch.
+
+    >>> ops_from_json('Here: {"ops": [{"op_type": "RemoveNode", "node_id": "calculator_0"}]}')
+    [RemoveNode(op_type='RemoveNode', node_id='calculator_0')]
     """
     return ops_from_list(_find_batch(text))
 

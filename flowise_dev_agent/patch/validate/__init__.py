@@ -46,9 +46,19 @@ def validate_flow(
     """All findings, in the order of rules and nodes; empty for a good flow. Any text may be given.
 
     ``credentials`` maps the instance's credential ids to their types; None means unknown, then only unbound ones are
-    found. ``base_flow_data`` is the flow before an update: node types that no schema knows but that stood there already
+    found. ``base_flow_data`` is the flow before an update: node types that no schema knows but that were in it already
     (community nodes) are warnings, new ones errors. ``tools`` maps ids of the instance's custom tools to names; None
     means unknown.
+
+    >>> from flowise_dev_agent.knowledge.nodes import NodeStore
+    >>> from flowise_dev_agent.patch import AddNode, compile_ops
+    >>> schemas = NodeStore.from_snapshot().schemas
+    >>> ops = [AddNode(node_name="llmChain", node_id="llmChain_0")]
+    >>> flow = compile_ops(GraphIR.empty(), ops, schemas).flow_data
+    >>> for finding in validate_flow(flow, schemas=schemas, credentials=None):
+    ...     print(finding.code, finding.where, finding.field)
+    REQUIRED_ANCHOR_UNCONNECTED llmChain_0 model
+    REQUIRED_ANCHOR_UNCONNECTED llmChain_0 prompt
     """
     if kind not in _KINDS:
         return [

@@ -89,7 +89,16 @@ class CanvasView:
 
 
 def canvas_view(graph: GraphIR, *, params: bool = True) -> CanvasView:
-    """Draw a flow; without ``params`` only what a small picture needs."""
+    """Draw a flow; without ``params`` only what a small picture needs.
+
+    >>> from flowise_dev_agent.knowledge.nodes import NodeStore
+    >>> from flowise_dev_agent.patch import AddNode, compile_ops
+    >>> schemas = NodeStore.from_snapshot().schemas
+    >>> ops = [AddNode(node_name="calculator", node_id="calculator_0")]
+    >>> (node,) = canvas_view(compile_ops(GraphIR.empty(), ops, schemas).graph).nodes
+    >>> node.id, node.kind, node.x, [port.name for port in node.outputs]
+    ('calculator_0', 'node', 0.0, ['calculator'])
+    """
     ends = _ends(graph)
     left = _LONGEST_VALUES
     nodes: list[CanvasNode] = []

@@ -100,7 +100,21 @@ class FlowDiff:
 
 
 def diff(before: GraphIR, after: GraphIR) -> FlowDiff:
-    """Compare two flows. Nodes are the same when their ids are, connections when their ends and names are."""
+    """Compare two flows. Nodes are the same when their ids are, connections when their ends and names are.
+
+    >>> from flowise_dev_agent.knowledge.nodes import NodeStore
+    >>> from flowise_dev_agent.patch import AddNode, SetParam, compile_ops
+    >>> schemas = NodeStore.from_snapshot().schemas
+    >>> model = AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0", params={"temperature": 0.2})
+    >>> before = compile_ops(GraphIR.empty(), [model], schemas).graph
+    >>> warmer = SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.7)
+    >>> found = diff(before, compile_ops(before, [warmer], schemas).graph)
+    >>> found.summary
+    '1 field changed'
+    >>> print(found.text)
+    ~ chatOpenAI_0 (chatOpenAI)
+        temperature: 0.2 -> 0.7
+    """
     both = [(old, node) for node in after.nodes if (old := before.node(node.id)) is not None]
     changes = [NodeChange(node.id, node.name, node.label, tuple(_changes(old, node))) for old, node in both]
     had, has = _edges(before), _edges(after)

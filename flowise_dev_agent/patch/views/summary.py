@@ -20,6 +20,15 @@ def summarize(graph: GraphIR, limit: int = 4000) -> str:
     """Nodes with their non-default fields, then connections by name; at most ``limit`` characters.
 
     Texts over 120 characters appear as their length, credentials and other secrets only as set or not set.
+
+    >>> from flowise_dev_agent.knowledge.nodes import NodeStore
+    >>> from flowise_dev_agent.patch import AddNode, compile_ops
+    >>> schemas = NodeStore.from_snapshot().schemas
+    >>> ops = [AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0", params={"temperature": 0.2})]
+    >>> print(summarize(compile_ops(GraphIR.empty(), ops, schemas).graph))
+    1 nodes:
+    - chatOpenAI_0 (chatOpenAI) 'OpenAI': temperature=0.2, no credential
+    0 connections:
     """
     nodes = [_node_line(node) for node in graph.nodes if not node.is_note]
     edges = [_edge_line(graph, edge) for edge in graph.edges]
@@ -35,6 +44,17 @@ def outline(graph: GraphIR) -> tuple[str, ...]:
 
     For example ``chatOpenAI -> toolAgent.model`` and ``agentAgentflow uses chatOpenAI, calculator``. A type that occurs
     more than once appears by the ids of its nodes.
+
+    >>> from flowise_dev_agent.knowledge.nodes import NodeStore
+    >>> from flowise_dev_agent.patch import AddNode, Connect, compile_ops
+    >>> schemas = NodeStore.from_snapshot().schemas
+    >>> ops = [
+    ...     AddNode(node_name="calculator", node_id="calculator_0"),
+    ...     AddNode(node_name="toolAgent", node_id="toolAgent_0"),
+    ...     Connect(source_node_id="calculator_0", target_node_id="toolAgent_0", target_anchor="tools"),
+    ... ]
+    >>> outline(compile_ops(GraphIR.empty(), ops, schemas).graph)
+    ('calculator -> toolAgent.tools',)
     """
     nodes = [node for node in graph.nodes if not node.is_note]
     count = Counter(node.name for node in nodes)
