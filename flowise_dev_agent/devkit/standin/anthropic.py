@@ -7,6 +7,7 @@ from typing import Any
 
 from flowise_dev_agent.devkit.standin.openai import text_of
 from flowise_dev_agent.devkit.standin.protocol import (
+    Body,
     Failure,
     Message,
     RecordedRequest,
@@ -29,7 +30,7 @@ _ERROR_TYPES = {
 }
 
 
-def parse_chat(path: str, body: dict[str, Any], api_key: str) -> RecordedRequest:
+def parse_chat(path: str, body: Body, api_key: str) -> RecordedRequest:
     """A `/v1/messages` body in neutral terms."""
     system = text_of(body.get("system"))
     turns = [turn for item in body.get("messages", []) for turn in _turns(item)]
@@ -55,7 +56,7 @@ def parse_chat(path: str, body: dict[str, Any], api_key: str) -> RecordedRequest
     )
 
 
-def _turns(item: dict[str, Any]) -> list[Message]:
+def _turns(item: Body) -> list[Message]:
     role: Role = "assistant" if item.get("role") == "assistant" else "user"
     content = item.get("content")
     if not isinstance(content, list):
@@ -72,7 +73,7 @@ def _turns(item: dict[str, Any]) -> list[Message]:
     return [*results, *([Message(role, text, calls)] if text or calls or not results else [])]
 
 
-def render_chat(request: RecordedRequest, reply: Reply) -> dict[str, Any]:
+def render_chat(request: RecordedRequest, reply: Reply) -> Body:
     """The whole answer as one JSON object."""
     return {
         **_head(request),
@@ -105,19 +106,19 @@ def stream_chat(request: RecordedRequest, reply: Reply) -> Iterator[str]:
     yield _event("message_stop")
 
 
-def render_error(failure: Failure) -> dict[str, Any]:
+def render_error(failure: Failure) -> Body:
     """Anthropic's error body."""
     kind = _ERROR_TYPES.get(failure.status, "api_error")
     return {"type": "error", "error": {"type": kind, "message": failure.message}}
 
 
-def _head(request: RecordedRequest) -> dict[str, Any]:
+def _head(request: RecordedRequest) -> Body:
     return {"id": f"msg_{uuid.uuid4().hex[:24]}", "type": "message", "role": "assistant", "model": request.model}
 
 
-def _blocks(reply: Reply) -> list[dict[str, Any]]:
+def _blocks(reply: Reply) -> list[Body]:
     text = json.dumps(reply.json, ensure_ascii=False) if reply.json is not None else reply.text
-    blocks: list[dict[str, Any]] = [{"type": "text", "text": text}] if text or not reply.tool_calls else []
+    blocks: list[Body] = [{"type": "text", "text": text}] if text or not reply.tool_calls else []
     for call in reply.tool_calls:
         identity = call.id or f"toolu_{uuid.uuid4().hex[:24]}"
         blocks.append({"type": "tool_use", "id": identity, "name": call.name, "input": call.arguments})
@@ -128,7 +129,7 @@ def _stop_reason(reply: Reply) -> str:
     return reply.stop_reason or ("tool_use" if reply.tool_calls else "end_turn")
 
 
-def _usage(request: RecordedRequest, reply: Reply) -> dict[str, Any]:
+def _usage(request: RecordedRequest, reply: Reply) -> Body:
     before, after = reply.tokens or (estimate_tokens(json.dumps(request.body)), estimate_tokens(str(_blocks(reply))))
     return {
         "input_tokens": before,

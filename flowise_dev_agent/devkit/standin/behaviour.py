@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Sequence
 
+from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.devkit.standin.conversation import (
     context_of,
     earlier_questions,
@@ -104,7 +105,7 @@ def arithmetic(text: str) -> str:
     return re.sub(r"\s+", "", found.group()) if found else ""
 
 
-def _arguments(tool: ToolSpec, text: str) -> dict[str, object]:
+def _arguments(tool: ToolSpec, text: str) -> JsonObject:
     """Arguments that fit the tool's schema, with `text` in its required (else its first) string."""
     properties = tool.schema.get("properties", {})
     required = tool.schema.get("required", list(properties)[:1])

@@ -8,8 +8,10 @@ import uuid
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.devkit.standin.embeddings import embed
 from flowise_dev_agent.devkit.standin.protocol import (
+    Body,
     Failure,
     Message,
     RecordedRequest,
@@ -25,7 +27,7 @@ _ROLES: dict[str, Role] = {"system": "system", "developer": "system", "assistant
 _DIMENSIONS = 1536
 
 
-def parse_chat(path: str, body: dict[str, Any], api_key: str) -> RecordedRequest:
+def parse_chat(path: str, body: Body, api_key: str) -> RecordedRequest:
     """A `/chat/completions` body in neutral terms."""
     choice = body.get("tool_choice")
     forced = choice["function"]["name"] if isinstance(choice, dict) else "*" if choice == "required" else ""
@@ -54,7 +56,7 @@ def parse_chat(path: str, body: dict[str, Any], api_key: str) -> RecordedRequest
     )
 
 
-def parse_embeddings(path: str, body: dict[str, Any], api_key: str) -> RecordedRequest:
+def parse_embeddings(path: str, body: Body, api_key: str) -> RecordedRequest:
     """An `/embeddings` body; the texts are its user messages."""
     return RecordedRequest(
         provider="openai",
@@ -67,7 +69,7 @@ def parse_embeddings(path: str, body: dict[str, Any], api_key: str) -> RecordedR
     )
 
 
-def _message(item: dict[str, Any]) -> Message:
+def _message(item: Body) -> Message:
     calls = tuple(
         ToolCall(call["function"]["name"], _arguments(call["function"].get("arguments")), call.get("id", ""))
         for call in item.get("tool_calls") or []
@@ -84,7 +86,7 @@ def text_of(content: Any) -> str:
     return ""
 
 
-def _arguments(text: Any) -> dict[str, Any]:
+def _arguments(text: Any) -> JsonObject:
     try:
         value = json.loads(text)
     except (TypeError, ValueError):
@@ -101,9 +103,9 @@ def _inputs(value: Any) -> list[str]:
     return [item if isinstance(item, str) else " ".join(map(str, item)) for item in value]
 
 
-def render_chat(request: RecordedRequest, reply: Reply) -> dict[str, Any]:
+def render_chat(request: RecordedRequest, reply: Reply) -> Body:
     """The whole answer as one JSON object."""
-    message: dict[str, Any] = {"role": "assistant", "content": _content(reply), "refusal": None}
+    message: Body = {"role": "assistant", "content": _content(reply), "refusal": None}
     if reply.tool_calls:
         message["tool_calls"] = _tool_calls(reply.tool_calls)
     return {
@@ -125,7 +127,7 @@ def stream_chat(request: RecordedRequest, reply: Reply) -> Iterator[str]:
         "model": request.model,
     }
 
-    def chunk(delta: dict[str, Any], finish: str | None = None) -> str:
+    def chunk(delta: Body, finish: str | None = None) -> str:
         return _event({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}]})
 
     yield chunk({"role": "assistant", "content": ""})
@@ -144,7 +146,7 @@ def stream_chat(request: RecordedRequest, reply: Reply) -> Iterator[str]:
     yield "data: [DONE]\n\n"
 
 
-def render_embeddings(request: RecordedRequest) -> dict[str, Any]:
+def render_embeddings(request: RecordedRequest) -> Body:
     """Deterministic vectors, as lists or base64 as the client asked."""
     size = int(request.body.get("dimensions") or _DIMENSIONS)
     as_base64 = request.body.get("encoding_format") == "base64"
@@ -161,7 +163,7 @@ def render_embeddings(request: RecordedRequest) -> dict[str, Any]:
     }
 
 
-def render_error(failure: Failure) -> dict[str, Any]:
+def render_error(failure: Failure) -> Body:
     """OpenAI's error body."""
     return {"error": {"message": failure.message, "type": "stand_in_failure", "param": None, "code": None}}
 
@@ -176,7 +178,7 @@ def _content(reply: Reply) -> str | None:
     return reply.text or (None if reply.tool_calls else "")
 
 
-def _tool_calls(calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
+def _tool_calls(calls: Sequence[ToolCall]) -> list[Body]:
     return [
         {
             "id": call.id or f"call_{uuid.uuid4().hex[:24]}",
@@ -191,7 +193,7 @@ def _finish_reason(reply: Reply) -> str:
     return reply.stop_reason or ("tool_calls" if reply.tool_calls else "stop")
 
 
-def _usage(request: RecordedRequest, reply: Reply) -> dict[str, Any]:
+def _usage(request: RecordedRequest, reply: Reply) -> JsonObject:
     spoken = (_content(reply) or "") + "".join(json.dumps(call.arguments) for call in reply.tool_calls)
     before, after = reply.tokens or (estimate_tokens(json.dumps(request.body)), estimate_tokens(spoken))
     return {
@@ -203,5 +205,5 @@ def _usage(request: RecordedRequest, reply: Reply) -> dict[str, Any]:
     }
 
 
-def _event(data: dict[str, Any]) -> str:
+def _event(data: Body) -> str:
     return f"data: {json.dumps(data, ensure_ascii=False)}\n\n"

@@ -4,6 +4,12 @@ import threading
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
+from flowise_dev_agent.contracts.base import JsonObject
+
+#: A request or an answer as the provider's own JSON.
+Body = dict[str, Any]
+#: A JSON schema.
+JsonSchema = dict[str, Any]
 Provider = Literal["openai", "anthropic"]
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -13,7 +19,7 @@ class ToolCall:
     """A call that the model asks for; `arguments` is a JSON object."""
 
     name: str
-    arguments: dict[str, Any] = field(default_factory=dict)
+    arguments: JsonObject = field(default_factory=dict)
     id: str = ""
 
 
@@ -32,7 +38,7 @@ class ToolSpec:
 
     name: str
     description: str
-    schema: dict[str, Any]
+    schema: JsonSchema
 
 
 @dataclass(frozen=True)
@@ -43,14 +49,14 @@ class RecordedRequest:
     kind: Literal["chat", "embeddings"]
     path: str
     model: str
-    body: dict[str, Any] = field(repr=False)
+    body: Body = field(repr=False)
     api_key: str = field(default="", repr=False)
     messages: tuple[Message, ...] = ()
     tools: tuple[ToolSpec, ...] = ()
     #: Name of the tool that must be called, "*" when any must be, "" when none.
     forced_tool: str = ""
     #: Schema that the answer must fit; an empty one means "any JSON object".
-    json_schema: dict[str, Any] | None = None
+    json_schema: JsonSchema | None = None
     stream: bool = False
 
     @property

@@ -5,19 +5,21 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from flowise_dev_agent.devkit.standin.protocol import JsonSchema
+
 _PROPER_NOUN = re.compile(r"\b[A-Z][\w'-]+")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _MAX_DEPTH = 8
 
 
-def sample(schema: dict[str, Any], text: str) -> Any:
+def sample(schema: JsonSchema, text: str) -> Any:
     """A value that fits `schema`. Strings take the names in `text` one after the other, numbers its numbers."""
     names, numbers = iter(_PROPER_NOUN.findall(text)), iter(_NUMBER.findall(text))
     return _Sampler(schema, text, names, numbers).value(schema, 0)
 
 
 class _Sampler:
-    def __init__(self, root: dict[str, Any], text: str, names: Iterator[str], numbers: Iterator[str]) -> None:
+    def __init__(self, root: JsonSchema, text: str, names: Iterator[str], numbers: Iterator[str]) -> None:
         self._root = root
         self._text = " ".join(text.split())[:200] or "stand-in"
         self._names = names
@@ -38,7 +40,7 @@ class _Sampler:
             kind = next((item for item in kind if item != "null"), "null")
         return self._of_kind(kind, schema, depth)
 
-    def _of_kind(self, kind: str, schema: dict[str, Any], depth: int) -> Any:
+    def _of_kind(self, kind: str, schema: JsonSchema, depth: int) -> Any:
         if kind == "object":
             properties = schema.get("properties", {})
             wanted = properties if depth < _MAX_DEPTH else schema.get("required", [])
@@ -55,13 +57,13 @@ class _Sampler:
         text = next(self._names, self._text)
         return text.ljust(int(schema.get("minLength", 0)), ".")[: int(schema.get("maxLength", 10_000))]
 
-    def _number(self, kind: str, schema: dict[str, Any]) -> float | int:
+    def _number(self, kind: str, schema: JsonSchema) -> float | int:
         number = float(next(self._numbers, "1"))
         number = max(number, float(schema.get("minimum", -math.inf)))
         number = min(number, float(schema.get("maximum", math.inf)))
         return int(number) if kind == "integer" or number.is_integer() else number
 
-    def _resolve(self, schema: Any) -> dict[str, Any]:
+    def _resolve(self, schema: Any) -> JsonSchema:
         if not isinstance(schema, dict):
             return {}
         if "$ref" in schema:
@@ -70,7 +72,7 @@ class _Sampler:
                 target = target.get(part, {})
             return self._resolve(target)
         if schema.get("allOf"):
-            merged: dict[str, Any] = {}
+            merged: JsonSchema = {}
             for part in schema["allOf"]:
                 merged |= self._resolve(part)
             return merged
