@@ -155,7 +155,7 @@ def sessions(
 
 
 Instance = Annotated[
-    str | None, typer.Option(help="The Flowise instance, by its name in the service. [default: the first one]")
+    str | None, typer.Option(help="Flowise instance, by its name in the service. [default: the first one]")
 ]
 
 
@@ -163,13 +163,13 @@ Instance = Annotated[
 def export_command(
     flow: Annotated[str, typer.Argument(help="Id of the chatflow.")],
     file: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write; standard output by default.")
+        Path | None, typer.Option("--output", "-o", help="File to write. [default: standard output]")
     ] = None,
-    ops: Annotated[bool, typer.Option("--ops", help="The ops that make the flow instead of the flow.")] = False,
+    ops: Annotated[bool, typer.Option("--ops", help="Write the ops that build the flow, instead of the flow.")] = False,
     instance: Instance = None,
     url: Url = None,
 ) -> None:
-    """Write a flow to a file, for git. Needs a running service, like the commands below."""
+    """Write a flow to a file, for example for git. Needs a running service, like import, diff, apply and promote."""
     from flowise_dev_agent.cli import files as files_command
 
     with_client(url, lambda client: files_command.export_flow(client, flow, file, ops=ops, instance=instance))
@@ -177,13 +177,13 @@ def export_command(
 
 @app.command("import")
 def import_command(
-    file: Annotated[Path, typer.Argument(help="A file that `export` or Flowise made.")],
-    name: Annotated[str | None, typer.Option(help="Name of the new flow; the one in the file by default.")] = None,
-    onto: Annotated[str | None, typer.Option(help="Id of a flow to replace.")] = None,
+    file: Annotated[Path, typer.Argument(help="A file from `export`, or exported from Flowise.")],
+    name: Annotated[str | None, typer.Option(help="Name of the new flow. [default: the one in the file]")] = None,
+    onto: Annotated[str | None, typer.Option(help="Id of a flow to replace, instead of creating one.")] = None,
     instance: Instance = None,
     url: Url = None,
 ) -> None:
-    """Create a flow from a file, or replace one: checked before, read back after. A session that can be rolled back."""
+    """Create a flow from a file, or replace one, as a session that can be rolled back."""
     from flowise_dev_agent.cli import files as files_command
 
     with_client(url, lambda client: files_command.import_flow(client, file, name=name, onto=onto, instance=instance))
@@ -191,12 +191,12 @@ def import_command(
 
 @app.command("diff")
 def diff_command(
-    before: Annotated[str, typer.Argument(help="A file or the id of a flow.")],
-    after: Annotated[str, typer.Argument(help="A file or the id of a flow.")],
+    before: Annotated[str, typer.Argument(help="A file, or the id of a flow.")],
+    after: Annotated[str, typer.Argument(help="A file, or the id of a flow.")],
     instance: Instance = None,
     url: Url = None,
 ) -> None:
-    """Say what differs between two flows. Exit code 1 when something does."""
+    """Show the differences between two flows. Exit code 1 when there are any."""
     from flowise_dev_agent.cli import files as files_command
 
     if with_client(url, lambda client: files_command.show_diff(client, before, after, instance=instance)):
@@ -211,7 +211,7 @@ def apply_command(
     instance: Instance = None,
     url: Url = None,
 ) -> None:
-    """Apply ops to a flow: compiled, checked, written, read back. A session that can be rolled back. For CI."""
+    """Apply ops to a flow, as a session that can be rolled back: compile, check, write, read back. For CI."""
     from flowise_dev_agent.cli import files as files_command
 
     with_client(url, lambda client: files_command.apply_ops(client, file, flow, dry_run=dry_run, instance=instance))
@@ -220,15 +220,15 @@ def apply_command(
 @app.command("promote")
 def promote_command(
     flow: Annotated[str, typer.Argument(help="Id of the chatflow.")],
-    to: Annotated[str, typer.Option("--to", help="The instance that gets it.")],
-    source: Annotated[str | None, typer.Option("--from", help="Its instance. [default: the first one]")] = None,
-    name: Annotated[str | None, typer.Option(help="Name there; the same by default.")] = None,
+    to: Annotated[str, typer.Option("--to", help="The target instance.")],
+    source: Annotated[str | None, typer.Option("--from", help="The source instance. [default: the first one]")] = None,
+    name: Annotated[str | None, typer.Option(help="Name there. [default: the same]")] = None,
     onto: Annotated[str | None, typer.Option(help="Id of a flow there to replace.")] = None,
     url: Url = None,
 ) -> None:
-    """Bring a flow to another Flowise instance, its credentials mapped by name and type.
+    """Copy a flow to another Flowise instance, as a session that can be rolled back.
 
-    A session that can be rolled back.
+    Its credentials are mapped by name and type.
     """
     from flowise_dev_agent.cli import files as files_command
 
