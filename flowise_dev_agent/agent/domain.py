@@ -1,7 +1,7 @@
 """The interface of a domain to the graph. Flowise is the first; others are added without a change here."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from flowise_dev_agent.agent.context import AgentContext
@@ -84,10 +84,8 @@ class DomainCapability(ABC):
         """Retrieve what planning needs: node types, credentials."""
 
     @abstractmethod
-    async def compile_ops(
-        self, context: AgentContext, request: PatchRequest, credentials: Mapping[str, str]
-    ) -> Reasoned[list[PatchOp]]:
-        """The ops for an approved plan; `credentials` maps a credential type to the id to bind.
+    async def compile_ops(self, context: AgentContext, request: PatchRequest) -> Reasoned[list[PatchOp]]:
+        """The ops for an approved plan, without ids of credentials: the compiler binds those.
 
         Raises:
             PatchError: the ops cannot be read; `details["findings"]` says why.

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from flowise_dev_agent.contracts.plan import FlowKind
 from flowise_dev_agent.errors import BudgetSpentError, ModelOutputError, PatchError
-from flowise_dev_agent.patch import AddNode, Finding, NodeSchema, PatchOp, ops_from_json
+from flowise_dev_agent.patch import AddNode, BindCredential, Finding, NodeSchema, PatchOp, ops_from_json
 from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY
 from flowise_dev_agent.patch.model.suggest import closest
 from flowise_dev_agent.reasoning.contracts import (
@@ -25,7 +25,7 @@ from flowise_dev_agent.reasoning.contracts import (
     Usage,
     Verdict,
 )
-from flowise_dev_agent.reasoning.credential_requirements import required_types, with_bindings
+from flowise_dev_agent.reasoning.credential_requirements import required_types
 from flowise_dev_agent.reasoning.engines.base import ReasoningEngine
 from flowise_dev_agent.reasoning.parsing import UnusableOutputError, parse_model
 from flowise_dev_agent.reasoning.prompts import (
@@ -248,4 +248,5 @@ def _checked_ops(text: str, request: PatchRequest) -> list[PatchOp]:
     ]
     if problems:
         raise UnusableOutputError(problems)
-    return with_bindings(ops, request.nodes.schemas, request.plan.credential_requirements)
+    # A model knows no ids: the compiler binds what the person's instance has.
+    return [op.model_copy(update={"credential_id": ""}) if isinstance(op, BindCredential) else op for op in ops]

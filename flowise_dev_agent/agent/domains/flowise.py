@@ -1,7 +1,7 @@
 """The Flowise domain: retrieval over node schemas, ops with credentials bound, validation, predictions, verdicts."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from flowise_dev_agent.agent.context import AgentContext
@@ -13,7 +13,6 @@ from flowise_dev_agent.agent.domain import (
     EvaluateRequest,
     TestSuite,
 )
-from flowise_dev_agent.agent.domains.binding import bind_credentials
 from flowise_dev_agent.agent.domains.candidates import candidates
 from flowise_dev_agent.agent.domains.classification import classify_failure, classify_prediction
 from flowise_dev_agent.agent.tools import DomainTools, ToolResult, execute_tool, shorten
@@ -80,12 +79,8 @@ class FlowiseCapability(DomainCapability):
         templates = (await context.knowledge.templates()).find_flows(text, store.schemas)
         return DomainDiscovery(result=result, candidates=shown, credentials=listed.data, templates=tuple(templates))
 
-    async def compile_ops(
-        self, context: AgentContext, request: PatchRequest, credentials: Mapping[str, str]
-    ) -> Reasoned[list[PatchOp]]:
-        result = await context.reasoner.patch(request)
-        bound = bind_credentials(result.value, request.nodes, credentials, seed=request.seed, existing=request.existing)
-        return Reasoned(value=bound, mode=result.mode, usage=result.usage, tries=result.tries, degraded=result.degraded)
+    async def compile_ops(self, context: AgentContext, request: PatchRequest) -> Reasoned[list[PatchOp]]:
+        return await context.reasoner.patch(request)
 
     async def validate(
         self, context: AgentContext, flow_data: str, kind: str, base_flow_data: str | None = None

@@ -119,7 +119,7 @@ async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *,
     usage = state.usage
     for domain in domains.of(plan):
         try:
-            result = await domain.compile_ops(context, request, state.credentials.chosen)
+            result = await domain.compile_ops(context, request)
         except (PatchError, ModelOutputError) as error:
             problems += findings_of(error)
             usage = usage.spent_on(error)
@@ -160,7 +160,9 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
     graph = await base_graph(state, context)
     schemas = drift.store.schemas
     try:
-        result = await asyncio.to_thread(compile_ops, graph, ops, schemas)
+        result = await asyncio.to_thread(
+            compile_ops, graph, ops, schemas, credentials=state.credentials.chosen, unbound=_seeded(state)
+        )
     except PatchError as error:
         findings = findings_of(error)
         unknown = _unknown_types(findings, ops, schemas)
@@ -188,6 +190,11 @@ async def base_graph(state: AgentState, context: AgentContext) -> GraphIR:
     """The flow that the ops apply to: the flow so far, else what was taken over from a pattern."""
     seed = state.pattern.flow_sha if state.pattern.ops and state.write.current_sha is None else None
     return GraphIR.from_flow_data(await context.blobs.get(seed)) if seed else await flow_so_far(state, context)
+
+
+def _seeded(state: AgentState) -> list[str]:
+    """The nodes of the base that come from a pattern, which has no credentials."""
+    return [op.node_id for op in state.pattern.ops if isinstance(op, AddNode)] if not state.write.current_sha else []
 
 
 def findings_of(error: PatchError | ModelOutputError) -> list[Finding]:

@@ -11,6 +11,7 @@ from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.findings import Finding
 from flowise_dev_agent.patch.model.graph import FlowEdge, GraphIR
 from flowise_dev_agent.patch.model.json_text import dump_json
+from flowise_dev_agent.patch.model.nested import Steps
 from flowise_dev_agent.patch.model.node import FlowNode, new_node
 from flowise_dev_agent.patch.model.ops import AddNode, PatchOp, corrected_op, example_op
 from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
@@ -74,6 +75,8 @@ class Batch:
 
     base: GraphIR
     schemas: Schemas
+    #: Credential type -> id of the one that was chosen for it.
+    credentials: Mapping[str, str] = field(default_factory=dict[str, str])
     nodes: dict[str, FlowNode] = field(init=False)
     edges: EdgeList = field(init=False)
     findings: list[Finding] = field(default_factory=list)
@@ -89,6 +92,8 @@ class Batch:
     moved: set[str] = field(default_factory=set)
     #: Fields of AddNode inside a model or tool: op index, op, path, value.
     later: list[tuple[int, AddNode, str, Any]] = field(default_factory=list)
+    #: Where an op of the batch has bound a credential: node, and the steps to a model or tool inside it.
+    bound: set[tuple[str, Steps]] = field(default_factory=set[tuple[str, Steps]])
     index: int = 0
     op: PatchOp | None = None
 

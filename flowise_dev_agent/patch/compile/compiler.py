@@ -5,7 +5,7 @@ cut, nodes replaced, fields and credentials set, connections made. So independen
 changing a byte.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -14,10 +14,10 @@ from typing import Any
 from flowise_dev_agent.patch.compile.agentflow import derive_agentflow_fields
 from flowise_dev_agent.patch.compile.batch import Batch
 from flowise_dev_agent.patch.compile.connect_op import connect
+from flowise_dev_agent.patch.compile.credentials import bind_chosen, bind_credential
 from flowise_dev_agent.patch.compile.edit_ops import disconnect, remove_node, set_parent, set_position
 from flowise_dev_agent.patch.compile.node_ops import (
     add_node,
-    bind_credential,
     set_label,
     set_later,
     set_output,
@@ -65,8 +65,18 @@ class CompileResult:
         return payload_sha256(self.flow_data)
 
 
-def compile_ops(base: GraphIR, ops: Sequence[PatchOp], schemas: Schemas) -> CompileResult:
+def compile_ops(
+    base: GraphIR,
+    ops: Sequence[PatchOp],
+    schemas: Schemas,
+    *,
+    credentials: Mapping[str, str] | None = None,
+    unbound: Collection[str] = (),
+) -> CompileResult:
     """Apply ``ops`` to ``base``.
+
+    ``credentials`` are those that were chosen, type to id: what the ops add or choose gets them without an op that says
+    so, as do the nodes of the base that ``unbound`` names.
 
     Raises PatchError with all findings in ``details["findings"]`` (EMPTY_PATCH, UNKNOWN_NODE_NAME, NODE_EXISTS,
     BAD_NODE_ID, UNKNOWN_NODE, UNKNOWN_PARAM, PARAM_IS_ANCHOR, PARAM_IS_CREDENTIAL, value codes of `values.normalize`,
@@ -95,7 +105,7 @@ def compile_ops(base: GraphIR, ops: Sequence[PatchOp], schemas: Schemas) -> Comp
     Traceback (most recent call last):
     flowise_dev_agent.errors.PatchError: The patch cannot be used: UNKNOWN_PARAM (op 0 SetParam, ...
     """
-    batch = Batch(base, schemas)
+    batch = Batch(base, schemas, credentials or {})
     if not ops:
         batch.fail("EMPTY_PATCH", "There is no op to apply.")
     phases: list[list[tuple[int, PatchOp]]] = [[] for _ in range(_PHASES)]
@@ -107,6 +117,8 @@ def compile_ops(base: GraphIR, ops: Sequence[PatchOp], schemas: Schemas) -> Comp
         batch.index, batch.op = index, op
         set_later(batch, op, name, value)
     _apply(batch, chain.from_iterable(phases[_SETTLED + 1 :]))
+    if batch.credentials and not batch.findings:
+        bind_chosen(batch, ops, unbound)
     if batch.findings:
         raise patch_error(sorted(batch.findings, key=lambda finding: finding.op_index or 0))
     return CompileResult(batch.finish())

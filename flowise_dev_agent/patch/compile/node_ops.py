@@ -1,4 +1,4 @@
-"""What ops do to the fields of single nodes: AddNode, SetParam, UnsetParam, BindCredential, SetLabel, SetOutput."""
+"""What ops do to the fields of single nodes: AddNode, SetParam, UnsetParam, SetLabel, SetOutput."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,20 +6,18 @@ from typing import Any
 from flowise_dev_agent.patch.compile.batch import Batch, connect_example, next_id, such_as
 from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.flow_data import InputEntry
-from flowise_dev_agent.patch.model.json_text import as_dict, dump_json, is_uuid
+from flowise_dev_agent.patch.model.json_text import as_dict, dump_json
 from flowise_dev_agent.patch.model.nested import (
     CREDENTIAL_KEY,
-    Nested,
     Steps,
     is_path,
-    nested_components,
     parse_path,
     value_at,
     with_value,
     without_value,
 )
 from flowise_dev_agent.patch.model.node import FlowNode
-from flowise_dev_agent.patch.model.ops import AddNode, BindCredential, SetLabel, SetOutput, SetParam, UnsetParam
+from flowise_dev_agent.patch.model.ops import AddNode, SetLabel, SetOutput, SetParam, UnsetParam
 from flowise_dev_agent.patch.model.references import NODE_ID
 from flowise_dev_agent.patch.model.suggest import closest, resolve_case
 from flowise_dev_agent.patch.model.values import normalize
@@ -245,91 +243,6 @@ def _no_such_param(batch: Batch, node: FlowNode, wanted: str, names: list[str]) 
 def _came_later(batch: Batch, node: FlowNode, wanted: str) -> bool:
     schema = batch.schemas.get(node.name)
     return schema is not None and any(entry["name"] == wanted for entry in schema.input_definitions)
-
-
-# --- BindCredential ----------------------------------------------------------------------------------------------
-
-
-def bind_credential(batch: Batch, op: BindCredential) -> None:
-    node = batch.node(op.node_id, "node_id")
-    if node is None:
-        return
-    nested = _nested(batch, op, node)
-    if nested is None and (op.path or node.credential_param is None):
-        _takes_no_credential(batch, op, node)
-        return
-    if nested is None:
-        names: Sequence[str] = (node.credential_param or {}).get("credentialNames") or ()
-        taker = node.name
-    else:
-        schema = batch.schemas.get(nested.component)
-        names, taker = schema.credential_names if schema else (), nested.component
-    if op.credential_type and names and op.credential_type not in names:
-        batch.fail(
-            "CREDENTIAL_TYPE_MISMATCH",
-            f"{taker} does not take a credential of type {op.credential_type!r}.",
-            where=node.id,
-            name="credential_type",
-            allowed=names[:3],
-            hint=f"It takes {' or '.join(names)}.",
-        )
-        return
-    if op.credential_id and not is_uuid(op.credential_id):
-        batch.fail(
-            "CREDENTIAL_NOT_UUID",
-            f"The credential of {node.id} must be given by its id (a uuid), not by name or value.",
-            where=node.id,
-            name="credential_id",
-            hint="Take the id from the list of credentials, or leave credential_id empty to have it chosen.",
-        )
-        return
-    # An empty id leaves what is bound; the validator reports a node that ends up without one.
-    if not op.credential_id:
-        return
-    if nested is None:
-        batch.edit(node.id).data["credential"] = op.credential_id
-    else:
-        steps = (*nested.steps, CREDENTIAL_KEY)
-        batch.edit(node.id).set_inputs(with_value(node.inputs, steps, op.credential_id))
-
-
-def _nested(batch: Batch, op: BindCredential, node: FlowNode) -> Nested | None:
-    """The model or tool that is meant: by path, or the only one that takes a credential where the node takes none."""
-    components = _credentialed(batch, node)
-    if op.path:
-        steps = parse_path(op.path)
-        return next((nested for nested in components if nested.steps == steps), None)
-    if node.credential_param is None and len(components) == 1:
-        return components[0]
-    return None
-
-
-def _credentialed(batch: Batch, node: FlowNode) -> list[Nested]:
-    found: list[Nested] = []
-    if not node.is_agentflow:
-        return found
-    for nested in nested_components(node.params, node.inputs):
-        schema = batch.schemas.get(nested.component)
-        if schema is not None and schema.credential_names and isinstance(nested.config, Mapping):
-            found.append(nested)
-    return found
-
-
-def _takes_no_credential(batch: Batch, op: BindCredential, node: FlowNode) -> None:
-    paths = tuple(nested.path for nested in _credentialed(batch, node))
-    if paths:
-        message = f"Say which part of {node.id} the credential is for."
-        hint = f"Put one of these into `path`: {', '.join(paths)}."
-    else:
-        message, hint = f"{node.name} takes no credential{' there' if op.path else ''}.", "Leave this op out."
-    batch.fail(
-        "NO_CREDENTIAL_FIELD",
-        message,
-        where=node.id,
-        name="path" if op.path or paths else "credential_id",
-        allowed=paths[:3],
-        hint=hint,
-    )
 
 
 # --- SetLabel, SetOutput -----------------------------------------------------------------------------------------

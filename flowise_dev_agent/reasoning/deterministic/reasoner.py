@@ -18,7 +18,6 @@ from flowise_dev_agent.reasoning.contracts import (
     Reasoned,
     Verdict,
 )
-from flowise_dev_agent.reasoning.credential_requirements import with_bindings
 from flowise_dev_agent.reasoning.deterministic import intents
 from flowise_dev_agent.reasoning.deterministic.change_requests import (
     existing_nodes,
@@ -94,7 +93,7 @@ class DeterministicReasoner(Reasoner):
             raise ModelOutputError("The rules find nothing to change for this plan.")
         if len(ops) > request.max_ops:
             raise ModelOutputError(f"The plan takes {len(ops)} ops, at most {request.max_ops} are allowed.")
-        return _reasoned(with_bindings(ops, request.nodes.schemas, request.plan.credential_requirements))
+        return _reasoned(ops)
 
     def suggest_node_types(self, text: str, nodes: NodeStore, credential_types: Mapping[str, int]) -> list[str]:
         return suggested(text, nodes, credential_types)

@@ -58,11 +58,7 @@ class Server:
         self._made: list[str] = []
 
     def compiled(self, ops: list[PatchOp]) -> str:
-        bound = [
-            op.model_copy(update={"credential_id": self._credential}) if isinstance(op, BindCredential) else op
-            for op in ops
-        ]
-        return compile_ops(GraphIR.empty(), bound, self._schemas).flow_data
+        return compile_ops(GraphIR.empty(), ops, self._schemas, credentials={"openAIApi": self._credential}).flow_data
 
     def findings(self, ops: list[PatchOp]) -> list[str]:
         """Codes of the errors that the validator finds."""

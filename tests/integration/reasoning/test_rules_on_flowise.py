@@ -8,7 +8,7 @@ from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.models import ChatflowCreate
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import BindCredential, GraphIR, compile_ops
+from flowise_dev_agent.patch import GraphIR, compile_ops
 from flowise_dev_agent.reasoning import DeterministicReasoner
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PatchRequest, PlanRequest
 
@@ -44,13 +44,8 @@ async def test_flow_of_the_rules_answers_its_own_test_questions(
     planned = PlanRequest(requirement=requirement, intent=intent, nodes=catalogue, credential_types=available)
     plan = (await rules.plan(planned)).value
     ops = (await rules.patch(PatchRequest(requirement=requirement, plan=plan, nodes=catalogue))).value
-    bound = [
-        op.model_copy(update={"credential_id": flowise.credentials[op.credential_type or ""]})
-        if isinstance(op, BindCredential)
-        else op
-        for op in ops
-    ]
-    flow_data = compile_ops(GraphIR.empty(), bound, catalogue.schemas).flow_data
+    chosen = {type_: flowise.credentials[type_] for type_ in plan.credential_requirements}
+    flow_data = compile_ops(GraphIR.empty(), ops, catalogue.schemas, credentials=chosen).flow_data
     flow = await flowise_client.create_chatflow(
         ChatflowCreate(name=plan.flow_name, flow_data=flow_data, type=plan.flow_kind)
     )

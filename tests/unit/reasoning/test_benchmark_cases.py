@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import BindCredential, GraphIR, compile_ops, errors, validate_flow
+from flowise_dev_agent.patch import GraphIR, compile_ops, errors, validate_flow
 from flowise_dev_agent.reasoning import DeterministicReasoner
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PatchRequest, PlanContract, PlanRequest
 
@@ -36,8 +36,8 @@ async def test_a_wish_becomes_a_valid_flow_with_what_it_names(case: dict[str, An
     plan = await plan_of(wish, catalogue)
     assert plan.declined is None
     ops = (await DeterministicReasoner().patch(PatchRequest(requirement=wish, plan=plan, nodes=catalogue))).value
-    bound = [op.model_copy(update={"credential_id": DUMMY}) if isinstance(op, BindCredential) else op for op in ops]
-    flow_data = compile_ops(GraphIR.empty(), bound, catalogue.schemas).flow_data
+    chosen = dict.fromkeys(plan.credential_requirements, DUMMY)
+    flow_data = compile_ops(GraphIR.empty(), ops, catalogue.schemas, credentials=chosen).flow_data
     findings = validate_flow(flow_data, schemas=catalogue.schemas, credentials=None, kind=plan.flow_kind)
     assert errors(findings) == []
 

@@ -38,10 +38,6 @@ async def write(text: str, contract: PlanContract, nodes: NodeStore) -> list[Pat
     return (await DeterministicReasoner().patch(PatchRequest(requirement=text, plan=contract, nodes=nodes))).value
 
 
-def bound(ops: Sequence[PatchOp]) -> list[PatchOp]:
-    return [op.model_copy(update={"credential_id": DUMMY}) if isinstance(op, BindCredential) else op for op in ops]
-
-
 def params_of(ops: Sequence[PatchOp]) -> dict[str, Any]:
     return {
         f"{op.node_name}.{name}": value for op in ops if isinstance(op, AddNode) for name, value in op.params.items()
@@ -222,7 +218,8 @@ async def test_requirement_becomes_a_valid_flow(
     assert {node.node_name for node in contract.nodes} == nodes
     ops = await write(text, contract, catalogue)
     assert params.items() <= params_of(ops).items()
-    flow = compile_ops(GraphIR.empty(), bound(ops), catalogue.schemas).flow_data
+    chosen = dict.fromkeys(contract.credential_requirements, DUMMY)
+    flow = compile_ops(GraphIR.empty(), ops, catalogue.schemas, credentials=chosen).flow_data
     assert errors(validate_flow(flow, schemas=catalogue.schemas, credentials=None)) == []
 
 
@@ -296,8 +293,7 @@ async def test_search_tool_follows_the_credential_that_is_there(catalogue: NodeS
 async def test_credential_ids_are_left_to_code(catalogue: NodeStore) -> None:
     text = "An agent with web search and a calculator"
     ops = await write(text, await plan(text, catalogue), catalogue)
-    bindings = [op for op in ops if isinstance(op, BindCredential)]
-    assert [(op.credential_type, op.credential_id) for op in bindings] == [("openAIApi", ""), ("serpApi", "")]
+    assert [op for op in ops if isinstance(op, BindCredential)] == []
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from flowise_dev_agent.errors import ModelOutputError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import (
     AddNode,
-    BindCredential,
     Connect,
     GraphIR,
     PatchOp,
@@ -77,10 +76,8 @@ class Session:
         )
         ops = (await self.rules.patch(request)).value
         if compiled:
-            bound = [
-                op.model_copy(update={"credential_id": DUMMY}) if isinstance(op, BindCredential) else op for op in ops
-            ]
-            result = compile_ops(self.graph, bound, self.nodes.schemas)
+            chosen = dict.fromkeys(self.contract.credential_requirements, DUMMY)
+            result = compile_ops(self.graph, ops, self.nodes.schemas, credentials=chosen)
             findings = validate_flow(result.flow_data, schemas=self.nodes.schemas, credentials=None)
             assert errors(findings) == []
             self.graph = result.graph

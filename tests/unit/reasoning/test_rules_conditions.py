@@ -7,7 +7,6 @@ import pytest
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import (
     AddNode,
-    BindCredential,
     Connect,
     GraphIR,
     PatchOp,
@@ -88,8 +87,7 @@ async def test_a_message_goes_the_way_that_its_words_say(
     assert branches_of(ops) == branches
     (step,) = [step for step in contract.steps if "conditionAgentflow_0.conditions" in step]
     assert all(f"{operation} {value!r}" in step for operation, value in rows)
-    bound = [op.model_copy(update={"credential_id": OPENAI}) if isinstance(op, BindCredential) else op for op in ops]
-    flow = compile_ops(GraphIR.empty(), bound, catalogue.schemas).flow_data
+    flow = compile_ops(GraphIR.empty(), ops, catalogue.schemas, credentials={"openAIApi": OPENAI}).flow_data
     credentials = {OPENAI: "openAIApi"}
     assert errors(validate_flow(flow, schemas=catalogue.schemas, credentials=credentials, kind="AGENTFLOW")) == []
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import AddNode, BindCredential, GraphIR, compile_ops, errors, validate_flow
+from flowise_dev_agent.patch import AddNode, GraphIR, compile_ops, errors, validate_flow
 from flowise_dev_agent.reasoning import DeterministicReasoner
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PatchRequest, PlanRequest
 
@@ -152,8 +152,8 @@ async def test_the_wish_becomes_a_flow_that_validates(
     added = [op for op in ops if isinstance(op, AddNode)]
     params = {f"{op.node_name}.{name}": value for op in added for name, value in op.params.items()}
     assert {key: str(params.get(key)) for key in values} == {key: str(value) for key, value in values.items()}
-    bound = [op.model_copy(update={"credential_id": DUMMY}) if isinstance(op, BindCredential) else op for op in ops]
-    flow = compile_ops(GraphIR.empty(), bound, catalogue.schemas).flow_data
+    chosen = dict.fromkeys(plan.credential_requirements, DUMMY)
+    flow = compile_ops(GraphIR.empty(), ops, catalogue.schemas, credentials=chosen).flow_data
     assert errors(validate_flow(flow, schemas=catalogue.schemas, credentials=None)) == []
 
 
