@@ -10,6 +10,8 @@ ifeq ($(XDG_RUNTIME_DIR),)
   XDG_RUNTIME_DIR := $(HOME)/.cache/flowise-dev-agent/run
 endif
 export XDG_RUNTIME_DIR
+# Compiled modules are kept, whatever the environment says: tests and services start dozens of processes.
+unexport PYTHONDONTWRITEBYTECODE
 $(shell mkdir -p -m 700 "$(XDG_RUNTIME_DIR)")
 
 .PHONY: help demo run test nightly chaos check web openapi lock clean

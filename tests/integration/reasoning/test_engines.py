@@ -12,8 +12,7 @@ from flowise_dev_agent.errors import ModelAuthError, ModelOutputError, ModelUnav
 from flowise_dev_agent.reasoning import LlmReasoner, ReasoningEngine, ReasoningSettings
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, Message, ToolDef
 from flowise_dev_agent.reasoning.contracts import ToolCall as Call
-from flowise_dev_agent.reasoning.engines.claude import ClaudeEngine
-from flowise_dev_agent.reasoning.engines.openai import OpenAIEngine
+from flowise_dev_agent.reasoning.engines import engine_for
 
 KEY = "sk-very-secret-key-1234"
 SCHEMA: dict[str, Any] = {
@@ -36,10 +35,6 @@ def settings_for(engine: str, standin: ModelStandIn, **changes: Any) -> Reasonin
     return ReasoningSettings(**own | changes)
 
 
-def make(settings: ReasoningSettings) -> ReasoningEngine:
-    return ClaudeEngine(settings) if settings.engine == "claude" else OpenAIEngine(settings)
-
-
 @pytest.fixture(params=["claude", "openai"])
 def name(request: pytest.FixtureRequest) -> str:
     return request.param
@@ -47,7 +42,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 async def engine(name: str, standin: ModelStandIn) -> AsyncIterator[ReasoningEngine]:
-    made = make(settings_for(name, standin))
+    made = engine_for(settings_for(name, standin))
     yield made
     await made.aclose()
     await made.aclose()
@@ -138,11 +133,11 @@ async def test_refusals_become_our_errors_without_the_key(
 async def test_rate_limit_is_retried_by_the_sdk_and_nowhere_else(name: str, standin: ModelStandIn) -> None:
     standin.script("Hello", Failure.http(429, retry_after=0), times=2)
     standin.script("Hello", Reply("Now."))
-    engine = make(settings_for(name, standin, REASONING_MAX_RETRIES=2))
+    engine = engine_for(settings_for(name, standin, REASONING_MAX_RETRIES=2))
     assert (await engine.complete(HELLO, "s")).text == "Now."
     assert len(standin.requests) == 3
     standin.script("Bye", Failure.http(500))
-    no_retries = make(settings_for(name, standin))
+    no_retries = engine_for(settings_for(name, standin))
     with pytest.raises(ModelUnavailableError):
         await no_retries.complete([Message(role="user", content="Bye")], "s")
     assert len(standin.requests) == 4
@@ -153,7 +148,7 @@ async def test_rate_limit_is_retried_by_the_sdk_and_nowhere_else(name: str, stan
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_silent_provider_costs_the_timeout_and_no_more(streamed: bool, name: str, standin: ModelStandIn) -> None:
     standin.script("Hello", Failure.hang())
-    engine = make(settings_for(name, standin, REASONING_TIMEOUT_SECS=0.3, REASONING_MAX_RETRIES=2))
+    engine = engine_for(settings_for(name, standin, REASONING_TIMEOUT_SECS=0.3, REASONING_MAX_RETRIES=2))
     async with asyncio.timeout(3):
         with pytest.raises(ModelUnavailableError, match=r"within 0\.3 s"):
             await engine.complete(HELLO, "s", on_delta=[].append if streamed else None)
@@ -162,7 +157,7 @@ async def test_silent_provider_costs_the_timeout_and_no_more(streamed: bool, nam
 
 async def test_unreachable_provider_is_named(name: str, standin: ModelStandIn) -> None:
     closed = "http://127.0.0.1:9"
-    engine = make(settings_for(name, standin, ANTHROPIC_BASE_URL=closed, OPENAI_BASE_URL=closed))
+    engine = engine_for(settings_for(name, standin, ANTHROPIC_BASE_URL=closed, OPENAI_BASE_URL=closed))
     with pytest.raises(ModelUnavailableError, match="cannot be reached"):
         await engine.complete(HELLO, "s")
     await engine.aclose()
@@ -207,7 +202,7 @@ async def test_p62_surrogates_and_nul_do_not_reach_the_wire_or_us(
 
 async def test_calls_in_parallel_are_bounded(name: str, standin: ModelStandIn) -> None:
     standin.script("Hello", Reply("ok", delay=0.2))
-    engine = make(settings_for(name, standin, REASONING_MAX_PARALLEL_CALLS=2))
+    engine = engine_for(settings_for(name, standin, REASONING_MAX_PARALLEL_CALLS=2))
     running = [asyncio.create_task(engine.complete(HELLO, "s")) for _ in range(4)]
     await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
     assert len(standin.requests) <= 3
@@ -217,7 +212,7 @@ async def test_calls_in_parallel_are_bounded(name: str, standin: ModelStandIn) -
 
 
 async def test_p80_claude_gets_no_temperature_and_a_cached_prefix(standin: ModelStandIn) -> None:
-    engine = ClaudeEngine(settings_for("claude", standin))
+    engine = engine_for(settings_for("claude", standin))
     await engine.complete(HELLO, "prefix", temperature=0.2)
     body = standin.requests[0].body
     assert "temperature" not in body
@@ -229,7 +224,7 @@ async def test_p80_claude_gets_no_temperature_and_a_cached_prefix(standin: Model
 async def test_claude_that_cannot_be_forced_is_asked_in_words_from_then_on(standin: ModelStandIn) -> None:
     standin.script(lambda request: bool(request.forced_tool), Failure.http(400, "tool_choice: not with this model"))
     standin.script("Hello", Reply(json={"name": "x"}))
-    engine = ClaudeEngine(settings_for("claude", standin))
+    engine = engine_for(settings_for("claude", standin))
     for _ in range(2):
         assert json.loads((await engine.complete(HELLO, "s", output_schema=SCHEMA)).text) == {"name": "x"}
     assert [bool(request.forced_tool) for request in standin.requests] == [True, False, False]
@@ -253,7 +248,7 @@ def picky(request: Any) -> Reply | Failure:
 
 async def test_compatible_server_gets_what_it_takes_and_is_asked_once_for_the_rest(standin: ModelStandIn) -> None:
     standin.script("Hello", picky)
-    engine = OpenAIEngine(settings_for("openai", standin))
+    engine = engine_for(settings_for("openai", standin))
     for _ in range(2):
         response = await engine.complete(HELLO, "s", temperature=0.2, output_schema=SCHEMA, on_delta=[].append)
         assert json.loads(response.text) == {"name": "x"}
@@ -266,7 +261,7 @@ async def test_a_refusal_that_a_parallel_call_has_met_too_costs_neither_of_them_
     standin: ModelStandIn,
 ) -> None:
     standin.script("Hello", picky)
-    engine = OpenAIEngine(settings_for("openai", standin))
+    engine = engine_for(settings_for("openai", standin))
     calls = [engine.complete(HELLO, "s", temperature=0.2, output_schema=SCHEMA) for _ in range(3)]
     assert [json.loads(response.text) for response in await asyncio.gather(*calls)] == [{"name": "x"}] * 3
     await engine.aclose()
@@ -280,7 +275,7 @@ async def test_reasoner_recovers_from_a_bad_first_answer_over_the_wire(
     standin.script("A chatbot", Reply("Sure, I can do that!"), times=1)
     standin.script("could not be used", Reply(json=good))
     settings = settings_for(name, standin)
-    reasoner = LlmReasoner(make(settings), settings)
+    reasoner = LlmReasoner(engine_for(settings), settings)
     pieces: list[str] = []
     request = ClassifyRequest(requirement="A chatbot", on_delta=pieces.append if streamed else None)
     result = await reasoner.classify(request)

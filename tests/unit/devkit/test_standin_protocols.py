@@ -2,10 +2,9 @@
 
 import json
 import math
+from typing import Any
 
-import anthropic
 import httpx2
-import openai
 import pytest
 
 from flowise_dev_agent.devkit.standin import Failure, ModelStandIn, RecordedRequest, Reply, ToolCall
@@ -20,11 +19,16 @@ SCHEMA = {
 WEATHER = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
 
-def openai_client(standin: ModelStandIn, **options: object) -> openai.OpenAI:
+# The SDKs have thousands of modules: they are loaded by the tests that use them.
+def openai_client(standin: ModelStandIn, **options: object) -> Any:
+    import openai
+
     return openai.OpenAI(base_url=standin.base_url_openai, api_key="key-1", max_retries=0, **options)
 
 
-def claude_client(standin: ModelStandIn, **options: object) -> anthropic.Anthropic:
+def claude_client(standin: ModelStandIn, **options: object) -> Any:
+    import anthropic
+
     return anthropic.Anthropic(base_url=standin.base_url_anthropic, api_key="key-2", max_retries=0, **options)
 
 
@@ -163,6 +167,9 @@ def test_similar_texts_have_near_embeddings(standin: ModelStandIn, encoding: dic
 
 @pytest.mark.parametrize("stream", [True, False])
 def test_scripted_failures_look_like_the_providers_own(standin: ModelStandIn, stream: bool) -> None:
+    import anthropic
+    import openai
+
     message = {"role": "user", "content": "x"}
     with openai_client(standin, timeout=0.3) as gpt, claude_client(standin, timeout=0.3) as claude:
 
@@ -241,6 +248,8 @@ def test_port_in_use_is_said(standin: ModelStandIn) -> None:
 
 
 def test_stop_ends_what_hangs_and_frees_the_port() -> None:
+    import openai
+
     server = ModelStandIn().start()
     server.script("x", Failure.hang())
     with openai_client(server, timeout=0.1) as client, pytest.raises(openai.APITimeoutError):
