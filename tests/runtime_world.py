@@ -34,16 +34,25 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime as GraphRuntime
 from langgraph.types import interrupt
 
+from flowise_dev_agent.contracts.events import CostData, DecisionData, NodeEvent, TokenData
+from flowise_dev_agent.contracts.interrupts import ClarificationData, ClarificationInterrupt, Interrupt
+from flowise_dev_agent.contracts.plan import PlanContract
+from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
+from flowise_dev_agent.contracts.session import PlanView, ResultView
+from flowise_dev_agent.contracts.verdict import Trial, Verdict
 from flowise_dev_agent.errors import FlowiseAuthError, FlowiseTimeoutError, InvalidAnswerError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.persistence import Database
-from flowise_dev_agent.runtime import Agent, ResumeSession, Runtime, StartSession, Timings
+from flowise_dev_agent.runtime import Agent, Runtime, Timings
 from flowise_dev_agent.runtime.runs.call_count import count_call
 from flowise_dev_agent.runtime.webhooks.config import WebhookConfig
 from flowise_dev_agent.settings import FlowiseSettings, ServerSettings
 
 FAST = Timings(heartbeat=0.2, stalled=1.2, recovery=0.2, drain=1.0, poll=0.5, backoff=0.05, backoff_max=0.2)
 DEADLINE_SECS = 30.0
+
+PLAN = PlanContract(goal="g", operation="create", flow_name="f")
+RESULT = ResultView(summary="review", tests=[Trial(question="hi", passed=True)], verdict=Verdict(done=True))
 
 TABLES = """
     CREATE TABLE IF NOT EXISTS effects (id bigserial, session_id uuid, name text, pid integer);
@@ -142,7 +151,7 @@ async def work(state: State, runtime: GraphRuntime[Context]) -> State:
 async def ask(state: State) -> State:
     question = _word(state)[1]
     answer = interrupt(
-        {"type": "question", "reason": "scripted", "message": question, "options": [], "data": {"q": question}}
+        ClarificationInterrupt(message=question, options=[], data=ClarificationData(questions=[question])).as_value()
     )
     return _done(state, answers=[answer])
 
@@ -176,22 +185,15 @@ async def flaky(state: State, runtime: GraphRuntime[Context]) -> State:
 
 async def talk(state: State, runtime: GraphRuntime[Context]) -> State:
     for number in range(int(_word(state)[1])):
-        runtime.stream_writer({"type": "token", "node": "talk", "phase": "speech", "data": {"text": f"{number} "}})
+        runtime.stream_writer(NodeEvent("talk", "speech", "", TokenData(text=f"{number} ")))
         await asyncio.sleep(0)
     return _done(state)
 
 
 async def tell(state: State, runtime: GraphRuntime[Context]) -> State:
     for number in range(int(_word(state)[1])):
-        runtime.stream_writer(
-            {
-                "type": "decision",
-                "node": "tell",
-                "phase": "speech",
-                "summary": f"{number} \x00 {'x' * 300}",
-                "data": {"number": number, "big": "y" * 9000},
-            }
-        )
+        data = DecisionData(taken=str(number), why="y" * 9000)
+        runtime.stream_writer(NodeEvent("tell", "speech", f"{number} \x00 {'x' * 300}", data))
     return _done(state)
 
 
@@ -202,8 +204,8 @@ async def call(state: State) -> State:
 
 
 async def cost(state: State, runtime: GraphRuntime[Context]) -> State:
-    data = {"model_calls": 1, "input_tokens": int(_word(state)[1]), "output_tokens": 1, "cached_tokens": 0, "usd": 0.01}
-    runtime.stream_writer({"type": "cost", "node": "cost", "phase": "speech", "summary": "cost", "data": data})
+    data = CostData(model_calls=1, input_tokens=int(_word(state)[1]), output_tokens=1, usd=0.01)
+    runtime.stream_writer(NodeEvent("cost", "speech", "cost", data))
     return _done(state)
 
 
@@ -244,7 +246,7 @@ def build_graph() -> Any:
     return builder.compile()
 
 
-def check_answer(interrupt: Mapping[str, Any], body: ResumeSession, /) -> Mapping[str, Any]:
+def check_answer(interrupt: Interrupt, body: ResumeSession, /) -> Mapping[str, Any]:
     if body.response == "wrong":
         raise InvalidAnswerError("The answer does not fit.")
     return body.answer or {"text": body.response}
@@ -268,13 +270,11 @@ def make_agent(world: World) -> Agent:
         ),
         chatflow_url=lambda endpoint, chatflow_id: f"{endpoint}/canvas/{chatflow_id}",
         result_of=lambda interrupt: (
-            {"summary": interrupt["message"], "tests": [{"question": "hi", "passed": True}], "verdict": {"done": True}}
-            if interrupt["message"].startswith("review")
-            else None
+            RESULT.model_copy(update={"summary": interrupt.message}) if interrupt.message.startswith("review") else None
         ),
         approved_plan=lambda interrupt, answer: (
-            {"text": interrupt["message"] + "." * answer.get("dots", 0), "contract": {"goal": "g"}}
-            if interrupt["message"].startswith("plan")
+            PlanView(text=interrupt.message + "." * answer.get("dots", 0), contract=PLAN)
+            if interrupt.message.startswith("plan")
             else None
         ),
         node_phases={name: "speech" if name in {"talk", "tell"} else "labour" for name in NODES},

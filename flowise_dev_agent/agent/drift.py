@@ -33,8 +33,8 @@ async def check_drift(state: AgentState, runtime: Runtime[AgentContext], node: s
     change = None
     if before and before != store.fingerprint:
         change = await context.knowledge.changes_since(before, store)
-        policy = context.drift_policy
-        Emitter(runtime, node).event("drift", change.text, policy=policy, source=store.source, **change.as_dict())
+        data = change.as_event().model_copy(update={"policy": context.drift_policy, "source": store.source})
+        Emitter(runtime, node).put(data, change.text)
     finding = None
     if change and context.drift_policy == "fail":
         finding = Finding(

@@ -17,6 +17,7 @@ from flowise_dev_agent.agent.domains import Domains
 from flowise_dev_agent.agent.nodes import apply, check, intent, patch, plan, review, target
 from flowise_dev_agent.agent.phases import NODE_PHASES
 from flowise_dev_agent.agent.state import AgentState, Update, channel_writes
+from flowise_dev_agent.contracts.events import Candidate, DecisionData, NodeEvent
 
 #: Seconds a node may run: 1 + 5 tries of a 180 s model call would be the longest; predictions take less.
 NODE_TIMEOUT: Final = 1_200.0
@@ -78,13 +79,16 @@ def _recorded(source: str, router: routing.Router) -> Callable[[AgentState], str
     def edge(state: AgentState) -> str:
         decision = router(state)
         get_stream_writer()(
-            {
-                "type": "decision",
-                "node": source,
-                "phase": NODE_PHASES[source],
-                "summary": f"{source} → {decision.to}: {decision.why}",
-                "data": {"taken": decision.to, "candidates": [vars(candidate) for candidate in decision.candidates]},
-            }
+            NodeEvent(
+                node=source,
+                phase=NODE_PHASES[source],
+                summary=f"{source} → {decision.to}: {decision.why}",
+                data=DecisionData(
+                    taken=decision.to,
+                    why=decision.why,
+                    candidates=[Candidate(**vars(candidate)) for candidate in decision.candidates],
+                ),
+            )
         )
         return decision.to
 

@@ -10,6 +10,7 @@ from uuid import UUID
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.state import AgentState, PatternState
+from flowise_dev_agent.contracts.events import ArtifactData, Candidate, DecisionData
 from flowise_dev_agent.errors import DatabaseUnavailableError, PatchError
 from flowise_dev_agent.knowledge.pattern_library import Match, trimmed
 from flowise_dev_agent.patch import AddNode, GraphIR, compile_ops, errors, summarize
@@ -38,15 +39,14 @@ async def find_pattern(state: AgentState, context: AgentContext, emit: Emitter) 
     if not matches:
         return None
     chosen = matches[0] if matches[0].refused is None else None
-    ways = [
-        {"to": f"pattern {match.id}", "fits": match is chosen, "why": match.refused or f"relevance {match.score:g}"}
+    candidates = [
+        Candidate(to=f"pattern {match.id}", fits=match is chosen, why=match.refused or f"relevance {match.score:g}")
         for match in matches
     ]
-    emit.event(
-        "decision",
-        f"Start from pattern {chosen.id}" if chosen else "No pattern fits",
-        taken=f"pattern {chosen.id}" if chosen else "none",
-        ways=ways,
+    taken = f"pattern {chosen.id}" if chosen else "none"
+    emit.put(
+        DecisionData(taken=taken, candidates=candidates),
+        f"Start from {taken}" if chosen else "No pattern fits",
     )
     return chosen
 
@@ -100,12 +100,9 @@ async def apply_pattern(
     except (DatabaseUnavailableError, PatchError):
         _log.warning("pattern %s cannot be used", match.id, exc_info=True)
         return _as_new(plan, labels, language), _NOT_USED
-    emit.event(
-        "artifact",
+    emit.put(
+        ArtifactData(pattern_used=True, pattern_id=match.id, ops_in_base=len(ops)),
         f"{len(ops)} ops taken over from pattern {match.id}",
-        pattern_used=True,
-        pattern_id=match.id,
-        ops_in_base=len(ops),
     )
     start = say(
         "step_pattern",
@@ -136,7 +133,7 @@ async def keep_as_pattern(state: AgentState, context: AgentContext, emit: Emitte
         _log.warning("the accepted flow is not kept as a pattern", exc_info=True)
         return
     if kept is not None:
-        emit.event("artifact", f"Kept as pattern {kept}", pattern_id=kept)
+        emit.put(ArtifactData(pattern_id=kept), f"Kept as pattern {kept}")
 
 
 async def count_failure(state: AgentState, context: AgentContext) -> None:

@@ -4,8 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from flowise_dev_agent.agent.state import AgentState
+from flowise_dev_agent.contracts.base import JsonMapping
+from flowise_dev_agent.contracts.interrupts import Interrupt, PlanApprovalInterrupt, ResultReviewInterrupt
+from flowise_dev_agent.contracts.plan import PlanContract
+from flowise_dev_agent.contracts.session import PlanView, ResultView
 from flowise_dev_agent.patch.model.secrecy import masked
-from flowise_dev_agent.reasoning.contracts import PlanContract
 
 _MAX_CHANGE_CHARS = 8_000
 _MAX_PLAN_CHARS = 16_000
@@ -48,37 +51,39 @@ def _change(state: AgentState) -> dict[str, Any] | None:
     }
 
 
-def result_of(interrupt: Mapping[str, Any]) -> dict[str, Any] | None:
+def result_of(interrupt: Interrupt) -> ResultView | None:
     """Tests, verdict and what else is worth keeping of a `result_review`; None for every other question."""
-    if interrupt.get("type") != "result_review":
+    if not isinstance(interrupt, ResultReviewInterrupt):
         return None
-    data: Mapping[str, Any] = interrupt["data"]
-    return {
-        "summary": interrupt["message"],
-        "verdict": data["verdict"],
-        "tests": data["tests"],
-        "regressions": data["regressions"],
-        "change": (data["change"] or {}).get("text", "")[:_MAX_CHANGE_CHARS],
-        "warnings": data["warnings"],
-        "placeholders": data["placeholders"],
-    }
+    data = interrupt.data
+    return ResultView(
+        summary=interrupt.message,
+        verdict=data.verdict,
+        tests=data.tests,
+        regressions=data.regressions,
+        change=data.change.text[:_MAX_CHANGE_CHARS] if data.change else "",
+        warnings=data.warnings,
+        placeholders=data.placeholders,
+    )
 
 
-def approved_plan(interrupt: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, Any] | None:
+def approved_plan(interrupt: Interrupt, answer: JsonMapping) -> PlanView | None:
     """Text, contract and chosen approach of the plan that `answer` (a checked one) approves; None when it does not.
 
-    Secrets that the person typed into a wish are masked.
+    Secrets that the person typed into a request are masked.
     """
-    if interrupt.get("type") != "plan_approval" or answer["action"] != "approve":
+    if not isinstance(interrupt, PlanApprovalInterrupt) or answer["action"] != "approve":
         return None
-    contract = PlanContract(**_masked(interrupt["data"]["contract"]))
+    contract = interrupt.data.contract
     if questions := answer.get("test_questions"):
-        contract = contract.model_copy(update={"test_questions": _masked(questions)})
-    return {
-        "text": contract.to_markdown()[:_MAX_PLAN_CHARS],
-        "contract": contract.model_dump(),
-        "approach": answer.get("approach"),
-    }
+        contract = contract.model_copy(update={"test_questions": questions})
+    shown = PlanContract(**_masked(contract.model_dump()))
+    approach = answer.get("approach")
+    return PlanView(
+        text=shown.to_markdown()[:_MAX_PLAN_CHARS],
+        contract=shown,
+        approach=str(approach) if approach is not None else None,
+    )
 
 
 def _masked(value: Any) -> Any:

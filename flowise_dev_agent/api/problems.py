@@ -13,12 +13,12 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, Field
 from slowapi.errors import RateLimitExceeded
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from flowise_dev_agent import errors
+from flowise_dev_agent.contracts.problem import FieldError, Problem
 
 logger = logging.getLogger(__name__)
 
@@ -63,29 +63,6 @@ _HTTP_PROBLEMS: dict[int, tuple[str, str]] = {
     500: ("internal_error", "The service's log says more. Trying again may help."),
     503: ("unavailable", "Try again in a few seconds."),
 }
-
-
-class FieldError(BaseModel):
-    """One thing wrong with a request."""
-
-    source: str = Field(description="`body`, `query`, `path` or `header`")
-    pointer: str = Field(description="where in the source, as a JSON pointer")
-    code: str
-    detail: str
-
-
-class Problem(BaseModel):
-    """RFC 9457 problem details. `code` is stable, texts may change."""
-
-    type: str = "about:blank"
-    title: str
-    status: int
-    code: str
-    detail: str
-    hint: str | None = None
-    instance: str | None = Field(default=None, description="the path that was asked for")
-    errors: list[FieldError] | None = Field(default=None, description="for a 422: what is wrong with which field")
-    details: dict[str, Any] | None = Field(default=None, description="facts for machines, by code")
 
 
 def problem_response(

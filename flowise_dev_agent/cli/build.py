@@ -1,9 +1,8 @@
 """`build`: run one session from the requirement to acceptance, showing progress."""
 
 import sys
-from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from rich.console import Console
 from rich.status import Status
@@ -12,9 +11,19 @@ from rich.text import Text
 from flowise_dev_agent.cli.answers import ask_person, default_answer
 from flowise_dev_agent.cli.console import fail, out, say
 from flowise_dev_agent.client import RUN_END_EVENTS, AgentClient, ServiceError
+from flowise_dev_agent.contracts.base import JsonObject
+from flowise_dev_agent.contracts.events import SessionEvent
+from flowise_dev_agent.contracts.interrupts import (
+    ClarificationInterrupt,
+    Interrupt,
+    PatchReviewInterrupt,
+    PlanApprovalInterrupt,
+    ResultReviewInterrupt,
+)
+from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
+from flowise_dev_agent.contracts.session import SessionView
+from flowise_dev_agent.contracts.verdict import Verdict
 from flowise_dev_agent.errors import NeedsPersonError
-from flowise_dev_agent.runtime.sessions.requests import ResumeSession, StartSession
-from flowise_dev_agent.runtime.sessions.views import InterruptView, SessionEvent, SessionView
 
 _MARKS: Final = {
     "node_end": ("✓", "green"),
@@ -33,14 +42,15 @@ async def build(client: AgentClient, requirement: str, *, assume_yes: bool) -> b
     view = await client.start(StartSession(requirement=requirement))
     say(f"Session {view.thread_id} at {client.base_url}/#/s/{view.thread_id}")
     seen = 0
-    verdict: Mapping[str, Any] = {}
+    verdict: Verdict | None = None
     while True:
         view, seen = await _follow(client, view, seen)
         if view.in_progress:
             continue
         if view.interrupt is None:
             return conclude(view, verdict)
-        verdict = view.interrupt.data.get("verdict", verdict)
+        if isinstance(view.interrupt, ResultReviewInterrupt):
+            verdict = view.interrupt.data.verdict
         present(view.interrupt)
         try:
             answer = _answer(view.interrupt, assume_yes)
@@ -66,31 +76,35 @@ async def _follow(client: AgentClient, view: SessionView, seen: int) -> tuple[Se
     return await client.get(view.thread_id), seen
 
 
-def present(interrupt: InterruptView) -> None:
+def present(interrupt: Interrupt) -> None:
     """Print a question with everything that is needed to answer it."""
-    data = interrupt.data
     out.rule(interrupt.type.replace("_", " "))
-    if interrupt.type == "plan_approval" and data.get("plan"):
-        # Only plans need the Markdown parser, which is a third of what a command loads.
-        from rich.markdown import Markdown
+    match interrupt:
+        case PlanApprovalInterrupt(data=data) if data.plan:
+            # Only plans need the Markdown parser, which is a third of what a command loads.
+            from rich.markdown import Markdown
 
-        # Wrapped at the width of the terminal, unlike lines that people may want to copy.
-        out.print(Markdown(data["plan"]), soft_wrap=False)
-    if interrupt.type == "clarification":
-        for question in data["questions"]:
-            say(f"  - {question}")
-    if interrupt.type == "patch_review" and data.get("change"):
-        say(data["change"].get("text", ""))
-    for finding in data.get("findings", []):
-        say(f"  {finding['code']} {finding['where']}: {finding['message']}", "yellow")
-    for test in data.get("tests", []):
-        mark, style = ("✓", "green") if test["passed"] else ("✗", "red")
-        say(f"  {mark} {test['question']}", style)
-        say(f"    {test['answer'] or test['error']}")
+            # Wrapped at the width of the terminal, unlike lines that people may want to copy.
+            out.print(Markdown(data.plan), soft_wrap=False)
+        case ClarificationInterrupt(data=data):
+            for question in data.questions:
+                say(f"  - {question}")
+        case PatchReviewInterrupt(data=data):
+            if data.change:
+                say(data.change.text)
+            for finding in data.findings:
+                say(f"  {finding.code} {finding.where}: {finding.message}", "yellow")
+        case ResultReviewInterrupt(data=data):
+            for test in data.tests:
+                mark, style = ("✓", "green") if test.passed else ("✗", "red")
+                say(f"  {mark} {test.question}", style)
+                say(f"    {test.answer or test.error}")
+        case _:
+            pass
     say(interrupt.message)
 
 
-def _answer(interrupt: InterruptView, assume_yes: bool) -> dict[str, Any]:
+def _answer(interrupt: Interrupt, assume_yes: bool) -> JsonObject:
     if assume_yes:
         answer = default_answer(interrupt)
         say(f"  -> {answer['action']}", "bold")
@@ -100,22 +114,22 @@ def _answer(interrupt: InterruptView, assume_yes: bool) -> dict[str, Any]:
     return ask_person(interrupt)
 
 
-def conclude(view: SessionView, verdict: Mapping[str, Any]) -> bool:
+def conclude(view: SessionView, verdict: Verdict | None = None) -> bool:
     """Print how a session ended; True when its chatflow was accepted. `verdict` is that of its last review."""
     out.rule(view.outcome or view.status)
     if view.error:
-        fail(str(view.error.get("detail", "The session failed.")), view.error.get("hint"))
+        fail(view.error.detail or "The session failed.", view.error.hint)
     if view.chatflow_id:
         say(f"Chatflow  {view.chatflow_id}")
         say(f"Link      {view.chatflow_url}")
     if verdict:
-        say(f"Verdict   {'tests pass' if verdict.get('done') else verdict.get('reason', 'not done')}")
+        say(f"Verdict   {'tests pass' if verdict.done else verdict.reason or 'not done'}")
     totals = view.totals
     tokens = totals.input_tokens + totals.output_tokens
     unknown = f", {totals.unpriced_calls} calls without a known price" if totals.unpriced_calls else ""
     say(f"Cost      {totals.model_calls} model calls, {tokens} tokens, {totals.usd:.4f} USD{unknown}")
     for item in view.degraded:
-        say(f"Degraded  {item.get('phase')}: {item.get('fallback_reason')}", "yellow")
+        say(f"Degraded  {item.phase}: {item.fallback_reason}", "yellow")
     return view.outcome == "accepted"
 
 

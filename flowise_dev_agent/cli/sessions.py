@@ -3,7 +3,6 @@
 import hashlib
 import json
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -18,9 +17,10 @@ from flowise_dev_agent.cli.answers import ask_person
 from flowise_dev_agent.cli.build import conclude, present
 from flowise_dev_agent.cli.console import err, fail, out, say
 from flowise_dev_agent.client import AgentClient, ServiceError
+from flowise_dev_agent.contracts.base import JsonObject
+from flowise_dev_agent.contracts.requests import ResumeSession
+from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.errors import InvalidInputError
-from flowise_dev_agent.runtime.sessions.requests import ResumeSession
-from flowise_dev_agent.runtime.sessions.views import SessionView
 
 
 async def show_sessions(client: AgentClient, session_id: UUID | None, *, status: str | None, limit: int) -> None:
@@ -69,7 +69,7 @@ class Given:
     feedback: str | None = None
     approach: str | None = None
 
-    def as_answer(self) -> dict[str, Any] | None:
+    def as_answer(self) -> JsonObject | None:
         """The typed answer, None when there is none."""
         if self.action is None:
             if self.feedback or self.approach:
@@ -167,12 +167,12 @@ def _present(client: AgentClient, view: SessionView) -> None:
     say(f"Session {view.thread_id} at {client.base_url}/#/s/{view.thread_id}")
     if view.interrupt is not None:
         present(view.interrupt)
-        offered = ", ".join(str(option["value"]) for option in view.interrupt.options)
+        offered = ", ".join(option.value for option in view.interrupt.options)
         say(f"Interrupt {view.interrupt.id}; possible answers: {offered}")
     elif view.in_progress:
         say("The session is running.")
     else:
-        conclude(view, {})
+        conclude(view)
 
 
 def _print_json(view: SessionView) -> None:
@@ -186,6 +186,6 @@ def _nothing_open(view: SessionView) -> Exit:
     return Exit.NOTHING_OPEN
 
 
-def _key(interrupt_id: str, answer: Mapping[str, Any]) -> str:
+def _key(interrupt_id: str, answer: JsonObject) -> str:
     content = json.dumps([interrupt_id, answer], sort_keys=True)
     return f"approve-{hashlib.sha256(content.encode()).hexdigest()[:32]}"

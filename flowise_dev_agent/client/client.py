@@ -3,19 +3,21 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 from uuid import UUID
 
 import httpx2
 from pydantic import BaseModel, SecretStr
 
 from flowise_dev_agent.client.errors import ServiceError, ServiceUnreachableError
-from flowise_dev_agent.runtime.sessions.requests import ResumeSession, StartSession
-from flowise_dev_agent.runtime.sessions.views import SessionEvent, SessionPage, SessionView
-from flowise_dev_agent.runtime.webhooks.views import DeliveryList, DeliveryView, StartedView
+from flowise_dev_agent.contracts.events import SessionEvent, session_event_from_json
+from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
+from flowise_dev_agent.contracts.session import SessionPage, SessionView
+from flowise_dev_agent.contracts.webhooks import DeliveryList, DeliveryView, StartedView
 
 if TYPE_CHECKING:
     # Loaded by the methods that read them: they bring along all that is known of flows and nodes.
+    from flowise_dev_agent.contracts.change import SessionChange
     from flowise_dev_agent.contracts.flow_writes import (
         ApplyToFlow,
         FlowDocument,
@@ -25,8 +27,9 @@ if TYPE_CHECKING:
         PromoteFlow,
     )
     from flowise_dev_agent.runtime.admin.catalogue import CatalogueHits
-    from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSummary, SessionChange
+    from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSummary
 
+M = TypeVar("M", bound=BaseModel)
 _CONNECT_SECS = 5.0
 #: Events come at least as keep-alive comments; so much silence is a dead connection.
 _STREAM_SILENCE_SECS = 90.0
@@ -77,7 +80,7 @@ class AgentClient:
     async def start(self, request: StartSession, *, wait: float = 0, idempotency_key: str | None = None) -> StartedView:
         """Start a session; wait up to `wait` seconds for its first question or its end."""
         body = request.model_dump(mode="json", exclude_unset=True)
-        return StartedView.model_validate(await self._post("/sessions", body, wait, idempotency_key))
+        return _read(StartedView, await self._post("/sessions", body, wait, idempotency_key))
 
     async def resume(
         self, session_id: UUID, answer: ResumeSession, *, wait: float = 0, idempotency_key: str | None = None
@@ -85,15 +88,15 @@ class AgentClient:
         """Answer the open question; wait up to `wait` seconds for the next one or the end."""
         body = answer.model_dump(mode="json", exclude_unset=True)
         view = await self._post(f"/sessions/{session_id}/resume", body, wait, idempotency_key)
-        return SessionView.model_validate(view)
+        return _read(SessionView, view)
 
     async def cancel(self, session_id: UUID) -> SessionView:
         """Stop a session."""
-        return SessionView.model_validate(await self._call("POST", f"/sessions/{session_id}/cancel"))
+        return _read(SessionView, await self._call("POST", f"/sessions/{session_id}/cancel"))
 
     async def get(self, session_id: UUID) -> SessionView:
         """Read a session."""
-        return SessionView.model_validate(await self._call("GET", f"/sessions/{session_id}"))
+        return _read(SessionView, await self._call("GET", f"/sessions/{session_id}"))
 
     async def list(
         self,
@@ -119,7 +122,7 @@ class AgentClient:
             "cursor": cursor,
         }
         params = {name: value for name, value in given.items() if value is not None}
-        return SessionPage.model_validate(await self._call("GET", "/sessions", params=params))
+        return _read(SessionPage, await self._call("GET", "/sessions", params=params))
 
     async def delete(self, session_id: UUID) -> None:
         """Remove a session. Its chatflow in Flowise stays."""
@@ -127,23 +130,23 @@ class AgentClient:
 
     async def change(self, session_id: UUID) -> "SessionChange | None":
         """What the session does to its flow; None before there is anything to see."""
-        from flowise_dev_agent.runtime.flows.views import SessionChange
+        from flowise_dev_agent.contracts.change import SessionChange
 
         change = await self._call("GET", f"/sessions/{session_id}/change")
-        return SessionChange.model_validate(change) if change else None
+        return _read(SessionChange, change) if change else None
 
     async def find_flows(self, query: str = "", *, instance: str | None = None, limit: int = 20) -> "FlowPage":
         """Flows of a server by words; without any those changed last."""
         from flowise_dev_agent.runtime.flows.views import FlowPage
 
-        return FlowPage.model_validate(await self._find("/flows", query, instance, limit))
+        return _read(FlowPage, await self._find("/flows", query, instance, limit))
 
     async def flow_summary(self, chatflow_id: str, *, instance: str | None = None) -> "FlowSummary":
         """A flow in words. `chatflow_id` is a UUID."""
         from flowise_dev_agent.runtime.flows.views import FlowSummary
 
         params = {"instance": instance} if instance else {}
-        return FlowSummary.model_validate(await self._call("GET", f"/flows/{chatflow_id}/summary", params=params))
+        return _read(FlowSummary, await self._call("GET", f"/flows/{chatflow_id}/summary", params=params))
 
     async def export_flow(self, chatflow_id: str, *, instance: str | None = None) -> "FlowDocument":
         """A flow with everything in it. `chatflow_id` is a UUID, here and below."""
@@ -187,16 +190,16 @@ class AgentClient:
         """Node types and templates of a server by words."""
         from flowise_dev_agent.runtime.admin.catalogue import CatalogueHits
 
-        return CatalogueHits.model_validate(await self._find("/knowledge/search", query, instance, limit))
+        return _read(CatalogueHits, await self._find("/knowledge/search", query, instance, limit))
 
     async def deliveries(self, session_id: UUID) -> DeliveryList:
         """The session's webhooks, newest first."""
-        return DeliveryList.model_validate(await self._call("GET", f"/sessions/{session_id}/deliveries"))
+        return _read(DeliveryList, await self._call("GET", f"/sessions/{session_id}/deliveries"))
 
     async def replay(self, session_id: UUID, delivery_id: UUID) -> DeliveryView:
         """Have one of them sent again."""
         path = f"/sessions/{session_id}/deliveries/{delivery_id}/replay"
-        return DeliveryView.model_validate(await self._call("POST", path))
+        return _read(DeliveryView, await self._call("POST", path))
 
     async def health(self) -> dict[str, Any]:
         """What the service runs on."""
@@ -251,7 +254,7 @@ class AgentClient:
                 async def events() -> AsyncIterator[SessionEvent]:
                     async for frame in httpx2.EventSource(response):
                         if frame.data:
-                            yield SessionEvent.model_validate_json(frame.data)
+                            yield session_event_from_json(frame.data)
 
                 yield events()
 
@@ -306,6 +309,11 @@ class _InWords:
                 f"No service answers at {self._base_url} ({type(error).__name__}).",
                 hint="Start it with `flowise-dev-agent serve`, or name another address with --url.",
             ) from error
+
+
+def _read(model: type[M], body: Any) -> M:
+    """An answer of the service, which may be newer than this client: fields that it does not know are left out."""
+    return model.model_validate(body, extra="ignore")
 
 
 def _problem(response: httpx2.Response) -> ServiceError:

@@ -162,12 +162,12 @@ Action = Literal[
 _LAZY = ConfigDict(defer_build=True)
 #: Reads an answer to an interrupt of a type.
 ANSWERS: dict[InterruptType, TypeAdapter[Answer]] = {
-    "clarification": TypeAdapter(ClarificationAnswer, config=_LAZY),
-    "select_target": TypeAdapter(TargetAnswer, config=_LAZY),
-    "plan_approval": TypeAdapter(PlanAnswer, config=_LAZY),
-    "credential_check": TypeAdapter(CredentialAnswer, config=_LAZY),
-    "patch_review": TypeAdapter(PatchReviewAnswer, config=_LAZY),
-    "result_review": TypeAdapter(ResultAnswer, config=_LAZY),
+    "clarification": TypeAdapter(ClarificationAnswer.__value__, config=_LAZY),
+    "select_target": TypeAdapter(TargetAnswer.__value__, config=_LAZY),
+    "plan_approval": TypeAdapter(PlanAnswer.__value__, config=_LAZY),
+    "credential_check": TypeAdapter(CredentialAnswer.__value__, config=_LAZY),
+    "patch_review": TypeAdapter(PatchReviewAnswer.__value__, config=_LAZY),
+    "result_review": TypeAdapter(ResultAnswer.__value__, config=_LAZY),
 }
 
 

@@ -21,7 +21,9 @@ Maybe = Annotated[T | None, BeforeValidator(lambda value: None if value == {} el
 class Contract(BaseModel):
     """Refuses keys that it does not know."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, defer_build=True, json_schema_serialization_defaults_required=True
+    )
 
 
 class Versioned(Contract):
@@ -33,7 +35,11 @@ class Versioned(Contract):
 class Bounded(Contract):
     """A document whose size has a limit."""
 
-    truncated: list[str] = Field(default_factory=list, description="Fields that were left out because of their size.")
+    truncated: list[str] = Field(
+        default_factory=list,
+        exclude_if=lambda names: not names,
+        description="Fields that were left out because of their size, if any.",
+    )
 
     def fitted(self, limit: int) -> Self:
         """The same in at most `limit` bytes of JSON, as far as fields that have a default allow: the largest go first.

@@ -1,9 +1,13 @@
 """What a session changes in a flow."""
 
-from pydantic import Field
+from collections.abc import Iterable
 
-from flowise_dev_agent.contracts.base import Contract
-from flowise_dev_agent.patch import AddedNode, CanvasView, Connected, NodeChange, PatchOp
+from pydantic import ConfigDict, Field, TypeAdapter
+
+from flowise_dev_agent.contracts.base import Contract, JsonMapping
+from flowise_dev_agent.patch import AddedNode, CanvasView, Connected, NodeChange, PatchOp, public_op
+
+_OPS: TypeAdapter[list[PatchOp]] = TypeAdapter(list[PatchOp], config=ConfigDict(defer_build=True))
 
 
 class Difference(Contract):
@@ -38,3 +42,13 @@ class SessionChange(FlowChange):
     meanwhile: FlowChange | None = Field(
         description="What someone else changed since the flow was read, if that is so."
     )
+
+
+def public_ops(ops: Iterable[PatchOp]) -> list[PatchOp]:
+    """The ops without credentials and secrets."""
+    return public_ops_of_rows(op.model_dump(mode="json") for op in ops)
+
+
+def public_ops_of_rows(rows: Iterable[JsonMapping]) -> list[PatchOp]:
+    """The same of ops as they are stored."""
+    return _OPS.validate_python([public_op(row) for row in rows], extra="ignore")

@@ -150,6 +150,8 @@ class ArtifactData(EventData):
     exact: str | None = Field(default=None, description="Id of the one flow that is meant.")
     flow: str | None = None
     ops: int | None = None
+    nodes: int | None = Field(default=None, description="Of the flow as it is.")
+    edges: int | None = None
     codes: list[str] = Field(default_factory=list, description="Codes of warnings.")
     pattern_used: bool | None = None
     pattern_id: int | None = None
@@ -403,9 +405,9 @@ class EventPage(Contract):
 
 @dataclass(frozen=True)
 class NodeEvent:
-    """An event as a node hands it to its run, which adds the rest."""
+    """An event as a node, or a write without a graph, hands it to its run, which adds the rest."""
 
-    node: str
+    node: str | None
     phase: str | None
     summary: str
     data: EventData

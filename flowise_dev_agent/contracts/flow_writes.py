@@ -3,11 +3,11 @@
 from typing import Annotated, Final, Literal, Self
 from uuid import UUID
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from flowise_dev_agent.contracts.base import Contract
 from flowise_dev_agent.contracts.change import Difference
-from flowise_dev_agent.contracts.requests import Line, Storable
+from flowise_dev_agent.contracts.requests import Line, RequestBody, Storable
 from flowise_dev_agent.patch import Finding, PatchOp
 
 MAX_FLOW_CHARS: Final = 8_000_000
@@ -19,12 +19,7 @@ WriteOperation = Literal["import", "apply", "promote"]
 WriteStatus = Literal["checked", "in_progress", "completed", "cancelled"]
 
 
-class _Body(Contract):
-    # FastAPI makes validators of bodies itself and expects them to be complete.
-    model_config = ConfigDict(defer_build=False)
-
-
-class _FlowContent(_Body):
+class _FlowContent(RequestBody):
     """A flow, or the ops that make or change one."""
 
     flow_data: FlowText | None = Field(default=None, description="`flowData` as text, as Flowise stores it; or `ops`.")
@@ -55,7 +50,7 @@ class ApplyToFlow(_FlowContent):
     )
 
 
-class PromoteFlow(_Body):
+class PromoteFlow(RequestBody):
     """The body of `POST /flows/{id}/promote`."""
 
     source: Line | None = Field(default=None, description="Instance of the flow; the default one.")

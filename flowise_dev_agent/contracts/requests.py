@@ -6,7 +6,7 @@ import math
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import AfterValidator, Field, GetJsonSchemaHandler, JsonValue, TypeAdapter, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, GetJsonSchemaHandler, JsonValue, TypeAdapter, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
@@ -70,21 +70,26 @@ LongText = Annotated[Storable, Field(min_length=1, max_length=32_000), AfterVali
 SentAnswer = Annotated[JsonObject, AfterValidator(_storable_answer), _ShownAsAnswer()]
 
 
-class _Request(Contract):
+class RequestBody(Contract):
+    """What clients send. Unknown fields are refused."""
+
+    # FastAPI hides a warning of Pydantic about its own use of a body's type, but only while it builds it at once.
+    model_config = ConfigDict(defer_build=False)
+
     def fingerprint(self) -> str:
         """Hash of what was sent, to tell a repeated request from another one under the same Idempotency-Key."""
         sent = self.model_dump(mode="json", exclude_unset=True)
         return hashlib.sha256(json.dumps(sent, sort_keys=True).encode()).hexdigest()
 
 
-class Budget(_Request):
+class Budget(RequestBody):
     """Hard ceilings of the session; one that is left out stays as the settings have it."""
 
     tokens: int | None = Field(default=None, ge=1, le=100_000_000)
     usd: float | None = Field(default=None, gt=0, le=10_000, allow_inf_nan=False)
 
 
-class StartSession(_Request):
+class StartSession(RequestBody):
     """The body of `POST /sessions`."""
 
     requirement: LongText = Field(description="What to build or change, in plain words.")
@@ -118,13 +123,13 @@ class StartSession(_Request):
         return self
 
 
-class RenameSession(_Request):
+class RenameSession(RequestBody):
     """The body of `PATCH /sessions/{id}/name`."""
 
     session_name: SessionName
 
 
-class ResumeSession(_Request):
+class ResumeSession(RequestBody):
     """The body of `POST /sessions/{id}/resume`: a typed `answer`, or a free text `response`."""
 
     interrupt_id: Line | None = Field(default=None, description="The interrupt that is answered; needed with `answer`.")

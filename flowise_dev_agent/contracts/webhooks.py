@@ -61,7 +61,7 @@ class WebhookSession(Contract):
     error: WebhookFailure | None
     totals: WebhookTotals
     event_seq: int = Field(
-        description="Number of the newest event: orders the webhooks of a session, which may overtake each other."
+        description="Number of the reported event. Orders the webhooks of a session, which may arrive in any order."
     )
     links: WebhookLinks
 

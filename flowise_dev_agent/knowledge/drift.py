@@ -6,7 +6,7 @@ from typing import Literal, Protocol
 
 from pydantic import BaseModel, Field
 
-from flowise_dev_agent.contracts.base import JsonObject
+from flowise_dev_agent.contracts.events import DriftCounts, DriftData
 from flowise_dev_agent.knowledge.repair import version_of
 from flowise_dev_agent.knowledge.snapshot import node_hash, read_meta
 from flowise_dev_agent.knowledge.sources import NodeCache
@@ -52,16 +52,17 @@ class CatalogueChange:
         ]
         return f"The node types of the server have changed ({version}): {', '.join(parts) or 'descriptions only'}."
 
-    def as_dict(self) -> JsonObject:
-        """Small JSON for events."""
-        lists = {"added": self.added, "removed": self.removed, "changed": self.changed}
-        return {
-            "before": self.before[:12],
-            "after": self.after[:12],
-            "flowise_version": self.version_after,
-            "counts": {key: len(names) for key, names in lists.items()},
-            **{key: list(names[: 4 * _NAMED]) for key, names in lists.items()},
-        }
+    def as_event(self) -> DriftData:
+        """What a `drift` event says of it."""
+        return DriftData(
+            before=self.before[:12],
+            after=self.after[:12],
+            flowise_version=self.version_after,
+            counts=DriftCounts(added=len(self.added), removed=len(self.removed), changed=len(self.changed)),
+            added=list(self.added[: 4 * _NAMED]),
+            removed=list(self.removed[: 4 * _NAMED]),
+            changed=list(self.changed[: 4 * _NAMED]),
+        )
 
 
 class Catalogue(Protocol):

@@ -8,11 +8,12 @@ from uuid import UUID
 from mcp.server.mcpserver import AcceptedElicitation, Elicit, ElicitationResult
 from pydantic import BaseModel, Field
 
+from flowise_dev_agent.contracts.interrupts import Interrupt
+from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.errors import AgentError, NeedsPersonError
 from flowise_dev_agent.mcp.host import Approval, ToolContext, client_of, host_of, page_of
 from flowise_dev_agent.mcp.results import question_text
 from flowise_dev_agent.persistence.sanitize import shortened
-from flowise_dev_agent.runtime.sessions.views import InterruptView, SessionView
 
 #: Actions after which nothing is written before the next question, by type of interrupt. All others need a person.
 _HARMLESS: Final[Mapping[str, frozenset[str]]] = {
@@ -39,18 +40,17 @@ class Confirmation(BaseModel):
     confirm: bool = Field(title="Give this answer", description="Yes lets the session go on with it.")
 
 
-def needs_person(interrupt: InterruptView, action: str) -> bool:
+def needs_person(interrupt: Interrupt, action: str) -> bool:
     """True for an answer that lets something be written or undone."""
     return action not in _HARMLESS.get(interrupt.type, frozenset())
 
 
-def action_lines(interrupt: InterruptView, approval: Approval) -> list[str]:
+def action_lines(interrupt: Interrupt, approval: Approval) -> list[str]:
     """The possible actions, marked where a person decides."""
     lines: list[str] = []
     for option in interrupt.options:
-        action = str(option["value"])
-        mark = " [a person decides]" if approval == "person" and needs_person(interrupt, action) else ""
-        lines.append(f"- {action}: {option['label']}. {option['description']}{mark}")
+        mark = " [a person decides]" if approval == "person" and needs_person(interrupt, option.value) else ""
+        lines.append(f"- {option.value}: {option.label}. {option.description}{mark}")
     return lines
 
 
@@ -73,12 +73,12 @@ async def confirmation(
     # The graph's package takes a second to import: a stdio server needs it for nothing else.
     from flowise_dev_agent.agent.interrupts import check_answer
 
-    normal = check_answer(view.interrupt.model_dump(), answer=answer, response=None)
-    if not needs_person(view.interrupt, normal["action"]):
+    action = str(check_answer(view.interrupt, answer=answer, response=None)["action"])
+    if not needs_person(view.interrupt, action):
         return Confirmation(confirm=True)
     if not _can_ask(ctx):
         raise NeedsPersonError(
-            f"'{normal['action']}' is a person's decision, and this client cannot ask one.",
+            f"'{action}' is a person's decision, and this client cannot ask one.",
             hint=f"Ask the person to decide at {page_of(ctx, session_id)}, then call get_session.",
             details={"page": page_of(ctx, session_id)},
         )
@@ -102,7 +102,7 @@ def _can_ask(ctx: ToolContext) -> bool:
     return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
 
 
-def _form_text(view: SessionView, interrupt: InterruptView, answer: Mapping[str, Any]) -> str:
+def _form_text(view: SessionView, interrupt: Interrupt, answer: Mapping[str, Any]) -> str:
     given = shortened(json.dumps(answer, ensure_ascii=False), _ANSWER_CHARS)
     asked = shortened(question_text(interrupt), _MESSAGE_CHARS)
     name = view.session_name or shortened(view.requirement, _NAME_CHARS)

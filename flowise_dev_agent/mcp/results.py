@@ -7,9 +7,19 @@ from typing import Any, Final
 from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel, ConfigDict, Field
 
+from flowise_dev_agent.contracts.change import SessionChange
+from flowise_dev_agent.contracts.interrupts import (
+    ClarificationInterrupt,
+    CredentialCheckInterrupt,
+    Interrupt,
+    PatchReviewInterrupt,
+    PlanApprovalInterrupt,
+    ResultReviewInterrupt,
+    SelectTargetInterrupt,
+)
+from flowise_dev_agent.contracts.session import ResultView, SessionPage, SessionView
+from flowise_dev_agent.contracts.verdict import Trial
 from flowise_dev_agent.persistence.sanitize import bounded, shortened
-from flowise_dev_agent.runtime.flows.views import SessionChange
-from flowise_dev_agent.runtime.sessions.views import InterruptView, ResultView, SessionPage, SessionView
 
 #: Limits of one result. The page shows what is cut.
 _TEXT_CHARS: Final = 12_000
@@ -77,7 +87,7 @@ def session_lines(view: SessionView, about: SessionReport, actions: Iterable[str
     if view.answer:
         yield shortened(view.answer, _PART_CHARS)
     if view.error:
-        yield f"{view.error.get('code')}: {view.error.get('detail')} {view.error.get('hint') or ''}".rstrip()
+        yield f"{view.error.code}: {view.error.detail} {view.error.hint or ''}".rstrip()
     if view.in_progress:
         yield "It is running. Call get_session with wait_secs to wait for its next question or its end."
     if view.interrupt:
@@ -92,43 +102,41 @@ def session_lines(view: SessionView, about: SessionReport, actions: Iterable[str
         yield from ("", f"Change: {about.change.summary}", shortened(about.change.text, _PART_CHARS))
 
 
-def question_text(interrupt: InterruptView) -> str:
+def question_text(interrupt: Interrupt) -> str:
     """A question with what is needed to answer it."""
-    data = interrupt.data
-    return "\n".join([interrupt.message, *_about(interrupt.type, data), *_tests(data.get("tests") or [])])
+    return "\n".join([interrupt.message, *_about(interrupt)])
 
 
-def _about(type_: str, data: Mapping[str, Any]) -> Iterator[str]:
-    match type_:
-        case "plan_approval" if data.get("plan"):
-            yield shortened(str(data["plan"]), _PART_CHARS)
-        case "clarification":
-            yield from (f"- {question}" for question in data.get("questions") or [])
-        case "select_target":
-            for row in (data.get("candidates") or [])[:_MOST_LINES]:
-                yield f"- chatflow_id {row.get('id')}: {row.get('name')}"
-        case "credential_check":
-            for item in (data.get("credentials") or [])[:_MOST_LINES]:
-                named = ", ".join(f"{one['name']} ({one['id']})" for one in item["candidates"]) or "none"
-                yield f"- {item['type']}: {named}"
-        case "patch_review":
-            for finding in (data.get("findings") or [])[:_MOST_LINES]:
-                yield f"- {finding['code']} {finding['where']}: {finding['message']}"
-        case _:
-            return
+def _about(interrupt: Interrupt) -> Iterator[str]:
+    match interrupt:
+        case PlanApprovalInterrupt(data=data):
+            yield shortened(data.plan, _PART_CHARS)
+        case ClarificationInterrupt(data=data):
+            yield from (f"- {question}" for question in data.questions)
+        case SelectTargetInterrupt(data=data):
+            yield from (f"- chatflow_id {flow.id}: {flow.name}" for flow in data.candidates[:_MOST_LINES])
+        case CredentialCheckInterrupt(data=data):
+            for item in data.credentials[:_MOST_LINES]:
+                named = ", ".join(f"{one.name} ({one.id})" for one in item.candidates) or "none"
+                yield f"- {item.type}: {named}"
+        case PatchReviewInterrupt(data=data):
+            for finding in data.findings[:_MOST_LINES]:
+                yield f"- {finding.code} {finding.where}: {finding.message}"
+        case ResultReviewInterrupt(data=data):
+            yield from _tests(data.tests)
 
 
-def _tests(tests: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def _tests(tests: Iterable[Trial]) -> Iterator[str]:
     for test in list(tests)[:_MOST_LINES]:
-        mark = "passed" if test.get("passed") else "failed"
-        answer = " ".join(str(test.get("answer") or test.get("error") or "").split())
-        yield f"- {mark}: {shortened(str(test.get('question')), _LINE_CHARS)} -> {shortened(answer, _LINE_CHARS)}"
+        mark = "passed" if test.passed else "failed"
+        said = " ".join((test.answer or test.error).split())
+        yield f"- {mark}: {shortened(test.question, _LINE_CHARS)} -> {shortened(said, _LINE_CHARS)}"
 
 
 def _fitted(view: SessionView) -> SessionView:
-    given: dict[str, Any] = {}
+    given: dict[str, Interrupt | ResultView] = {}
     if view.interrupt:
-        given["interrupt"] = view.interrupt.model_copy(update={"data": bounded(view.interrupt.data, _DATA_BYTES)})
+        given["interrupt"] = view.interrupt.model_copy(update={"data": view.interrupt.data.fitted(_DATA_BYTES)})
     if view.result:
-        given["result"] = ResultView.model_validate(bounded(view.result.model_dump(), _DATA_BYTES))
+        given["result"] = view.result.fitted(_DATA_BYTES)
     return view.model_copy(update=given)

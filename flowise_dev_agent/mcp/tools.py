@@ -12,13 +12,7 @@ from mcp_types import CallToolResult
 from pydantic import Field, ValidationError
 
 from flowise_dev_agent.client import RUN_END_EVENTS, AgentClient
-from flowise_dev_agent.errors import InvalidInputError
-from flowise_dev_agent.mcp.consent import Confirmation, action_lines, check_confirmed, confirmation
-from flowise_dev_agent.mcp.host import ToolContext, client_of, host_of, page_of
-from flowise_dev_agent.mcp.results import SessionReport, fitted_page, report, session_lines, succeeded
-from flowise_dev_agent.runtime.admin.catalogue import MOST_HITS, CatalogueHits
-from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSummary
-from flowise_dev_agent.runtime.sessions.requests import (
+from flowise_dev_agent.contracts.requests import (
     Line,
     LongText,
     Question,
@@ -26,7 +20,13 @@ from flowise_dev_agent.runtime.sessions.requests import (
     SessionName,
     StartSession,
 )
-from flowise_dev_agent.runtime.sessions.views import PublicStatus, SessionPage, SessionView
+from flowise_dev_agent.contracts.session import PublicStatus, SessionPage, SessionView
+from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.mcp.consent import Confirmation, action_lines, check_confirmed, confirmation
+from flowise_dev_agent.mcp.host import ToolContext, client_of, host_of, page_of
+from flowise_dev_agent.mcp.results import SessionReport, fitted_page, report, session_lines, succeeded
+from flowise_dev_agent.runtime.admin.catalogue import MOST_HITS, CatalogueHits
+from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSummary
 
 #: Types of the events that are reported as progress.
 _PROGRESS: Final = frozenset({"node_start", "node_end", "retry", "fallback", "write", "test"})

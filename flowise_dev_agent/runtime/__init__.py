@@ -10,33 +10,19 @@ if TYPE_CHECKING:
     from flowise_dev_agent.runtime.agent import Agent
     from flowise_dev_agent.runtime.runs.timings import Timings
     from flowise_dev_agent.runtime.runtime import Runtime
-    from flowise_dev_agent.runtime.sessions.requests import ResumeSession, StartSession
     from flowise_dev_agent.runtime.sessions.service import SessionService
-    from flowise_dev_agent.runtime.sessions.views import InterruptView, SessionEvent, SessionPage, SessionView
 
 _HOMES = {
     "Agent": "agent",
     "Runtime": "runtime",
-    "InterruptView": "sessions.views",
-    "ResumeSession": "sessions.requests",
-    "SessionEvent": "sessions.views",
-    "SessionPage": "sessions.views",
     "SessionService": "sessions.service",
-    "SessionView": "sessions.views",
-    "StartSession": "sessions.requests",
     "Timings": "runs.timings",
 }
 
 __all__ = [
     "Agent",
-    "InterruptView",
-    "ResumeSession",
     "Runtime",
-    "SessionEvent",
-    "SessionPage",
     "SessionService",
-    "SessionView",
-    "StartSession",
     "Timings",
 ]
 

@@ -6,10 +6,13 @@ from typing import Any, Protocol
 
 from langgraph.graph.state import CompiledStateGraph
 
+from flowise_dev_agent.contracts.base import JsonMapping
+from flowise_dev_agent.contracts.interrupts import Interrupt
+from flowise_dev_agent.contracts.requests import ResumeSession
+from flowise_dev_agent.contracts.session import PlanView, ResultView
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.persistence import Lease, SessionRow
 from flowise_dev_agent.runtime.runs.emission import Emit
-from flowise_dev_agent.runtime.sessions.requests import ResumeSession
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 
@@ -23,7 +26,7 @@ class ContextFactory(Protocol):
 class AnswerCheck(Protocol):
     """Normalises an answer to an interrupt. Raises InvalidAnswerError; the interrupt then stays open."""
 
-    def __call__(self, interrupt: Mapping[str, Any], body: ResumeSession, /) -> Mapping[str, Any]: ...
+    def __call__(self, interrupt: Interrupt, body: ResumeSession, /) -> JsonMapping: ...
 
 
 @dataclass(frozen=True)
@@ -32,10 +35,10 @@ class Agent:
 
     `project` reads the session's columns from the state: session_name, phase, operation_mode, iteration, chatflow_id,
     outcome, answer, change, degraded, totals; what is missing or None keeps what is stored. `chatflow_url` takes an
-    instance's endpoint and a chatflow's id. `result_of` takes an interrupt's value and gives what `ResultView` shows
-    after the question is answered, None for one that shows no result. `approved_plan` takes an interrupt's value and
-    its checked answer and gives what `PlanView` shows, None when no plan is approved by it. `upgrade_state` takes the
-    state's channels as an earlier version wrote them and gives those of this version, None when nothing is to be done.
+    instance's endpoint and a chatflow's id. `result_of` gives what is kept of an interrupt after its answer, None for
+    one that shows no result. `approved_plan` gives the plan that a checked answer to an interrupt approves, if any.
+    `upgrade_state` takes the state's channels as an earlier version wrote them and gives those of this version, None
+    when nothing is to be done.
     """
 
     graph: Graph
@@ -46,11 +49,9 @@ class Agent:
     instances: Instances
     chatflow_url: Callable[[str, str], str]
     node_phases: Mapping[str, str] = field(default_factory=dict)
+    result_of: Callable[[Interrupt], ResultView | None] = lambda interrupt: None
+    approved_plan: Callable[[Interrupt, JsonMapping], PlanView | None] = lambda interrupt, answer: None
     upgrade_state: Callable[[Mapping[str, Any]], Mapping[str, Any] | None] = lambda values: None
-    result_of: Callable[[Mapping[str, Any]], Mapping[str, Any] | None] = lambda interrupt: None
-    approved_plan: Callable[[Mapping[str, Any], Mapping[str, Any]], Mapping[str, Any] | None] = (
-        lambda interrupt, answer: None
-    )
 
     def resolve_instance(self, name: str | None) -> str:
         """The id of the Flowise instance that a request names; None is the default one. Raises InvalidInputError."""

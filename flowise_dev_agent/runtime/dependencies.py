@@ -1,9 +1,8 @@
 """The real agent for the runtime: the graph with its Flowise servers, knowledge, reasoner and write path."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 from flowise_dev_agent.agent import (
@@ -19,6 +18,9 @@ from flowise_dev_agent.agent import (
     upgrade_state,
 )
 from flowise_dev_agent.agent.interrupts import check_answer
+from flowise_dev_agent.contracts.base import JsonMapping
+from flowise_dev_agent.contracts.interrupts import Interrupt
+from flowise_dev_agent.contracts.requests import ResumeSession
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.credential_store import CredentialKnowledge, CredentialStore
@@ -44,7 +46,6 @@ from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.runs.call_count import count_call
 from flowise_dev_agent.runtime.runs.emission import Emit
-from flowise_dev_agent.runtime.sessions.requests import ResumeSession
 from flowise_dev_agent.settings import DriftPolicy, LimitSettings, Settings
 
 
@@ -84,7 +85,7 @@ async def open_agent(settings: Settings, database: Database) -> AsyncGenerator[A
         )
 
 
-def _check_answer(interrupt: Mapping[str, Any], body: ResumeSession, /) -> Mapping[str, Any]:
+def _check_answer(interrupt: Interrupt, body: ResumeSession, /) -> JsonMapping:
     return check_answer(interrupt, answer=body.answer, response=body.response)
 
 

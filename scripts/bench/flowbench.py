@@ -34,12 +34,22 @@ import httpx2
 import yaml
 
 from flowise_dev_agent.client import AgentClient
+from flowise_dev_agent.contracts.base import JsonObject
+from flowise_dev_agent.contracts.interrupts import (
+    ClarificationInterrupt,
+    CredentialCheckInterrupt,
+    Interrupt,
+    PatchReviewInterrupt,
+    PlanApprovalInterrupt,
+    ResultReviewInterrupt,
+    SelectTargetInterrupt,
+)
+from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
+from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.devkit.cassette import PROVIDERS, Cassette
 from flowise_dev_agent.errors import AgentError
 from flowise_dev_agent.flowise import Chatflow, FlowiseClient
 from flowise_dev_agent.flowise.models import ChatflowCreate
-from flowise_dev_agent.runtime.sessions.requests import ResumeSession, StartSession
-from flowise_dev_agent.runtime.sessions.views import InterruptView, SessionView
 from flowise_dev_agent.settings import Settings, load_settings
 
 SESSION_SECS = 300
@@ -248,35 +258,32 @@ async def _play(
     raise CaseFailedError(f"session: more than {MAX_INTERRUPTS} questions")
 
 
-async def _answer(credentials: httpx2.AsyncClient, interrupt: InterruptView) -> dict[str, Any]:
-    data: Mapping[str, Any] = interrupt.data
-    match interrupt.type:
-        case "clarification":
+async def _answer(credentials: httpx2.AsyncClient, interrupt: Interrupt) -> JsonObject:
+    offered = {option.value for option in interrupt.options}
+    match interrupt:
+        case ClarificationInterrupt():
             return {"action": "go_on"}
-        case "select_target":
-            candidates: list[dict[str, str]] = data.get("candidates", [])
-            offered = {option["value"] for option in interrupt.options}
-            if "select" in offered and candidates:
-                return {"action": "select", "chatflow_id": candidates[0]["id"]}
+        case SelectTargetInterrupt(data=data):
+            if "select" in offered and data.candidates:
+                return {"action": "select", "chatflow_id": data.candidates[0].id}
             raise CaseFailedError(f"target: {interrupt.message}")
-        case "plan_approval":
+        case PlanApprovalInterrupt():
             if interrupt.reason == "declined":
                 raise CaseFailedError(f"plan: declined: {interrupt.message}")
             return {"action": "approve"}
-        case "credential_check":
-            missing = {item["type"]: item["candidates"] for item in data["credentials"]}
-            absent = [type_ for type_, items in missing.items() if not items]
+        case CredentialCheckInterrupt(data=data):
+            absent = [item.type for item in data.credentials if not item.candidates]
             for type_ in absent:
                 await _make_dummy(credentials, type_)
             if absent:
                 return {"action": "retry"}
-            return {"action": "choose", "choose": {type_: items[0]["id"] for type_, items in missing.items()}}
-        case "patch_review":
-            if not any(option["value"] == "continue" for option in interrupt.options):
-                codes = sorted({finding["code"] for finding in data["findings"]})
+            return {"action": "choose", "choose": {item.type: item.candidates[0].id for item in data.credentials}}
+        case PatchReviewInterrupt(data=data):
+            if "continue" not in offered:
+                codes = sorted({finding.code for finding in data.findings})
                 raise CaseFailedError(f"patch: {interrupt.reason} {codes}")
             return {"action": "continue"}
-        case _:
+        case ResultReviewInterrupt():
             return {"action": "accept"}
 
 

@@ -28,12 +28,13 @@ from uuid import UUID, uuid4
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from runtime_agent import STEPS, build_agent, build_graph
 
+from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
 from flowise_dev_agent.devkit.postgres import EmbeddedPostgres
 from flowise_dev_agent.persistence import Database, NewEvent
 from flowise_dev_agent.persistence.database import patient
 from flowise_dev_agent.persistence.events import insert
 from flowise_dev_agent.persistence.notices import Notices
-from flowise_dev_agent.runtime import ResumeSession, Runtime, StartSession
+from flowise_dev_agent.runtime import Runtime
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -175,7 +176,7 @@ async def _deliver(bench: Bench, sessions: list[UUID], readers: int, events: int
                 if event.seq == last:
                     attached.release()
                 else:
-                    lags.append(time.perf_counter() - committed[event.data["number"]])
+                    lags.append(time.perf_counter() - committed[int(event.summary)])
                     seen += 1
                     if seen == events // len(sessions):
                         return
@@ -190,7 +191,7 @@ async def _deliver(bench: Bench, sessions: list[UUID], readers: int, events: int
     for number in range(events):
         session_id = sessions[number % len(sessions)]
         async with bench.engine.db.connection() as connection:
-            await insert(connection, session_id, None, [NewEvent("write", data={"number": number})])
+            await insert(connection, session_id, None, [NewEvent("write", summary=str(number))])
             committed[number] = time.perf_counter()
         await notices.tell(session_id, "event")
         await asyncio.sleep(0.01)

@@ -13,6 +13,7 @@ from typing import Any, TypedDict
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import interrupt
 
+from flowise_dev_agent.contracts.interrupts import ClarificationData, ClarificationInterrupt
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.persistence import Database
 from flowise_dev_agent.runtime import Agent, Runtime
@@ -39,7 +40,7 @@ async def _step(state: State) -> State:
 
 
 async def _ask(state: State) -> State:
-    interrupt({"type": "plan_approval", "reason": "bench", "message": "go on?", "options": [], "data": {}})
+    interrupt(ClarificationInterrupt(message="go on?", options=[], data=ClarificationData(questions=[])).as_value())
     return State(step=state.get("step", 0) + 1)
 
 

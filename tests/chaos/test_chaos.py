@@ -23,10 +23,10 @@ import pytest
 from psycopg import sql
 
 from flowise_dev_agent.client import AgentClient, ServiceError, ServiceUnreachableError
+from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
+from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.devkit.postgres import EmbeddedPostgres
 from flowise_dev_agent.runtime import Timings
-from flowise_dev_agent.runtime.sessions.requests import ResumeSession, StartSession
-from flowise_dev_agent.runtime.sessions.views import SessionView
 from tests.chaos.fake_flowise import FakeFlowise
 from tests.e2e.service import QUICK, ServiceProcess
 from tests.fixtures.postgres import restart

@@ -16,8 +16,8 @@ import pytest
 from pydantic import SecretStr
 
 from flowise_dev_agent.client import AgentClient
+from flowise_dev_agent.contracts.requests import StartSession
 from flowise_dev_agent.flowise import FlowiseClient
-from flowise_dev_agent.runtime.sessions.requests import StartSession
 from tests.e2e.people import KEY, LOCKED, SharedService
 from tests.e2e.service import ServiceProcess
 from tests.e2e.workflow import ROOT, Workflow
@@ -133,6 +133,6 @@ async def test_the_documented_workflow_builds_tests_and_accepts_a_chatflow_by_it
         view = await client.get(session.thread_id)
     assert (view.status, view.outcome, view.requirement) == ("completed", "accepted", requirement)
     assert view.result is not None
-    assert all(test["passed"] for test in view.result.tests)
+    assert all(test.passed for test in view.result.tests)
     assert (await flowise_client.get_chatflow(str(view.chatflow_id))).deployed is True
     assert KEY not in planned.output + planned.summary + tested.output + accepted.output

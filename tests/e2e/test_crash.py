@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from flowise_dev_agent.client import AgentClient, ServiceUnreachableError
+from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
 from flowise_dev_agent.flowise import FlowiseClient
-from flowise_dev_agent.runtime.sessions.requests import ResumeSession, StartSession
 from tests.e2e.people import MakeService
 from tests.e2e.service import QUICK, ServiceProcess, all_events, until_settled
 from tests.fixtures.proxy import FaultyProxy
@@ -140,7 +140,7 @@ async def test_p12_a_create_that_flowise_refuses_is_said_in_its_words_and_never_
     view = await until_settled(client, started.thread_id)
     assert (view.status, view.chatflow_id) == ("error", None)
     assert view.error is not None
-    assert words in view.error["detail"]
+    assert words in view.error.detail
     assert await _flows(flowise_client) == before
 
 

@@ -10,9 +10,9 @@ from uuid import UUID
 import pytest
 
 from flowise_dev_agent.client import AgentClient
+from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
 from flowise_dev_agent.devkit.flowise import LocalFlowise
 from flowise_dev_agent.flowise import FlowiseClient
-from flowise_dev_agent.runtime.sessions.requests import ResumeSession, StartSession
 from tests.e2e.people import MakeService
 from tests.e2e.service import QUICK, until_settled
 
@@ -41,7 +41,7 @@ async def first_retry(client: AgentClient, session_id: UUID) -> str:
     async with asyncio.timeout(60):
         async for event in client.events(session_id):
             if event.type == "retry":
-                return str(event.data["code"])
+                return str(event.data.code)
     raise AssertionError("the session ended without a retry")
 
 

@@ -11,7 +11,7 @@ import httpx2
 import yaml
 
 from flowise_dev_agent.client import AgentClient
-from flowise_dev_agent.runtime.sessions.requests import ResumeSession, StartSession
+from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
 from tests.chaos.fake_flowise import FakeFlowise
 from tests.e2e.service import ServiceProcess, until_settled
 

@@ -10,7 +10,7 @@ from flowise_dev_agent.agent import pattern_reuse
 from flowise_dev_agent.agent.budget import raised_budget
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.emit import Emitter
-from flowise_dev_agent.agent.interrupts import build_interrupt, option
+from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.stages import Stage, StageEvent, next_stage
 from flowise_dev_agent.agent.state import (
     AgentState,
@@ -22,16 +22,18 @@ from flowise_dev_agent.agent.state import (
     Update,
     WriteState,
 )
-from flowise_dev_agent.contracts.interrupts import TargetFlow
+from flowise_dev_agent.contracts.change import public_ops
+from flowise_dev_agent.contracts.events import DecisionData, WriteData
+from flowise_dev_agent.contracts.interrupts import Option, PatchReviewData, PatchReviewInterrupt, TargetFlow
 from flowise_dev_agent.errors import WriteFailedError
-from flowise_dev_agent.patch import GraphIR, PatchOp, public_op
+from flowise_dev_agent.patch import GraphIR, PatchOp
 from flowise_dev_agent.publish import Base, Stale, Written, changes, draft_columns
 
 _CANCEL = option("cancel", "Cancel", "End the session; nothing more is written.")
 _REPLAN = option("replan", "Plan again", "With your remarks, if you give any.")
 Reason = Literal["budget", "stale_base", "repeated_finding", "diff_requested"]
 #: The actions that fit a reason to stop.
-_ACTIONS: Final[Mapping[Reason, list[dict[str, str]]]] = {
+_ACTIONS: Final[Mapping[Reason, list[Option]]] = {
     "repeated_finding": [_REPLAN, _CANCEL],
     "budget": [option("raise_budget", "Raise the budget", "New ceilings in tokens or USD."), _CANCEL],
     "stale_base": [
@@ -49,7 +51,7 @@ async def preflight_validate_patch(state: AgentState, runtime: Runtime[AgentCont
     stop = _why_stop(state)
     if stop is None:
         return {"answer": None}
-    answer: dict[str, Any] = interrupt(_patch_review(state, *stop))
+    answer: dict[str, Any] = interrupt(_patch_review(state, *stop).as_value())
     stale, question = state.write.stale, state.budget.question
     write, check, budget = WriteState(stale=None), CheckState(given_up=None), BudgetState(question=None)
     update: Update = {"answer": answer}
@@ -97,7 +99,7 @@ async def _write_baseline(state: AgentState, context: AgentContext, emit: Emitte
     made = await _create_draft(state, context, target, flow_data, authorised_sha256=live_base.sha256)
     if isinstance(made, Stale):
         return await _stopped(state, context, made, emit, where="live")
-    emit.event("write", f"Created the draft '{made.name}'", chatflow_id=made.chatflow_id, flow=made.sha256)
+    emit.put(WriteData(chatflow_id=made.chatflow_id, flow=made.sha256), f"Created the draft '{made.name}'")
     return {"write": WriteState(draft_id=made.chatflow_id, base=made.base)}
 
 
@@ -131,7 +133,7 @@ async def _write_flow(state: AgentState, context: AgentContext, emit: Emitter) -
     current = await context.flowise.get_chatflow(result.chatflow_id)
     blob = await context.blobs.put(current.flow_data)
     verb = "Adopted" if result.adopted else "Updated" if work_id else "Created"
-    emit.event("write", f"{verb} '{result.name}'", chatflow_id=result.chatflow_id, flow=result.sha256)
+    emit.put(WriteData(chatflow_id=result.chatflow_id, flow=result.sha256), f"{verb} '{result.name}'")
     written = WriteState(base=result.base, current_sha=blob, applied_ops=[*write.applied_ops, *state.patch.ops])
     own = (
         WriteState(draft_id=result.chatflow_id)
@@ -173,7 +175,7 @@ async def _promote(state: AgentState, context: AgentContext, emit: Emitter) -> U
     )
     if isinstance(result, Stale):
         return await _stopped(state, context, result, emit, where="live")
-    emit.event("write", f"Promoted the draft to '{result.name}'", chatflow_id=result.chatflow_id, flow=result.sha256)
+    emit.put(WriteData(chatflow_id=result.chatflow_id, flow=result.sha256), f"Promoted the draft to '{result.name}'")
     await _remove_draft(state, context, emit)
     return {"outcome": "accepted", "write": WriteState(draft_id=None, base=result.base, live_base=result.base)}
 
@@ -183,7 +185,7 @@ async def _accept(state: AgentState, context: AgentContext, emit: Emitter) -> Up
     chatflow_id = str(state.write.chatflow_id)
     deploy = bool((state.answer or {}).get("deploy", True))
     written = await context.publisher.accept(chatflow_id=chatflow_id, deploy=deploy, iteration=state.iteration)
-    emit.event("write", f"Accepted '{written.name}'", chatflow_id=chatflow_id, deployed=deploy)
+    emit.put(WriteData(chatflow_id=chatflow_id, deployed=deploy), f"Accepted '{written.name}'")
     await pattern_reuse.keep_as_pattern(state, context, emit)
     return {"outcome": "accepted", "write": WriteState(base=written.base)}
 
@@ -195,7 +197,7 @@ async def _roll_back(state: AgentState, context: AgentContext, emit: Emitter) ->
         await pattern_reuse.count_failure(state, context)
         if chatflow_id:
             await context.publisher.delete_created(chatflow_id=chatflow_id, iteration=iteration)
-            emit.event("write", "Deleted the chatflow that this session made", chatflow_id=chatflow_id)
+            emit.put(WriteData(chatflow_id=chatflow_id), "Deleted the chatflow that this session made")
         return {"outcome": "rolled_back", "write": WriteState(chatflow_id=None)}
     if state.is_staged:
         await _remove_draft(state, context, emit)
@@ -204,7 +206,7 @@ async def _roll_back(state: AgentState, context: AgentContext, emit: Emitter) ->
     written = await context.publisher.restore(
         chatflow_id=str(chatflow_id), flow_data=await context.blobs.get(original), sha256=original, iteration=iteration
     )
-    emit.event("write", f"Put '{written.name}' back to what it was", chatflow_id=chatflow_id, flow=written.sha256)
+    emit.put(WriteData(chatflow_id=chatflow_id, flow=written.sha256), f"Put '{written.name}' back to what it was")
     return {"outcome": "rolled_back", "write": WriteState(base=written.base)}
 
 
@@ -225,9 +227,9 @@ async def _remove_draft(state: AgentState, context: AgentContext, emit: Emitter)
         await context.publisher.delete_created(chatflow_id=draft_id, iteration=state.iteration, role="draft")
     except WriteFailedError as error:
         # A person removed its tag to keep it: the session's own work is done nevertheless.
-        emit.event("decision", error.message, chatflow_id=draft_id)
+        emit.put(DecisionData(chatflow_id=draft_id), error.message)
     else:
-        emit.event("write", "Deleted the draft", chatflow_id=draft_id)
+        emit.put(WriteData(chatflow_id=draft_id), "Deleted the draft")
 
 
 def _known(base: Base | None) -> Base:
@@ -246,7 +248,7 @@ async def _stopped(
     state: AgentState, context: AgentContext, stale: Stale, emit: Emitter, *, where: Literal["live", "work"]
 ) -> Update:
     """Nothing was written; the person sees what changed in the meantime."""
-    emit.event("decision", "The flow was changed on Flowise in the meantime; nothing was written", where=where)
+    emit.put(DecisionData(where=where), "The flow was changed on Flowise in the meantime; nothing was written")
     known = await context.blobs.get(str(state.write.original_sha if where == "live" else state.write.current_sha))
     found_sha = await context.blobs.put(stale.flow_data)
     meanwhile = changes(GraphIR.from_flow_data(known), GraphIR.from_flow_data(stale.flow_data))
@@ -297,18 +299,17 @@ def _why_stop(state: AgentState) -> tuple[Reason, str] | None:
     return None
 
 
-def _patch_review(state: AgentState, reason: Reason, message: str) -> dict[str, Any]:
+def _patch_review(state: AgentState, reason: Reason, message: str) -> PatchReviewInterrupt:
     stale, change = state.write.stale, state.check.change
-    return build_interrupt(
-        "patch_review",
+    return PatchReviewInterrupt(
         reason=reason,
         message=message,
         options=_ACTIONS[reason],
-        data={
-            "change": change.model_dump(mode="json") if change else {},
-            "meanwhile": stale and stale.meanwhile.model_dump(mode="json"),
-            "ops": [public_op(op.model_dump(mode="json")) for op in state.patch.ops],
-            "findings": [finding.model_dump(mode="json") for finding in state.check.findings],
-            "budget": state.budget.ceilings.model_dump(exclude_none=True),
-        },
+        data=PatchReviewData(
+            change=change,
+            meanwhile=stale.meanwhile if stale else None,
+            ops=public_ops(state.patch.ops),
+            findings=state.check.findings,
+            budget=state.budget.ceilings,
+        ),
     )

@@ -9,6 +9,7 @@ from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.domains import Domains
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.state import AgentState, BudgetQuestion, BudgetState, CheckState, Update
+from flowise_dev_agent.contracts.events import ArtifactData, DecisionData, DriftData, RepairNote
 from flowise_dev_agent.knowledge.flow_check import excused
 from flowise_dev_agent.patch import AddNode, Finding, errors, payload_sha256
 from flowise_dev_agent.settings import LimitSettings
@@ -35,11 +36,12 @@ async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains
         findings = [_as_decided(finding, state) for finding in excused(found, before)]
         validated = None if errors(findings) else payload_sha256(flow_data)
     keys = sorted({finding.key for finding in errors(findings)})
-    Emitter(runtime, "validate").event(
-        "decision" if keys else "artifact",
-        f"{len(keys)} findings" if keys else "Flow passed validation",
-        codes=sorted({finding.code for finding in findings}),
-    )
+    codes = sorted({finding.code for finding in findings})
+    emit = Emitter(runtime, "validate")
+    if keys:
+        emit.put(DecisionData(codes=codes), f"{len(keys)} findings")
+    else:
+        emit.put(ArtifactData(codes=codes), "Flow passed validation")
     over = over_budget(state, context.limits)
     given_up = None if over else _why_given_up(state.check, keys, context.limits)
     update: Update = {
@@ -57,14 +59,9 @@ async def repair_schema(state: AgentState, runtime: Runtime[AgentContext]) -> Up
     names = check.unknown_types[: context.limits.max_schema_repairs_per_iter - check.repairs]
     repairs = [await context.knowledge.repair(name) for name in names]
     found = sum(repair.schema is not None for repair in repairs)
-    Emitter(runtime, "repair_schema").event(
-        "drift",
-        f"{found} of {len(names)} unknown node types found",
-        asked=len(names),
-        found=found,
-        names=names,
-        decisions=[repair.decision.as_dict() for repair in repairs],
-    )
+    notes = [RepairNote(**vars(repair.decision)) for repair in repairs]
+    data = DriftData(asked=len(names), found=found, names=names, decisions=notes)
+    Emitter(runtime, "repair_schema").put(data, f"{found} of {len(names)} unknown node types found")
     return {"check": CheckState(repairs=check.repairs + len(names), findings=[])}
 
 

@@ -9,8 +9,10 @@ from flowise_dev_agent.agent.budget import asks_for_budget, budget_of
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.drift import catalogue_of
 from flowise_dev_agent.agent.emit import Emitter
-from flowise_dev_agent.agent.interrupts import build_interrupt, option
+from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.state import MAX_CLARIFICATION_ROUNDS, AgentState, IntentState, PlanState, Update
+from flowise_dev_agent.contracts.events import DriftData
+from flowise_dev_agent.contracts.interrupts import ClarificationData, ClarificationInterrupt
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest
 
 AMBIGUITY_THRESHOLD = 5
@@ -57,7 +59,7 @@ async def hydrate_context(state: AgentState, runtime: Runtime[AgentContext]) -> 
     """Ask the open questions; without any, record which node types this session builds for."""
     intent = state.intent
     if intent.questions:
-        answer: dict[str, Any] = interrupt(_clarification(intent))
+        answer: dict[str, Any] = interrupt(_clarification(intent).as_value())
         if answer["action"] == "cancel":
             return {"answer": answer, "outcome": "cancelled", "intent": IntentState(questions=[])}
         given: list[str] = answer.get("answers") or []
@@ -74,19 +76,19 @@ async def hydrate_context(state: AgentState, runtime: Runtime[AgentContext]) -> 
     store = await runtime.context.knowledge.nodes()
     if store.source == "snapshot":
         text = f"The server's node types cannot be read; working with those of Flowise {store.flowise_version}."
-        Emitter(runtime, "hydrate_context").event("drift", text, source=store.source)
+        Emitter(runtime, "hydrate_context").put(DriftData(source=store.source), text)
     return {"answer": None, "catalogue": catalogue_of(state, store)}
 
 
-def _clarification(intent: IntentState) -> dict[str, Any]:
-    return build_interrupt(
-        "clarification",
-        reason="ambiguous_requirement",
+def _clarification(intent: IntentState) -> ClarificationInterrupt:
+    return ClarificationInterrupt(
         message="The requirement does not say clearly what to build. Please answer, or go on and let the agent decide.",
         options=[
             option("answer", "Answer", "One answer per question; leave one empty to skip it."),
             option("go_on", "Go on", "Plan with what is known."),
             option("cancel", "Cancel", "End the session; nothing is written."),
         ],
-        data={"questions": intent.questions, "ambiguity": intent.classified and intent.classified.ambiguity},
+        data=ClarificationData(
+            questions=intent.questions, ambiguity=intent.classified.ambiguity if intent.classified else None
+        ),
     )

@@ -14,7 +14,7 @@ from flowise_dev_agent.agent.credentials import available_credentials, match_cre
 from flowise_dev_agent.agent.domains import Domains
 from flowise_dev_agent.agent.drift import check_drift
 from flowise_dev_agent.agent.emit import Emitter
-from flowise_dev_agent.agent.interrupts import build_interrupt, option
+from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.plan_binding import not_met, outside_plan
 from flowise_dev_agent.agent.prompt_context import (
     agents_of,
@@ -32,7 +32,8 @@ from flowise_dev_agent.agent.state import (
     Update,
 )
 from flowise_dev_agent.contracts.change import Difference
-from flowise_dev_agent.contracts.interrupts import MissingCredential
+from flowise_dev_agent.contracts.events import ArtifactData, RetryData
+from flowise_dev_agent.contracts.interrupts import CredentialCheckData, CredentialCheckInterrupt, MissingCredential
 from flowise_dev_agent.errors import ModelOutputError, PatchError
 from flowise_dev_agent.patch import AddNode, Finding, GraphIR, NodeSchema, PatchOp, RemoveNode, ReplaceNode, compile_ops
 from flowise_dev_agent.publish import changes
@@ -46,7 +47,7 @@ async def define_patch_scope(state: AgentState, runtime: Runtime[AgentContext]) 
     """Clarify the credentials with the person, then limit what the op writer may do."""
     missing = state.credentials.missing
     if missing:
-        answer: dict[str, Any] = interrupt(_credential_check(missing))
+        answer: dict[str, Any] = interrupt(_credential_check(missing).as_value())
         return await _settle(state, runtime.context, answer)
     limits = runtime.context.limits
     scope = PatchScope(
@@ -111,9 +112,8 @@ async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *,
         seed=tuple(state.pattern.ops) if state.write.current_sha is None else (),
     )
     if findings:
-        emit.event(
-            "retry", f"Ops go back with {len(findings)} findings", codes=sorted({item.code for item in findings})
-        )
+        codes = sorted({item.code for item in findings})
+        emit.put(RetryData(codes=codes), f"Ops go back with {len(findings)} findings")
     ops: list[PatchOp] = []
     problems: list[Finding] = []
     usage = state.usage
@@ -175,7 +175,7 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
         return {"check": check, "catalogue": drift.catalogue}
     await context.blobs.put(result.flow_data)
     change = changes(graph, result.graph)
-    Emitter(runtime, "compile_flow_data").event("artifact", change.summary, flow=result.sha256, ops=len(ops))
+    Emitter(runtime, "compile_flow_data").put(ArtifactData(flow=result.sha256, ops=len(ops)), change.summary)
     check = CheckState(flow_sha=result.sha256, change=change, unknown_types=[])
     return {"check": check, "catalogue": drift.catalogue}
 
@@ -242,7 +242,7 @@ def _unplanned_removals(ops: Sequence[PatchOp], plan: PlanContract, existing: se
     ]
 
 
-def _credential_check(missing: Sequence[MissingCredential]) -> dict[str, Any]:
+def _credential_check(missing: list[MissingCredential]) -> CredentialCheckInterrupt:
     absent = [item.type for item in missing if not item.candidates]
     several = [item.type for item in missing if item.candidates]
     parts: list[str] = []
@@ -259,10 +259,9 @@ def _credential_check(missing: Sequence[MissingCredential]) -> dict[str, Any]:
         option("skip", "Go on without", "The flow is written without it; its test will fail until one is bound."),
         option("cancel", "Cancel", "End the session; nothing is written."),
     ]
-    return build_interrupt(
-        "credential_check",
+    return CredentialCheckInterrupt(
         reason="credential_missing" if absent else "credential_ambiguous",
         message=" ".join(parts),
         options=options,
-        data={"credentials": [item.model_dump() for item in missing]},
+        data=CredentialCheckData(credentials=missing),
     )

@@ -12,7 +12,7 @@ from flowise_dev_agent.agent.credentials import available_credentials, match_cre
 from flowise_dev_agent.agent.domain import DiscoverRequest
 from flowise_dev_agent.agent.domains import Domains
 from flowise_dev_agent.agent.emit import Emitter
-from flowise_dev_agent.agent.interrupts import build_interrupt, option
+from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.nodes.patch import flow_so_far
 from flowise_dev_agent.agent.plan_binding import capability_of
 from flowise_dev_agent.agent.prompt_context import (
@@ -34,6 +34,8 @@ from flowise_dev_agent.agent.state import (
     Update,
     WriteState,
 )
+from flowise_dev_agent.contracts.events import ArtifactData
+from flowise_dev_agent.contracts.interrupts import PatternUse, PlanApprovalData, PlanApprovalInterrupt
 from flowise_dev_agent.reasoning.contracts import PlanContract, PlanRequest
 
 
@@ -94,7 +96,7 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
             update={"capability": capability_of(plan, said, (await context.knowledge.nodes()).schemas)}
         )
     if plan.answer is not None:
-        emit.event("artifact", plan.answer)
+        emit.put(ArtifactData(), plan.answer)
         return {"plan": PlanState(contract=plan), "outcome": "answered", "usage": usage}
     if plan.declined and feedback is None and verdict and not verdict.done:
         # Without a known remedy the result is kept: the person sees it as it is.
@@ -127,7 +129,7 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
 
 async def hitl_plan_v2(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
     """Show the plan and wait."""
-    answer: dict[str, Any] = interrupt(_plan_approval(state))
+    answer: dict[str, Any] = interrupt(_plan_approval(state).as_value())
     declined = state.plan.current.declined
     if answer["action"] == "cancel":
         return {"answer": answer, "outcome": "declined" if declined else "cancelled"}
@@ -179,23 +181,17 @@ def _needs_new_approval(previous: PlanContract | None, plan: PlanContract) -> bo
     )
 
 
-def _plan_approval(state: AgentState) -> dict[str, Any]:
+def _plan_approval(state: AgentState) -> PlanApprovalInterrupt:
     plan, verdict, target = state.plan.current, state.review.verdict, state.target.flow
     if questions := state.tests.questions:
         plan = plan.model_copy(update={"test_questions": questions})
     cancel = option("cancel", "Cancel", "End the session; nothing is written.")
     if plan.declined:
-        return build_interrupt(
-            "plan_approval",
+        return PlanApprovalInterrupt(
             reason="declined",
             message=plan.declined,
             options=[option("request_changes", "Ask for something else", "Say what to build instead."), cancel],
-            data={
-                "plan": plan.to_markdown(),
-                "contract": plan.model_dump(),
-                "approaches": [],
-                "missing_credentials": [],
-            },
+            data=PlanApprovalData(plan=plan.to_markdown(), contract=plan),
         )
     if state.iteration:
         reason, message = "plan_revised", "The plan changed."
@@ -205,8 +201,7 @@ def _plan_approval(state: AgentState) -> dict[str, Any]:
         reason, message = "plan_ready", "Please look at the plan. Nothing has been written yet."
         if state.write.mode == "staged" and target:
             message += f" The change is tried on a draft; '{target.name}' stays as it is until you accept."
-    return build_interrupt(
-        "plan_approval",
+    return PlanApprovalInterrupt(
         reason=reason,
         message=" ".join([message, *state.plan.notes]),
         options=[
@@ -214,18 +209,18 @@ def _plan_approval(state: AgentState) -> dict[str, Any]:
             option("request_changes", "Ask for changes", "Say what should be different."),
             cancel,
         ],
-        data={
-            "plan": plan.to_markdown(),
-            "contract": plan.model_dump(),
-            "approaches": [approach.model_dump() for approach in plan.approaches],
-            "missing_credentials": [item.type for item in state.credentials.missing],
-            "target": target and target.model_dump(),
-            "write_mode": state.write.mode,
-            "notes": state.plan.notes,
-            "pattern": {
-                "pattern_used": state.pattern.id is not None,
-                "pattern_id": state.pattern.id,
-                "ops_in_base": len(state.pattern.ops),
-            },
-        },
+        data=PlanApprovalData(
+            plan=plan.to_markdown(),
+            contract=plan,
+            approaches=plan.approaches,
+            missing_credentials=[item.type for item in state.credentials.missing],
+            target=target,
+            write_mode=state.write.mode,
+            notes=state.plan.notes,
+            pattern=PatternUse(
+                pattern_used=state.pattern.id is not None,
+                pattern_id=state.pattern.id,
+                ops_in_base=len(state.pattern.ops),
+            ),
+        ),
     )

@@ -14,7 +14,7 @@ from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.domain import EvaluateRequest
 from flowise_dev_agent.agent.domains import Domains
 from flowise_dev_agent.agent.emit import Emitter
-from flowise_dev_agent.agent.interrupts import build_interrupt, option
+from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.stages import Stage, StageEvent, next_stage
 from flowise_dev_agent.agent.state import (
     AgentState,
@@ -27,6 +27,8 @@ from flowise_dev_agent.agent.state import (
 from flowise_dev_agent.agent.tools import shorten
 from flowise_dev_agent.agent.trials import failed_alike, regressions
 from flowise_dev_agent.contracts.change import Difference
+from flowise_dev_agent.contracts.events import TestData
+from flowise_dev_agent.contracts.interrupts import FlowLink, Option, ResultReviewData, ResultReviewInterrupt
 from flowise_dev_agent.contracts.verdict import Trial
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.patch import GraphIR, payload_sha256
@@ -61,16 +63,17 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
             result = await domains.primary.run_trial(context, chatflow_id, question, number, session)
         if state.intent.operation == "update" and not state.write.draft_id:
             await _forget(context, chatflow_id, session)
-        emit.event(
-            "test",
+        emit.put(
+            TestData(
+                question=shorten(question, 300),
+                trial=number,
+                before=before,
+                passed=result.passed,
+                category=result.category,
+                answer=shorten(result.answer or result.error, 300),
+                duration_ms=result.duration_ms,
+            ),
             f"{'before: ' if before else ''}{'ok' if result.passed else result.category}: {shorten(question, 80)}",
-            question=shorten(question, 300),
-            trial=number,
-            before=before,
-            passed=result.passed,
-            category=result.category,
-            answer=shorten(result.answer or result.error, 300),
-            duration_ms=result.duration_ms,
         )
         return result
 
@@ -145,7 +148,7 @@ def next_step(state: AgentState, verdict: Verdict, limits: LimitSettings) -> tup
 async def hitl_review_v2(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
     """Show the tested flow and wait."""
     difference = await _difference(state, runtime.context)
-    answer: dict[str, Any] = interrupt(_result_review(state, runtime.context, difference))
+    answer: dict[str, Any] = interrupt(_result_review(state, runtime.context, difference).as_value())
     stage = state.write.stage
     match answer["action"]:
         case "accept" if state.intent.operation != "update":
@@ -176,7 +179,7 @@ async def _difference(state: AgentState, context: AgentContext) -> Difference | 
     return changes(before, after)
 
 
-def _result_review(state: AgentState, context: AgentContext, difference: Difference | None) -> dict[str, Any]:
+def _result_review(state: AgentState, context: AgentContext, difference: Difference | None) -> ResultReviewInterrupt:
     plan, verdict, write = state.plan.current, state.review.verdict, state.write
     results, baseline = state.tests.results, state.tests.baseline or []
     chatflow_id = str(write.chatflow_id)
@@ -198,34 +201,33 @@ def _result_review(state: AgentState, context: AgentContext, difference: Differe
     if worse:
         message += f" Questions that went better before the change: {worse}."
     draft_id = write.draft_id
-    return build_interrupt(
-        "result_review",
+    return ResultReviewInterrupt(
         reason=reason,
         message=message,
         options=_options(state),
-        data={
-            "chatflow": {
-                "id": chatflow_id,
-                "name": write.chatflow_name,
-                "url": context.chatflow_url(chatflow_id, plan.flow_kind),
-            },
-            "verdict": verdict.model_dump() if verdict else {},
-            "draft": {"id": draft_id, "url": context.chatflow_url(draft_id, plan.flow_kind)} if draft_id else None,
-            "write_mode": write.mode,
-            "tests": [result.model_dump() for result in results],
-            "baseline": [result.model_dump() for result in baseline],
-            "regressions": [item.model_dump() for item in found],
-            "change": difference and difference.model_dump(mode="json"),
-            "notes": state.plan.notes,
-            "usage": state.usage.spent.model_dump(),
-            "warnings": [item.model_dump(mode="json") for item in state.check.findings if item.severity == "warning"],
-            "placeholders": plan.placeholders,
-            "degraded": [phase.model_dump() for phase in state.usage.degraded],
-        },
+        data=ResultReviewData(
+            chatflow=FlowLink(
+                id=chatflow_id,
+                name=write.chatflow_name or "",
+                url=context.chatflow_url(chatflow_id, plan.flow_kind),
+            ),
+            verdict=verdict,
+            draft=FlowLink(id=draft_id, url=context.chatflow_url(draft_id, plan.flow_kind)) if draft_id else None,
+            write_mode=write.mode,
+            tests=results,
+            baseline=baseline,
+            regressions=found,
+            change=difference,
+            notes=state.plan.notes,
+            usage=state.usage.spent,
+            warnings=[item for item in state.check.findings if item.severity == "warning"],
+            placeholders=plan.placeholders,
+            degraded=state.usage.degraded,
+        ),
     )
 
 
-def _options(state: AgentState) -> list[dict[str, str]]:
+def _options(state: AgentState) -> list[Option]:
     if state.intent.operation != "update":
         accept, undo = "Deploy the chatflow.", "Delete the chatflow that this session made."
     elif state.is_staged:

@@ -7,7 +7,7 @@ from langgraph.types import interrupt
 
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.emit import Emitter
-from flowise_dev_agent.agent.interrupts import build_interrupt, option
+from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.state import (
     AgentState,
     IntentState,
@@ -17,7 +17,8 @@ from flowise_dev_agent.agent.state import (
     WriteState,
 )
 from flowise_dev_agent.agent.targets import KINDS, find_targets, kind_of
-from flowise_dev_agent.contracts.interrupts import TargetFlow, WriteMode
+from flowise_dev_agent.contracts.events import ArtifactData
+from flowise_dev_agent.contracts.interrupts import SelectTargetData, SelectTargetInterrupt, TargetFlow, WriteMode
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.patch import GraphIR, payload_sha256
@@ -34,11 +35,9 @@ async def resolve_target(state: AgentState, runtime: Runtime[AgentContext]) -> U
     flows = runtime.context.flowise.iter_chatflows()
     found = await find_targets(flows, target=request.target, hint=hint, text="\n".join(said))
     exact = found.exact if state.intent.operation != "create" else None
-    Emitter(runtime, "resolve_target").event(
-        "artifact",
+    Emitter(runtime, "resolve_target").put(
+        ArtifactData(candidates=[candidate.id for candidate in found.candidates], exact=exact),
         f"{len(found.candidates) if found.search.fits else 0} of {found.search.total} flows fit",
-        candidates=[candidate.id for candidate in found.candidates],
-        exact=exact,
     )
     return {
         "target": TargetState(candidates=found.candidates, search=found.search, chatflow_id=exact),
@@ -48,7 +47,7 @@ async def resolve_target(state: AgentState, runtime: Runtime[AgentContext]) -> U
 
 async def hitl_select_target(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
     """Have the person choose among the flows found."""
-    answer: dict[str, Any] = interrupt(_select_target(state))
+    answer: dict[str, Any] = interrupt(_select_target(state).as_value())
     match answer["action"]:
         case "cancel":
             return {"answer": answer, "outcome": "cancelled"}
@@ -105,8 +104,9 @@ async def summarize_current_flow(state: AgentState, runtime: Runtime[AgentContex
     context = runtime.context
     graph = GraphIR.from_flow_data(await context.blobs.get(str(state.write.current_sha)))
     nodes, edges = len(graph.nodes), len(graph.edges)
-    Emitter(runtime, "summarize_current_flow").event(
-        "artifact", f"'{state.write.chatflow_name}' has {nodes} nodes and {edges} connections", nodes=nodes, edges=edges
+    Emitter(runtime, "summarize_current_flow").put(
+        ArtifactData(nodes=nodes, edges=edges),
+        f"'{state.write.chatflow_name}' has {nodes} nodes and {edges} connections",
     )
     return {}
 
@@ -135,7 +135,7 @@ def _limits(state: AgentState, flow: Chatflow, graph: GraphIR) -> list[str]:
     return notes
 
 
-def _select_target(state: AgentState) -> dict[str, Any]:
+def _select_target(state: AgentState) -> SelectTargetInterrupt:
     candidates, search = state.target.candidates, state.target.search
     operation = state.intent.operation
     wanted, verb = search and search.wanted, _VERBS.get(str(operation), "changed")
@@ -153,10 +153,9 @@ def _select_target(state: AgentState) -> dict[str, Any]:
     if operation != "question":
         options.append(option("create_new", "Create a new chatflow", "Existing flows are not changed."))
     options.append(option("cancel", "Cancel", "End the session; nothing is written."))
-    return build_interrupt(
-        "select_target",
+    return SelectTargetInterrupt(
         reason=reason,
         message=message,
         options=options,
-        data={"candidates": [candidate.model_dump() for candidate in candidates]},
+        data=SelectTargetData(candidates=candidates),
     )

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query
 
 from flowise_dev_agent.api.deps import Service
 from flowise_dev_agent.api.problems import declared
-from flowise_dev_agent.runtime.webhooks.views import DeliveryPage, DeliveryStatus
+from flowise_dev_agent.contracts.webhooks import DeliveryPage, DeliveryStatus
 
 router = APIRouter(tags=["webhooks"])
 

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from flowise_dev_agent.api.deps import FlowId, IdempotencyKey, Service, SessionId, WaitSecs, engine
 from flowise_dev_agent.api.problems import declared
+from flowise_dev_agent.contracts.change import FlowChange, SessionChange
 from flowise_dev_agent.contracts.flow_writes import (
     ApplyToFlow,
     FlowDocument,
@@ -15,12 +16,12 @@ from flowise_dev_agent.contracts.flow_writes import (
     ImportFlow,
     PromoteFlow,
 )
+from flowise_dev_agent.contracts.requests import Question
 from flowise_dev_agent.patch import CanvasView
 from flowise_dev_agent.runtime.flows.chat import CHAT_ID_PATTERN, ChatAnswer
 from flowise_dev_agent.runtime.flows.flow_writer import FlowWriter
 from flowise_dev_agent.runtime.flows.service import FlowService
-from flowise_dev_agent.runtime.flows.views import FlowChange, FlowPage, FlowSummary, FlowView, SessionChange
-from flowise_dev_agent.runtime.sessions.requests import Question
+from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSummary, FlowView
 from flowise_dev_agent.runtime.sessions.service import SessionService
 
 router = APIRouter(tags=["flows"])

@@ -11,11 +11,12 @@ from flowise_dev_agent.api.deps import MAX_SEQ, AfterSeq, IdempotencyKey, Servic
 from flowise_dev_agent.api.limits import session_start_limit
 from flowise_dev_agent.api.problems import declared
 from flowise_dev_agent.api.sse import STREAM_ENDS, event_stream
+from flowise_dev_agent.contracts.events import EventPage
+from flowise_dev_agent.contracts.requests import RenameSession, ResumeSession, StartSession
+from flowise_dev_agent.contracts.session import PublicStatus, SessionPage, SessionSummary, SessionView
+from flowise_dev_agent.contracts.webhooks import DeliveryList, DeliveryView, StartedView
 from flowise_dev_agent.errors import WebhookSecretError
-from flowise_dev_agent.runtime.sessions.requests import RenameSession, ResumeSession, StartSession
-from flowise_dev_agent.runtime.sessions.summary import SessionSummary
-from flowise_dev_agent.runtime.sessions.views import EventPage, PublicStatus, SessionPage, SessionView
-from flowise_dev_agent.runtime.webhooks.views import DeliveryList, DeliveryView, StartedView, started_view
+from flowise_dev_agent.runtime.webhooks.views import started_view
 from flowise_dev_agent.settings import ServerSettings
 
 _LATER = "Still working; come back by GET or the stream."

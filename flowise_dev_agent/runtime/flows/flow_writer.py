@@ -14,6 +14,7 @@ from uuid import UUID, uuid4
 from langgraph.runtime import RunControl
 
 from flowise_dev_agent.contracts.change import Difference
+from flowise_dev_agent.contracts.events import DoneData, NodeEvent, WriteData
 from flowise_dev_agent.contracts.flow_writes import (
     ApplyToFlow,
     BaseFlow,
@@ -26,14 +27,14 @@ from flowise_dev_agent.contracts.flow_writes import (
 from flowise_dev_agent.errors import InvalidInputError, PatchError, StaleBaseError, WriteFailedError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.patch import GraphIR, errors, payload_sha256
-from flowise_dev_agent.persistence import Blobs, Claim, NewEvent, SessionRow, Sessions, Versions, WriteIntents
+from flowise_dev_agent.persistence import Blobs, Claim, SessionRow, Sessions, Versions, WriteIntents
 from flowise_dev_agent.persistence.runs import RunResult
 from flowise_dev_agent.persistence.sanitize import clean_text
 from flowise_dev_agent.persistence.sessions import NewSession
 from flowise_dev_agent.publish import Base, Publisher, Stale, Written
 from flowise_dev_agent.runtime.flows.proposals import Proposal, Proposals
 from flowise_dev_agent.runtime.flows.views import difference
-from flowise_dev_agent.runtime.runs.emission import Emit
+from flowise_dev_agent.runtime.runs.emission import Emit, new_event
 from flowise_dev_agent.runtime.sessions.service import check_key, key_reused
 from flowise_dev_agent.runtime.sessions.views import public_status
 
@@ -214,11 +215,9 @@ class FlowWriteExecution:
         flow_data = await self._blobs.get(write.sha256)
         written = await (self._update(write.base, flow_data) if write.base else self._create(flow_data))
         verb = "Unchanged" if written.unchanged else "Changed" if write.base else "Created"
-        data = {"chatflow_id": written.chatflow_id, "flow": written.sha256}
-        if write.source:
-            data["source"] = write.source
-        self._emit({"type": "write", "phase": _PHASE, "summary": f"{verb}: '{written.name}'", "data": data})
-        done = {"outcome": "accepted", "chatflow_id": written.chatflow_id}
+        data = WriteData(chatflow_id=written.chatflow_id, flow=written.sha256, source=write.source)
+        self._emit(NodeEvent(None, _PHASE, f"{verb}: '{written.name}'", data))
+        done = DoneData(outcome="accepted", chatflow_id=written.chatflow_id)
         change = {
             "before": write.sha256 if written.unchanged else write.base.sha256 if write.base else None,
             "after": write.sha256,
@@ -226,7 +225,7 @@ class FlowWriteExecution:
         }
         return RunResult(
             status="completed",
-            event=NewEvent("done", status=public_status("completed"), summary="Ended: accepted", data=done),
+            event=new_event(done, status=public_status("completed"), summary="Ended: accepted"),
             columns={**await self.columns(), "outcome": "accepted", "change": change},
         )
 

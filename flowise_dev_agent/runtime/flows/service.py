@@ -4,6 +4,7 @@ import asyncio
 from typing import Final
 from uuid import UUID
 
+from flowise_dev_agent.contracts.change import FlowChange, SessionChange
 from flowise_dev_agent.contracts.flow_writes import FlowDocument, FlowOps
 from flowise_dev_agent.errors import InvalidInputError, PatchError
 from flowise_dev_agent.flowise.instances import Instances
@@ -12,14 +13,7 @@ from flowise_dev_agent.persistence import Blobs, FlowVersion, Sessions, Versions
 from flowise_dev_agent.runtime.flows.chat import ChatAnswer, TryOut
 from flowise_dev_agent.runtime.flows.proposals import Proposals
 from flowise_dev_agent.runtime.flows.search import FlowSearch, searchable
-from flowise_dev_agent.runtime.flows.views import (
-    FlowChange,
-    FlowPage,
-    FlowSummary,
-    FlowView,
-    SessionChange,
-    change_of,
-)
+from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSummary, FlowView, change_of
 from flowise_dev_agent.runtime.sessions.views import ChatflowLink
 
 #: What a comparison of versions names the flow on the server.
@@ -128,7 +122,7 @@ class FlowService:
         if row.operation_mode == "copy":
             labels = ("the original", "the copy")
         # Large flows take a tenth of a second to compare.
-        shown = await asyncio.to_thread(change_of, before, after, labels=labels, ops=change.get("ops"))
+        shown = await asyncio.to_thread(change_of, before, after, labels=labels, ops=change.get("ops") or ())
         meanwhile = None
         if found is not None:
             meanwhile = await asyncio.to_thread(change_of, before, found, labels=("as it was read", "now in Flowise"))

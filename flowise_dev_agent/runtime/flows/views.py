@@ -1,10 +1,13 @@
 """What clients see of flows: facts for lists, pictures, differences, answers. Never a credential or a secret."""
 
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from flowise_dev_agent.patch import AddedNode, CanvasView, Connected, GraphIR, NodeChange, canvas_view, diff, public_op
+from flowise_dev_agent.contracts.base import JsonMapping
+from flowise_dev_agent.contracts.change import Difference, FlowChange, public_ops_of_rows
+from flowise_dev_agent.patch import CanvasView, GraphIR, canvas_view, diff
 
 #: Entries of each list of a difference, and characters of its text; `summary` counts all.
 _MOST_ENTRIES: Final = 1_000
@@ -57,40 +60,6 @@ class FlowSummary(_View):
     )
 
 
-class Difference(_View):
-    """What differs between two flows: in words, and by names. `moved` are nodes that only stand elsewhere."""
-
-    summary: str
-    text: str
-    added: list[AddedNode]
-    removed: list[AddedNode]
-    changed: list[NodeChange]
-    connected: list[Connected]
-    disconnected: list[Connected]
-    moved: list[str]
-
-
-class FlowChange(_View):
-    """Two states of a flow and what lies between them. `before` is None for a flow that was new."""
-
-    before: CanvasView | None
-    after: CanvasView | None
-    before_label: str
-    after_label: str
-    diff: Difference
-    ops: list[dict[str, Any]] = Field(description="The ops that led from one to the other, where they are known.")
-
-
-class SessionChange(FlowChange):
-    """What a session does to its flow."""
-
-    chatflow_id: str | None
-    draft_id: str | None = Field(description="The draft that the change is tried on, as long as there is one.")
-    meanwhile: FlowChange | None = Field(
-        description="What someone else changed since the flow was read, if that is so."
-    )
-
-
 def difference(before: GraphIR, after: GraphIR) -> Difference:
     """The bounded difference of two flows."""
     found = diff(before, after)
@@ -112,7 +81,7 @@ def change_of(
     after: GraphIR | None,
     *,
     labels: tuple[str, str],
-    ops: list[dict[str, Any]] | None = None,
+    ops: Sequence[JsonMapping] = (),
 ) -> FlowChange:
     """The view of two states; None is a flow that is not there."""
     return FlowChange(
@@ -121,5 +90,5 @@ def change_of(
         before_label=labels[0],
         after_label=labels[1],
         diff=difference(before or GraphIR.empty(), after or GraphIR.empty()),
-        ops=[public_op(op) for op in ops or []],
+        ops=public_ops_of_rows(ops),
     )

@@ -6,25 +6,27 @@ The graph hands over events without waiting; one task writes them, several at a 
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Any, Final, Protocol
+from typing import Final, Protocol, get_args
 from uuid import UUID
 
+from flowise_dev_agent.contracts.base import JsonObject
+from flowise_dev_agent.contracts.events import CostData, EventData, FallbackData, LiveType, NodeEvent, TokenData
 from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.observability.metrics import FALLBACKS, MODEL_CALLS, MODEL_TOKENS, MODEL_USD
 from flowise_dev_agent.persistence import Events, Lease, NewEvent, StoredEvent
+from flowise_dev_agent.persistence.events import MAX_DATA_BYTES
 from flowise_dev_agent.runtime.runs.call_count import CallCount
 from flowise_dev_agent.runtime.runs.tasks import end_tasks
 
 logger = logging.getLogger(__name__)
 
-STORED_TYPES: Final = frozenset({"decision", "retry", "fallback", "write", "test", "cost", "artifact", "drift"})
-LIVE_TYPES: Final = frozenset({"token", "tool_call", "tool_result"})
-
+_LIVE_TYPES: Final = frozenset(get_args(LiveType))
+#: The others are the run's own.
+_NODE_TYPES: Final = frozenset({"decision", "retry", "fallback", "write", "test", "cost", "artifact", "drift"})
 _BATCH: Final = 50
 _TOKEN_DELAY_SECS: Final = 0.05
 _TOKEN_CHUNK_CHARS: Final = 900  # below 4 KB even at 4 bytes a character
@@ -34,9 +36,9 @@ _GATHER_SECS: Final = 0.05
 
 
 class Emit(Protocol):
-    """Takes one event `{"type", "node", "phase", "summary", "data"}` at once; the text of a token is `data["text"]`."""
+    """Takes one event at once."""
 
-    def __call__(self, item: Mapping[str, Any], /) -> None: ...
+    def __call__(self, event: NodeEvent, /) -> None: ...
 
 
 @dataclass
@@ -76,21 +78,18 @@ class EventWriter:
         self._stored.append(event)
         self._wake()
 
-    def emit(self, item: Mapping[str, Any], /) -> None:
-        """Take an event in the form that nodes write; an unknown type is dropped with a warning."""
-        type_ = str(item.get("type"))
-        node, phase = item.get("node"), item.get("phase")
-        data: Mapping[str, Any] = item.get("data") or {}
-        if type_ == "token":
-            self._add_text(node, phase, str(data.get("text", "")))
-        elif type_ in LIVE_TYPES:
+    def emit(self, event: NodeEvent, /) -> None:
+        """Take an event that a node writes."""
+        if isinstance(event.data, TokenData):
+            self._add_text(event.node, event.phase, event.data.text)
+        elif event.data.event_type in _LIVE_TYPES:
             self._send_text()
-            self._put_live(type_, node, phase, str(item.get("summary") or ""), dict(data))
-        elif type_ in STORED_TYPES:
-            _count(type_, str(phase), data)
-            self.put(NewEvent(type_, node=node, phase=phase, summary=str(item.get("summary") or ""), data=data))
+            self._put_live(event)
+        elif event.data.event_type in _NODE_TYPES:
+            _count(event)
+            self.put(new_event(event.data, node=event.node, phase=event.phase, summary=event.summary))
         else:
-            logger.warning("A node wrote an event of unknown type %r.", type_)
+            logger.warning("%s wrote an event of type %r; it is dropped.", event.node, event.data.event_type)
 
     async def flush(self) -> None:
         """Wait until everything is stored, or cannot be."""
@@ -139,22 +138,22 @@ class EventWriter:
         text = "".join(pending.parts)
         for start in range(0, len(text), _TOKEN_CHUNK_CHARS):
             chunk = text[start : start + _TOKEN_CHUNK_CHARS]
-            self._put_live("token", pending.node, pending.phase, "", {"text": chunk})
+            self._put_live(NodeEvent(pending.node, pending.phase, "", TokenData(text=chunk)))
 
-    def _put_live(self, type_: str, node: str | None, phase: str | None, summary: str, data: dict[str, Any]) -> None:
+    def _put_live(self, event: NodeEvent) -> None:
         self._live.append(
             StoredEvent(
                 session_id=self._session_id,
                 seq=None,
                 ts=datetime.now(UTC),
                 run_id=self._lease.run_id,
-                type=type_,
-                node=node,
-                phase=phase,
+                type=event.data.event_type,
+                node=event.node,
+                phase=event.phase,
                 status=None,
                 duration_ms=None,
-                summary=summary,
-                data=data,
+                summary=event.summary,
+                data=_stored(event.data),
             )
         )
         self._wake()
@@ -197,14 +196,45 @@ class EventWriter:
             await asyncio.sleep(_RETRY_SECS)
 
 
-def _count(type_: str, phase: str, data: Mapping[str, Any]) -> None:
-    if type_ == "cost":
-        MODEL_CALLS.labels(phase).inc(data.get("model_calls", 0))
-        for direction in ("input", "output", "cached"):
-            MODEL_TOKENS.labels(phase, direction).inc(data.get(f"{direction}_tokens", 0))
-        MODEL_USD.labels(phase).inc(data.get("usd", 0))
-    elif type_ == "fallback":
-        FALLBACKS.labels(phase).inc()
+def new_event(
+    data: EventData,
+    *,
+    node: str | None = None,
+    phase: str | None = None,
+    status: str | None = None,
+    duration_ms: int | None = None,
+    summary: str = "",
+) -> NewEvent:
+    """An event to be stored; its type follows from `data`."""
+    return NewEvent(
+        data.event_type,
+        node=node,
+        phase=phase,
+        status=status,
+        duration_ms=duration_ms,
+        summary=summary,
+        data=_stored(data),
+    )
+
+
+def _stored(data: EventData) -> JsonObject:
+    """What is at its default is left out: reading adds it again."""
+    return data.fitted(MAX_DATA_BYTES).model_dump(mode="json", exclude_defaults=True)
+
+
+def _count(event: NodeEvent) -> None:
+    phase = str(event.phase)
+    match event.data:
+        case CostData() as cost:
+            MODEL_CALLS.labels(phase).inc(cost.model_calls)
+            MODEL_TOKENS.labels(phase, "input").inc(cost.input_tokens)
+            MODEL_TOKENS.labels(phase, "output").inc(cost.output_tokens)
+            MODEL_TOKENS.labels(phase, "cached").inc(cost.cached_tokens)
+            MODEL_USD.labels(phase).inc(cost.usd)
+        case FallbackData():
+            FALLBACKS.labels(phase).inc()
+        case _:
+            pass
 
 
 def _size(text: _Text) -> int:

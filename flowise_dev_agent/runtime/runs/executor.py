@@ -17,19 +17,31 @@ import psycopg
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphDrained, NodeTimeoutError
 from langgraph.runtime import RunControl
-from langgraph.types import Command, Interrupt, StateSnapshot
+from langgraph.types import Command, StateSnapshot
 
+from flowise_dev_agent.contracts.base import read_as
+from flowise_dev_agent.contracts.events import (
+    DoneData,
+    ErrorData,
+    InterruptData,
+    NodeEndData,
+    NodeErrorData,
+    NodeStartData,
+    RetryData,
+)
+from flowise_dev_agent.contracts.interrupts import INTERRUPT, Interrupt
+from flowise_dev_agent.contracts.problem import Failure
+from flowise_dev_agent.contracts.session import ResultView
 from flowise_dev_agent.errors import AgentError, DatabaseUnavailableError, LeaseLostError
 from flowise_dev_agent.observability import log_context
 from flowise_dev_agent.observability.metrics import NODE_SECONDS, RUN_SECONDS, RUNS_ACTIVE
 from flowise_dev_agent.persistence import Claim, Database, Events, FencedSaver, NewEvent, Runs
 from flowise_dev_agent.persistence.database import patient, translated_errors
 from flowise_dev_agent.persistence.runs import RunResult
-from flowise_dev_agent.persistence.sanitize import bounded
 from flowise_dev_agent.runtime.agent import Agent, Graph
 from flowise_dev_agent.runtime.flows.flow_writer import FlowWriter, is_flow_write
 from flowise_dev_agent.runtime.runs.call_count import CallCount, counting
-from flowise_dev_agent.runtime.runs.emission import EventWriter
+from flowise_dev_agent.runtime.runs.emission import EventWriter, new_event
 from flowise_dev_agent.runtime.runs.timings import Timings
 from flowise_dev_agent.runtime.sessions.views import public_status
 
@@ -158,20 +170,19 @@ class RunExecutor:
             logging.ERROR if foreign else logging.WARNING,
             "The run stopped in %s (%s): %s",
             node or "no node",
-            problem["code"],
-            problem["detail"],
+            problem.code,
+            problem.detail,
             exc_info=foreign,
         )
         if _is_transient(error) and claim.attempt + 1 < self._attempts:
             attempt = claim.attempt + 1
             pause = min(self._timings.backoff * 2**claim.attempt, self._timings.backoff_max)
             pause *= random.uniform(0.75, 1.25)  # noqa: S311 - only spreads retries
-            event = NewEvent(
-                "retry",
+            event = new_event(
+                RetryData(attempt=attempt + 1, of=self._attempts, code=problem.code),
                 node=node,
                 phase=self._agent.node_phases.get(node or ""),
-                summary=f"Attempt {attempt + 1} of {self._attempts} in {pause:.0f} s: {problem['detail']}",
-                data={"attempt": attempt + 1, "of": self._attempts, "code": problem["code"]},
+                summary=f"Attempt {attempt + 1} of {self._attempts} in {pause:.0f} s: {problem.detail}",
             )
             await writer.flush()
             await _until_database_is_back(
@@ -260,7 +271,7 @@ class _GraphExecution:
         if "input" in task:
             self.last_node = node
             self._started[task["id"]] = time.monotonic()
-            self._writer.put(NewEvent("node_start", node=node, phase=phase, status="running"))
+            self._writer.put(new_event(NodeStartData(), node=node, phase=phase, status="running"))
             return
         started = self._started.pop(task["id"], None)
         duration = None if started is None else round((time.monotonic() - started) * 1000)
@@ -270,34 +281,33 @@ class _GraphExecution:
         if task["error"] is not None:
             problem = _problem(task["error"], node, self._claim.lease.run_id)
             self._writer.put(
-                NewEvent(
-                    "node_error",
+                new_event(
+                    NodeErrorData(code=problem.code),
                     node=node,
                     phase=phase,
                     status="failed",
                     duration_ms=duration,
-                    summary=problem["detail"],
-                    data={"code": problem["code"]},
+                    summary=problem.detail,
                 )
             )
         elif not task["interrupts"]:
-            self._writer.put(NewEvent("node_end", node=node, phase=phase, status="ok", duration_ms=duration))
+            self._writer.put(new_event(NodeEndData(), node=node, phase=phase, status="ok", duration_ms=duration))
 
     async def _result_of(self, state: StateSnapshot) -> RunResult:
         columns = dict(self._agent.project(state.values))
         if state.interrupts:
-            interrupt = state.interrupts[0]
+            raised = state.interrupts[0]
             node = next((task.name for task in state.tasks if task.interrupts), None)
-            result = self._agent.result_of(interrupt.value)
+            interrupt = read_as(INTERRUPT, {**raised.value, "id": raised.id})
+            result = self._agent.result_of(interrupt)
             return _waiting(interrupt, node, self._agent.node_phases.get(node or ""), columns, result)
         outcome = columns.get("outcome")
         await self._prune()
         status = "cancelled" if outcome == "cancelled" else "completed"
-        event = NewEvent(
-            "done",
+        event = new_event(
+            DoneData(outcome=outcome, chatflow_id=columns.get("chatflow_id")),
             status=public_status(status),
             summary=f"Ended: {outcome}" if outcome else "Ended",
-            data={"outcome": outcome, "chatflow_id": columns.get("chatflow_id")},
         )
         return RunResult(status=status, event=event, columns=columns)
 
@@ -311,53 +321,41 @@ class _GraphExecution:
 
 
 def failure(
-    problem: Mapping[str, Any],
+    problem: Failure,
     *,
     node: str | None = None,
     phase: str | None = None,
     columns: Mapping[str, Any] | None = None,
 ) -> RunResult:
     """The end of a run that nobody tries again by himself."""
-    event = NewEvent(
-        "error",
+    event = new_event(
+        ErrorData(code=problem.code, hint=problem.hint),
         node=node,
         phase=phase,
         status=public_status("failed"),
-        summary=problem["detail"],
-        data={"code": problem["code"], "hint": problem.get("hint")},
+        summary=problem.detail,
     )
-    return RunResult(status="failed", event=event, columns=columns or {}, error=problem)
+    error = problem.model_dump(mode="json", exclude_none=True)
+    return RunResult(status="failed", event=event, columns=columns or {}, error=error)
 
 
 def _waiting(
-    interrupt: Interrupt[Any],
-    node: str | None,
-    phase: str | None,
-    columns: Mapping[str, Any],
-    result: Mapping[str, Any] | None,
+    interrupt: Interrupt, node: str | None, phase: str | None, columns: Mapping[str, Any], result: ResultView | None
 ) -> RunResult:
-    value: Mapping[str, Any] = interrupt.value
-    schema = value.get("response_schema") or interrupt.response_schema
-    message = str(value.get("message", ""))
-    public = {
-        "id": interrupt.id,
-        "type": value.get("type", "question"),
-        "reason": value.get("reason", ""),
-        "message": message,
-        "options": value.get("options", []),
-        "data": value.get("data", {}),
-        "response_schema": schema if isinstance(schema, dict) else {},
-    }
-    event = NewEvent(
-        "interrupt",
+    event = new_event(
+        InterruptData(interrupt_id=interrupt.id, type=interrupt.type, reason=interrupt.reason),
         node=node,
         phase=phase,
         status=public_status("waiting"),
-        summary=message,
-        data={"interrupt_id": interrupt.id, "type": public["type"], "reason": public["reason"]},
+        summary=interrupt.message,
     )
-    kept = None if result is None else bounded(result, _MAX_RESULT_BYTES)
-    return RunResult(status="waiting", event=event, columns=columns, interrupt=public, result=kept)
+    return RunResult(
+        status="waiting",
+        event=event,
+        columns=columns,
+        interrupt=interrupt.model_dump(mode="json"),
+        result=result.fitted(_MAX_RESULT_BYTES).model_dump(mode="json") if result else None,
+    )
 
 
 def _is_transient(error: BaseException) -> bool:
@@ -367,23 +365,19 @@ def _is_transient(error: BaseException) -> bool:
     return isinstance(error, OSError | NodeTimeoutError | psycopg.OperationalError)
 
 
-def _problem(error: Any, node: str | None, run_id: UUID) -> dict[str, Any]:
+def _problem(error: Any, node: str | None, run_id: UUID) -> Failure:
     """What a person may read about an error: our own words, or only the kind of a foreign one."""
     if isinstance(error, AgentError):
-        return error.as_problem()
+        return Failure(**error.as_problem())
     where = f"The step '{node}'" if node else "The session"
     if isinstance(error, TimeoutError | NodeTimeoutError):
-        return {
-            "code": "step_timeout",
-            "detail": f"{where} took too long and was stopped.",
-            "hint": "Retry the session.",
-        }
+        return Failure(code="step_timeout", detail=f"{where} took too long and was stopped.", hint="Retry the session.")
     kind = type(error).__name__ if isinstance(error, BaseException) else "error"
-    return {
-        "code": "internal_error",
-        "detail": f"{where} stopped with an unexpected {kind}.",
-        "hint": f"Retry the session; if it happens again, report it with the service's log of run {run_id}.",
-    }
+    return Failure(
+        code="internal_error",
+        detail=f"{where} stopped with an unexpected {kind}.",
+        hint=f"Retry the session; if it happens again, report it with the service's log of run {run_id}.",
+    )
 
 
 async def _until_database_is_back(action: Callable[[], Awaitable[_T]]) -> _T:

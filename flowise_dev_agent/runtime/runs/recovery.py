@@ -6,6 +6,7 @@ import time
 
 from procrastinate.exceptions import ConnectorException
 
+from flowise_dev_agent.contracts.problem import Failure
 from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.persistence import Runs
 from flowise_dev_agent.persistence.runs import Lost
@@ -55,9 +56,9 @@ class Recovery:
             if taken:
                 logger.warning("Run %s lost its worker; it is queued again.", lost.id)
             return taken
-        problem = {
-            "code": "worker_lost",
-            "detail": f"The worker was lost {self._attempts} times while it ran this session.",
-            "hint": "Check the memory and the log of the workers, then retry the session.",
-        }
+        problem = Failure(
+            code="worker_lost",
+            detail=f"The worker was lost {self._attempts} times while it ran this session.",
+            hint="Check the memory and the log of the workers, then retry the session.",
+        )
         return await self._runs.give_up(lost, failure(problem))

@@ -8,6 +8,10 @@ from uuid import UUID, uuid4
 
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
+from flowise_dev_agent.contracts.events import EventPage, SessionEvent
+from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
+from flowise_dev_agent.contracts.session import ListTotals, SessionPage, SessionView
+from flowise_dev_agent.contracts.webhooks import DeliveryList, DeliveryPage, DeliveryView, StartedView
 from flowise_dev_agent.errors import (
     DatabaseUnavailableError,
     InvalidInputError,
@@ -17,26 +21,22 @@ from flowise_dev_agent.errors import (
 )
 from flowise_dev_agent.persistence import Database, Events, SessionFilter, SessionRow, Sessions
 from flowise_dev_agent.persistence.database import translated_errors
-from flowise_dev_agent.persistence.sanitize import bounded, clean_text
+from flowise_dev_agent.persistence.sanitize import clean_text
 from flowise_dev_agent.persistence.sessions import NewSession
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.sessions.feed import Feed
-from flowise_dev_agent.runtime.sessions.requests import ResumeSession, StartSession
 from flowise_dev_agent.runtime.sessions.views import (
-    EventPage,
-    ListTotals,
-    SessionEvent,
-    SessionPage,
-    SessionView,
     decode_cursor,
     encode_cursor,
     event_view,
+    listed_session,
+    open_interrupt,
     public_status,
     row_statuses,
     session_view,
 )
 from flowise_dev_agent.runtime.webhooks.service import WebhookService
-from flowise_dev_agent.runtime.webhooks.views import DeliveryList, DeliveryPage, DeliveryView, StartedView, started_view
+from flowise_dev_agent.runtime.webhooks.views import started_view
 
 _MAX_KEY_CHARS = 255
 _MAX_PAGE = 200
@@ -120,19 +120,20 @@ class SessionService:
         row = await self._sessions.get(session_id)
         if await self._answered_before(session_id, idempotency_key, fingerprint):
             return self._view(row)
-        if row.status != "waiting" or row.interrupt is None or row.interrupt_id is None:
+        interrupt = open_interrupt(row)
+        if row.status != "waiting" or interrupt is None or row.interrupt_id is None:
             raise _nothing_open(row)
         if body.interrupt_id is not None and body.interrupt_id != row.interrupt_id:
             raise _nothing_open(row, asked=body.interrupt_id)
-        answer = self._agent.check_answer(row.interrupt, body)
-        plan = self._agent.approved_plan(row.interrupt, answer)
+        answer = self._agent.check_answer(interrupt, body)
+        plan = self._agent.approved_plan(interrupt, answer)
         won = await self._sessions.resume(
             session_id,
             interrupt_id=row.interrupt_id,
             answer=answer,
             idempotency_key=idempotency_key,
             fingerprint=fingerprint,
-            plan=None if plan is None else bounded(plan, _MAX_PLAN_BYTES),
+            plan=None if plan is None else plan.fitted(_MAX_PLAN_BYTES).model_dump(mode="json"),
         )
         row = await self._sessions.get(session_id)
         if not won and not await self._answered_before(session_id, idempotency_key, fingerprint):
@@ -202,7 +203,7 @@ class SessionService:
         rows = await self._sessions.page(which, limit=limit + 1, before=decode_cursor(cursor) if cursor else None)
         shown = rows[:limit]
         return SessionPage(
-            sessions=[self._view(row) for row in shown],
+            sessions=[listed_session(row, self._agent.chatflow_link) for row in shown],
             next_cursor=encode_cursor(shown[-1]) if len(rows) > limit else None,
             totals=None if cursor else ListTotals(**vars(await self._sessions.sums(which))),
         )

@@ -3,25 +3,17 @@
 from collections.abc import Iterator
 from uuid import UUID
 
-from pydantic import BaseModel
-
+from flowise_dev_agent.contracts.change import SessionChange
+from flowise_dev_agent.contracts.session import PlanView, SessionSummary, SessionView
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.persistence import Events, SessionRow, Sessions, StoredEvent
 from flowise_dev_agent.persistence.sanitize import shortened
 from flowise_dev_agent.runtime.flows.service import FlowService
-from flowise_dev_agent.runtime.flows.views import SessionChange
-from flowise_dev_agent.runtime.sessions.views import ChatflowLink, PlanView, SessionView, session_view
+from flowise_dev_agent.runtime.sessions.views import ChatflowLink, session_view
 
 _TOLD = ("interrupt", "write", "test", "fallback", "drift", "error")
 _MOST_EVENTS = 200
 _LINE = 300
-
-
-class SessionSummary(BaseModel):
-    """The page, to be pasted into a ticket or a chat."""
-
-    thread_id: UUID
-    summary: str
 
 
 class Summaries:
@@ -59,7 +51,7 @@ def _sections(
     if view.interrupt:
         yield ["## Open question", "", view.interrupt.message]
     if view.error:
-        yield ["## Error", "", f"{view.error.get('detail', '')} {view.error.get('hint') or ''}".strip()]
+        yield ["## Error", "", f"{view.error.detail} {view.error.hint or ''}".strip()]
     if change and (change.diff.text != "no difference"):
         yield [f"## Change: {change.diff.summary}", "", "```diff", *change.diff.text.splitlines(), "```"]
     for title, type_ in (("Questions", "interrupt"), ("Writes", "write"), ("Tests", "test")):
@@ -85,7 +77,7 @@ def _facts(view: SessionView) -> Iterator[str]:
         f" {totals.model_calls} model calls, {totals.flowise_calls} Flowise calls"
     )
     if view.degraded:
-        yield f"- Answered in another mode than set: {', '.join(str(item.get('phase')) for item in view.degraded)}"
+        yield f"- Answered in another mode than set: {', '.join(item.phase for item in view.degraded)}"
 
 
 def _plan(plan: PlanView) -> Iterator[str]:

@@ -6,12 +6,22 @@ large parts are read from the session, with the service's key.
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
+from flowise_dev_agent.contracts.interrupts import Interrupt
+from flowise_dev_agent.contracts.webhooks import (
+    WebhookFailure,
+    WebhookInterrupt,
+    WebhookLinks,
+    WebhookPayload,
+    WebhookSession,
+    WebhookTotals,
+    WebhookType,
+)
 from flowise_dev_agent.persistence import SessionRow
 from flowise_dev_agent.persistence.deliveries import Message
-from flowise_dev_agent.persistence.sanitize import bounded, clean_json, shortened
-from flowise_dev_agent.runtime.sessions.views import ChatflowLink, public_status, session_view
+from flowise_dev_agent.persistence.sanitize import clean_json, shortened
+from flowise_dev_agent.runtime.sessions.views import ChatflowLink, session_view
 
 #: Bounds of a payload's parts; the whole stays below 20 KB, as the specification asks.
 _MAX_TEXT_CHARS: Final = 2_000
@@ -19,7 +29,7 @@ _MAX_INTERRUPT_BYTES: Final = 12_000
 _MAX_ERROR_BYTES: Final = 2_000
 _MAX_TOTALS_BYTES: Final = 2_000
 
-_TYPES: Final = {
+_TYPES: Final[Mapping[str, WebhookType]] = {
     "waiting": "session.waiting",
     "completed": "session.completed",
     # Clients that wait for the end need this one too; `status` and `outcome` say how it ended.
@@ -32,34 +42,36 @@ def render(row: SessionRow, link: ChatflowLink, base_url: str) -> Message:
     """The message about a session that waits or has ended. `base_url` prefixes every link; "" leaves them as paths."""
     view = session_view(row, link)
     path = f"{base_url}/sessions/{row.id}"
-    data = {
-        "session_id": str(row.id),
-        "session_name": row.name,
-        "status": public_status(row.status),
-        "outcome": row.outcome,
-        "phase": row.phase,
-        "operation_mode": row.operation_mode,
-        "instance": row.instance_id,
-        "iteration": row.iteration,
-        "chatflow_id": row.chatflow_id,
-        "chatflow_url": view.chatflow_url,
-        "interrupt": _interrupt(row.interrupt) if row.interrupt else None,
-        "error": bounded(row.error, _MAX_ERROR_BYTES) if row.error else None,
-        "totals": bounded(view.totals.model_dump(), _MAX_TOTALS_BYTES),
-        #: Number of the reported event. Orders the webhooks of a session, which may arrive in any order.
-        "event_seq": row.event_seq,
-        "links": {
-            "session": path,
-            "resume": f"{path}/resume" if row.interrupt else None,
-            "page": f"{base_url}/#/s/{row.id}",
-        },
-    }
-    type_ = _TYPES[row.status]
-    payload = {"type": type_, "timestamp": row.updated_at.isoformat(), "data": data}
-    return Message(type_, json.dumps(clean_json(payload), ensure_ascii=False, separators=(",", ":")))
+    data = WebhookSession(
+        session_id=row.id,
+        session_name=row.name,
+        status=view.status,
+        outcome=view.outcome,
+        phase=row.phase,
+        operation_mode=row.operation_mode,
+        instance=row.instance_id,
+        iteration=row.iteration,
+        chatflow_id=row.chatflow_id,
+        chatflow_url=view.chatflow_url,
+        interrupt=_interrupt(view.interrupt) if view.interrupt else None,
+        error=WebhookFailure(**vars(view.error)).fitted(_MAX_ERROR_BYTES) if view.error else None,
+        totals=WebhookTotals(**vars(view.totals)).fitted(_MAX_TOTALS_BYTES),
+        event_seq=row.event_seq,
+        links=WebhookLinks(
+            session=path, resume=f"{path}/resume" if view.interrupt else None, page=f"{base_url}/#/s/{row.id}"
+        ),
+    )
+    payload = WebhookPayload(type=_TYPES[row.status], timestamp=row.updated_at, data=data)
+    text = json.dumps(clean_json(payload.model_dump(mode="json")), ensure_ascii=False, separators=(",", ":"))
+    return Message(payload.type, text)
 
 
-def _interrupt(interrupt: Mapping[str, Any]) -> dict[str, Any]:
-    shown = {name: interrupt.get(name) for name in ("id", "type", "reason", "options", "response_schema")}
-    message = shortened(str(interrupt.get("message", "")), _MAX_TEXT_CHARS)
-    return bounded(shown | {"message": message}, _MAX_INTERRUPT_BYTES)
+def _interrupt(interrupt: Interrupt) -> WebhookInterrupt:
+    return WebhookInterrupt(
+        id=interrupt.id,
+        type=interrupt.type,
+        reason=interrupt.reason,
+        message=shortened(interrupt.message, _MAX_TEXT_CHARS),
+        options=interrupt.options,
+        response_schema=interrupt.response_schema,
+    ).fitted(_MAX_INTERRUPT_BYTES)

@@ -4,20 +4,14 @@ import base64
 import secrets
 from uuid import UUID
 
+from flowise_dev_agent.contracts.requests import StartSession
+from flowise_dev_agent.contracts.webhooks import DeliveryList, DeliveryPage, DeliveryView
 from flowise_dev_agent.errors import WebhookSecretError
 from flowise_dev_agent.persistence import Deliveries
 from flowise_dev_agent.persistence.sessions import NewWebhook
-from flowise_dev_agent.runtime.sessions.requests import StartSession
 from flowise_dev_agent.runtime.sessions.views import decode_cursor, encode_cursor
 from flowise_dev_agent.runtime.webhooks.config import WebhookConfig
-from flowise_dev_agent.runtime.webhooks.views import (
-    DeliveryList,
-    DeliveryPage,
-    DeliveryView,
-    delivery_view,
-    endpoint_view,
-    listed_view,
-)
+from flowise_dev_agent.runtime.webhooks.views import delivery_view, endpoint_view, listed_view
 
 _SECRET_BYTES = 32
 

@@ -7,8 +7,10 @@ from uuid import UUID
 
 import pytest
 
+from flowise_dev_agent.contracts.requests import ResumeSession
+from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.persistence import Database, Queue, Runs
-from flowise_dev_agent.runtime import ResumeSession, Runtime, SessionView, Timings
+from flowise_dev_agent.runtime import Runtime, Timings
 from flowise_dev_agent.runtime.runs.recovery import Recovery
 from tests.integration.runtime.conftest import StartWorker
 from tests.runtime_world import FAST, World, running_engine, script, until
@@ -187,7 +189,7 @@ async def test_a_session_that_takes_its_workers_down_fails_instead_of_going_roun
     failed = await api.service.get(view.thread_id)
     assert failed.status == "error"
     assert failed.error is not None
-    assert failed.error["code"] == "worker_lost"
+    assert failed.error.code == "worker_lost"
 
 
 async def test_two_workers_share_the_sessions_and_each_runs_once(

@@ -6,6 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from flowise_dev_agent.contracts.interrupts import ClarificationInterrupt
+from flowise_dev_agent.contracts.problem import Failure
+from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
+from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.errors import (
     InvalidAnswerError,
     InvalidInputError,
@@ -13,9 +17,9 @@ from flowise_dev_agent.errors import (
     SessionExistsError,
     SessionNotFoundError,
 )
-from flowise_dev_agent.runtime import ResumeSession, Runtime, SessionView, StartSession
+from flowise_dev_agent.runtime import Runtime
 from flowise_dev_agent.runtime.admin.health import ProcessHealth, WorkerState
-from tests.runtime_world import FAST, World, running_engine, script, until
+from tests.runtime_world import FAST, PLAN, RESULT, World, running_engine, script, until
 
 WAIT = 20.0
 
@@ -34,7 +38,8 @@ async def test_a_session_runs_to_its_question_and_after_the_answer_to_its_end(en
     view = await begin(engine, "work:a", "ask:why", "work:b", "end:accepted")
     assert view.status == "pending_interrupt"
     assert view.interrupt is not None
-    assert (view.interrupt.type, view.interrupt.message, view.interrupt.data) == ("question", "why", {"q": "why"})
+    assert isinstance(view.interrupt, ClarificationInterrupt)
+    assert (view.interrupt.message, view.interrupt.data.questions) == ("why", ["why"])
     assert view.session_name == "A script"
     assert view.phase == "labour"
 
@@ -58,10 +63,7 @@ async def test_what_the_last_review_showed_is_there_after_its_answer(engine: Run
         assert view.result is not None
         assert view.result.summary == summary
     assert view.status == "completed"
-    assert view.result.tests == [{"question": "hi", "passed": True}]
-    assert view.result.verdict == {"done": True}
-    listed = await engine.service.list()
-    assert listed.sessions[0].result is None
+    assert (view.result.tests, view.result.verdict) == (RESULT.tests, RESULT.verdict)
 
 
 async def test_an_approved_plan_is_there_from_its_approval_on_until_another_one_is_approved(engine: Runtime) -> None:
@@ -72,9 +74,7 @@ async def test_an_approved_plan_is_there_from_its_approval_on_until_another_one_
         view = await engine.service.wait(view.thread_id, WAIT)
         for shown in (at_once, view):
             assert shown.plan is not None
-            assert (shown.plan.text, shown.plan.contract) == (text, {"goal": "g"})
-    listed = await engine.service.list()
-    assert listed.sessions[0].plan is None
+            assert (shown.plan.text, shown.plan.contract) == (text, PLAN)
     told = await engine.summaries.of(view.thread_id)
     assert "## Approved plan\n\nplan-2\n" in told.summary
 
@@ -85,7 +85,7 @@ async def test_an_approved_plan_that_is_too_long_is_cut_and_the_answer_counts(en
     view = await engine.service.wait(view.thread_id, WAIT)
     assert view.status == "completed"
     assert view.plan is not None
-    assert (view.plan.text, view.plan.contract) == ("", {"goal": "g"})
+    assert (view.plan.text, view.plan.contract) == ("", PLAN)
 
 
 async def test_an_outcome_of_cancelled_ends_the_session_as_cancelled(engine: Runtime) -> None:
@@ -173,11 +173,11 @@ async def test_an_idempotency_key_makes_a_repeated_answer_one_answer(engine: Run
 async def test_a_permanent_error_fails_the_session_with_its_own_words_and_can_be_retried(engine: Runtime) -> None:
     view = await begin(engine, "work:a", "fail")
     assert view.status == "error"
-    assert view.error == {
-        "code": "flowise_auth",
-        "detail": "Flowise at http://flowise.test refused the API key.",
-        "hint": "Set FLOWISE_API_KEY.",
-    }
+    assert view.error == Failure(
+        code="flowise_auth",
+        detail="Flowise at http://flowise.test refused the API key.",
+        hint="Set FLOWISE_API_KEY.",
+    )
     retried = await engine.service.retry(view.thread_id)
     assert (retried.status, retried.error) == ("in_progress", None)
     assert (await engine.service.wait(view.thread_id, WAIT)).status == "error"
@@ -186,10 +186,10 @@ async def test_a_permanent_error_fails_the_session_with_its_own_words_and_can_be
 async def test_p62_an_unexpected_exception_shows_its_kind_and_nothing_of_its_text(engine: Runtime) -> None:
     view = await begin(engine, "bug")
     assert view.error is not None
-    assert view.error["code"] == "internal_error"
+    assert view.error.code == "internal_error"
     events = [event async for event in _until_error(engine, view)]
     assert "sk-a-secret" not in view.model_dump_json() + "".join(event.model_dump_json() for event in events)
-    assert "KeyError" in view.error["detail"]
+    assert "KeyError" in view.error.detail
 
 
 async def _until_error(engine: Runtime, view: SessionView):
@@ -204,7 +204,7 @@ async def test_a_transient_error_is_tried_again_with_a_note_in_the_log(engine: R
     assert view.status == "completed"
     assert await world.effects(view.thread_id) == ["a", "flaky", "flaky", "flaky", "b"]
     events = [event async for event in engine.service.events(view.thread_id)]
-    assert [event.data["attempt"] for event in events if event.type == "retry"] == [2, 3]
+    assert [event.data.attempt for event in events if event.type == "retry"] == [2, 3]
 
 
 async def test_a_retry_starts_when_it_is_due_and_not_at_the_next_poll(database_dsn: str) -> None:
@@ -218,7 +218,7 @@ async def test_transient_errors_end_in_a_failed_session_after_the_last_attempt(d
         view = await begin(engine, "flaky:9")
     assert view.status == "error"
     assert view.error is not None
-    assert view.error["code"] == "flowise_timeout"
+    assert view.error.code == "flowise_timeout"
     assert await World(database_dsn).effects(view.thread_id) == ["flaky", "flaky"]
 
 
@@ -300,7 +300,8 @@ async def test_p46_the_list_pages_newest_first_and_filters_by_status(engine: Run
     waiting = await engine.service.list(status="pending_interrupt")
     assert [view.thread_id for view in waiting.sessions] == newest_first[1:]
     assert waiting.sessions[0].interrupt is not None
-    assert waiting.sessions[0].interrupt.data == {}
+    assert not {"data", "response_schema"} & set(waiting.sessions[0].interrupt.model_dump())
+    assert not {"plan", "result"} & set(waiting.sessions[0].model_dump())
     with pytest.raises(InvalidInputError, match="no status"):
         await engine.service.list(status="sleeping")
     with pytest.raises(InvalidInputError, match="cursor"):
@@ -402,8 +403,8 @@ async def test_the_event_log_can_be_paged_and_narrowed_to_types(engine: Runtime)
     assert [event.seq for event in [*first.events, *rest.events]] == list(range(1, view.last_event_seq + 1))
     assert rest.next_after_seq is None
     decisions = await engine.service.event_page(view.thread_id, types=["decision"], limit=3)
-    assert [event.data["number"] for event in decisions.events] == [0, 1, 2]
+    assert [event.data.taken for event in decisions.events] == ["0", "1", "2"]
     more = await engine.service.event_page(view.thread_id, types=["decision"], after_seq=decisions.next_after_seq or 0)
-    assert [event.data["number"] for event in more.events] == [3, 4]
+    assert [event.data.taken for event in more.events] == ["3", "4"]
     with pytest.raises(SessionNotFoundError):
         await engine.service.event_page(uuid.uuid4())

@@ -6,8 +6,10 @@ from contextlib import aclosing
 
 import pytest
 
+from flowise_dev_agent.contracts.events import DecisionData, DoneData, SessionEvent
+from flowise_dev_agent.contracts.requests import ResumeSession
 from flowise_dev_agent.errors import SessionNotFoundError
-from flowise_dev_agent.runtime import ResumeSession, Runtime, SessionEvent
+from flowise_dev_agent.runtime import Runtime
 from tests.runtime_world import World, running_engine, script, until
 
 WAIT = 20.0
@@ -43,7 +45,7 @@ async def test_a_stream_tells_each_node_the_question_and_the_end_in_order(engine
     events = await collect(engine, started.thread_id)
     assert numbers(events) == list(range(1, len(events) + 1))
     assert [event.type for event in events[4:]] == ["node_start", "node_end", "node_start", "node_end", "done"]
-    assert events[-1].data == {"outcome": "accepted", "chatflow_id": None}
+    assert events[-1].data == DoneData(outcome="accepted")
     assert len({event.run_id for event in events}) == 2
 
 
@@ -53,7 +55,7 @@ async def test_p48_an_answer_sent_the_moment_the_question_is_streamed_is_never_r
         async with aclosing(engine.service.events(started.thread_id)) as stream:
             async for event in stream:
                 if event.type == "interrupt":
-                    body = ResumeSession(interrupt_id=event.data["interrupt_id"], answer={"ok": True})
+                    body = ResumeSession(interrupt_id=event.data.interrupt_id, answer={"ok": True})
                     await engine.service.resume(started.thread_id, body)
 
     async with asyncio.timeout(60):
@@ -93,7 +95,7 @@ async def test_summaries_and_data_are_bounded_and_clean(engine: Runtime) -> None
     assert len(event.summary) == 200
     assert event.summary.endswith("…")
     assert "\x00" not in event.summary
-    assert event.data == {"number": 0, "truncated": ["big"]}
+    assert event.data == DecisionData(taken="0", truncated=["why"])
 
 
 async def test_model_text_is_streamed_live_in_bundles_and_not_stored(engine: Runtime, world: World) -> None:
@@ -115,7 +117,7 @@ async def test_model_text_is_streamed_live_in_bundles_and_not_stored(engine: Run
     async with asyncio.timeout(WAIT):
         await reader
     tokens = [event for event in live if event.type == "token"]
-    assert "".join(event.data["text"] for event in tokens) == "".join(f"{number} " for number in range(200))
+    assert "".join(event.data.text for event in tokens) == "".join(f"{number} " for number in range(200))
     assert all(event.seq is None for event in tokens)
     assert len(tokens) < 20
     replayed = await collect(engine, started.thread_id, last="interrupt")

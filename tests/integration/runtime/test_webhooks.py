@@ -14,11 +14,13 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
+from flowise_dev_agent.contracts.session import SessionView
+from flowise_dev_agent.contracts.webhooks import DeliveryView
 from flowise_dev_agent.errors import DeliveryNotFoundError, SessionNotFoundError, WebhookSecretError, WebhookUrlError
-from flowise_dev_agent.runtime import ResumeSession, Runtime, SessionView, StartSession
+from flowise_dev_agent.runtime import Runtime
 from flowise_dev_agent.runtime.webhooks.config import WebhookConfig
 from flowise_dev_agent.runtime.webhooks.policy import UrlPolicy
-from flowise_dev_agent.runtime.webhooks.views import DeliveryView
 from tests.fixtures.receiver import Receiver, running_receiver
 from tests.integration.runtime.conftest import StartWorker
 from tests.runtime_world import World, running_engine, until
@@ -92,7 +94,7 @@ async def test_p63_question_and_end_are_told_once_each_signed_and_with_the_links
     assert (data["session_id"], data["status"]) == (str(view.thread_id), "pending_interrupt")
     assert waiting.interrupt is not None
     assert data["interrupt"]["id"] == waiting.interrupt.id
-    assert (data["interrupt"]["type"], data["interrupt"]["message"]) == ("question", "why")
+    assert (data["interrupt"]["type"], data["interrupt"]["message"]) == ("clarification", "why")
     assert {"reason", "options", "response_schema"} <= set(data["interrupt"])
     assert "data" not in data["interrupt"]
     base = f"https://agent.test/sessions/{view.thread_id}"

@@ -11,6 +11,9 @@ from langgraph.types import Command
 
 from flowise_dev_agent.agent import AgentContext, AgentState, FlowiseCapability, build_graph, initial_state
 from flowise_dev_agent.agent.interrupts import check_answer
+from flowise_dev_agent.contracts.base import read_as
+from flowise_dev_agent.contracts.events import NodeEvent
+from flowise_dev_agent.contracts.interrupts import INTERRUPT
 from flowise_dev_agent.errors import AgentError
 from flowise_dev_agent.flowise.models import Chatflow, Prediction
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
@@ -246,7 +249,7 @@ class Bench:
     async def answer(self, **answer: Any) -> dict[str, Any]:
         """Answer the open interrupt and run on."""
         open_ = await self.open_interrupt()
-        normal = check_answer(open_.value, answer=answer, response=None)
+        normal = check_answer(read_as(INTERRUPT, {**open_.value, "id": open_.id}), answer=answer, response=None)
         return await self.run(Command(resume={open_.id: normal}))
 
     async def open_interrupt(self) -> Any:
@@ -267,7 +270,16 @@ class Bench:
             given, self.config, context=self.context(), stream_mode=["tasks", "custom"], version="v2", durability="sync"
         ):
             if part["type"] == "custom":
-                self.events.append(part["data"])
+                event: NodeEvent = part["data"]
+                self.events.append(
+                    {
+                        "type": event.data.event_type,
+                        "node": event.node,
+                        "phase": event.phase,
+                        "summary": event.summary,
+                        "data": event.data.model_dump(mode="json"),
+                    }
+                )
             elif "input" in part["data"]:
                 self.nodes_run.append(part["data"]["name"])
         snapshot = await self.graph.aget_state(self.config)

@@ -4,78 +4,76 @@ from typing import Any
 
 from flowise_dev_agent.agent import approved_plan, result_of
 from flowise_dev_agent.agent.interrupts import check_answer
-from flowise_dev_agent.runtime.sessions.views import PlanView, ResultView
+from flowise_dev_agent.contracts.base import read
+from flowise_dev_agent.contracts.interrupts import Interrupt
+from flowise_dev_agent.contracts.session import PlanView, ResultView
+from tests.fixtures.interrupts import interrupt_of
 from tests.unit.agent.rig import plan
 
+MESSAGE = "The chatflow works: 1 of 1 test questions passed."
 REVIEW: dict[str, Any] = {
-    "type": "result_review",
-    "message": "The chatflow works: 1 of 1 test questions passed.",
-    "data": {
-        "chatflow": {"id": "c1"},
-        "verdict": {"done": True, "reason": "fine"},
-        "tests": [{"question": "hi", "passed": True, "answer": "hello"}],
-        "regressions": [],
-        "change": {"text": "1 node added", "added": [{"id": "n"}]},
-        "warnings": [{"code": "w"}],
-        "placeholders": ["the price list"],
-        "usage": {},
-    },
+    "chatflow": {"id": "c1", "url": "http://f/canvas/c1"},
+    "verdict": {"done": True, "reason": "fine"},
+    "tests": [{"question": "hi", "passed": True, "answer": "hello"}],
+    "regressions": [],
+    "change": {"text": "1 node added", "added": [{"id": "n", "name": "n", "label": "N"}]},
+    "warnings": [{"code": "w", "severity": "warning", "message": "m"}],
+    "placeholders": ["the price list"],
+    "usage": {},
 }
 
 
 def test_a_review_leaves_its_tests_verdict_and_change_in_words() -> None:
-    kept = result_of(REVIEW)
+    kept = result_of(interrupt_of("result_review", message=MESSAGE, **REVIEW))
     assert kept is not None
-    view = ResultView.model_validate(kept)
-    assert view.model_dump() == kept
-    assert view.summary == REVIEW["message"]
-    assert view.tests == REVIEW["data"]["tests"]
-    assert view.change == "1 node added"
+    assert read(ResultView, kept.model_dump(mode="json")) == kept
+    assert kept.summary == MESSAGE
+    assert [(test.question, test.answer) for test in kept.tests] == [("hi", "hello")]
+    assert kept.change == "1 node added"
 
 
 def test_a_review_without_a_change_is_kept_too() -> None:
-    kept = result_of(REVIEW | {"data": REVIEW["data"] | {"change": None}})
+    kept = result_of(interrupt_of("result_review", **REVIEW | {"change": None}))
     assert kept is not None
-    assert kept["change"] == ""
+    assert kept.change == ""
 
 
 def test_other_questions_leave_nothing() -> None:
-    assert result_of({"type": "plan_approval", "message": "m", "data": {}}) is None
+    assert result_of(interrupt_of("plan_approval")) is None
 
 
 KEY = "sk-" + "a1B2" * 8
 
 
-def question(**contract: Any) -> dict[str, Any]:
-    offered = [{"value": action, "label": action} for action in ("approve", "request_changes", "cancel")]
+def question(**contract: Any) -> Interrupt:
     approaches = [{"label": "Short", "description": ""}, {"label": "Long", "description": ""}]
-    data = {"plan": "...", "contract": plan(**contract).model_dump(), "approaches": approaches}
-    return {"type": "plan_approval", "message": "m", "options": offered, "data": data}
+    return interrupt_of("plan_approval", plan="...", contract=plan(**contract).model_dump(), approaches=approaches)
 
 
-def approved(asked: dict[str, Any], **answer: Any) -> dict[str, Any] | None:
+def approved(asked: Interrupt, **answer: Any) -> PlanView | None:
     return approved_plan(asked, check_answer(asked, answer=answer, response=None))
 
 
 def test_an_approved_plan_stays_with_what_the_answer_made_of_it() -> None:
-    kept = approved(question(), action="approve", approach="long", test_questions=["Why?"])
-    assert kept is not None
-    view = PlanView.model_validate(kept)
+    view = approved(question(), action="approve", approach="long", test_questions=["Why?"])
+    assert view is not None
+    assert view.contract is not None
     assert view.approach == "Long"
-    assert view.contract["test_questions"] == ["Why?"]
+    assert view.contract.test_questions == ["Why?"]
     assert "## Test questions\n- Why?\n" in view.text
     assert "Who are you?" not in view.text
-    assert view.contract["credential_requirements"] == ["openAIApi"]
+    assert view.contract.credential_requirements == ["openAIApi"]
 
 
 def test_a_key_that_was_typed_into_a_wish_does_not_stay_with_the_plan() -> None:
     kept = approved(question(goal=f"Use {KEY}", steps=[f"Do as said: {KEY}"]), action="approve")
     assert KEY not in str(kept)
     assert kept is not None
-    assert kept["contract"]["steps"] == ["Do as said: [secret]"]
+    assert kept.contract is not None
+    assert kept.contract.steps == ["Do as said: [secret]"]
 
 
 def test_a_plan_that_is_not_approved_is_not_kept() -> None:
     assert approved(question(), action="cancel") is None
     assert approved(question(), action="request_changes", feedback="other") is None
-    assert approved_plan({"type": "result_review"}, {"action": "accept"}) is None
+    assert approved_plan(interrupt_of("result_review"), {"action": "accept"}) is None

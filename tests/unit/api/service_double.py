@@ -13,6 +13,8 @@ from fastapi import FastAPI
 from pydantic import SecretStr
 
 from flowise_dev_agent.api import create_app
+from flowise_dev_agent.contracts.change import SessionChange
+from flowise_dev_agent.contracts.events import SessionEvent, session_event
 from flowise_dev_agent.contracts.flow_writes import (
     ApplyToFlow,
     FlowDocument,
@@ -20,6 +22,10 @@ from flowise_dev_agent.contracts.flow_writes import (
     ImportFlow,
     PromoteFlow,
 )
+from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
+from flowise_dev_agent.contracts.session import ListedSession, SessionPage, SessionView
+from flowise_dev_agent.contracts.usage import Totals
+from flowise_dev_agent.contracts.webhooks import DeliveryList, DeliveryPage, DeliveryView, StartedView
 from flowise_dev_agent.errors import DeliveryNotFoundError, SessionExistsError, SessionNotFoundError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.observability.metrics import exposition
@@ -27,10 +33,8 @@ from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.runtime.admin.catalogue import CatalogueHits
 from flowise_dev_agent.runtime.admin.health import DatabaseState, ProcessHealth, QueueState, Readiness
 from flowise_dev_agent.runtime.flows.version_history import RolledBack, VersionDiff, VersionList, VersionView
-from flowise_dev_agent.runtime.flows.views import FlowPage, SessionChange, change_of
-from flowise_dev_agent.runtime.sessions.requests import ResumeSession, StartSession
-from flowise_dev_agent.runtime.sessions.views import InterruptView, SessionEvent, SessionPage, SessionView, Totals
-from flowise_dev_agent.runtime.webhooks.views import DeliveryList, DeliveryPage, DeliveryView, StartedView, started_view
+from flowise_dev_agent.runtime.flows.views import FlowPage, change_of
+from flowise_dev_agent.runtime.webhooks.views import started_view
 from flowise_dev_agent.settings import (
     DatabaseSettings,
     FlowiseSettings,
@@ -41,12 +45,13 @@ from flowise_dev_agent.settings import (
     Settings,
     TracingSettings,
 )
+from tests.fixtures.interrupts import interrupt_of
 
 #: The session of every write.
 WRITE = UUID(int=7)
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 SECRET = "whsec_shown-once"
-QUESTION = InterruptView(id="i1", type="plan_approval", message="Please look.")
+QUESTION = interrupt_of("plan_approval")
 
 
 def view(session_id: UUID, status: str = "in_progress", **fields: Any) -> SessionView:
@@ -74,19 +79,28 @@ def view(session_id: UUID, status: str = "in_progress", **fields: Any) -> Sessio
     return SessionView(**{**defaults, **fields})
 
 
+def listed(view: SessionView) -> ListedSession:
+    """The session as a list shows it."""
+    shown = {name: value for name, value in vars(view).items() if name not in {"interrupt", "plan", "result"}}
+    asked = view.interrupt.model_dump(exclude={"data", "response_schema"}) if view.interrupt else None
+    return ListedSession(**shown, interrupt=asked)
+
+
 def event(session_id: UUID, seq: int | None, type_: str, **data: Any) -> SessionEvent:
-    return SessionEvent(
-        seq=seq,
-        ts=NOW,
-        session_id=session_id,
-        run_id=None,
-        type=type_,
-        node="plan_v2",
-        phase="plan",
-        status=None,
-        duration_ms=None,
-        summary="two\nlines",
-        data=data,
+    return session_event(
+        {
+            "seq": seq,
+            "ts": NOW.isoformat(),
+            "session_id": str(session_id),
+            "run_id": None,
+            "type": type_,
+            "node": "plan_v2",
+            "phase": "plan",
+            "status": None,
+            "duration_ms": None,
+            "summary": "two\nlines",
+            "data": data,
+        }
     )
 
 
@@ -159,7 +173,7 @@ class ServiceDouble:
         self, status: str | None = None, limit: int = 50, cursor: str | None = None, **filters: str | None
     ) -> SessionPage:
         self._called("list", status, limit, cursor, filters)
-        return SessionPage(sessions=list(self.views.values())[:limit], next_cursor=None)
+        return SessionPage(sessions=[listed(view) for view in list(self.views.values())[:limit]], next_cursor=None)
 
     async def rename(self, session_id: UUID, name: str) -> SessionView:
         self._called("rename", session_id, name)

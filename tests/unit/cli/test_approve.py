@@ -11,15 +11,13 @@ import pytest
 from flowise_dev_agent.cli import sessions as sessions_module
 from flowise_dev_agent.cli.sessions import Exit, Given, Question, approve, from_payload, show_question
 from flowise_dev_agent.client import ServiceError
+from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.errors import InvalidInputError
-from flowise_dev_agent.runtime.sessions.views import InterruptView, SessionView
+from tests.fixtures.interrupts import interrupt_of
 from tests.unit.api.service_double import view
 from tests.unit.cli.conftest import Run
 
-OPTIONS = [{"value": value, "label": value, "description": ""} for value in ("approve", "request_changes", "cancel")]
-PLAN = InterruptView(
-    id="i1", type="plan_approval", message="Please look.", options=OPTIONS, data={"plan": "# Support bot"}
-)
+PLAN = interrupt_of("plan_approval", plan="# Support bot")
 
 
 class ClientDouble:

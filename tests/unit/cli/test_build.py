@@ -11,20 +11,19 @@ from rich.console import Console
 from flowise_dev_agent.cli import build as build_module
 from flowise_dev_agent.cli.answers import default_answer
 from flowise_dev_agent.cli.build import Progress, build
+from flowise_dev_agent.contracts.events import SessionEvent
+from flowise_dev_agent.contracts.interrupts import Interrupt
+from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.errors import NeedsPersonError
-from flowise_dev_agent.runtime.sessions.views import InterruptView, SessionEvent, SessionView
+from tests.fixtures.interrupts import interrupt_of
 from tests.unit.api.service_double import event, view
 
-PLAN = {"plan": "# Support bot\n\n- **chatOpenAI**", "approaches": [], "missing_credentials": []}
+PLAN = {"plan": "# Support bot\n\n- **chatOpenAI**"}
 TEST = {"question": "What do you do?", "passed": True, "answer": "I help.", "error": ""}
 
 
-def options(*values: str) -> list[dict[str, str]]:
-    return [{"value": value, "label": value, "description": ""} for value in values]
-
-
-def asks(type_: str, data: dict[str, Any], *offered: str) -> InterruptView:
-    return InterruptView(id=f"id-{type_}", type=type_, message=f"About {type_}.", options=options(*offered), data=data)
+def asks(type_: str, data: dict[str, Any], *offered: str) -> Interrupt:
+    return interrupt_of(type_, *offered, id_=f"id-{type_}", message=f"About {type_}.", **data)
 
 
 APPROVAL = asks("plan_approval", PLAN, "approve", "request_changes", "cancel")
@@ -43,7 +42,7 @@ class ClientDouble:
 
     base_url = "http://agent"
 
-    def __init__(self, *states: InterruptView | dict[str, Any]) -> None:
+    def __init__(self, *states: Interrupt | dict[str, Any]) -> None:
         self.id = uuid4()
         self.states = list(states)
         self.answers: list[dict[str, Any]] = []
@@ -64,13 +63,13 @@ class ClientDouble:
             self.seq += 1
             yield event(self.id, self.seq, type_)
         self.seq += 1
-        yield event(self.id, self.seq, "interrupt" if isinstance(self.states[0], InterruptView) else "done")
+        yield event(self.id, self.seq, "interrupt" if not isinstance(self.states[0], dict) else "done")
 
     async def get(self, _: UUID) -> SessionView:
         state = self.states[0]
-        if isinstance(state, InterruptView):
-            return view(self.id, "pending_interrupt", interrupt=state)
-        return view(self.id, **state)
+        if isinstance(state, dict):
+            return view(self.id, **state)
+        return view(self.id, "pending_interrupt", interrupt=state)
 
 
 ACCEPTED = {"status": "completed", "outcome": "accepted", "chatflow_id": "c-1", "chatflow_url": "http://f/canvas/c-1"}
@@ -159,7 +158,7 @@ async def test_p60_at_the_terminal_only_a_choice_approves(
         (asks("patch_review", {"ops": []}, "continue", "replan", "cancel"), {"action": "continue"}),
     ],
 )
-def test_yes_takes_the_obvious_answer(interrupt: InterruptView, answer: dict[str, Any]) -> None:
+def test_yes_takes_the_obvious_answer(interrupt: Interrupt, answer: dict[str, Any]) -> None:
     assert default_answer(interrupt) == answer
 
 
@@ -173,7 +172,7 @@ def test_yes_takes_the_obvious_answer(interrupt: InterruptView, answer: dict[str
         FAILED,
     ],
 )
-def test_yes_invents_nothing(interrupt: InterruptView) -> None:
+def test_yes_invents_nothing(interrupt: Interrupt) -> None:
     with pytest.raises(NeedsPersonError):
         default_answer(interrupt)
 

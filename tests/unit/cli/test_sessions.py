@@ -5,8 +5,8 @@ from uuid import UUID
 import pytest
 
 from flowise_dev_agent.cli.sessions import show_sessions
-from flowise_dev_agent.runtime.sessions.views import SessionPage
-from tests.unit.api.service_double import view
+from flowise_dev_agent.contracts.session import SessionPage
+from tests.unit.api.service_double import listed, view
 
 IDS = [UUID(int=n) for n in (1, 2)]
 
@@ -14,7 +14,8 @@ IDS = [UUID(int=n) for n in (1, 2)]
 class ClientDouble:
     async def list(self, **_: object) -> SessionPage:
         name = "[bold]A very long name of a session[/bold] " * 4
-        return SessionPage(sessions=[view(id_, "pending_interrupt", session_name=name) for id_ in IDS], next_cursor="c")
+        rows = [listed(view(id_, "pending_interrupt", session_name=name)) for id_ in IDS]
+        return SessionPage(sessions=rows, next_cursor="c")
 
     async def get(self, session_id: UUID) -> object:
         return view(session_id, "pending_interrupt")

@@ -11,8 +11,8 @@ from pydantic import SecretStr
 from flowise_dev_agent.client import AgentClient, ServiceError, ServiceUnreachableError
 from flowise_dev_agent.client import client as client_module
 from flowise_dev_agent.contracts.flow_writes import ApplyToFlow, ImportFlow, PromoteFlow
+from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
 from flowise_dev_agent.patch import SetLabel
-from flowise_dev_agent.runtime.sessions.requests import ResumeSession, StartSession
 from tests.unit.api.service_double import WRITE, event, view, written
 
 SESSION = UUID(int=1)

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from flowise_dev_agent.contracts.events import DriftCounts
 from flowise_dev_agent.knowledge.drift import InstanceKnowledge, SnapshotInfo, compare, knowledge_health
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.repair import decide_repair
@@ -69,7 +70,7 @@ def test_p82_a_change_of_the_catalogue_is_told_by_name_and_version(schemas: Sche
         "The node types of the server have changed (Flowise 3.1.4 → 3.2.0): 1 added (new), 1 removed (csvFile), "
         "2 changed (calculator, chatOpenAI 8.3 → 9)."
     )
-    assert change.as_dict()["counts"] == {"added": 1, "removed": 1, "changed": 2}
+    assert change.as_event().counts == DriftCounts(added=1, removed=1, changed=2)
 
 
 def test_other_words_of_flowise_are_no_change(catalogue: NodeStore) -> None:

@@ -11,11 +11,11 @@ from mcp.client import ClientRequestContext
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult
 from pydantic import SecretStr
 
-from flowise_dev_agent.agent.interrupts import build_interrupt, option
 from flowise_dev_agent.client import AgentClient
 from flowise_dev_agent.client.asgi import StreamingASGITransport
+from flowise_dev_agent.contracts.interrupts import Interrupt
 from flowise_dev_agent.mcp import AgentMcpServer, Approval, Host
-from flowise_dev_agent.runtime.sessions.views import InterruptView
+from tests.fixtures.interrupts import interrupt_of
 from tests.unit.api.service_double import EngineDouble, app_of
 
 #: The handshake of 2025, and the self-contained requests of 2026.
@@ -36,15 +36,8 @@ def asks(engine: EngineDouble) -> UUID:
     return session_id
 
 
-def plan_question(plan: str = "# Support bot") -> InterruptView:
-    value = build_interrupt(
-        "plan_approval",
-        reason="plan_ready",
-        message="Please look at the plan.",
-        options=[option("approve", "Approve"), option("request_changes", "Change"), option("cancel", "Cancel")],
-        data={"plan": plan, "approaches": []},
-    )
-    return InterruptView(id="i1", **value)
+def plan_question(plan: str = "# Support bot") -> Interrupt:
+    return interrupt_of("plan_approval", message="Please look at the plan.", plan=plan)
 
 
 def server_of(

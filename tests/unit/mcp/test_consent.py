@@ -1,14 +1,14 @@
 """Who decides: a person, through their client or on the page, unless the operator lets agents."""
 
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 from mcp_types import ElicitResult, InputRequiredResult
 from pydantic import SecretStr
 
 from flowise_dev_agent.mcp.consent import needs_person
-from flowise_dev_agent.runtime.sessions.views import InterruptView
+from tests.fixtures.interrupts import interrupt_of
 from tests.unit.api.service_double import EngineDouble
 from tests.unit.mcp.conftest import (
     ERAS,
@@ -176,8 +176,7 @@ async def test_a_confirmation_of_one_question_is_none_of_the_next(engine: Engine
         ("result_review", "accept", True),
         ("result_review", "iterate", True),
         ("result_review", "rollback", True),
-        ("a question of tomorrow", "cancel", True),
     ],
 )
 def test_what_lets_something_be_written_needs_a_person(type_: str, action: str, person: bool) -> None:
-    assert needs_person(InterruptView(id=str(uuid4()), type=type_), action) is person
+    assert needs_person(interrupt_of(type_), action) is person

@@ -7,8 +7,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from flowise_dev_agent.contracts.events import SessionEvent
+from flowise_dev_agent.contracts.session import ResultView
 from flowise_dev_agent.errors import DatabaseUnavailableError, SessionConflictError
-from flowise_dev_agent.runtime.sessions.views import ResultView, SessionEvent
 from tests.unit.api.service_double import EngineDouble, ServiceDouble, event
 from tests.unit.mcp.conftest import (
     ERAS,
@@ -69,7 +70,7 @@ async def test_a_start_waits_for_the_question_and_tells_what_happens(engine: Eng
     text = text_of(result)
     assert "# Orders" in text
     assert "- approve: Approve.  [a person decides]" in text
-    assert "- request_changes: Change. \n" in text
+    assert "- request_changes: Request changes. \n" in text
     assert "interrupt_id i1" in text
 
 

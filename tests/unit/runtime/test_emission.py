@@ -6,6 +6,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from flowise_dev_agent.contracts.events import CostData, DoneData, NodeEvent, TokenData, ToolCallData
 from flowise_dev_agent.errors import DatabaseUnavailableError, LeaseLostError
 from flowise_dev_agent.persistence import Events, Lease, NewEvent, StoredEvent
 from flowise_dev_agent.runtime.runs.emission import EventWriter
@@ -68,7 +69,7 @@ async def test_what_is_not_stored_at_the_end_is_left_to_the_end_of_the_run() -> 
     events.put(NewEvent("node_start"))
     await log.appended.wait()
     events.put(NewEvent("node_end"))
-    events.emit({"type": "token", "node": "plan", "phase": "plan", "data": {"text": "Hello"}})
+    events.emit(NodeEvent("plan", "plan", "", TokenData(text="Hello")))
     rest, calls = await events.finish()
     assert [event.type for event in log.stored] == ["node_start"]
     assert [event.type for event in rest] == ["node_end"]
@@ -91,8 +92,8 @@ async def test_text_is_bundled_per_node_and_long_text_is_cut_to_fit_a_notice() -
     log = Log()
     events = writer(log)
     for word in ("Hel", "lo"):
-        events.emit({"type": "token", "node": "plan", "phase": "plan", "data": {"text": word}})
-    events.emit({"type": "token", "node": "patch", "phase": "patch", "data": {"text": "x" * 4000}})
+        events.emit(NodeEvent("plan", "plan", "", TokenData(text=word)))
+    events.emit(NodeEvent("patch", "patch", "", TokenData(text="x" * 4000)))
     await events.flush()
     assert [(event.node, len(event.data["text"])) for event in log.live] == [
         ("plan", 5),
@@ -106,12 +107,12 @@ async def test_text_is_bundled_per_node_and_long_text_is_cut_to_fit_a_notice() -
     await events.close()
 
 
-async def test_stored_and_unknown_types_are_told_apart() -> None:
+async def test_events_of_a_node_are_stored_or_sent_and_those_of_the_run_are_refused() -> None:
     log = Log()
     events = writer(log)
-    events.emit({"type": "cost", "node": "plan", "phase": "plan", "summary": "1 in", "data": {"usd": 1}})
-    events.emit({"type": "tool_call", "node": "plan", "phase": "plan", "summary": "get_node", "data": {}})
-    events.emit({"type": "done", "summary": "a node must not say this"})
+    events.emit(NodeEvent("plan", "plan", "1 in", CostData(usd=1)))
+    events.emit(NodeEvent("plan", "plan", "get_node", ToolCallData(name="get_node")))
+    events.emit(NodeEvent("plan", "plan", "a node must not say this", DoneData()))
     await events.flush()
     assert [event.type for event in log.stored] == ["cost"]
     assert [event.type for event in log.live] == ["tool_call"]

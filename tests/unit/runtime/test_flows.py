@@ -8,7 +8,7 @@ import pytest
 
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.models import Chatflow, Prediction
-from flowise_dev_agent.patch import GraphIR
+from flowise_dev_agent.patch import AddNode, GraphIR, SetParam
 from flowise_dev_agent.runtime.flows.chat import CHAT_PREFIX, TryOut
 from flowise_dev_agent.runtime.flows.search import FlowSearch
 from flowise_dev_agent.runtime.flows.views import change_of
@@ -115,13 +115,20 @@ async def test_a_visitors_conversation_cannot_be_joined_or_removed() -> None:
 def test_a_change_shows_both_states_the_difference_and_ops_without_secrets() -> None:
     after = GraphIR.from_flow_data(flow("new", "chatOpenAI").flow_data)
     ops = [
-        {"op_type": "AddNode", "node_id": "chatOpenAI", "params": {"apiKey": SECRET, "n": 1}},
+        {
+            "op_type": "AddNode",
+            "node_name": "chatOpenAI",
+            "node_id": "chatOpenAI",
+            "params": {"apiKey": SECRET, "n": 1},
+        },
         {"op_type": "SetParam", "node_id": "chatOpenAI", "param_name": "openAIApiKey", "value": "hunter2"},
     ]
     change = change_of(None, after, labels=("nothing", "the new flow"), ops=ops)
     assert change.before is None
     assert [node.id for node in change.diff.added] == ["chatOpenAI"]
-    assert change.ops[0]["params"] == {"apiKey": "(hidden)", "n": 1}
-    assert change.ops[1]["value"] == "(hidden)"
+    added, changed = change.ops
+    assert isinstance(added, AddNode)
+    assert isinstance(changed, SetParam)
+    assert (added.params, changed.value) == ({"apiKey": "(hidden)", "n": 1}, "(hidden)")
     assert SECRET not in change.model_dump_json()
     assert "1 node added" in change.diff.summary

@@ -14,6 +14,7 @@ from flowise_dev_agent.persistence import SessionRow
 from flowise_dev_agent.runtime.webhooks.client import _judged, signature_headers
 from flowise_dev_agent.runtime.webhooks.config import RETRY_SECS, WebhookConfig
 from flowise_dev_agent.runtime.webhooks.payload import render
+from tests.fixtures.interrupts import interrupt_of
 
 OLD, NEW, OTHER = (f"whsec_{base64.b64encode(letter * 32).decode()}" for letter in (b"o", b"n", b"x"))
 BODY = '{"type":"session.waiting","data":{"session_name":"Grüße"}}'
@@ -80,15 +81,7 @@ def test_a_receiver_may_lengthen_a_pause_but_not_beyond_the_longest() -> None:
 
 
 def row(status: str = "waiting", **fields: Any) -> SessionRow:
-    interrupt = {
-        "id": "i1",
-        "type": "plan_approval",
-        "reason": "plan_ready",
-        "message": "Please look.",
-        "options": [{"value": "approve", "label": "Approve", "description": ""}],
-        "data": {"plan": "# A plan of many pages"},
-        "response_schema": {"anyOf": [{"type": "object"}]},
-    }
+    interrupt = interrupt_of("plan_approval", plan="# A plan of many pages").model_dump(mode="json")
     defaults: dict[str, Any] = {
         "id": uuid4(),
         "name": "Support bot",
@@ -127,7 +120,8 @@ def test_a_question_comes_with_all_that_an_answer_needs_but_without_its_data() -
     payload = rendered(asking)
     data = payload["data"]
     assert datetime.fromisoformat(payload["timestamp"]) == asking.updated_at
-    assert data["interrupt"] == {name: value for name, value in (asking.interrupt or {}).items() if name != "data"}
+    shown = {name: value for name, value in (asking.interrupt or {}).items() if name not in {"data", "version"}}
+    assert data["interrupt"] == shown
     assert data["links"]["resume"] == f"https://agent.test/sessions/{asking.id}/resume"
     assert data["chatflow_url"] == "http://flowise.test/canvas/c1"
     assert data["totals"]["input_tokens"] == 5
