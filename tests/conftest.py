@@ -20,13 +20,14 @@ pytest_plugins = [
     if path.stem != "__init__"
 ]
 
-_LONGEST_TEXT = 24
+_LONGEST_TEXT = 20
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
     """Cut long texts in the names of tests; pytest numbers names that become equal."""
-    if isinstance(val, str) and len(val) > _LONGEST_TEXT:
-        return val[:_LONGEST_TEXT].strip().encode("unicode_escape").decode()
+    text = val.decode("latin-1") if isinstance(val, bytes) else val
+    if isinstance(text, str) and len(text) > _LONGEST_TEXT:
+        return text[:_LONGEST_TEXT].strip().encode("unicode_escape").decode()
     return None
 
 

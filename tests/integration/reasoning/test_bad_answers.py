@@ -126,7 +126,7 @@ async def test_p05_p22_p25_a_bad_answer_is_made_good_at_the_next_try(
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_p05_p21_p22_a_model_that_never_does_better_ends_in_a_flow_of_the_rules_or_a_question(
+async def test_p05_p21_p22_a_model_that_stays_bad_ends_in_a_flow_or_a_question(
     name: str, standin: ModelStandIn, outcomes: dict[str, list[str]]
 ) -> None:
     outcomes["always"].append(await run(standin, name, times=None))

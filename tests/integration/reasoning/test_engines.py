@@ -118,7 +118,7 @@ async def test_structured_output_keeps_open_objects(
         (529, ModelUnavailableError, "HTTP 529"),
     ],
 )
-async def test_refusals_become_our_errors_without_the_key(
+async def test_refusals_become_errors_without_the_key(
     status: int, error: type[Exception], said: str, streamed: bool, engine: ReasoningEngine, standin: ModelStandIn
 ) -> None:
     standin.script("Hello", Failure.http(status, f"no, not with {KEY} at all"))

@@ -312,7 +312,7 @@ WRITES: dict[str, Callable[[Runtime], Awaitable[FlowWriteResult]]] = {
 
 @pytest.mark.parametrize("call", WRITES)
 @pytest.mark.parametrize("error", [FlowiseServerError, FlowiseRejectedError])
-async def test_p09_a_write_that_flowise_refuses_is_a_failed_session_with_the_problem(
+async def test_p09_a_refused_write_is_a_failed_session(
     runtime: Runtime, servers: Servers, database: Database, call: str, error: Any
 ) -> None:
     flows = dict(servers.dev.flows)

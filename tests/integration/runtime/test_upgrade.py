@@ -131,7 +131,7 @@ async def stored_state(database: Database, bench: Bench) -> dict[str, Any]:
         ("stale_promotion", {"action": "rebase"}, "result_review"),
     ],
 )
-async def test_a_session_that_waits_from_version_1_goes_on_with_its_answer(
+async def test_a_session_of_version_1_goes_on_with_its_answer(
     database: Database, name: str, answer: dict[str, Any], following: str | None
 ) -> None:
     bench = await restored(database, name)

@@ -66,7 +66,7 @@ async def test_a_dry_run_is_200_without_a_session(
     ("failure", "status", "code"),
     [(WriteFailedError("Nothing was written."), 502, "write_failed"), (StaleBaseError("Changed."), 409, "stale_base")],
 )
-async def test_p09_a_write_that_fails_is_a_problem_and_never_200(
+async def test_p09_a_failed_write_is_a_problem(
     http: httpx2.AsyncClient,
     engine: EngineDouble,
     path: str,

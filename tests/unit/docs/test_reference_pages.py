@@ -76,7 +76,7 @@ def test_the_mcp_page_names_exactly_the_tools_of_the_server() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_link_inside_the_repository_leads_to_a_file_and_its_heading(page: Path) -> None:
+def test_links_lead_to_files_and_headings(page: Path) -> None:
     broken: list[str] = []
     for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
         if re.match(r"[a-z]+:", target):

@@ -113,7 +113,7 @@ HTML = httpx2.Response(200, html="<!DOCTYPE html><html><head><title>Flowise</tit
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT"])
-async def test_p12_every_failure_is_classified_and_quoted(
+async def test_p12_failures_are_classified(
     answer: httpx2.Response | Exception, error: type[FlowiseError], words: str, method: str
 ) -> None:
     server = Server(answer)

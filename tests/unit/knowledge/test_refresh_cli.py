@@ -137,7 +137,7 @@ Change = Callable[[Any], Any]
         ("workday-api", "workday_api.meta.json", lambda meta: meta | {"status": "ok"}, "instead of 'stub'"),
     ],
 )
-def test_validate_finds_what_is_wrong_and_writes_nothing(
+def test_validate_only_finds_mistakes(
     checkout: Path, capsys: pytest.CaptureFixture[str], kind: str, file: str, change: Change, said: str
 ) -> None:
     path = checkout / "schemas" / file

@@ -191,7 +191,7 @@ async def test_p62_what_nobody_foresaw_tells_nothing(engine: EngineDouble, caplo
         ("list_sessions", {"limit": 51}, "limit"),
     ],
 )
-async def test_p64_p68_arguments_that_do_not_fit_are_refused_and_not_repeated(
+async def test_p64_p68_wrong_arguments_are_refused_and_not_repeated(
     engine: EngineDouble, tool: str, arguments: dict[str, Any], part: str
 ) -> None:
     async with client_of(server_of(engine)) as client:

@@ -72,7 +72,7 @@ def test_finds_the_batch_with_fences_and_prose_around(text: str) -> None:
         ('[{"op_type": "AddNode", "node_name": "x", "node_id": 7}]', "BAD_OP"),
     ],
 )
-def test_p05_unusable_answers_are_findings_and_never_a_smaller_patch(text: str, code: str) -> None:
+def test_p05_unusable_answers_are_findings_and_no_smaller_patch(text: str, code: str) -> None:
     assert _codes(text) == [code]
 
 

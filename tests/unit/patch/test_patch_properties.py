@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from flowise_dev_agent.errors import PatchError
@@ -53,7 +53,6 @@ INCOMPLETE = {
     "ENDING_NODE_OUTPUT",
     "MULTIPLE_ENDING_NODES",
 }
-_PROFILE = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def _value(draw: Callable[..., object], param: InputParam) -> object:
@@ -114,7 +113,6 @@ def batches(draw: Callable[..., object]) -> list[PatchOp]:
     return ops
 
 
-@_PROFILE
 @given(batches())
 def test_valid_ops_compile_to_a_flow_without_structural_findings(ops: list[PatchOp]) -> None:
     result = compile_ops(GraphIR.empty(), ops, SCHEMAS)
@@ -123,7 +121,6 @@ def test_valid_ops_compile_to_a_flow_without_structural_findings(ops: list[Patch
     assert {finding.code for finding in found} <= INCOMPLETE
 
 
-@_PROFILE
 @given(batches())
 def test_same_ops_give_the_same_bytes_and_survive_a_round_trip(ops: list[PatchOp]) -> None:
     first, second = (compile_ops(GraphIR.empty(), ops, SCHEMAS) for _ in range(2))
@@ -133,7 +130,6 @@ def test_same_ops_give_the_same_bytes_and_survive_a_round_trip(ops: list[PatchOp
     assert GraphIR.from_flow_data(first.flow_data).to_flow_data() == first.flow_data
 
 
-@_PROFILE
 @given(batches(), st.randoms(use_true_random=False))
 def test_order_of_independent_ops_changes_no_byte(ops: list[PatchOp], shuffle: random.Random) -> None:
     groups: dict[str, list[PatchOp]] = {}
@@ -150,7 +146,6 @@ def test_order_of_independent_ops_changes_no_byte(ops: list[PatchOp], shuffle: r
     assert result.flow_data == compile_ops(GraphIR.empty(), ops, SCHEMAS).flow_data
 
 
-@_PROFILE
 @given(batches(), st.sampled_from(["nope", "n0"]))
 def test_one_bad_op_refuses_the_whole_batch_and_leaves_the_base_alone(ops: list[PatchOp], node_name: str) -> None:
     base = compile_ops(GraphIR.empty(), ops, SCHEMAS).graph
@@ -164,7 +159,6 @@ def test_one_bad_op_refuses_the_whole_batch_and_leaves_the_base_alone(ops: list[
     assert base.to_flow_data() == before
 
 
-@_PROFILE
 @given(batches(), st.floats(-2000, 2000), st.floats(-2000, 2000))
 def test_untouched_nodes_are_carried_through_and_nothing_overlaps(ops: list[PatchOp], x: float, y: float) -> None:
     document = json.loads(compile_ops(GraphIR.empty(), ops, SCHEMAS).flow_data)
@@ -187,7 +181,6 @@ def test_untouched_nodes_are_carried_through_and_nothing_overlaps(ops: list[Patc
         assert not any(overlap(box, other) for other in boxes[:index])
 
 
-@_PROFILE
 @given(batches())
 def test_taking_apart_and_building_again_is_a_fixed_point(ops: list[PatchOp]) -> None:
     flow = compile_ops(GraphIR.empty(), ops, SCHEMAS)
@@ -199,7 +192,6 @@ def test_taking_apart_and_building_again_is_a_fixed_point(ops: list[PatchOp]) ->
     assert decompile(again.graph, SCHEMAS) == taken_apart
 
 
-@_PROFILE
 @given(batches(), batches())
 def test_removing_what_was_added_restores_the_bytes(ops: list[PatchOp], more: list[PatchOp]) -> None:
     base = compile_ops(GraphIR.empty(), ops, SCHEMAS)
@@ -225,7 +217,6 @@ def _renamed(op: PatchOp) -> PatchOp:
     return op.model_copy(update=ids)
 
 
-@_PROFILE
 @given(batches())
 def test_disconnecting_what_was_connected_restores_the_bytes(ops: list[PatchOp]) -> None:
     without: list[PatchOp] = [op for op in ops if not isinstance(op, Connect)]
@@ -271,7 +262,6 @@ def _tried(graph: GraphIR, ops: list[PatchOp]) -> tuple[CompileResult | None, li
         return None, refused.details["findings"]
 
 
-@_PROFILE
 @given(batches(), edits())
 def test_any_edit_of_a_valid_flow_keeps_its_structure_or_fails_with_findings(
     ops: list[PatchOp], changes: list[PatchOp]

@@ -10,7 +10,7 @@ from tests.fixtures.trial_flows import TRIAL_FLOWS, TrialFlow
 
 
 @pytest.mark.parametrize("flow", TRIAL_FLOWS, ids=lambda flow: flow.name)
-def test_p27_a_flow_at_the_edge_is_refused_exactly_when_it_does_not_work(schemas: Schemas, flow: TrialFlow) -> None:
+def test_p27_refused_exactly_when_failing(schemas: Schemas, flow: TrialFlow) -> None:
     result = compile_ops(GraphIR.empty(), flow.build(NOWHERE), schemas)
 
     found = errors(validate_flow(result.flow_data, schemas=schemas, credentials=None, kind=flow.kind))

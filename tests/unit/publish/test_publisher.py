@@ -194,7 +194,7 @@ def change(first: Written) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("error", [FlowiseTimeoutError, FlowiseConnectionLostError, FlowiseServerError])
-async def test_p03_an_update_whose_answer_was_lost_is_found_by_its_hash_and_adopted(desk: Desk, error: Any) -> None:
+async def test_p03_an_update_whose_answer_was_lost_is_found_by_its_hash(desk: Desk, error: Any) -> None:
     first = await desk.create()
     desk.flowise.after["update"] = desk.flowise.lose(error)
     result = await desk.again().update(**change(first))

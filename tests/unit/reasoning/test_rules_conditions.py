@@ -116,9 +116,7 @@ async def test_a_fixed_answer_takes_no_model_and_each_branch_is_tested(catalogue
         ("Ein Agentflow in einer Schleife", "Schleife nur für die Freigabe"),
     ],
 )
-async def test_what_the_rules_cannot_branch_on_is_declined_with_what_they_can(
-    wish: str, why: str, catalogue: NodeStore
-) -> None:
+async def test_other_conditions_are_declined(wish: str, why: str, catalogue: NodeStore) -> None:
     contract, _ = await built(wish, catalogue)
     assert contract.declined
     assert why in contract.declined

@@ -42,7 +42,7 @@ async def planned(wish: str, nodes: NodeStore, target: str = "Sales bot") -> Pla
         ("Faça uma cópia do Sales bot chamado Vendas", "Vendas"),
     ],
 )
-async def test_a_copy_as_it_is_has_no_changes_and_the_name_that_was_said(
+async def test_a_plain_copy_has_no_changes_and_the_name_given(
     wish: str, name: str | None, catalogue: NodeStore
 ) -> None:
     contract = await planned(wish, catalogue)

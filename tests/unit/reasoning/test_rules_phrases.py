@@ -101,7 +101,7 @@ async def test_a_chain_is_changed_in_any_language(wish: str, expected: list[Patc
         ("Retire a calculadora", NO_SUMS),
     ],
 )
-async def test_an_agents_tools_are_changed_in_any_language_and_its_prompt_is_left_alone(
+async def test_tools_of_an_agent_are_changed_in_any_language(
     wish: str, expected: list[PatchOp], catalogue: NodeStore
 ) -> None:
     assert await ops_for(wish, AGENT, catalogue) == expected

@@ -202,7 +202,7 @@ async def test_the_operator_may_allow_hosts_and_networks(allow: str, url: str, a
         ("hooks.corp.example", "https://a@hooks.corp.example/", ["10.1.2.3"], "userinfo"),
     ],
 )
-async def test_what_is_allowed_reaches_no_further(allow: str, url: str, addresses: list[str], why: str) -> None:
+async def test_nothing_else_is_allowed(allow: str, url: str, addresses: list[str], why: str) -> None:
     assert await reason(policy(allow, addresses=addresses), url) == why
 
 
