@@ -1,10 +1,17 @@
-"""Which credential goes where: ids only, and never a guess."""
+"""Which credential is used for a type, ids only: matched when there is one choice, else asked for."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from flowise_dev_agent.agent.context import AgentContext
-from flowise_dev_agent.agent.state import CredentialState
-from flowise_dev_agent.contracts.interrupts import CredentialCandidate, MissingCredential
+from flowise_dev_agent.agent.interrupts import option
+from flowise_dev_agent.agent.state import AgentState, CredentialState, Update
+from flowise_dev_agent.contracts.interrupts import (
+    CredentialCandidate,
+    CredentialCheckData,
+    CredentialCheckInterrupt,
+    MissingCredential,
+)
 
 #: Credential type -> those of the instance.
 Available = Mapping[str, Sequence[CredentialCandidate]]
@@ -37,3 +44,49 @@ def match_credentials(required: Sequence[str], available: Available, chosen: Map
         else:
             missing.append(MissingCredential(type=type_, candidates=candidates))
     return CredentialState(chosen=choices, missing=missing)
+
+
+def credential_question(missing: list[MissingCredential]) -> CredentialCheckInterrupt:
+    """The interrupt that asks for them."""
+    absent = [item.type for item in missing if not item.candidates]
+    several = [item.type for item in missing if item.candidates]
+    parts: list[str] = []
+    if absent:
+        parts.append(
+            f"The Flowise instance has no credential of type {', '.join(absent)}. Create it in Flowise, then retry."
+        )
+    if several:
+        parts.append(f"There are several credentials of type {', '.join(several)}. Please choose.")
+    options = [option("retry", "Read again", "After creating the credential in Flowise.")]
+    if several:
+        options.append(option("choose", "Choose", "One credential id per type."))
+    options += [
+        option("skip", "Go on without", "The flow is written without it; its test will fail until one is bound."),
+        option("cancel", "Cancel", "End the session; nothing is written."),
+    ]
+    return CredentialCheckInterrupt(
+        reason="credential_missing" if absent else "credential_ambiguous",
+        message=" ".join(parts),
+        options=options,
+        data=CredentialCheckData(credentials=missing),
+    )
+
+
+async def settle_credentials(state: AgentState, context: AgentContext, answer: dict[str, Any]) -> Update:
+    """What the answer changes."""
+    credentials = state.credentials
+    match answer["action"]:
+        case "cancel":
+            return {"answer": answer, "outcome": "cancelled"}
+        case "skip":
+            skipped = [item.type for item in credentials.missing]
+            return {"answer": answer, "credentials": CredentialState(missing=[], skipped=skipped)}
+        case "choose":
+            chosen: dict[str, str] = answer["choose"]
+            left = [item for item in credentials.missing if item.type not in chosen]
+            settled = CredentialState(missing=left, chosen={**credentials.chosen, **chosen})
+            return {"answer": answer, "credentials": settled}
+        case _:
+            available = await available_credentials(context, refresh=True)
+            required = state.plan.current.credential_requirements
+            return {"answer": answer, "credentials": match_credentials(required, available, credentials.chosen)}

@@ -1,7 +1,7 @@
 """The interface of a domain to the graph. Flowise is the first; others are added without a change here."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from flowise_dev_agent.agent.context import AgentContext
@@ -9,6 +9,7 @@ from flowise_dev_agent.agent.credentials import Available
 from flowise_dev_agent.agent.tools import DomainTools, ToolResult
 from flowise_dev_agent.contracts.interrupts import CredentialCandidate
 from flowise_dev_agent.contracts.verdict import Trial
+from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.knowledge.templates import Template
 from flowise_dev_agent.patch import Finding, NodeSchema, PatchOp
 from flowise_dev_agent.reasoning.contracts import (
@@ -110,3 +111,24 @@ class DomainCapability(ABC):
     @abstractmethod
     async def evaluate(self, context: AgentContext, request: EvaluateRequest) -> Reasoned[Verdict]:
         """Code decides what failed; content is judged only when nothing failed."""
+
+
+class Domains:
+    """The capabilities given to the graph, by name; the first is the one that owns the flow."""
+
+    def __init__(self, capabilities: Iterable[DomainCapability]) -> None:
+        self._by_name = {capability.name: capability for capability in capabilities}
+        if not self._by_name:
+            raise ConfigurationError(
+                "The agent has no domain to work in.", hint="Give build_graph at least one capability."
+            )
+
+    @property
+    def primary(self) -> DomainCapability:
+        """Discovers, validates, tests and evaluates."""
+        return next(iter(self._by_name.values()))
+
+    def of(self, plan: PlanContract) -> list[DomainCapability]:
+        """The domains that a plan names and that exist here; the primary one when it names none of them."""
+        named = [self._by_name[name] for name in plan.domain_targets if name in self._by_name]
+        return named or [self.primary]

@@ -1,7 +1,6 @@
-"""The Flowise domain: retrieval over node schemas, ops with credentials bound, validation, predictions, verdicts."""
+"""The Flowise domain: retrieval over node schemas, ops, validation, predictions, verdicts."""
 
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 
 from flowise_dev_agent.agent.context import AgentContext
@@ -14,16 +13,19 @@ from flowise_dev_agent.agent.domain import (
     TestSuite,
 )
 from flowise_dev_agent.agent.domains.candidates import candidates
-from flowise_dev_agent.agent.domains.classification import classify_failure, classify_prediction
+from flowise_dev_agent.agent.domains.verdicts import (
+    classify_failure,
+    classify_prediction,
+    failed_verdict,
+    with_pass_k,
+)
 from flowise_dev_agent.agent.tools import DomainTools, ToolResult, execute_tool, shorten
 from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.knowledge.flow_check import check_flow
 from flowise_dev_agent.patch import Finding, PatchOp
-from flowise_dev_agent.reasoning import playbook
 from flowise_dev_agent.reasoning.contracts import (
     JudgeRequest,
-    PassK,
     PatchRequest,
     PlanContract,
     Reasoned,
@@ -70,12 +72,7 @@ class FlowiseCapability(DomainCapability):
         suggested = context.reasoner.suggest_node_types(text, store, counts)
         shown = candidates(store, text, similar=[*suggested, *request.similar], kind=request.kind)
         known = f"{len(shown)} candidate node types of {len(store.schemas)} (Flowise {store.flowise_version})"
-        summary = f"{known}. {listed.summary}"
-        result = ToolResult(
-            True,
-            summary,
-            facts=listed.facts,
-        )
+        result = ToolResult(True, f"{known}. {listed.summary}", facts=listed.facts)
         templates = (await context.knowledge.templates()).find_flows(text, store.schemas)
         return DomainDiscovery(result=result, candidates=shown, credentials=listed.data, templates=tuple(templates))
 
@@ -127,8 +124,8 @@ class FlowiseCapability(DomainCapability):
         failed = [result for result in request.results if result.category]
         if failed:
             numbers = [number for number, result in enumerate(request.results, start=1) if result.category]
-            verdict = _failed_verdict(failed, len(request.results)).model_copy(update={"failed_trials": numbers})
-            return Reasoned(value=_counted(verdict, request.results), mode="deterministic")
+            verdict = failed_verdict(failed, len(request.results)).model_copy(update={"failed_trials": numbers})
+            return Reasoned(value=with_pass_k(verdict, request.results), mode="deterministic")
         judged = await context.reasoner.judge(
             JudgeRequest(
                 requirement=request.requirement,
@@ -139,7 +136,7 @@ class FlowiseCapability(DomainCapability):
                 budget=request.budget,
             )
         )
-        return replace(judged, value=_counted(judged.value, request.results))
+        return replace(judged, value=with_pass_k(judged.value, request.results))
 
 
 async def _list_credentials(context: AgentContext) -> ToolResult:
@@ -149,35 +146,3 @@ async def _list_credentials(context: AgentContext) -> ToolResult:
     return ToolResult(
         True, f"Credential types of the instance: {shorten(text)}.", facts={"credentials": counts}, data=by_type
     )
-
-
-def _counted(verdict: Verdict, results: Sequence[Trial]) -> Verdict:
-    """The verdict with pass^k: a question has passed when every trial of it has."""
-    failed = {results[number - 1].question for number in verdict.failed_trials}
-    questions = {result.question for result in results}
-    k = max((result.trial for result in results), default=1)
-    return verdict.model_copy(update={"pass_k": PassK(k=k, questions=len(questions), passed=len(questions - failed))})
-
-
-def _failed_verdict(failed: list[Trial], total: int) -> Verdict:
-    """A flow bug outranks what the person must see to: it is what the next iteration can mend."""
-    order = ("CREDENTIAL", "CONFIG", "STRUCTURE", "LOGIC", "INCOMPLETE", "EXTERNAL", "TIMEOUT")
-    worst = min(failed, key=lambda result: order.index(result.category or "STRUCTURE"))
-    entry = playbook.known(worst.error)
-    return Verdict(
-        done=False,
-        category=worst.category,
-        reason=f"{len(failed)} of {total} test questions failed: {shorten(worst.error)}",
-        fix=entry.advice if entry and entry.category == worst.category else _FIXES[worst.category or "STRUCTURE"],
-    )
-
-
-_FIXES = {
-    "STRUCTURE": "Correct the node or connection that the error names and write the flow again.",
-    "LOGIC": "Change the prompt or parameter that the answer shows to be wrong.",
-    "INCOMPLETE": "Add what is missing.",
-    "CREDENTIAL": "Check that the credential in Flowise holds a valid key, then iterate.",
-    "CONFIG": "Set the missing value in Flowise, then iterate.",
-    "EXTERNAL": "The model provider or tool failed, not the flow. Try again later.",
-    "TIMEOUT": "No answer in time. Ask the flow in Flowise; if it is just slow, raise FLOWISE_PREDICTION_TIMEOUT.",
-}

@@ -6,7 +6,7 @@ from langgraph.runtime import Runtime
 
 from flowise_dev_agent.agent.budget import over_budget, waits_for_budget
 from flowise_dev_agent.agent.context import AgentContext
-from flowise_dev_agent.agent.domains import Domains
+from flowise_dev_agent.agent.domain import Domains
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.state import AgentState, BudgetQuestion, BudgetState, CheckState, Update
 from flowise_dev_agent.contracts.events import ArtifactData, DecisionData, DriftData, RepairNote

@@ -10,11 +10,10 @@ from langgraph.types import interrupt
 
 from flowise_dev_agent.agent.budget import asks_for_budget, budget_of, waits_for_budget
 from flowise_dev_agent.agent.context import AgentContext
-from flowise_dev_agent.agent.credentials import available_credentials, match_credentials
-from flowise_dev_agent.agent.domains import Domains
+from flowise_dev_agent.agent.credentials import credential_question, settle_credentials
+from flowise_dev_agent.agent.domain import Domains
 from flowise_dev_agent.agent.drift import check_drift
 from flowise_dev_agent.agent.emit import Emitter
-from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.plan_binding import not_met, outside_plan
 from flowise_dev_agent.agent.prompt_context import (
     agents_of,
@@ -26,14 +25,12 @@ from flowise_dev_agent.agent.prompt_context import (
 from flowise_dev_agent.agent.state import (
     AgentState,
     CheckState,
-    CredentialState,
     PatchScope,
     PatchState,
     Update,
 )
 from flowise_dev_agent.contracts.change import Difference
 from flowise_dev_agent.contracts.events import ArtifactData, RetryData
-from flowise_dev_agent.contracts.interrupts import CredentialCheckData, CredentialCheckInterrupt, MissingCredential
 from flowise_dev_agent.errors import ModelOutputError, PatchError
 from flowise_dev_agent.patch import AddNode, Finding, GraphIR, NodeSchema, PatchOp, RemoveNode, ReplaceNode, compile_ops
 from flowise_dev_agent.publish import changes
@@ -47,8 +44,8 @@ async def define_patch_scope(state: AgentState, runtime: Runtime[AgentContext]) 
     """Clarify the credentials with the person, then limit what the op writer may do."""
     missing = state.credentials.missing
     if missing:
-        answer: dict[str, Any] = interrupt(_credential_check(missing).as_value())
-        return await _settle(state, runtime.context, answer)
+        answer: dict[str, Any] = interrupt(credential_question(missing).as_value())
+        return await settle_credentials(state, runtime.context, answer)
     limits = runtime.context.limits
     scope = PatchScope(
         nodes=[node.node_id for node in state.plan.current.nodes],
@@ -56,25 +53,6 @@ async def define_patch_scope(state: AgentState, runtime: Runtime[AgentContext]) 
         max_new_nodes=limits.max_workflow_nodes,
     )
     return {"patch": PatchState(scope=scope), "answer": None}
-
-
-async def _settle(state: AgentState, context: AgentContext, answer: dict[str, Any]) -> Update:
-    credentials = state.credentials
-    match answer["action"]:
-        case "cancel":
-            return {"answer": answer, "outcome": "cancelled"}
-        case "skip":
-            skipped = [item.type for item in credentials.missing]
-            return {"answer": answer, "credentials": CredentialState(missing=[], skipped=skipped)}
-        case "choose":
-            chosen: dict[str, str] = answer["choose"]
-            left = [item for item in credentials.missing if item.type not in chosen]
-            settled = CredentialState(missing=left, chosen={**credentials.chosen, **chosen})
-            return {"answer": answer, "credentials": settled}
-        case _:
-            available = await available_credentials(context, refresh=True)
-            required = state.plan.current.credential_requirements
-            return {"answer": answer, "credentials": match_credentials(required, available, credentials.chosen)}
 
 
 @asks_for_budget
@@ -240,28 +218,3 @@ def _unplanned_removals(ops: Sequence[PatchOp], plan: PlanContract, existing: se
         for index, op in enumerate(ops)
         if isinstance(op, RemoveNode | ReplaceNode) and op.node_id in existing and op.node_id not in plan.removals
     ]
-
-
-def _credential_check(missing: list[MissingCredential]) -> CredentialCheckInterrupt:
-    absent = [item.type for item in missing if not item.candidates]
-    several = [item.type for item in missing if item.candidates]
-    parts: list[str] = []
-    if absent:
-        parts.append(
-            f"The Flowise instance has no credential of type {', '.join(absent)}. Create it in Flowise, then retry."
-        )
-    if several:
-        parts.append(f"There are several credentials of type {', '.join(several)}. Please choose.")
-    options = [option("retry", "Read again", "After creating the credential in Flowise.")]
-    if several:
-        options.append(option("choose", "Choose", "One credential id per type."))
-    options += [
-        option("skip", "Go on without", "The flow is written without it; its test will fail until one is bound."),
-        option("cancel", "Cancel", "End the session; nothing is written."),
-    ]
-    return CredentialCheckInterrupt(
-        reason="credential_missing" if absent else "credential_ambiguous",
-        message=" ".join(parts),
-        options=options,
-        data=CredentialCheckData(credentials=missing),
-    )

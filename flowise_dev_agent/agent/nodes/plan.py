@@ -9,8 +9,7 @@ from flowise_dev_agent.agent import pattern_reuse
 from flowise_dev_agent.agent.budget import asks_for_budget, budget_of
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.credentials import available_credentials, match_credentials
-from flowise_dev_agent.agent.domain import DiscoverRequest
-from flowise_dev_agent.agent.domains import Domains
+from flowise_dev_agent.agent.domain import DiscoverRequest, Domains
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.nodes.patch import flow_so_far

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flowise_dev_agent.agent.domains.classification import classify_failure
+from flowise_dev_agent.agent.domains.verdicts import classify_failure
 from flowise_dev_agent.errors import FlowiseServerError
 from flowise_dev_agent.flowise.models import Credential
 from flowise_dev_agent.knowledge.credential_store import CredentialStore

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from flowise_dev_agent.agent.nodes.review import failed_alike, regressions
 from flowise_dev_agent.agent.prompt_context import components_of, focused_summary, texts_in_scope
-from flowise_dev_agent.agent.trials import failed_alike, regressions
 from flowise_dev_agent.contracts.verdict import Trial
 from flowise_dev_agent.errors import FlowiseAuthError, FlowiseServerError, FlowiseUnreachableError
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate

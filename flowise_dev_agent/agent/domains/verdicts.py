@@ -1,12 +1,14 @@
-"""Classifies a prediction before its content is read: failed or not, and why.
+"""What code concludes from the answers of a flow, before a model reads their content.
 
 The texts are Flowise 3.1.4's own, measured: almost every mistake is HTTP 500 with the cause in the message, and a 200
 may still be an error (a tool that failed, a guard that refused for want of credentials).
 """
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from flowise_dev_agent.agent.tools import shorten
 from flowise_dev_agent.errors import (
     FlowiseAuthError,
     FlowiseConnectionLostError,
@@ -17,7 +19,7 @@ from flowise_dev_agent.errors import (
 )
 from flowise_dev_agent.flowise.models import Prediction
 from flowise_dev_agent.reasoning import playbook
-from flowise_dev_agent.reasoning.contracts import VerdictCategory
+from flowise_dev_agent.reasoning.contracts import PassK, Trial, Verdict, VerdictCategory
 
 #: Texts by which Flowise reports an error inside a 200.
 _ERROR_TEXT = re.compile(
@@ -30,6 +32,15 @@ _BY_CLASS: Final[tuple[tuple[type[FlowiseError], VerdictCategory], ...]] = (
     (FlowiseRateLimitedError, "EXTERNAL"),
     (FlowiseAuthError, "CONFIG"),
 )
+_FIXES: Final[Mapping[VerdictCategory, str]] = {
+    "STRUCTURE": "Correct the node or connection that the error names and write the flow again.",
+    "LOGIC": "Change the prompt or parameter that the answer shows to be wrong.",
+    "INCOMPLETE": "Add what is missing.",
+    "CREDENTIAL": "Check that the credential in Flowise holds a valid key, then iterate.",
+    "CONFIG": "Set the missing value in Flowise, then iterate.",
+    "EXTERNAL": "The model provider or tool failed, not the flow. Try again later.",
+    "TIMEOUT": "No answer in time. Ask the flow in Flowise; if it is just slow, raise FLOWISE_PREDICTION_TIMEOUT.",
+}
 
 
 def classify_failure(error: FlowiseError) -> VerdictCategory:
@@ -52,6 +63,27 @@ def classify_prediction(prediction: Prediction) -> tuple[VerdictCategory | None,
     if _ERROR_TEXT.match(answer):
         return _by_text(answer) or "STRUCTURE", answer
     return None, ""
+
+
+def with_pass_k(verdict: Verdict, results: Sequence[Trial]) -> Verdict:
+    """The verdict with pass^k: a question has passed when every trial of it has."""
+    failed = {results[number - 1].question for number in verdict.failed_trials}
+    questions = {result.question for result in results}
+    k = max((result.trial for result in results), default=1)
+    return verdict.model_copy(update={"pass_k": PassK(k=k, questions=len(questions), passed=len(questions - failed))})
+
+
+def failed_verdict(failed: Sequence[Trial], total: int) -> Verdict:
+    """The verdict on trials that failed. What only the person can mend comes before what another iteration can."""
+    order = ("CREDENTIAL", "CONFIG", "STRUCTURE", "LOGIC", "INCOMPLETE", "EXTERNAL", "TIMEOUT")
+    worst = min(failed, key=lambda result: order.index(result.category or "STRUCTURE"))
+    entry = playbook.known(worst.error)
+    return Verdict(
+        done=False,
+        category=worst.category,
+        reason=f"{len(failed)} of {total} test questions failed: {shorten(worst.error)}",
+        fix=entry.advice if entry and entry.category == worst.category else _FIXES[worst.category or "STRUCTURE"],
+    )
 
 
 def _by_text(text: str) -> VerdictCategory | None:
