@@ -147,7 +147,7 @@ def _page_problems(path: Path, meta: SnapshotMeta) -> list[str]:
     except ConfigurationError as error:
         return [str(error)]
     if of_page != meta:
-        return [f"{REFERENCE_FILE} and {META_FILE} tell of different catalogues"]
+        return [f"{REFERENCE_FILE} and {META_FILE} describe different catalogues"]
     if fingerprint(by_name(raw).values()) != meta.sha256:
         return [f"{REFERENCE_FILE} does not hold the nodes of {SNAPSHOT_FILE}"]
     return []

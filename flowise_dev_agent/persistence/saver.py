@@ -151,7 +151,7 @@ class FencedSaver(AsyncPostgresSaver):
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Hold what a task wrote; write it, and what is held, when it tells of an interrupt, an answer or an error."""
+        """Hold what a task wrote; write it, and what is held, when it reports an interrupt, an answer or an error."""
         self._held.append(_Writes(config, writes, task_id, task_path))
         if any(channel in WRITES_IDX_MAP for channel, _ in writes):
             for held in self._take_held():

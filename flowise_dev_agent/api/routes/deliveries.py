@@ -18,5 +18,5 @@ async def list_deliveries(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: Annotated[str | None, Query(max_length=200, description="`next_cursor` of the page before.")] = None,
 ) -> DeliveryPage:
-    """Webhooks of all sessions with what became of each, newest first; replay one by its session's route."""
+    """Webhooks of all sessions with their results, newest first; replay one by its session's route."""
     return await service.all_deliveries(status, limit=limit, cursor=cursor)

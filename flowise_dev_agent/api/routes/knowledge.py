@@ -1,4 +1,4 @@
-"""What is known of the Flowise servers, and reading it anew."""
+"""What is known of the Flowise servers, and its refresh."""
 
 from typing import Annotated
 
@@ -33,5 +33,5 @@ async def search_knowledge(
 async def refresh_knowledge(
     request: Request, instance_id: Annotated[str, Path(max_length=200, description="Flowise instance.")]
 ) -> RefreshView:
-    """Read an instance anew in the background, or join the refresh that is under way; GET /knowledge shows it."""
+    """Read an instance again in the background, or join a running refresh; GET /knowledge shows it."""
     return await engine(request).knowledge.refresh(instance_id)

@@ -173,7 +173,7 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
 
     @router.get("/{session_id}/deliveries", responses=declared(404))
     async def list_session_deliveries(session_id: SessionId, service: Service) -> DeliveryList:
-        """The session's webhooks, newest first, with what became of each."""
+        """The session's webhooks, newest first, with the result of each."""
         return await service.deliveries(session_id)
 
     @router.post("/{session_id}/deliveries/{delivery_id}/replay", status_code=202, responses=declared(404))

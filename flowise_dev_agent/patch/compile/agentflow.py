@@ -21,7 +21,7 @@ def connect_steps(batch: Batch, op: Connect, source: FlowNode, target: FlowNode)
         if not node.is_agentflow or node.is_note:
             batch.fail(
                 "KIND_MISMATCH",
-                f"{node.name} is no step of an agentflow, so it cannot be connected to one.",
+                f"{node.name} is not a step of an agentflow, so it cannot be connected to one.",
                 where=node.id,
                 hint="In an agentflow models, tools and stores stand inside the nodes, as values of their fields.",
             )

@@ -203,7 +203,7 @@ def _no_such_row(batch: Batch, node: FlowNode, path: str, why: str) -> None:
 def _no_such_param(batch: Batch, node: FlowNode, wanted: str, names: list[str]) -> None:
     anchors = [entry["name"] for entry in node.anchors]
     if wanted.endswith("]"):
-        _no_such_row(batch, node, wanted, f"`{wanted}` of {node.id} is no field, but a whole row.")
+        _no_such_row(batch, node, wanted, f"`{wanted}` of {node.id} is a whole row, not a field.")
     elif anchor := resolve_case(wanted, anchors):
         batch.fail(
             "PARAM_IS_ANCHOR",

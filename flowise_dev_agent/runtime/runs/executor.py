@@ -125,7 +125,7 @@ class RunExecutor:
                     RUN_SECONDS.labels(claim.kind, end).observe(time.monotonic() - began)
 
     async def _attempt(self, claim: Claim, control: RunControl) -> str:
-        """Returns how the attempt ended: the session's status, or what became of the run."""
+        """Returns how the attempt ended: the session's status, or what happened to the run."""
         calls = CallCount()
         writer = EventWriter(self._events, claim.lease, claim.session.id, calls)
         run: Execution | None = None
