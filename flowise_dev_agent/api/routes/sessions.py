@@ -22,7 +22,13 @@ from flowise_dev_agent.settings import ServerSettings
 _LATER = "Still working; come back by GET or the stream."
 _RUNNING = {202: {"model": SessionView, "description": _LATER}}
 _STARTED = {202: {"model": StartedView, "description": _LATER}}
-_EVENTS = {200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "Session events."}}
+#: Each frame's `data` is a session event as JSON.
+_EVENTS = {
+    200: {
+        "content": {"text/event-stream": {"schema": {"$ref": "#/components/schemas/SessionEvent"}}},
+        "description": "A stream of frames: `id` is the event's `seq`, `event` its `type`, `data` the event as JSON.",
+    }
+}
 
 
 def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
