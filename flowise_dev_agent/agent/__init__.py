@@ -3,8 +3,8 @@
 from flowise_dev_agent.agent.context import AgentContext, chatflow_url
 from flowise_dev_agent.agent.domain import DomainCapability, DomainDiscovery, TestSuite
 from flowise_dev_agent.agent.domains.flowise import FlowiseCapability
+from flowise_dev_agent.agent.emit import NODE_PHASES
 from flowise_dev_agent.agent.graph import AgentGraph, build_graph
-from flowise_dev_agent.agent.phases import NODE_PHASES
 from flowise_dev_agent.agent.projection import approved_plan, project, result_of
 from flowise_dev_agent.agent.state import AgentState, initial_state
 from flowise_dev_agent.agent.state_upgrade import upgrade_state

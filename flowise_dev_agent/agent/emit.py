@@ -1,13 +1,34 @@
-"""Events that a node reports; the run stores them (tokens only pass through)."""
+"""The nodes with their phases, and the events that a node reports; the run stores them (tokens only pass through)."""
 
-from typing import Any
+from typing import Any, Final
 
 from langgraph.runtime import Runtime
 
 from flowise_dev_agent.agent.context import AgentContext
-from flowise_dev_agent.agent.phases import NODE_PHASES
 from flowise_dev_agent.contracts.events import CostData, EventData, FallbackData, NodeEvent, TokenData
 from flowise_dev_agent.reasoning.contracts import DeltaSink, Reasoned
+
+#: The phase that each node belongs to.
+NODE_PHASES: Final[dict[str, str]] = {
+    "classify_intent": "intent",
+    "hydrate_context": "intent",
+    "resolve_target": "target",
+    "hitl_select_target": "target",
+    "load_current_flow": "baseline",
+    "summarize_current_flow": "baseline",
+    "plan_v2": "plan",
+    "hitl_plan_v2": "plan",
+    "define_patch_scope": "patch",
+    "compile_patch_ir": "patch",
+    "compile_flow_data": "patch",
+    "validate": "check",
+    "repair_schema": "check",
+    "preflight_validate_patch": "apply",
+    "apply_patch": "apply",
+    "test_v2": "test",
+    "evaluate": "test",
+    "hitl_review_v2": "review",
+}
 
 
 class Emitter:

@@ -13,8 +13,8 @@ from langgraph.runtime import Runtime
 from flowise_dev_agent.agent import routing
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.domain import DomainCapability, Domains
+from flowise_dev_agent.agent.emit import NODE_PHASES
 from flowise_dev_agent.agent.nodes import apply, check, intent, patch, plan, review, target
-from flowise_dev_agent.agent.phases import NODE_PHASES
 from flowise_dev_agent.agent.state import AgentState, Update, channel_writes
 from flowise_dev_agent.contracts.events import Candidate, DecisionData, NodeEvent
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from flowise_dev_agent.agent import routing
-from flowise_dev_agent.agent.phases import NODE_PHASES
+from flowise_dev_agent.agent.emit import NODE_PHASES
 from flowise_dev_agent.agent.stages import STAGES
 from flowise_dev_agent.agent.state import AgentState
 
