@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from flowise_dev_agent.patch.compile.batch import Batch
-from flowise_dev_agent.patch.compile.edges import cut
+from flowise_dev_agent.patch.compile.edges import remove_edge
 from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.flow_data import InputEntry, Inputs
 from flowise_dev_agent.patch.model.graph import FlowEdge
@@ -16,14 +16,14 @@ from flowise_dev_agent.patch.model.schema import Schemas
 from flowise_dev_agent.patch.model.suggest import closest, resolve_case
 
 
-def connect_steps(batch: Batch, op: Connect, source: FlowNode, target: FlowNode) -> None:
+def connect_agentflow_nodes(batch: Batch, op: Connect, source: FlowNode, target: FlowNode) -> None:
     for node in (source, target):
         if not node.is_agentflow or node.is_note:
             batch.fail(
                 "KIND_MISMATCH",
-                f"{node.name} is not a step of an agentflow, so it cannot be connected to one.",
+                f"{node.name} is not an agentflow node and cannot be connected to one.",
                 where=node.id,
-                hint="In an agentflow models, tools and stores stand inside the nodes, as values of their fields.",
+                hint="In an agentflow models, tools and stores are inside the nodes, as values of their fields.",
             )
             return
     if target.name == v2.START:
@@ -39,7 +39,7 @@ def connect_steps(batch: Batch, op: Connect, source: FlowNode, target: FlowNode)
     if output is None or batch.edges.has((source.id, output.handle, target.id, target.id)):
         return
     inside = bool(source.parent) and source.parent == target.parent
-    batch.edges.add(FlowEdge(v2.step_edge(source.data, output.handle, target.data, inside_iteration=inside)))
+    batch.edges.add(FlowEdge(v2.make_edge(source.data, output.handle, target.data, inside_iteration=inside)))
 
 
 def _branch(batch: Batch, op: Connect, source: FlowNode) -> Output | None:
@@ -106,17 +106,17 @@ def _derive_configs(batch: Batch, node_id: str) -> None:
 
 def _derive_branches(batch: Batch, node_id: str) -> None:
     node = batch.nodes[node_id]
-    wanted, present = v2.branch_count(node.name, node.inputs), len(node.outputs)
-    if wanted is None or wanted == present:
+    expected, present = v2.branch_count(node.name, node.inputs), len(node.outputs)
+    if expected is None or expected == present:
         return
-    batch.edit(node_id).set_output_anchors(v2.branch_anchors(node_id, node.name, wanted))
+    batch.edit(node_id).set_output_anchors(v2.branch_anchors(node_id, node.name, expected))
     has_else = node.name == v2.CONDITION
-    stay = {f"{node_id}-output-{number}" for number in range(min(wanted, present) - has_else)}
+    stay = {f"{node_id}-output-{number}" for number in range(min(expected, present) - has_else)}
     for edge in batch.edges.out_of(node_id):
         if has_else and edge.source_handle == f"{node_id}-output-{present - 1}":
-            batch.edges.replace(edge, _at_branch(batch, edge, f"{node_id}-output-{wanted - 1}"))
+            batch.edges.replace(edge, _at_branch(batch, edge, f"{node_id}-output-{expected - 1}"))
         elif edge.source_handle not in stay:
-            cut(batch, edge)
+            remove_edge(batch, edge)
 
 
 def _at_branch(batch: Batch, edge: FlowEdge, handle: str) -> FlowEdge:
@@ -125,6 +125,6 @@ def _at_branch(batch: Batch, edge: FlowEdge, handle: str) -> FlowEdge:
     if target is None:
         return edge
     inside = edge.raw.get("zIndex") == v2.EDGE_INSIDE_ITERATION
-    moved = v2.step_edge(source.data, handle, target.data, inside_iteration=inside)
+    moved = v2.make_edge(source.data, handle, target.data, inside_iteration=inside)
     drawn = v2.edge_data(source.data, handle, target.data)
     return FlowEdge({**edge.raw, **moved, "data": {**edge.raw.get("data", {}), **drawn}})

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from flowise_dev_agent.patch.layout.columns import Link
-from flowise_dev_agent.patch.layout.placement import arrange
+from flowise_dev_agent.patch.layout.placement import place_nodes
 from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.findings import Finding
 from flowise_dev_agent.patch.model.graph import FlowEdge, GraphIR
@@ -85,13 +85,13 @@ class Batch:
     changed: set[str] = field(default_factory=set)
     added: set[str] = field(default_factory=set)
     removed: set[str] = field(default_factory=set)
-    #: Ids of the nodes that stand, in their stored order.
-    standing: list[str] = field(init=False)
-    #: Nodes that an op has put somewhere, and nodes that moved into or out of an iteration.
+    #: Ids of the base's nodes that are left, in stored order.
+    order: list[str] = field(init=False)
+    #: Nodes with a position from an op, and nodes that moved into or out of an iteration.
     positioned: set[str] = field(default_factory=set)
-    moved: set[str] = field(default_factory=set)
+    reparented: set[str] = field(default_factory=set)
     #: Fields of AddNode inside a model or tool: op index, op, path, value.
-    later: list[tuple[int, AddNode, str, Any]] = field(default_factory=list)
+    deferred: list[tuple[int, AddNode, str, Any]] = field(default_factory=list)
     #: Where an op of the batch has bound a credential: node, and the steps to a model or tool inside it.
     bound: set[tuple[str, Steps]] = field(default_factory=set[tuple[str, Steps]])
     index: int = 0
@@ -100,7 +100,7 @@ class Batch:
     def __post_init__(self) -> None:
         self.nodes = {node.id: node for node in self.base.nodes}
         self.edges = EdgeList(self.base.edges)
-        self.standing = list(self.nodes)
+        self.order = list(self.nodes)
 
     def fail(
         self, code: str, message: str, *, where: str = "", name: str = "", allowed: Sequence[str] = (), hint: str = ""
@@ -137,7 +137,7 @@ class Batch:
                 where=node_id,
                 name=name,
                 allowed=near,
-                hint=f"Add it with AddNode or use an existing id{such_as(near)}.",
+                hint=f"Add it with AddNode or use an existing id{suggestion(near)}.",
             )
         return None
 
@@ -154,12 +154,12 @@ class Batch:
             where=where,
             name="node_name",
             allowed=near,
-            hint=f"Use a type of the catalogue{such_as(near)}.",
+            hint=f"Use a type of the catalogue{suggestion(near)}.",
         )
         return None
 
-    def make(self, schema: NodeSchema, node_id: str) -> FlowNode:
-        """A fresh node in the flow, without a place yet."""
+    def make_node(self, schema: NodeSchema, node_id: str) -> FlowNode:
+        """Add a new node to the flow, without a position."""
         node = self.nodes[node_id] = new_node(schema, node_id)
         self.changed.add(node_id)
         return node
@@ -180,16 +180,16 @@ class Batch:
         for node_id in self.changed & self.nodes.keys():
             self.nodes[node_id] = self.nodes[node_id].finished()
         self._layer_edges()
-        fresh = self.added | self.moved
-        near = [edge for edge in self.edges if edge.source in fresh or edge.target in fresh] if fresh else []
+        unplaced = self.added | self.reparented
+        near = [edge for edge in self.edges if edge.source in unplaced or edge.target in unplaced] if unplaced else []
         ranks = {edge: self.input_rank(edge) for edge in near}
         links = [Link(edge.source, edge.target, rank) for edge, rank in ranks.items()]
-        nodes = arrange(self.nodes, self.standing, links, fresh - self.positioned, self.positioned)
+        nodes = place_nodes(self.nodes, self.order, links, unplaced - self.positioned, self.positioned)
         return self.base.with_parts(nodes, self._ordered_edges(nodes, ranks))
 
     def _layer_edges(self) -> None:
         """Edges of nodes that moved into or out of an iteration lie above or below it."""
-        for node_id in self.moved & self.nodes.keys():
+        for node_id in self.reparented & self.nodes.keys():
             for edge in [*self.edges.into(node_id), *self.edges.out_of(node_id)]:
                 parents = {self.nodes[end].parent for end in (edge.source, edge.target) if end in self.nodes}
                 raw = edge.raw.copy()
@@ -225,7 +225,7 @@ class Batch:
         return ranks.get(name, len(ranks)), place
 
 
-def such_as(names: Sequence[str]) -> str:
+def suggestion(names: Sequence[str]) -> str:
     return f", such as {', '.join(names)}" if names else ""
 
 

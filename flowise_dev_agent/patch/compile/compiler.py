@@ -18,8 +18,8 @@ from flowise_dev_agent.patch.compile.credentials import bind_chosen, bind_creden
 from flowise_dev_agent.patch.compile.edit_ops import disconnect, remove_node, set_parent, set_position
 from flowise_dev_agent.patch.compile.node_ops import (
     add_node,
+    set_deferred_param,
     set_label,
-    set_later,
     set_output,
     set_param,
     unset_param,
@@ -111,12 +111,12 @@ def compile_ops(
     phases: list[list[tuple[int, PatchOp]]] = [[] for _ in range(_PHASES)]
     for index, op in enumerate(ops):
         phases[_phase(op)].append((index, op))
-    _apply(batch, chain.from_iterable(phases[: _SETTLED + 1]))
+    _apply(batch, chain.from_iterable(phases[: _SET_FIELDS + 1]))
     derive_agentflow_fields(batch)
-    for index, op, name, value in batch.later:
+    for index, op, name, value in batch.deferred:
         batch.index, batch.op = index, op
-        set_later(batch, op, name, value)
-    _apply(batch, chain.from_iterable(phases[_SETTLED + 1 :]))
+        set_deferred_param(batch, op, name, value)
+    _apply(batch, chain.from_iterable(phases[_SET_FIELDS + 1 :]))
     if batch.credentials and not batch.findings:
         bind_chosen(batch, ops, unbound)
     if batch.findings:
@@ -130,8 +130,8 @@ def _apply(batch: Batch, steps: Iterable[tuple[int, PatchOp]]) -> None:
         _HANDLERS[type(op)](batch, op)
 
 
-#: Fields set in this phase decide which branches an agentflow node has, and which models and tools stand in it.
-_SETTLED = 4
+#: Fields set in this phase decide which branches an agentflow node has, and which models and tools are inside it.
+_SET_FIELDS = 4
 _PHASES = 7
 _PHASE: Mapping[type[Any], int] = {
     RemoveNode: 0,
@@ -139,11 +139,11 @@ _PHASE: Mapping[type[Any], int] = {
     Disconnect: 2,
     ReplaceNode: 3,
     UpgradeNode: 3,
-    SetParam: _SETTLED,
-    UnsetParam: _SETTLED,
-    SetLabel: _SETTLED,
-    SetParent: _SETTLED,
-    SetPosition: _SETTLED,
+    SetParam: _SET_FIELDS,
+    UnsetParam: _SET_FIELDS,
+    SetLabel: _SET_FIELDS,
+    SetParent: _SET_FIELDS,
+    SetPosition: _SET_FIELDS,
     BindCredential: 5,
     SetOutput: 5,
     Connect: 6,
@@ -168,6 +168,6 @@ _HANDLERS: Mapping[type[Any], Callable[[Batch, Any], None]] = {
 def _phase(op: PatchOp) -> int:
     phase = _PHASE[type(op)]
     # What lies inside a model or tool is reached when that is there.
-    if phase == _SETTLED and isinstance(op, (SetParam, UnsetParam)) and is_path(op.param_name):
-        return _SETTLED + 1
+    if phase == _SET_FIELDS and isinstance(op, (SetParam, UnsetParam)) and is_path(op.param_name):
+        return _SET_FIELDS + 1
     return phase

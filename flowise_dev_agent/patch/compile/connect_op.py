@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from flowise_dev_agent.patch.compile.agentflow import connect_steps
+from flowise_dev_agent.patch.compile.agentflow import connect_agentflow_nodes
 from flowise_dev_agent.patch.compile.batch import Batch, connect_example, next_id
 from flowise_dev_agent.patch.compile.edges import chatflow_edge
 from flowise_dev_agent.patch.compile.node_ops import select_output
@@ -24,7 +24,7 @@ def connect(batch: Batch, op: Connect) -> None:
     if source is None or target is None:
         return
     if source.is_agentflow or target.is_agentflow:
-        connect_steps(batch, op, source, target)
+        connect_agentflow_nodes(batch, op, source, target)
         return
     definition = _target_input(batch, op, source, target)
     if definition is None:
@@ -168,7 +168,7 @@ def _write_reference(batch: Batch, source: FlowNode, target: FlowNode, definitio
 
 
 def _check_variable(batch: Batch, source: FlowNode, target: FlowNode, definition: InputEntry, value: Any) -> bool:
-    """Fields that accept variables keep their own text, in which the reference must stand where it belongs."""
+    """Fields that accept variables keep their own text, in which a person says where the reference goes."""
     name = definition["name"]
     ref = reference(source.id)
     if source.id in referenced(value):

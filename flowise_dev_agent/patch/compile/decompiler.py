@@ -29,7 +29,7 @@ def decompile(flow: GraphIR | str, schemas: Schemas) -> list[PatchOp]:
     """Ops that build the flow from nothing, in stored order: nodes, then what belongs to them, then connections.
 
     Compiled with the same schemas they give the same nodes, fields and connections by name, in today's version of each
-    node. What a schema no longer has (a field, an output) is left out or renamed; a type that no schema has is
+    node. What a schema no longer has (a field, an output) is left out or with_new_id; a type that no schema has is
     still an AddNode, which the compiler refuses by name. Text that is not a flow raises PatchError.
 
     >>> from flowise_dev_agent.knowledge.nodes import NodeStore

@@ -6,7 +6,7 @@ from flowise_dev_agent.patch.compile.batch import Batch
 from flowise_dev_agent.patch.model.graph import FlowEdge
 from flowise_dev_agent.patch.model.json_text import as_dict
 from flowise_dev_agent.patch.model.node import FlowNode
-from flowise_dev_agent.patch.model.references import forgotten, referenced, sole_reference
+from flowise_dev_agent.patch.model.references import referenced, sole_reference, without_reference
 
 
 def chatflow_edge(source_id: str, source_handle: str, target_id: str, target_handle: str) -> FlowEdge:
@@ -23,7 +23,7 @@ def chatflow_edge(source_id: str, source_handle: str, target_id: str, target_han
     )
 
 
-def cut(batch: Batch, edge: FlowEdge) -> None:
+def remove_edge(batch: Batch, edge: FlowEdge) -> None:
     """Remove a connection with all that Connect wrote for it."""
     batch.edges.remove(edge)
     target, source = batch.nodes.get(edge.target), batch.nodes.get(edge.source)
@@ -33,12 +33,12 @@ def cut(batch: Batch, edge: FlowEdge) -> None:
             for other in batch.edges.out_of(edge.source)
         )
         if not still:
-            forget(batch, target, edge.input_name, edge.source)
+            remove_reference(batch, target, edge.input_name, edge.source)
     if source is not None:
         _release_output(batch, source)
 
 
-def forget(batch: Batch, node: FlowNode, name: str, source_id: str) -> None:
+def remove_reference(batch: Batch, node: FlowNode, name: str, source_id: str) -> None:
     """Take the reference to ``source_id`` out of one input, and no other that merely begins like it."""
     value = node.inputs.get(name)
     if source_id not in referenced(value):
@@ -50,7 +50,7 @@ def _without(value: Any, source_id: str) -> Any:
     if isinstance(value, list):
         # An anchor without connections holds '' like a fresh one.
         return [item for item in value if sole_reference(item) != source_id] or ""
-    return "" if sole_reference(value) == source_id else forgotten(value, source_id)
+    return "" if sole_reference(value) == source_id else without_reference(value, source_id)
 
 
 def _release_output(batch: Batch, source: FlowNode) -> None:

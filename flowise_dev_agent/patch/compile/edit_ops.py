@@ -1,7 +1,7 @@
 """Ops that take away or move: RemoveNode, Disconnect, SetPosition, SetParent."""
 
-from flowise_dev_agent.patch.compile.batch import Batch, such_as
-from flowise_dev_agent.patch.compile.edges import cut, forget
+from flowise_dev_agent.patch.compile.batch import Batch, suggestion
+from flowise_dev_agent.patch.compile.edges import remove_edge, remove_reference
 from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.flow_data import Position
 from flowise_dev_agent.patch.model.graph import FlowEdge
@@ -14,7 +14,7 @@ from flowise_dev_agent.patch.model.suggest import closest, resolve_case
 
 def remove_node(batch: Batch, op: RemoveNode) -> None:
     if op.node_id in batch.removed:
-        return  # with the iteration that it stood in, or said twice
+        return  # removed with its iteration, or named twice
     if batch.node(op.node_id, "node_id"):
         _remove(batch, op.node_id)
 
@@ -25,13 +25,13 @@ def _remove(batch: Batch, node_id: str) -> None:
             _remove(batch, child)
     # A node that leads to itself has such an edge on both sides.
     for edge in dict.fromkeys([*batch.edges.into(node_id), *batch.edges.out_of(node_id)]):
-        cut(batch, edge)
+        remove_edge(batch, edge)
     for node in list(batch.nodes.values()):
         for name in node.inputs:
-            forget(batch, batch.nodes[node.id], name, node_id)
+            remove_reference(batch, batch.nodes[node.id], name, node_id)
     del batch.nodes[node_id]
     batch.changed.discard(node_id)
-    batch.standing.remove(node_id)
+    batch.order.remove(node_id)
     batch.removed.add(node_id)
 
 
@@ -48,14 +48,14 @@ def disconnect(batch: Batch, op: Disconnect) -> None:
     between = [edge for edge in batch.edges.out_of(source.id) if edge.target == target.id]
     chosen = [edge for edge in between if _is_meant(op, source, edge)]
     for edge in chosen:
-        cut(batch, edge)
+        remove_edge(batch, edge)
     if chosen:
         return
     present = between or batch.edges.into(target.id)
     connections = tuple(f"{edge.source} -> {edge.target}.{edge.input_name}".rstrip(".") for edge in present[:3])
     batch.fail(
         "NOT_CONNECTED",
-        f"There is no such connection from {source.id} to {target.id}.",
+        f"{source.id} is not connected to {target.id} like this.",
         where=target.id,
         name=op.target_anchor or "source_node_id",
         allowed=connections,
@@ -96,11 +96,11 @@ def set_parent(batch: Batch, op: SetParent) -> None:
         near = closest(parent.id, iterations)
         batch.fail(
             "BAD_PARENT",
-            f"{node.id} cannot stand inside {parent.id}: only iterations hold nodes, and no iteration holds another.",
+            f"{node.id} cannot be inside {parent.id}: only iterations contain nodes, and never another iteration.",
             where=node.id,
             name="parent_id",
             allowed=near,
-            hint=f"Use the id of an iteration node{such_as(near)}.",
+            hint=f"Use the id of an iteration node{suggestion(near)}.",
         )
         return
     raw = batch.edit(node.id).raw
@@ -109,4 +109,4 @@ def set_parent(batch: Batch, op: SetParent) -> None:
         raw.pop("extent", None)
     else:
         raw |= {"parentNode": parent.id, "extent": "parent"}
-    batch.moved.add(node.id)
+    batch.reparented.add(node.id)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flowise_dev_agent.patch.compile.batch import Batch, connect_example, next_id, such_as
+from flowise_dev_agent.patch.compile.batch import Batch, connect_example, next_id, suggestion
 from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.flow_data import InputEntry
 from flowise_dev_agent.patch.model.json_text import as_dict, dump_json
@@ -32,13 +32,13 @@ def add_node(batch: Batch, op: AddNode) -> None:
     if schema is None:
         batch.failed.add(op.node_id)
         return
-    node = batch.make(schema, op.node_id)
+    node = batch.make_node(schema, op.node_id)
     batch.added.add(op.node_id)
     if op.label:
         node.data["label"] = op.label
     for name, value in op.params.items():
         if is_path(name) and name not in node.params_by_name:
-            batch.later.append((batch.index, op, name, value))
+            batch.deferred.append((batch.index, op, name, value))
         else:
             _set_value(batch, op.node_id, name, value)
 
@@ -74,7 +74,7 @@ def set_param(batch: Batch, op: SetParam) -> None:
         _set_value(batch, op.node_id, op.param_name, op.value)
 
 
-def set_later(batch: Batch, op: AddNode, name: str, value: Any) -> None:
+def set_deferred_param(batch: Batch, op: AddNode, name: str, value: Any) -> None:
     """A field of AddNode that lies inside a model or tool, which is there only after all plain fields are set."""
     if batch.node(op.node_id, "node_id"):  # an op between may have put another in its place
         _set_value(batch, op.node_id, name, value)
@@ -107,15 +107,19 @@ def _steps(node: FlowNode, name: str) -> Steps | None:
     return (name,) if name in node.params_by_name or not is_path(name) else parse_path(name)
 
 
-def _set_value(batch: Batch, node_id: str, wanted: str, value: Any) -> None:
+def _set_value(batch: Batch, node_id: str, param_name: str, value: Any) -> None:
     node = batch.nodes[node_id]
-    found = _definitions(batch, node, wanted)
+    found = _definitions(batch, node, param_name)
     if found is None:
         return
     steps, definitions = found
     if value is None:
         batch.fail(
-            "NOT_A_VALUE", f"`{wanted}` cannot be null.", where=node_id, name=wanted, hint="Use UnsetParam to clear it."
+            "NOT_A_VALUE",
+            f"`{param_name}` cannot be null.",
+            where=node_id,
+            name=param_name,
+            hint="Use UnsetParam to clear it.",
         )
         return
     stored, problem = value, None
@@ -124,12 +128,14 @@ def _set_value(batch: Batch, node_id: str, wanted: str, value: Any) -> None:
         if problem is None:
             break
     if problem:
-        example = dump_json({"op_type": "SetParam", "node_id": node_id, "param_name": wanted, "value": problem.example})
+        example = dump_json(
+            {"op_type": "SetParam", "node_id": node_id, "param_name": param_name, "value": problem.example}
+        )
         batch.fail(
             problem.code,
-            f"`{wanted}` of {node_id}: {problem.message}",
+            f"`{param_name}` of {node_id}: {problem.message}",
             where=node_id,
-            name=wanted,
+            name=param_name,
             allowed=problem.allowed,
             hint=f"For example {example}",
         )
@@ -141,18 +147,18 @@ def _set_value(batch: Batch, node_id: str, wanted: str, value: Any) -> None:
         batch.set_input(node_id, str(first), stored)
 
 
-def _definitions(batch: Batch, node: FlowNode, wanted: str) -> tuple[Steps, Sequence[InputEntry]] | None:
-    """Where a field stands and what it may hold; reports what there is instead."""
+def _definitions(batch: Batch, node: FlowNode, param_name: str) -> tuple[Steps, Sequence[InputEntry]] | None:
+    """Path and definitions of a field; reports the fields that exist when there is none."""
     by_name = node.params_by_name
-    if same_named := by_name.get(wanted):
-        return (wanted,), same_named
-    if is_path(wanted):
-        return _nested_definitions(batch, node, wanted)
-    if name := resolve_case(wanted, by_name):
+    if same_named := by_name.get(param_name):
+        return (param_name,), same_named
+    if is_path(param_name):
+        return _nested_definitions(batch, node, param_name)
+    if name := resolve_case(param_name, by_name):
         return (name,), by_name[name]
-    if definition := node.definitions.undeclared(node.id).get(wanted):
-        return (wanted,), [definition]
-    _no_such_param(batch, node, wanted, list(by_name))
+    if definition := node.definitions.undeclared(node.id).get(param_name):
+        return (param_name,), [definition]
+    _no_such_param(batch, node, param_name, list(by_name))
     return None
 
 
@@ -200,11 +206,11 @@ def _no_such_row(batch: Batch, node: FlowNode, path: str, why: str) -> None:
     )
 
 
-def _no_such_param(batch: Batch, node: FlowNode, wanted: str, names: list[str]) -> None:
+def _no_such_param(batch: Batch, node: FlowNode, param_name: str, names: list[str]) -> None:
     anchors = [entry["name"] for entry in node.anchors]
-    if wanted.endswith("]"):
-        _no_such_row(batch, node, wanted, f"`{wanted}` of {node.id} is a whole row, not a field.")
-    elif anchor := resolve_case(wanted, anchors):
+    if param_name.endswith("]"):
+        _no_such_row(batch, node, param_name, f"`{param_name}` of {node.id} is a whole row, not a field.")
+    elif anchor := resolve_case(param_name, anchors):
         batch.fail(
             "PARAM_IS_ANCHOR",
             f"`{anchor}` of {node.id} takes a connection, not a value.",
@@ -212,7 +218,7 @@ def _no_such_param(batch: Batch, node: FlowNode, wanted: str, names: list[str]) 
             name=anchor,
             hint=f"Use {connect_example('<source node id>', node.id, anchor)}",
         )
-    elif node.credential_param and resolve_case(wanted, ["credential", CREDENTIAL_KEY, "credentialId"]):
+    elif node.credential_param and resolve_case(param_name, ["credential", CREDENTIAL_KEY, "credentialId"]):
         batch.fail(
             "PARAM_IS_CREDENTIAL",
             f"The credential of {node.id} is bound, not set.",
@@ -220,29 +226,29 @@ def _no_such_param(batch: Batch, node: FlowNode, wanted: str, names: list[str]) 
             name="credential",
             hint=f'Use {{"op_type":"BindCredential","node_id":"{node.id}","credential_id":"<uuid>"}}',
         )
-    elif _came_later(batch, node, wanted):
+    elif _is_newer_field(batch, node, param_name):
         batch.fail(
             "UNKNOWN_PARAM",
-            f"{node.id} was stored before {node.name} had the field {wanted!r}.",
+            f"{node.id} was stored before {node.name} had the field {param_name!r}.",
             where=node.id,
-            name=wanted,
+            name=param_name,
             hint=f'Upgrade it in the same patch: {{"op_type":"UpgradeNode","node_id":"{node.id}"}}',
         )
     else:
-        near = closest(wanted.rpartition(".")[2], names) or tuple(names[:3])
+        near = closest(param_name.rpartition(".")[2], names) or tuple(names[:3])
         batch.fail(
             "UNKNOWN_PARAM",
-            f"{node.name} has no field {wanted!r}.",
+            f"{node.name} has no field {param_name!r}.",
             where=node.id,
-            name=wanted,
+            name=param_name,
             allowed=near,
-            hint=f"Use one of its fields{such_as(near)}." if names else "It has no fields at all.",
+            hint=f"Use one of its fields{suggestion(near)}." if names else "It has no fields at all.",
         )
 
 
-def _came_later(batch: Batch, node: FlowNode, wanted: str) -> bool:
+def _is_newer_field(batch: Batch, node: FlowNode, param_name: str) -> bool:
     schema = batch.schemas.get(node.name)
-    return schema is not None and any(entry["name"] == wanted for entry in schema.input_definitions)
+    return schema is not None and any(entry["name"] == param_name for entry in schema.input_definitions)
 
 
 # --- SetLabel, SetOutput -----------------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
-"""ReplaceNode and UpgradeNode: a fresh node in the place of one, with all of the old that fits."""
+"""ReplaceNode and UpgradeNode: a new node instead of an old one, with its fields and connections that fit."""
 
 from typing import Any, Final
 
 from flowise_dev_agent.patch.compile.batch import Batch
-from flowise_dev_agent.patch.compile.edges import chatflow_edge, cut
+from flowise_dev_agent.patch.compile.edges import chatflow_edge, remove_edge
 from flowise_dev_agent.patch.compile.node_ops import select_output, usable_id
 from flowise_dev_agent.patch.layout.columns import node_height
 from flowise_dev_agent.patch.model import agentflow as v2
@@ -13,7 +13,7 @@ from flowise_dev_agent.patch.model.graph import FlowEdge
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.ops import ReplaceNode, UpgradeNode
 from flowise_dev_agent.patch.model.outputs import Output
-from flowise_dev_agent.patch.model.references import reference, referenced, renamed, sole_reference
+from flowise_dev_agent.patch.model.references import reference, referenced, sole_reference, with_new_id
 from flowise_dev_agent.patch.model.schema import NodeSchema
 from flowise_dev_agent.patch.model.values import is_empty, normalize
 
@@ -66,7 +66,7 @@ def _take_place(batch: Batch, old: FlowNode, schema: NodeSchema, new_id: str) ->
     was_added = old.id in batch.added
     del batch.nodes[old.id]
     batch.changed.discard(old.id)
-    node = batch.make(schema, new_id)
+    node = batch.make_node(schema, new_id)
     old_title = batch.schemas[old.name].label if old.name in batch.schemas else old.name
     if old.label != old_title:
         node.data["label"] = old.label
@@ -78,7 +78,7 @@ def _take_place(batch: Batch, old: FlowNode, schema: NodeSchema, new_id: str) ->
         batch.added.discard(old.id)
         batch.added.add(new_id)
     else:
-        batch.standing[batch.standing.index(old.id)] = new_id
+        batch.order[batch.order.index(old.id)] = new_id
     return node
 
 
@@ -139,7 +139,7 @@ def _rename(batch: Batch, old: FlowNode, new_id: str) -> None:
         if other.name == v2.LOOP and isinstance(target, str) and target.startswith(was):
             batch.set_input(other.id, v2.LOOP_TARGET, becomes + target.removeprefix(was))
         for name, value in other.inputs.items():
-            changed = renamed(value, old.id, new_id)
+            changed = with_new_id(value, old.id, new_id)
             if changed is not value:
                 batch.set_input(other.id, name, changed)
 
@@ -152,7 +152,7 @@ def _carry_incoming(batch: Batch, edge: FlowEdge, new_id: str) -> None:
     output = _output_of(source, edge)
     entry = _input_for(node, edge.input_name, output) if output else None
     if source is None or entry is None:
-        cut(batch, edge)
+        remove_edge(batch, edge)
         return
     name = str(entry["name"])
     value = node.inputs.get(name)
@@ -213,7 +213,7 @@ def _drop(batch: Batch, edge: FlowEdge, new_id: str) -> None:
     """Cut a connection for which the new node has no output; references to the old one have the new id by now."""
     moved = _moved(edge, {"source": new_id})
     batch.edges.replace(edge, moved)
-    cut(batch, moved)
+    remove_edge(batch, moved)
 
 
 def _output_of(source: FlowNode | None, edge: FlowEdge) -> Output | None:

@@ -1,4 +1,4 @@
-"""Where new nodes go: left of what they feed, one column per step, stacked without overlap. Nodes that stand stay."""
+"""Where new nodes go: left of what they feed, one column per step, stacked without overlap. Placed nodes stay."""
 
 import math
 from bisect import bisect
@@ -53,30 +53,30 @@ def node_height(data: NodeData) -> int:
 def place(
     heights: Mapping[str, float],
     links: Sequence[Link],
-    standing: Mapping[str, Box],
+    fixed: Mapping[str, Box],
     widths: Mapping[str, float] | None = None,
 ) -> dict[str, Box]:
     """Boxes for the new nodes (the keys of ``heights``), in the order in which they should be stored: sources first.
 
-    The result depends on the graph alone, not on the order in which nodes or links are given. ``standing`` boxes are
+    The result depends on the graph alone, not on the order in which nodes or links are given. ``fixed`` boxes are
     never moved or covered. A node is `WIDTH` wide unless ``widths`` says otherwise.
     """
     consumers, producers = _sides(heights, links)
     layers = _layers(heights, consumers)
-    placed: dict[str, Box] = dict(standing)
-    lanes = _Lanes(standing.values())
+    placed: dict[str, Box] = dict(fixed)
+    occupied = _Occupied(fixed.values())
     for node_id in chain.from_iterable(layers):
         width = widths.get(node_id, WIDTH) if widths else WIDTH
         if targets := [placed[link.target] for link in consumers[node_id] if link.target in placed]:
             x, y = min([box.x for box in targets]) - width - (COLUMN - WIDTH), min([box.y for box in targets])
-        elif sources := [standing[link.source] for link in producers[node_id] if link.source in standing]:
+        elif sources := [fixed[link.source] for link in producers[node_id] if link.source in fixed]:
             x, y = max([box.x + box.width for box in sources]) + (COLUMN - WIDTH), min([box.y for box in sources])
-        elif lanes.bottom > -math.inf:
-            x, y = lanes.right, lanes.bottom + GAP
+        elif occupied.bottom > -math.inf:
+            x, y = occupied.right, occupied.bottom + GAP
         else:
             x, y = 0, 0
-        box = placed[node_id] = lanes.free_box(x, y, width, heights[node_id])
-        lanes.add(box)
+        box = placed[node_id] = occupied.free_box(x, y, width, heights[node_id])
+        occupied.add(box)
     return {node_id: placed[node_id] for node_id in chain.from_iterable(reversed(layers))}
 
 
@@ -136,7 +136,7 @@ def _columns(nodes: Collection[str], consumers: Mapping[str, list[Link]]) -> dic
     return columns | {node_id: len(columns) for node_id, count in open_ends.items() if count}
 
 
-class _Lanes:
+class _Occupied:
     """The placed boxes by column: boxes of one column share their left and right edges."""
 
     def __init__(self, boxes: Iterable[Box]) -> None:

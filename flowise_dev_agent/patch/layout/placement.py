@@ -15,33 +15,33 @@ _BORDER = 40
 _ABOVE_ITERATION = 72
 
 
-def arrange(
+def place_nodes(
     nodes: Mapping[str, FlowNode],
-    standing: Sequence[str],
+    order: Sequence[str],
     links: Sequence[Link],
-    floating: Collection[str],
+    unplaced: Collection[str],
     positioned: Collection[str] = (),
 ) -> list[FlowNode]:
-    """Nodes as they are to be stored: ``standing`` ones in their order, then the others, sources first.
+    """Nodes as they are to be stored: ``order`` ones in their order, then the others, sources first.
 
-    ``floating`` nodes are given a place, all others keep theirs; ``positioned`` ones have just been given theirs.
+    ``unplaced`` nodes are given a place, all others keep theirs; ``positioned`` ones have just been given theirs.
     """
-    known = set(standing)
-    fresh = [node_id for node_id in nodes if node_id not in known]
-    held = {node.id: node.parent for node in nodes.values() if "parentNode" in node.raw and node.parent in nodes}
+    known = set(order)
+    added = [node_id for node_id in nodes if node_id not in known]
+    parents = {node.id: node.parent for node in nodes.values() if "parentNode" in node.raw and node.parent in nodes}
     boxes: dict[str, Box] = {}
-    ordered: Sequence[str] = fresh
-    if fresh or floating:
-        boxes = _placed(nodes, known, held, links, floating)
+    ordered: Sequence[str] = added
+    if added or unplaced:
+        boxes = _placed(nodes, known, parents, links, unplaced)
         # Where all new nodes were placed together, they are in their order already.
-        together = not held and boxes.keys() == set(fresh)
-        ordered = list(boxes) if together else storage_order(fresh, links)
-    for node_id in [*fresh, *positioned]:
+        together = not parents and boxes.keys() == set(added)
+        ordered = list(boxes) if together else storage_order(added, links)
+    for node_id in [*added, *positioned]:
         if node_id not in boxes:
             boxes[node_id] = _box(nodes[node_id])
-    order = [*standing, *ordered]
-    if held:
-        order = _parents_first(held, order)
+    order = [*order, *ordered]
+    if parents:
+        order = _parents_first(parents, order)
     return [
         _written(nodes, node_id, boxes, is_new=node_id not in known) if node_id in boxes else nodes[node_id]
         for node_id in order
@@ -51,20 +51,20 @@ def arrange(
 def _placed(
     nodes: Mapping[str, FlowNode],
     known: Collection[str],
-    held: Mapping[str, str],
+    parents: Mapping[str, str],
     links: Sequence[Link],
-    floating: Collection[str],
+    unplaced: Collection[str],
 ) -> dict[str, Box]:
-    """Boxes of the floating nodes and of iterations that grew around them; ``held`` maps a node to its iteration."""
-    if not held:
-        return _place_group(nodes, nodes, links, floating, {}, inside=False)
+    """Boxes of the unplaced nodes and of iterations that grew around them; ``parents`` maps a node to its iteration."""
+    if not parents:
+        return _place_group(nodes, nodes, links, unplaced, {}, inside=False)
     groups: dict[str, list[str]] = {}
     for node_id in nodes:
-        groups.setdefault(held.get(node_id, ""), []).append(node_id)
+        groups.setdefault(parents.get(node_id, ""), []).append(node_id)
     boxes: dict[str, Box] = {}
-    for parent in sorted(groups, key=lambda parent: -_depth(held, parent)):
+    for parent in sorted(groups, key=lambda parent: -_depth(parents, parent)):
         members = groups[parent]
-        placed = _place_group(nodes, members, links, floating, boxes, inside=bool(parent))
+        placed = _place_group(nodes, members, links, unplaced, boxes, inside=bool(parent))
         if parent and (placed or parent not in known):
             inside = [placed.get(node_id) or _box(nodes[node_id]) for node_id in members]
             boxes[parent] = _around(_box(nodes[parent]), inside)
@@ -72,12 +72,12 @@ def _placed(
     return boxes
 
 
-def _depth(held: Mapping[str, str], node_id: str) -> int:
+def _depth(parents: Mapping[str, str], node_id: str) -> int:
     """How many iterations lie around what ``node_id`` holds; 0 for the canvas."""
     depth = 0
-    while node_id and depth <= len(held):
+    while node_id and depth <= len(parents):
         depth += 1
-        node_id = held.get(node_id, "")
+        node_id = parents.get(node_id, "")
     return depth
 
 
@@ -85,19 +85,19 @@ def _place_group(
     nodes: Mapping[str, FlowNode],
     members: Collection[str],
     links: Sequence[Link],
-    floating: Collection[str],
+    unplaced: Collection[str],
     sized: Mapping[str, Box],
     *,
     inside: bool,
 ) -> dict[str, Box]:
-    """Boxes of the floating members, and of iterations among the others that grew."""
+    """Boxes of the unplaced members, and of iterations among the others that grew."""
     heights: dict[str, float] = {}
     widths: dict[str, float] = {}
     fixed: dict[str, Box] = {}
     titled: list[str] = []
     for node_id in members:
         node, box = nodes[node_id], sized.get(node_id)
-        if node_id in floating:
+        if node_id in unplaced:
             widths[node_id], heights[node_id] = (box.width, box.height) if box else node_size(node)
         else:
             fixed[node_id] = box or _box(node)
@@ -106,15 +106,15 @@ def _place_group(
     if not heights:
         return {node_id: sized[node_id] for node_id in fixed if node_id in sized}
     heights |= {node_id: heights[node_id] + _ABOVE_ITERATION for node_id in titled if node_id in heights}
-    above = {node_id: _taller(fixed[node_id], -_ABOVE_ITERATION) for node_id in titled if node_id in fixed}
+    above = {node_id: _with_moved_top(fixed[node_id], -_ABOVE_ITERATION) for node_id in titled if node_id in fixed}
     boxes = place(heights, links, fixed | above, widths)
-    boxes |= {node_id: _taller(boxes[node_id], _ABOVE_ITERATION) for node_id in titled if node_id in boxes}
+    boxes |= {node_id: _with_moved_top(boxes[node_id], _ABOVE_ITERATION) for node_id in titled if node_id in boxes}
     if inside:
         boxes = _inside(boxes, list(fixed.values()))
     return boxes | {node_id: sized[node_id] for node_id in fixed if node_id in sized}
 
 
-def _taller(box: Box, top: float) -> Box:
+def _with_moved_top(box: Box, top: float) -> Box:
     """The box with its upper edge moved down by ``top`` (up, where that is negative); the lower edge stays."""
     return box._replace(y=box.y + top, height=box.height - top)
 
@@ -135,10 +135,10 @@ def _inside(boxes: dict[str, Box], fixed: Sequence[Box]) -> dict[str, Box]:
     return moved
 
 
-def _around(own: Box, held: Sequence[Box]) -> Box:
+def _around(own: Box, parents: Sequence[Box]) -> Box:
     """An iteration's own box, grown to hold what is in it."""
-    width = max([own.width, *(box.x + box.width + _BORDER for box in held)])
-    height = max([own.height, *(box.y + box.height + _BORDER for box in held)])
+    width = max([own.width, *(box.x + box.width + _BORDER for box in parents)])
+    height = max([own.height, *(box.y + box.height + _BORDER for box in parents)])
     return Box(own.x, own.y, width, height)
 
 
@@ -147,12 +147,12 @@ def _box(node: FlowNode) -> Box:
     return Box(float(position.get("x") or 0), float(position.get("y") or 0), *node_size(node))
 
 
-def _parents_first(held: Mapping[str, str], order: Sequence[str]) -> list[str]:
-    """The editor wants an iteration before what it holds."""
+def _parents_first(parents: Mapping[str, str], order: Sequence[str]) -> list[str]:
+    """The editor needs an iteration before the nodes inside it."""
     result: dict[str, None] = {}
     for node_id in order:
         chain = [node_id]
-        while (parent := held.get(chain[-1])) and parent not in chain:
+        while (parent := parents.get(chain[-1])) and parent not in chain:
             chain.append(parent)
         result.update(dict.fromkeys(reversed(chain)))
     return list(result)

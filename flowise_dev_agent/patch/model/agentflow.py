@@ -80,7 +80,7 @@ def canvas_type(node_name: str, *, agentflow: bool) -> str:
     return CANVAS_ITERATION if node_name == ITERATION else "agentFlow"
 
 
-def step_edge(source: NodeData, handle: str, target: NodeData, *, inside_iteration: bool) -> StoredEdge:
+def make_edge(source: NodeData, handle: str, target: NodeData, *, inside_iteration: bool) -> StoredEdge:
     """An edge as the editor draws it, between the ``data`` of two nodes."""
     source_id, target_id = str(source.get("id")), str(target.get("id"))
     edge: StoredEdge = {

@@ -1,4 +1,4 @@
-"""Models and tools that stand inside agentflow nodes: a field names the component, ``<field>Config`` holds its inputs.
+"""Models and tools inside agentflow nodes: a field names the component, ``<field>Config`` holds its inputs.
 
 Paths say where: ``llmModelConfig.temperature``, ``agentTools[0].agentSelectedToolConfig``.
 """
@@ -106,7 +106,7 @@ def _component(param: str, container: Values, around: Steps) -> Iterator[Nested]
 def complete_config(nested: Nested, schema: NodeSchema) -> Inputs:
     """The config as the editor would store it: of this component, with the defaults of what it shows.
 
-    A config that says itself whose it is stays as it is; one of another component gives way to a fresh one.
+    A config that names this component is returned unchanged; one that names another is replaced by a new one.
     """
     given: Inputs = dict(nested.config) if isinstance(nested.config, Mapping) else {}
     owner = given.get(nested.param)

@@ -104,7 +104,7 @@ class ReplaceNode(_Op):
 
 
 class UpgradeNode(_Op):
-    """Bring a node to the version of its type that the server has; fields and connections are carried over."""
+    """Bring a node to the version of its type that the server has; fields and connections are kept."""
 
     op_type: Literal["UpgradeNode"] = "UpgradeNode"
     node_id: str = Field(min_length=1, max_length=100)
@@ -215,25 +215,25 @@ def corrected_op(op: PatchOp, field: str, right: str) -> str:
     """The op as JSON text with ``right`` in the place of what does not fit: a field of the op, or the field of the node
     or the input that it names ``field``. Long values and those that may be secrets are left out.
     """
-    said: dict[str, Any] = op.model_dump(mode="json", exclude_defaults=True) | {"op_type": op.op_type}
+    fields: dict[str, Any] = op.model_dump(mode="json", exclude_defaults=True) | {"op_type": op.op_type}
     path = field.rpartition(".")[0]
     whole = f"{path}.{right}" if path else right
     match op:
         case AddNode() if field in op.params:
-            said["params"] = {whole: _shown_value(field, op.params[field])}
+            fields["params"] = {whole: _shown_value(field, op.params[field])}
         case SetParam() | UnsetParam() if field == op.param_name:
-            said["param_name"] = whole
+            fields["param_name"] = whole
         case Connect() if field not in type(op).model_fields:
-            said["target_anchor"] = right
+            fields["target_anchor"] = right
         case _:
-            said[field] = right
+            fields[field] = right
     if isinstance(op, SetParam):
-        said["value"] = _shown_value(op.param_name, op.value)
+        fields["value"] = _shown_value(op.param_name, op.value)
     elif isinstance(op, BindCredential) and not is_uuid(op.credential_id):
-        said.pop("credential_id", None)
+        fields.pop("credential_id", None)
     elif isinstance(op, AddNode) and field not in op.params:
-        said.pop("params", None)
-    return json.dumps({"op_type": said.pop("op_type"), **said}, ensure_ascii=False, separators=(",", ":"))
+        fields.pop("params", None)
+    return json.dumps({"op_type": fields.pop("op_type"), **fields}, ensure_ascii=False, separators=(",", ":"))
 
 
 def _shown_value(name: str, value: JsonValue) -> JsonValue:

@@ -72,7 +72,7 @@ def map_texts(value: Any, change: Callable[[str], str]) -> Any:
     return value
 
 
-def renamed(value: Any, old: str, new: str) -> Any:
+def with_new_id(value: Any, old: str, new: str) -> Any:
     """The value with every mention of a node in double braces under its new id; longer ids stay as they are."""
     mention = re.compile(rf"(\{{\{{\s*){re.escape(old)}(?=[\s.}}\[])")
     # The editor keeps the id of a variable beside its text, in the attributes of the markup.
@@ -83,7 +83,7 @@ def renamed(value: Any, old: str, new: str) -> Any:
     )
 
 
-def forgotten(value: Any, node_id: str) -> Any:
+def without_reference(value: Any, node_id: str) -> Any:
     """The value without its references to a node; longer ids stay as they are."""
     mention = re.compile(rf"\{{\{{\s*{re.escape(node_id)}\.data\.instance[^{{}}]*\}}\}}")
     return map_texts(value, lambda text: mention.sub("", text) if node_id in text else text)

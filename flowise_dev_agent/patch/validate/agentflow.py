@@ -34,7 +34,7 @@ def start(flow: FlowContext) -> Iterator[Finding]:
         )
     for node in flow.nodes:
         inside = node.raw.get("extent") == "parent"
-        if node.name == v2.START or node.id in flow.wires_into or inside:
+        if node.name == v2.START or node.id in flow.connections_into or inside:
             continue
         yield error(
             "UNREACHED_NODE",
@@ -58,20 +58,20 @@ def handles(flow: FlowContext) -> Iterator[Finding]:
                 field=name,
                 hint=f"Use SetParam on `{name}` of {node.id}.",
             )
-    for wire in flow.wires:
-        if wire.output is None and isinstance(wire.source.data.get("outputAnchors"), list):
+    for connection in flow.connections:
+        if connection.output is None and isinstance(connection.source.data.get("outputAnchors"), list):
             yield error(
                 "BAD_SOURCE_HANDLE",
-                f"The edge to {wire.target.id} starts at no branch of the node; the server would run every branch.",
-                where=wire.source.id,
-                field=wire.edge.output_name,
-                hint=f"Disconnect {wire.source.id} from {wire.target.id} and Connect it with its branch.",
+                f"The edge to {connection.target.id} starts at no branch; the server would run all of them.",
+                where=connection.source.id,
+                field=connection.edge.output_name,
+                hint=f"Disconnect {connection.source.id} from {connection.target.id} and Connect it with its branch.",
             )
-        if wire.edge.target_handle != wire.target.id:
+        if connection.edge.target_handle != connection.target.id:
             yield error(
                 "BAD_TARGET_HANDLE",
-                f"The edge from {wire.source.id} ends at no handle of the node.",
-                where=wire.target.id,
+                f"The edge from {connection.source.id} ends at no handle of the node.",
+                where=connection.target.id,
                 field="targetHandle",
             )
 
@@ -97,12 +97,12 @@ def iterations(flow: FlowContext) -> Iterator[Finding]:
 @rule("EDGE_ACROSS_ITERATION", kinds=(AGENTFLOW,))
 def borders(flow: FlowContext) -> Iterator[Finding]:
     """An iteration runs its own nodes; edges across its border are not followed."""
-    for wire in flow.wires:
-        if wire.source.parent != wire.target.parent:
+    for connection in flow.connections:
+        if connection.source.parent != connection.target.parent:
             yield error(
                 "EDGE_ACROSS_ITERATION",
-                f"The edge from {wire.source.id} to {wire.target.id} crosses the border of an iteration.",
-                where=wire.target.id,
+                f"The edge from {connection.source.id} to {connection.target.id} crosses the border of an iteration.",
+                where=connection.target.id,
                 hint="Connect to the iteration itself, or move both nodes to the same side with SetParent.",
             )
 

@@ -9,7 +9,7 @@ from flowise_dev_agent.patch.model.flow_data import InputEntry
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.references import referenced, sole_reference
 from flowise_dev_agent.patch.model.values import is_empty
-from flowise_dev_agent.patch.validate.context import CHATFLOW, FlowContext, Wire, rule
+from flowise_dev_agent.patch.validate.context import CHATFLOW, Connection, FlowContext, rule
 
 
 @rule("DANGLING_EDGE", "DUPLICATE_EDGE")
@@ -39,39 +39,39 @@ def edge_ends(flow: FlowContext) -> Iterator[Finding]:
 @rule("BAD_SOURCE_HANDLE", "BAD_TARGET_HANDLE", kinds=(CHATFLOW,))
 def handles(flow: FlowContext) -> Iterator[Finding]:
     """Handles are exactly those of the stored anchors; otherwise the editor cannot draw the edge."""
-    for wire in flow.wires:
-        if wire.output is None and isinstance(wire.source.data.get("outputAnchors"), list):
+    for connection in flow.connections:
+        if connection.output is None and isinstance(connection.source.data.get("outputAnchors"), list):
             yield error(
                 "BAD_SOURCE_HANDLE",
-                f"The edge to {wire.target.id} starts at a handle that the node does not have.",
-                where=wire.source.id,
-                field=wire.edge.output_name,
+                f"The edge to {connection.target.id} starts at a handle that the node does not have.",
+                where=connection.source.id,
+                field=connection.edge.output_name,
             )
-        stored = wire.target.data
+        stored = connection.target.data
         complete = isinstance(stored.get("inputAnchors"), list) and isinstance(stored.get("inputParams"), list)
-        if wire.input is None and complete:
+        if connection.input is None and complete:
             yield error(
                 "BAD_TARGET_HANDLE",
-                f"The edge from {wire.source.id} ends at a handle that the node does not have.",
-                where=wire.target.id,
-                field=wire.edge.input_name,
+                f"The edge from {connection.source.id} ends at a handle that the node does not have.",
+                where=connection.target.id,
+                field=connection.edge.input_name,
             )
 
 
 @rule("TYPE_MISMATCH", kinds=(CHATFLOW,))
 def types(flow: FlowContext) -> Iterator[Finding]:
     """Output and input share a class, by the editor's own test."""
-    for wire in flow.wires:
-        if wire.output is None or wire.input is None:
+    for connection in flow.connections:
+        if connection.output is None or connection.input is None:
             continue
-        kind = str(wire.input.get("type") or "")
-        if type_set(kind).isdisjoint(wire.output.types):
+        kind = str(connection.input.get("type") or "")
+        if type_set(kind).isdisjoint(connection.output.types):
             needed = split_types(kind)
             yield error(
                 "TYPE_MISMATCH",
-                f"{wire.source.id} gives {' | '.join(wire.output.types)}, but {' | '.join(needed)} is needed.",
-                where=wire.target.id,
-                field=wire.input_name,
+                f"{connection.source.id} gives {' | '.join(connection.output.types)}, not {' | '.join(needed)}.",
+                where=connection.target.id,
+                field=connection.input_name,
                 hint="Connect a node that gives this type.",
             )
 
@@ -91,14 +91,14 @@ def outputs(flow: FlowContext) -> Iterator[Finding]:
                 field="outputs",
             )
             continue
-        for wire in flow.wires_out_of.get(node.id, ()):
-            chosen = wire.output
-            if wire.source is not node or chosen is None or chosen.independent:
+        for connection in flow.connections_out_of.get(node.id, ()):
+            chosen = connection.output
+            if connection.source is not node or chosen is None or chosen.independent:
                 continue
             if chosen.name != node.selected_output:
                 yield error(
                     "OUTPUT_SELECTION_MISMATCH",
-                    f"The edge to {wire.target.id} takes {chosen.name!r}, "
+                    f"The edge to {connection.target.id} takes {chosen.name!r}, "
                     f"but the node is set to give {node.selected_output!r}.",
                     where=node.id,
                     field="outputs",
@@ -109,18 +109,22 @@ def outputs(flow: FlowContext) -> Iterator[Finding]:
 def anchor_values(flow: FlowContext) -> Iterator[Finding]:
     """Anchors hold references and nothing else: one text, or a list of texts."""
     for node in flow.nodes:
-        arriving = flow.wires_at_inputs.get(node.id, {})
+        arriving = flow.connections_by_input.get(node.id, {})
         for anchor in _anchors(flow, node):
             name, value = str(anchor["name"]), node.inputs.get(anchor["name"])
             if value != "" and not is_empty(value):
                 problem = _anchor_problem(node.id, name, value, is_list=bool(anchor.get("list")))
                 if problem is not None:
                     yield problem
-            wires = arriving.get(name, [])
-            if len(wires) > 1 and not anchor.get("list") and len({wire.source.id for wire in wires}) > 1:
+            connections = arriving.get(name, [])
+            if (
+                len(connections) > 1
+                and not anchor.get("list")
+                and len({connection.source.id for connection in connections}) > 1
+            ):
                 yield error(
                     "ANCHOR_OCCUPIED",
-                    f"{', '.join(wire.source.id for wire in wires)} are connected to an input that takes one.",
+                    f"{', '.join(one.source.id for one in connections)} are connected to an input that takes one.",
                     where=node.id,
                     field=name,
                 )
@@ -152,16 +156,16 @@ def _anchor_problem(node_id: str, name: str, value: Any, *, is_list: bool) -> Fi
 def references(flow: FlowContext) -> Iterator[Finding]:
     """Each reference has its edge and each edge its reference."""
     for node in flow.nodes:
-        by_input = flow.wires_at_inputs.get(node.id, {})
+        by_input = flow.connections_by_input.get(node.id, {})
         found = {name: ids for name, value in node.inputs.items() if value and (ids := referenced(value))}
         for name, ids in found.items():
-            wired = [wire.source.id for wire in by_input.get(name, ())]
+            wired = [connection.source.id for connection in by_input.get(name, ())]
             if ids != wired:
                 yield from _unmatched_references(flow, node, name, ids, wired)
-        for name, wires in by_input.items():
+        for name, connections in by_input.items():
             ids = found.get(name, [])
-            if ids != [wire.source.id for wire in wires]:
-                yield from _unmatched_edges(flow, node, name, ids, wires)
+            if ids != [connection.source.id for connection in connections]:
+                yield from _unmatched_edges(flow, node, name, ids, connections)
 
 
 def _unmatched_references(
@@ -186,18 +190,18 @@ def _unmatched_references(
 
 
 def _unmatched_edges(
-    flow: FlowContext, node: FlowNode, name: str, ids: list[str], wires: list[Wire]
+    flow: FlowContext, node: FlowNode, name: str, ids: list[str], connections: list[Connection]
 ) -> Iterator[Finding]:
     if any(flow.graph.node(node_id) is None for node_id in ids):
         return  # reported as the reference that it is
-    definition = wires[0].input
+    definition = connections[0].input
     is_list = bool(definition and definition.get("list"))
-    wired = {wire.source.id for wire in wires}
+    wired = {connection.source.id for connection in connections}
     if not is_list and wired & set(ids):
         return  # a second edge on a single input is ANCHOR_OCCUPIED
     if not is_list and isinstance(node.inputs.get(name), list):
         return  # SINGLE_ANCHOR_IS_LIST
-    for source_id in dict.fromkeys(wire.source.id for wire in wires):
+    for source_id in dict.fromkeys(connection.source.id for connection in connections):
         if source_id not in ids:
             yield error(
                 "EDGE_WITHOUT_REF",

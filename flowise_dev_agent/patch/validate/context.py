@@ -19,7 +19,7 @@ from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
 
 
 @dataclass(slots=True)
-class Wire:
+class Connection:
     """An edge between two nodes that exist. ``input`` and ``output`` are None when the handle names none of theirs."""
 
     edge: FlowEdge
@@ -53,9 +53,9 @@ class FlowContext:
         return self.schemas.get(node.name)
 
     @cached_property
-    def wires(self) -> list[Wire]:
+    def connections(self) -> list[Connection]:
         """Edges whose ends exist, in stored order."""
-        found: list[Wire] = []
+        found: list[Connection] = []
         for edge in self.graph.edges:
             source, target = self.graph.node(edge.source), self.graph.node(edge.target)
             if source is None or target is None:
@@ -63,37 +63,37 @@ class FlowContext:
             output = source.output_at(edge.source_handle)
             entry = _input_with(target.anchors, edge.target_handle) or _input_with(target.params, edge.target_handle)
             name = str(entry["name"]) if entry is not None else edge.input_name
-            found.append(Wire(edge, source, target, output, entry, name))
+            found.append(Connection(edge, source, target, output, entry, name))
         return found
 
     @cached_property
-    def wires_into(self) -> dict[str, list[Wire]]:
-        grouped: dict[str, list[Wire]] = {}
-        for wire in self.wires:
-            grouped.setdefault(wire.target.id, []).append(wire)
+    def connections_into(self) -> dict[str, list[Connection]]:
+        grouped: dict[str, list[Connection]] = {}
+        for connection in self.connections:
+            grouped.setdefault(connection.target.id, []).append(connection)
         return grouped
 
     @cached_property
-    def wires_out_of(self) -> dict[str, list[Wire]]:
-        grouped: dict[str, list[Wire]] = {}
-        for wire in self.wires:
-            grouped.setdefault(wire.source.id, []).append(wire)
+    def connections_out_of(self) -> dict[str, list[Connection]]:
+        grouped: dict[str, list[Connection]] = {}
+        for connection in self.connections:
+            grouped.setdefault(connection.source.id, []).append(connection)
         return grouped
 
     @cached_property
-    def wires_at_inputs(self) -> dict[str, dict[str, list[Wire]]]:
-        """Node id to the wires that arrive there, by the name of the input."""
-        grouped: dict[str, dict[str, list[Wire]]] = {}
-        for wire in self.wires:
-            grouped.setdefault(wire.target.id, {}).setdefault(wire.input_name, []).append(wire)
+    def connections_by_input(self) -> dict[str, dict[str, list[Connection]]]:
+        """Node id to the connections that arrive there, by the name of the input."""
+        grouped: dict[str, dict[str, list[Connection]]] = {}
+        for connection in self.connections:
+            grouped.setdefault(connection.target.id, {}).setdefault(connection.input_name, []).append(connection)
         return grouped
 
     @cached_property
     def successors(self) -> dict[str, list[str]]:
         """Node id to the ids that it feeds, duplicates removed."""
         grouped: dict[str, dict[str, None]] = {node.id: {} for node in self.nodes}
-        for wire in self.wires:
-            grouped.setdefault(wire.source.id, {})[wire.target.id] = None
+        for connection in self.connections:
+            grouped.setdefault(connection.source.id, {})[connection.target.id] = None
         return {node_id: list(targets) for node_id, targets in grouped.items()}
 
     @cached_property
@@ -138,7 +138,7 @@ class FlowContext:
 
     def is_connected(self, node: FlowNode, name: str) -> bool:
         """An edge or a reference: when only one of them is there, another rule says so."""
-        return name in self.wires_at_inputs.get(node.id, ()) or bool(referenced(node.inputs.get(name)))
+        return name in self.connections_by_input.get(node.id, ()) or bool(referenced(node.inputs.get(name)))
 
     def version_drifted(self, node: FlowNode) -> bool:
         """The node was stored under an older version of its schema than the instance has."""

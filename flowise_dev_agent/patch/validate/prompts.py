@@ -114,9 +114,9 @@ def _unfilled_prompts(flow: FlowContext, node: FlowNode) -> Iterator[Finding]:
         filled, by_question = own | _memory_keys(flow, node), 0
     else:
         return
-    for wire in flow.wires_into.get(node.id, ()):
-        prompt, given = wire.source, _given(wire.source)
-        if wire.input_name != anchor or given is None:
+    for connection in flow.connections_into.get(node.id, ()):
+        prompt, given = connection.source, _given(connection.source)
+        if connection.input_name != anchor or given is None:
             continue
         found = [
             one
@@ -142,7 +142,9 @@ def _templates(flow: FlowContext, node: FlowNode) -> Iterator[tuple[str, _Templa
 
 def _memory_keys(flow: FlowContext, node: FlowNode) -> frozenset[str]:
     """How the chain calls its question and its history, as the memory says."""
-    sources = [wire.source for wire in flow.wires_into.get(node.id, ()) if wire.input_name == "memory"]
+    sources = [
+        connection.source for connection in flow.connections_into.get(node.id, ()) if connection.input_name == "memory"
+    ]
     said = sources[0].inputs if sources else {}
     return frozenset({"input", str(said.get("inputKey") or "input"), str(said.get("memoryKey") or _MEMORY_KEY)})
 

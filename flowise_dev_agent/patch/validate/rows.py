@@ -49,10 +49,10 @@ def _before(flow: FlowContext, node: FlowNode) -> list[FlowNode]:
     found: dict[str, FlowNode] = {}
     queue = [node]
     while queue:
-        for wire in flow.wires_into.get(queue.pop().id, ()):
-            if wire.source.id not in found:
-                found[wire.source.id] = wire.source
-                queue.append(wire.source)
+        for connection in flow.connections_into.get(queue.pop().id, ()):
+            if connection.source.id not in found:
+                found[connection.source.id] = connection.source
+                queue.append(connection.source)
     return list(found.values())
 
 

@@ -71,7 +71,7 @@ def ending_node(flow: FlowContext) -> Iterator[Finding]:
 def _ends(flow: FlowContext) -> list[FlowNode]:
     if len(flow.graph.nodes) == 1:
         return flow.nodes
-    return [node for node in flow.nodes if not flow.successors[node.id] and flow.wires_into.get(node.id)]
+    return [node for node in flow.nodes if not flow.successors[node.id] and flow.connections_into.get(node.id)]
 
 
 def _take_turns(flow: FlowContext, endings: Sequence[FlowNode]) -> bool:
@@ -80,12 +80,12 @@ def _take_turns(flow: FlowContext, endings: Sequence[FlowNode]) -> bool:
     for node in endings:
         behind, seen, queue = taken.setdefault(node.id, set()), {node.id}, [node.id]
         while queue:
-            for wire in flow.wires_into.get(queue.pop(), ()):
-                if wire.output is not None and wire.output.independent:
-                    behind.add((wire.source.id, wire.output.name))
-                if wire.source.id not in seen:
-                    seen.add(wire.source.id)
-                    queue.append(wire.source.id)
+            for connection in flow.connections_into.get(queue.pop(), ()):
+                if connection.output is not None and connection.output.independent:
+                    behind.add((connection.source.id, connection.output.name))
+                if connection.source.id not in seen:
+                    seen.add(connection.source.id)
+                    queue.append(connection.source.id)
     return all(
         any(fork == other and output != another for fork, output in taken[a.id] for other, another in taken[b.id])
         for a, b in combinations(endings, 2)
@@ -118,7 +118,7 @@ def isolated(flow: FlowContext) -> Iterator[Finding]:
     if len(flow.nodes) < 2:
         return
     for node in flow.nodes:
-        if not flow.successors[node.id] and not flow.wires_into.get(node.id):
+        if not flow.successors[node.id] and not flow.connections_into.get(node.id):
             yield warning(
                 "ISOLATED_NODE",
                 f"{node.name} is connected to nothing and is never used.",

@@ -63,12 +63,12 @@ class FlowDiff:
     changed: tuple[NodeChange, ...]
     connected: tuple[Connected, ...]
     disconnected: tuple[Connected, ...]
-    #: Ids of nodes that stand elsewhere.
+    #: Ids of nodes with another position.
     moved: tuple[str, ...]
 
     @property
     def is_empty(self) -> bool:
-        """True when the flows do the same; where nodes stand does not matter."""
+        """True when the flows do the same; positions do not matter."""
         return not (self.added or self.removed or self.changed or self.connected or self.disconnected)
 
     @property

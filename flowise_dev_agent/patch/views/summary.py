@@ -94,7 +94,7 @@ def _node_line(node: FlowNode) -> str:
 
 
 def _is_set(node: FlowNode, name: str, value: Any) -> bool:
-    """A field that says something: not empty, not what a fresh node holds."""
+    """A field that says something: not empty, not what a new node has."""
     if is_empty(value):
         return False
     defaults = [entry.get("default") for entry in node.params_by_name.get(name, ())]
