@@ -6884,13 +6884,13 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Session events. */
+            /** @description A stream of frames: `id` is the event's `seq`, `event` its `type`, `data` the event as JSON. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": string;
+                    "text/event-stream": components["schemas"]["SessionEvent"];
                 };
             };
             /** @description Unauthorized */
@@ -7431,13 +7431,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Session events. */
+            /** @description A stream of frames: `id` is the event's `seq`, `event` its `type`, `data` the event as JSON. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": string;
+                    "text/event-stream": components["schemas"]["SessionEvent"];
                 };
             };
             /** @description Unauthorized */
@@ -7471,13 +7471,13 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Session events. */
+            /** @description A stream of frames: `id` is the event's `seq`, `event` its `type`, `data` the event as JSON. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": string;
+                    "text/event-stream": components["schemas"]["SessionEvent"];
                 };
             };
             /** @description Unauthorized */

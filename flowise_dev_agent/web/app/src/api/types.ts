@@ -4,11 +4,19 @@ import type { components, operations } from "./schema";
 type Schemas = components["schemas"];
 
 export type SessionView = Schemas["SessionView"];
+export type ListedSession = Schemas["ListedSession"];
 export type SessionPage = Schemas["SessionPage"];
 export type SessionStatus = SessionView["status"];
 export type SessionEvent = Schemas["SessionEvent"];
 export type PlanView = Schemas["PlanView"];
-export type InterruptView = Schemas["InterruptView"];
+export type PlanContract = Schemas["PlanContract"];
+export type Interrupt = Schemas["Interrupt"];
+export type InterruptOf<Type extends Interrupt["type"]> = Extract<Interrupt, { type: Type }>;
+export type Option = Schemas["Option"];
+export type Action = Option["value"];
+export type Answer = NonNullable<Schemas["ResumeSession"]["answer"]>;
+export type Trial = Schemas["Trial"];
+export type Finding = Schemas["Finding"];
 export type ListSessions = NonNullable<operations["list_sessions"]["parameters"]["query"]>;
 /** Fields with a default are optional in a request. */
 export type StartSession = Pick<Schemas["StartSession"], "requirement"> & Partial<Schemas["StartSession"]>;
@@ -18,6 +26,7 @@ export type CanvasNode = Schemas["CanvasNode"];
 export type CanvasEdge = Schemas["CanvasEdge"];
 export type FlowChange = Schemas["FlowChange"];
 export type Difference = Schemas["Difference"];
+export type PatchOp = FlowChange["ops"][number];
 export type FieldChange = Schemas["FieldChange"];
 export type ChatAnswer = Schemas["ChatAnswer"];
 
@@ -32,6 +41,3 @@ export type KnowledgeView = Schemas["KnowledgeView"];
 export type RefreshView = Schemas["RefreshView"];
 export type DeliveryView = Schemas["ListedDeliveryView"];
 export type PublicSettings = Schemas["PublicSettings"];
-
-/** An answer to an interrupt, as its `response_schema` describes it. */
-export type Answer = { action: string } & Record<string, unknown>;

@@ -49,7 +49,7 @@ test("the flow as text leaves out notes", () => {
   );
 });
 
-test("every op is a sentence, also an unknown one", () => {
+test("every op is a sentence, also one without words of its own", () => {
   expect(opInWords({ op_type: "SetParam", node_id: "a", param_name: "temperature", value: 0.2 })).toBe(
     "Set temperature of a to 0.2",
   );
@@ -59,5 +59,5 @@ test("every op is a sentence, also an unknown one", () => {
   expect(opInWords({ op_type: "SetParam", node_id: "a", param_name: "p", value: "x".repeat(500) }).length).toBeLessThan(
     120,
   );
-  expect(opInWords({ op_type: "SetPosition", node_id: "a" })).toBe("SetPosition a");
+  expect(opInWords({ op_type: "SetPosition", node_id: "a", x: 1, y: 2 })).toBe("SetPosition a");
 });

@@ -1,9 +1,7 @@
-/** Ops of the Patch IR as sentences. */
-
-type Op = Record<string, unknown>;
+import type { PatchOp } from "../api/types";
 
 /** The ops in order; each unfolds to its JSON. */
-export function OpList({ ops }: { ops: Op[] }) {
+export function OpList({ ops }: { ops: PatchOp[] }) {
   return (
     <ol className="stack tight">
       {ops.map((op, index) => (
@@ -20,32 +18,34 @@ export function OpList({ ops }: { ops: Op[] }) {
 }
 
 /** What an op does, in one line. */
-export function opInWords(op: Op): string {
-  const text = (key: string) => String(op[key] ?? "");
-  const at = (node: string, anchor: string) => (text(anchor) ? `${text(node)}.${text(anchor)}` : text(node));
+export function opInWords(op: PatchOp): string {
   switch (op.op_type) {
     case "AddNode":
-      return `Add ${text("node_name")} as ${text("node_id")}`;
+      return `Add ${op.node_name} as ${op.node_id}`;
     case "RemoveNode":
-      return `Remove ${text("node_id")}`;
+      return `Remove ${op.node_id}`;
     case "ReplaceNode":
-      return `Replace ${text("node_id")} by ${text("node_name")}`;
+      return `Replace ${op.node_id} by ${op.node_name}`;
     case "UpgradeNode":
-      return `Upgrade ${text("node_id")}`;
+      return `Upgrade ${op.node_id}`;
     case "SetParam":
-      return `Set ${text("param_name")} of ${text("node_id")} to ${shown(op.value)}`;
+      return `Set ${op.param_name} of ${op.node_id} to ${shown(op.value)}`;
     case "UnsetParam":
-      return `Clear ${text("param_name")} of ${text("node_id")}`;
+      return `Clear ${op.param_name} of ${op.node_id}`;
     case "Connect":
-      return `Connect ${at("source_node_id", "source_anchor")} to ${at("target_node_id", "target_anchor")}`;
-    case "Disconnect":
-      return `Disconnect ${at("source_node_id", "source_anchor")} from ${at("target_node_id", "target_anchor")}`;
+    case "Disconnect": {
+      const source = port(op.source_node_id, op.source_anchor);
+      const target = port(op.target_node_id, op.target_anchor);
+      return op.op_type === "Connect" ? `Connect ${source} to ${target}` : `Disconnect ${source} from ${target}`;
+    }
     case "BindCredential":
-      return `Bind ${text("credential_type") || "a"} credential to ${text("node_id")}`;
+      return `Bind ${op.credential_type || "a"} credential to ${op.node_id}`;
     default:
-      return [text("op_type"), text("node_id")].filter(Boolean).join(" ");
+      return `${op.op_type} ${op.node_id}`;
   }
 }
+
+const port = (node: string, anchor: string | null | undefined): string => (anchor ? `${node}.${anchor}` : node);
 
 function shown(value: unknown): string {
   const text = typeof value === "string" ? `“${value}”` : JSON.stringify(value);

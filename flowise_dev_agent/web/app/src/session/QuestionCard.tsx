@@ -1,52 +1,55 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { type ComponentType, useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { Problem } from "../api/client";
 import { answerSession } from "../api/sessions";
-import type { Answer, SessionEvent, SessionView } from "../api/types";
+import type { Answer, Interrupt, SessionEvent, SessionView } from "../api/types";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ClarificationForm } from "./questions/Clarification";
 import { CredentialCheckForm } from "./questions/CredentialCheck";
-import { Choices } from "./questions/controls";
+import type { FormProps } from "./questions/controls";
 import { PatchReviewForm } from "./questions/PatchReview";
 import { PlanApprovalForm } from "./questions/PlanApproval";
 import { ResultReviewForm } from "./questions/ResultReview";
-import type { FormProps, Question } from "./questions/shapes";
 import { TargetPicker } from "./questions/TargetPicker";
 import { answerTo } from "./timeline";
 import { sessionKey } from "./useSession";
 
-interface Kind {
-  title: string;
-  // biome-ignore lint/suspicious/noExplicitAny: each form knows the data of its own type
-  form: ComponentType<FormProps<any>>;
-}
-
-const KINDS: Record<string, Kind> = {
-  clarification: { title: "A few questions first", form: ClarificationForm },
-  select_target: { title: "Which flow?", form: TargetPicker },
-  plan_approval: { title: "The plan", form: PlanApprovalForm },
-  credential_check: { title: "Credentials", form: CredentialCheckForm },
-  patch_review: { title: "Review the change", form: PatchReviewForm },
-  result_review: { title: "The result", form: ResultReviewForm },
+const TITLES: Record<Interrupt["type"], string> = {
+  clarification: "A few questions first",
+  select_target: "Which flow?",
+  plan_approval: "The plan",
+  credential_check: "Credentials",
+  patch_review: "Review the change",
+  result_review: "The result",
 };
 /** Titles for reasons that differ from the usual one of their type. */
-const BY_REASON: Record<string, string> = {
+const BY_REASON: Partial<Record<Interrupt["reason"], string>> = {
   declined: "This cannot be built",
   stale_base: "The flow has changed in Flowise",
   budget: "The budget is used up",
   repeated_finding: "The change is not valid",
 };
-/** A type that this page does not know can still be answered by its actions. */
-const OTHER: Kind = {
-  title: "Question",
-  form: ({ question, busy, send }) => (
-    <Choices options={question.options} busy={busy} onChoose={(action) => send({ action })} />
-  ),
-};
+
+function Form({ question, ...props }: FormProps<Interrupt>) {
+  switch (question.type) {
+    case "clarification":
+      return <ClarificationForm question={question} {...props} />;
+    case "select_target":
+      return <TargetPicker question={question} {...props} />;
+    case "plan_approval":
+      return <PlanApprovalForm question={question} {...props} />;
+    case "credential_check":
+      return <CredentialCheckForm question={question} {...props} />;
+    case "patch_review":
+      return <PatchReviewForm question={question} {...props} />;
+    case "result_review":
+      return <ResultReviewForm question={question} {...props} />;
+  }
+}
 
 interface Props {
   session: SessionView;
-  question: Question;
+  question: Interrupt;
   /** Called when an answer is sent, and with false when it was refused. */
   onMine: (interruptId: string, mine: boolean) => void;
 }
@@ -56,7 +59,6 @@ export function QuestionCard({ session, question, onMine }: Props) {
   const queries = useQueryClient();
   const heading = useRef<HTMLHeadingElement>(null);
   const id = session.thread_id;
-  const { title, form: Form } = KINDS[question.type] ?? OTHER;
 
   // The answered form is gone and took the focus with it; move the focus here.
   useEffect(() => {
@@ -80,7 +82,7 @@ export function QuestionCard({ session, question, onMine }: Props) {
     <section className="card question stack" aria-labelledby="question-title">
       <div>
         <h2 id="question-title" ref={heading} tabIndex={-1}>
-          {BY_REASON[question.reason] ?? title}
+          {BY_REASON[question.reason] ?? TITLES[question.type]}
         </h2>
         <p>{question.message}</p>
       </div>

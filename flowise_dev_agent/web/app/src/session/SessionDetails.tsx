@@ -11,7 +11,7 @@ import { Markdown } from "../ui/Markdown";
 /** The session's links, counts, cost and times. */
 export function Figures({ session }: { session: SessionView }) {
   const { totals } = session;
-  const working = Object.values(totals.phase_durations_ms ?? {}).reduce((sum, one) => sum + one, 0);
+  const working = Object.values(totals.phase_durations_ms).reduce((sum, one) => sum + one, 0);
   const figures: [string, ReactNode][] = [
     [
       "Chatflow",
@@ -38,7 +38,6 @@ export function Figures({ session }: { session: SessionView }) {
     ["Updated", moment(session.updated_at)],
     ["Session id", <code key="id">{session.thread_id}</code>],
   ];
-  const degraded = session.degraded as { phase?: string; fallback_reason?: string }[];
   return (
     <div className="stack">
       <dl className="facts">
@@ -51,11 +50,11 @@ export function Figures({ session }: { session: SessionView }) {
             </div>
           ))}
       </dl>
-      {degraded.length > 0 && (
+      {session.degraded.length > 0 && (
         <div className="note warn">
           <p>In these phases the configured reasoning mode failed, and the other mode answered:</p>
           <ul>
-            {degraded.map((one) => (
+            {session.degraded.map((one) => (
               <li key={one.phase}>
                 {one.phase}: {one.fallback_reason}
               </li>

@@ -7,7 +7,6 @@ import { ErrorNote } from "../ui/ErrorNote";
 import { Tabs } from "../ui/Tabs";
 import { NowBar } from "./NowBar";
 import { Elsewhere, QuestionCard, useElsewhere } from "./QuestionCard";
-import type { Question, ResultReview } from "./questions/shapes";
 import { ApprovedPlan, Figures, Summary } from "./SessionDetails";
 import { SessionHeader } from "./SessionHeader";
 import { Story } from "./Story";
@@ -26,7 +25,7 @@ function SessionById({ id }: { id: string }) {
   const { data: session, error } = useSession(id);
   const feed = useFeed(id);
   const timeline = useMemo(() => timelineOf(feed.events), [feed.events]);
-  const question = (session?.interrupt ?? null) as Question | null;
+  const question = session?.interrupt ?? null;
   const elsewhere = useElsewhere(question?.id ?? null, feed.events);
 
   if (!session) {
@@ -41,14 +40,12 @@ function SessionById({ id }: { id: string }) {
     );
   }
 
-  const review = question?.type === "result_review" ? (question as unknown as Question<ResultReview>) : null;
+  const review = question?.type === "result_review" ? question : null;
   const draft = review?.data.draft ?? null;
   // This form shows the change itself.
   const shownInForm = question?.type === "patch_review" && question.reason !== "budget";
   const testable = draft?.id ?? session.chatflow_id;
-  const tests = timeline.tests
-    .filter((one) => !one.before)
-    .map((one) => ({ ...one, duration_ms: one.durationMs, error: "", used_tools: [] }));
+  const tests = timeline.tests.filter((one) => !one.before);
   const ended = session.status === "completed" || session.status === "cancelled";
   const tabs = [
     ...((session.chatflow_id || draft) && !shownInForm

@@ -9,7 +9,7 @@ const STATES: Record<Step["state"], { sign: string; text: string }> = {
   failed: { sign: "✗", text: "failed" },
   restarted: { sign: "↻", text: "interrupted and restarted" },
 };
-const LABELS: Record<string, string> = {
+const LABELS: Partial<Record<Note["type"], string>> = {
   decision: "Decision",
   retry: "Retry",
   fallback: "Fallback",

@@ -1,7 +1,7 @@
+import type { Trial } from "../api/types";
 import { duration } from "../ui/format";
-import type { TestResult } from "./questions/shapes";
 
-const CATEGORIES: Record<string, string> = {
+const CATEGORIES: Record<NonNullable<Trial["category"]>, string> = {
   STRUCTURE: "Error in the flow",
   LOGIC: "Wrong answer",
   INCOMPLETE: "Incomplete flow",
@@ -9,12 +9,20 @@ const CATEGORIES: Record<string, string> = {
   CONFIG: "Setting missing or wrong",
   EXTERNAL: "External service failed",
   TIMEOUT: "Timeout",
+  UNKNOWN: "Unknown cause",
 };
 
+/** A trial, or what the event of a running test says of it. */
+interface Test extends Pick<Trial, "question" | "trial" | "passed" | "answer" | "category"> {
+  duration_ms: number | null;
+  error?: string;
+  used_tools?: string[];
+}
+
 interface Props {
-  tests: TestResult[];
+  tests: Test[];
   /** The same questions, asked before the change. */
-  baseline?: TestResult[];
+  baseline?: Test[];
   /** The judge's notes, in the order of the tests. */
   notes?: string[];
 }
@@ -40,12 +48,10 @@ export function TestList({ tests, baseline = [], notes = [] }: Props) {
             <p className="said">{test.answer || test.error || "No answer."}</p>
             {!test.passed && (
               <p className="problem">
-                {[test.category && (CATEGORIES[test.category] ?? test.category), test.answer && test.error]
-                  .filter(Boolean)
-                  .join(": ")}
+                {[test.category && CATEGORIES[test.category], test.answer && test.error].filter(Boolean).join(": ")}
               </p>
             )}
-            {test.used_tools.length > 0 && <small>Used: {test.used_tools.join(", ")}</small>}
+            {test.used_tools && test.used_tools.length > 0 && <small>Used: {test.used_tools.join(", ")}</small>}
             {notes[index] && <small>{notes[index]}</small>}
             {before && (
               <details>

@@ -2,20 +2,17 @@
 import type { SessionEvent } from "../api/types";
 import { activity } from "./words";
 
-interface Candidate {
-  to: string;
-  why: string;
-  fits: boolean;
-}
+type EventOf<Type extends SessionEvent["type"]> = Extract<SessionEvent, { type: Type }>;
+type Test = EventOf<"test">["data"];
 
 export interface Note {
   seq: number;
-  type: string;
+  type: SessionEvent["type"];
   text: string;
-  /** The error's code. */
-  code: unknown;
+  /** Of an error. */
+  code: string | null;
   /** Of a decision: every option, chosen or not. */
-  candidates: Candidate[];
+  candidates: EventOf<"decision">["data"]["candidates"];
 }
 
 export interface Step {
@@ -38,22 +35,10 @@ export interface PhaseGroup {
   steps: Step[];
 }
 
-interface AskedQuestion {
-  seq: number;
-  question: string;
-  answer: string;
-  passed: boolean;
-  durationMs: number | null;
-  trial: number;
-  category: string | null;
-  /** Asked before the change was written. */
-  before: boolean;
-}
-
 export interface Timeline {
   groups: PhaseGroup[];
   /** Of the newest test run. */
-  tests: AskedQuestion[];
+  tests: Test[];
   /** The step that runs now. */
   running: Step | null;
 }
@@ -61,7 +46,7 @@ export interface Timeline {
 /** Fold the stored events of a session, in order. */
 export function timelineOf(events: readonly SessionEvent[]): Timeline {
   const steps: Step[] = [];
-  let tests: AskedQuestion[] = [];
+  let tests: Test[] = [];
 
   for (const event of events) {
     const open = steps.at(-1);
@@ -101,16 +86,15 @@ export function timelineOf(events: readonly SessionEvent[]): Timeline {
         break;
       }
       case "test": {
-        const test = asked(event);
-        tests.push(test);
+        tests.push(event.data);
         open?.notes.push(note(event));
         break;
       }
       case "cost": {
         if (!open) break;
-        open.tokens.input += amount(event.data.input_tokens);
-        open.tokens.output += amount(event.data.output_tokens);
-        open.tokens.usd += amount(event.data.usd);
+        open.tokens.input += event.data.input_tokens;
+        open.tokens.output += event.data.output_tokens;
+        open.tokens.usd += event.data.usd;
         break;
       }
       default:
@@ -143,32 +127,15 @@ function newStep(event: SessionEvent): Step {
 }
 
 function note(event: SessionEvent): Note {
-  const candidates = event.type === "decision" ? ((event.data.candidates ?? []) as Candidate[]) : [];
-  const chosen = candidates.find((candidate) => candidate.fits);
+  const decision = event.type === "decision" ? event.data : null;
   return {
     seq: event.seq ?? 0,
     type: event.type,
-    text: chosen?.why ?? event.summary,
-    code: event.data.code,
-    candidates,
+    text: decision?.why || event.summary,
+    code: event.type === "error" || event.type === "node_error" ? event.data.code : null,
+    candidates: decision?.candidates ?? [],
   };
 }
-
-function asked(event: SessionEvent): AskedQuestion {
-  const { question, answer, passed, duration_ms, before, trial, category } = event.data;
-  return {
-    seq: event.seq ?? 0,
-    question: String(question),
-    answer: typeof answer === "string" ? answer : "",
-    passed: passed === true,
-    durationMs: typeof duration_ms === "number" ? duration_ms : null,
-    trial: typeof trial === "number" ? trial : 1,
-    category: typeof category === "string" ? category : null,
-    before: before === true,
-  };
-}
-
-const amount = (value: unknown): number => (typeof value === "number" ? value : 0);
 
 /** Consecutive steps of one phase form a group. */
 function groupsOf(steps: Step[]): PhaseGroup[] {

@@ -74,7 +74,7 @@ function added(before: Feed, arrived: SessionEvent[]): Pick<Feed, "events" | "te
   let text = before.text;
   const stored: SessionEvent[] = [];
   for (const event of arrived) {
-    if (event.type === "token") text += String(event.data.text ?? "");
+    if (event.type === "token") text += event.data.text;
     // A new step or a new attempt starts a new text.
     else if (["node_start", "node_end", "node_error", "retry", "fallback"].includes(event.type)) text = "";
     if (event.seq !== null) stored.push(event);

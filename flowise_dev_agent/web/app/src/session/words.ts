@@ -1,5 +1,5 @@
 /** How the page names phases, nodes and statuses of the service. */
-import type { SessionStatus } from "../api/types";
+import type { SessionStatus, SessionView } from "../api/types";
 
 export const PHASES: Record<string, string> = {
   intent: "Understand",
@@ -51,7 +51,7 @@ export const STATUS: Record<SessionStatus, StatusWord> = {
   cancelled: { text: "Cancelled", tone: "" },
 };
 
-const OUTCOMES: Record<string, string> = {
+const OUTCOMES: Record<NonNullable<SessionView["outcome"]>, string> = {
   accepted: "Accepted",
   answered: "Answered",
   rolled_back: "Rolled back",
@@ -60,7 +60,7 @@ const OUTCOMES: Record<string, string> = {
 };
 
 /** The outcome of a completed session, else its status. */
-export function statusWord(status: SessionStatus, outcome: string | null | undefined): StatusWord {
+export function statusWord(status: SessionStatus, outcome: SessionView["outcome"]): StatusWord {
   const word = STATUS[status];
   const text = outcome ? OUTCOMES[outcome] : undefined;
   if (status !== "completed" || !text) return word;

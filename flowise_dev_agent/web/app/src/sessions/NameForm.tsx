@@ -5,7 +5,7 @@ import type { SessionView } from "../api/types";
 import { ErrorNote } from "../ui/ErrorNote";
 
 interface Props {
-  session: SessionView;
+  session: Pick<SessionView, "thread_id" | "session_name">;
   onRenamed: (view: SessionView) => void;
   onClose: () => void;
 }

@@ -2,7 +2,7 @@ import { type InfiniteData, useInfiniteQuery, useMutation, useQueryClient } from
 import { useDeferredValue, useState } from "react";
 import { Link } from "wouter";
 import { deleteSession, listSessions } from "../api/sessions";
-import type { SessionPage, SessionStatus, SessionView } from "../api/types";
+import type { ListedSession, SessionPage, SessionStatus } from "../api/types";
 import { PHASES, STATUS } from "../session/words";
 import { ConfirmButton } from "../ui/ConfirmButton";
 import { ErrorNote } from "../ui/ErrorNote";
@@ -115,7 +115,7 @@ function SessionList() {
   );
 }
 
-function SessionRow({ session }: { session: SessionView }) {
+function SessionRow({ session }: { session: ListedSession }) {
   const queries = useQueryClient();
   const [naming, setNaming] = useState(false);
   const id = session.thread_id;

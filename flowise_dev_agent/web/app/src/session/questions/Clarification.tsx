@@ -1,10 +1,16 @@
 import { useState } from "react";
-import { Choices } from "./controls";
-import type { Clarification, FormProps } from "./shapes";
+import type { Action, InterruptOf } from "../../api/types";
+import { Choices, type FormProps } from "./controls";
 
 /** The agent's questions about the requirement; each answer is optional. */
-export function ClarificationForm({ question, busy, send }: FormProps<Clarification>) {
+export function ClarificationForm({ question, busy, send }: FormProps<InterruptOf<"clarification">>) {
   const [answers, setAnswers] = useState(() => question.data.questions.map(() => ""));
+
+  function choose(action: Action) {
+    if (action === "answer") send({ action, answers: answers.map((one) => one.trim()) });
+    else if (action === "go_on" || action === "cancel") send({ action });
+  }
+
   return (
     <div className="stack">
       {question.data.questions.map((text, index) => (
@@ -18,13 +24,7 @@ export function ClarificationForm({ question, busy, send }: FormProps<Clarificat
           />
         </label>
       ))}
-      <Choices
-        options={question.options}
-        busy={busy}
-        onChoose={(action) =>
-          send(action === "answer" ? { action, answers: answers.map((one) => one.trim()) } : { action })
-        }
-      />
+      <Choices options={question.options} busy={busy} onChoose={choose} />
     </div>
   );
 }

@@ -1,11 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { health } from "../../api/queries";
-import { Choices } from "./controls";
-import type { CredentialCheck, FormProps } from "./shapes";
+import type { Action, InterruptOf, Option } from "../../api/types";
+import { Choices, type FormProps } from "./controls";
 
 /** Credentials that the plan needs: choose one of several, or create a missing one. */
-export function CredentialCheckForm({ question, session, busy, send }: FormProps<CredentialCheck>) {
+export function CredentialCheckForm({ question, session, busy, send }: FormProps<InterruptOf<"credential_check">>) {
   const { credentials } = question.data;
   const [chosen, setChosen] = useState<Record<string, string>>({});
   const [problem, setProblem] = useState("");
@@ -13,12 +13,10 @@ export function CredentialCheckForm({ question, session, busy, send }: FormProps
   const absent = credentials.filter((one) => one.candidates.length === 0);
   const endpoint = useQuery(health()).data?.flowise[session.instance]?.endpoint;
 
-  function choose(action: string) {
-    if (action === "choose" && several.some((one) => !chosen[one.type])) {
-      setProblem("Choose a credential for each type.");
-      return;
-    }
-    send(action === "choose" ? { action, choose: chosen } : { action });
+  function choose(action: Action) {
+    if (action === "retry" || action === "skip" || action === "cancel") send({ action });
+    else if (several.some((one) => !chosen[one.type])) setProblem("Choose a credential for each type.");
+    else if (action === "choose") send({ action, choose: chosen });
   }
 
   return (
@@ -68,7 +66,7 @@ export function CredentialCheckForm({ question, session, busy, send }: FormProps
 }
 
 /** The options with "choose" first. */
-const preferred = <T extends { value: string }>(options: T[]): T[] => [
+const preferred = (options: Option[]): Option[] => [
   ...options.filter((one) => one.value === "choose"),
   ...options.filter((one) => one.value !== "choose"),
 ];

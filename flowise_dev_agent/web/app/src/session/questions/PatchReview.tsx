@@ -1,25 +1,30 @@
 import { useState } from "react";
+import type { Action, InterruptOf, Option } from "../../api/types";
 import { SessionDiff } from "../../flow/FlowDiff";
 import { count, dollars } from "../../ui/format";
-import { Choices, FeedbackField, Findings, useFeedback } from "./controls";
-import type { FormProps, PatchReview } from "./shapes";
+import { Choices, FeedbackField, Findings, type FormProps, useFeedback } from "./controls";
+
+type Props = FormProps<InterruptOf<"patch_review">>;
 
 /** The change that stopped before the write, and the reason. */
-export function PatchReviewForm({ question, session, busy, send }: FormProps<PatchReview>) {
+export function PatchReviewForm({ question, session, busy, send }: Props) {
   const { change, meanwhile, findings } = question.data;
   const feedback = useFeedback();
-  const offers = (action: string) => question.options.some((one) => one.value === action);
+  const offers = (action: Action) => question.options.some((one) => one.value === action);
 
-  function choose(action: string) {
+  function choose(action: Action) {
     const text = feedback.text.trim();
     if (action === "replan") send(text ? { action, feedback: text } : { action });
-    else if (action === "cancel" || feedback.empty(labelOf(question.options, action))) send({ action });
+    else if (action === "cancel") send({ action });
+    else if (action === "continue" || action === "rebase" || action === "overwrite") {
+      if (feedback.empty(labelOf(question.options, action))) send({ action });
+    }
   }
 
   return (
     <div className="stack">
       <Findings findings={findings} />
-      {(change.text || meanwhile) && <SessionDiff sessionId={session.thread_id} revision={question.id} />}
+      {(change || meanwhile) && <SessionDiff sessionId={session.thread_id} revision={question.id} />}
       {offers("raise_budget") && <RaiseBudget {...{ question, session, busy, send }} />}
       {offers("replan") && <FeedbackField feedback={feedback} label="Feedback for a new plan (optional)" />}
       <Choices options={question.options} busy={busy} onChoose={choose} without={["raise_budget"]} />
@@ -27,7 +32,7 @@ export function PatchReviewForm({ question, session, busy, send }: FormProps<Pat
   );
 }
 
-function RaiseBudget({ question, session, busy, send }: FormProps<PatchReview>) {
+function RaiseBudget({ question, session, busy, send }: Props) {
   const { totals } = session;
   const used = totals.input_tokens + totals.output_tokens;
   const { tokens: tokenLimit, usd: usdLimit } = question.data.budget;
@@ -80,5 +85,5 @@ function RaiseBudget({ question, session, busy, send }: FormProps<PatchReview>) 
   );
 }
 
-const labelOf = (options: { value: string; label: string }[], action: string): string =>
+const labelOf = (options: Option[], action: Action): string =>
   options.find((one) => one.value === action)?.label ?? action;

@@ -1,23 +1,23 @@
 import { type ReactNode, useState } from "react";
-import { Choices, FeedbackField, useFeedback } from "./controls";
-import type { FormProps, PlanApproval, PlanContract } from "./shapes";
+import type { Action, InterruptOf, PlanContract } from "../../api/types";
+import { Choices, FeedbackField, type FormProps, useFeedback } from "./controls";
 
 const MAX_QUESTIONS = 10;
 
 /** The plan with its approaches, test questions and missing credentials. */
-export function PlanApprovalForm({ question, busy, send }: FormProps<PlanApproval>) {
+export function PlanApprovalForm({ question, busy, send }: FormProps<InterruptOf<"plan_approval">>) {
   const { contract, approaches, missing_credentials: missing } = question.data;
   const [approach, setApproach] = useState(approaches[0]?.label);
   const [questions, setQuestions] = useState(contract.test_questions);
   const feedback = useFeedback();
   const approvable = question.options.some((one) => one.value === "approve");
 
-  function choose(action: string) {
+  function choose(action: Action) {
     if (action === "request_changes") {
       const text = feedback.required();
       if (text) send({ action, feedback: text });
     } else if (action === "cancel") send({ action });
-    else if (feedback.empty("Approve")) {
+    else if (action === "approve" && feedback.empty("Approve")) {
       const asked = questions.map((one) => one.trim()).filter(Boolean);
       const changed = asked.length > 0 && asked.join("\n") !== contract.test_questions.join("\n");
       send({ action, ...(approach ? { approach } : {}), ...(changed ? { test_questions: asked } : {}) });

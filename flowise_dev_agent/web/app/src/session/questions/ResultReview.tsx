@@ -1,11 +1,11 @@
 import { useState } from "react";
+import type { Action, InterruptOf } from "../../api/types";
 import { plural } from "../../ui/format";
 import { TestList } from "../TestList";
-import { Choices, FeedbackField, Findings, useFeedback } from "./controls";
-import type { FormProps, ResultReview } from "./shapes";
+import { Choices, FeedbackField, Findings, type FormProps, useFeedback } from "./controls";
 
 /** The tested flow: test answers, open points, and the decision. */
-export function ResultReviewForm({ question, session, busy, send }: FormProps<ResultReview>) {
+export function ResultReviewForm({ question, session, busy, send }: FormProps<InterruptOf<"result_review">>) {
   const { chatflow, draft, tests, baseline, verdict, regressions, warnings, placeholders, notes, change } =
     question.data;
   const feedback = useFeedback();
@@ -13,13 +13,13 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<Re
   const updates = session.operation_mode === "update";
   const worse = [...new Set(regressions.filter((one) => one.worse).map((one) => one.question))];
 
-  function choose(action: string) {
+  function choose(action: Action) {
     if (action === "iterate") {
       const text = feedback.required();
       if (text) send({ action, feedback: text });
-    } else if (feedback.empty(action === "accept" ? "Accept" : "Roll back")) {
-      send(action === "accept" ? { action, deploy } : { action });
-    }
+    } else if (action === "accept") {
+      if (feedback.empty("Accept")) send({ action, deploy });
+    } else if (action === "rollback" && feedback.empty("Roll back")) send({ action });
   }
 
   return (
@@ -34,13 +34,13 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<Re
           </span>
         )}
       </p>
-      <TestList tests={tests} baseline={baseline} notes={verdict.notes ?? []} />
+      <TestList tests={tests} baseline={baseline} notes={verdict?.notes ?? []} />
       {change?.summary && (
         <p>
           <strong>What changed:</strong> {change.summary}. The canvas below shows it.
         </p>
       )}
-      {verdict.reason && <p className="quiet">{verdict.reason}</p>}
+      {verdict?.reason && <p className="quiet">{verdict.reason}</p>}
       {worse.length > 0 && (
         <div className="note warn">
           <p>{plural(worse.length, "question")} had a better answer before the change:</p>

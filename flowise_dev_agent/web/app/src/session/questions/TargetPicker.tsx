@@ -1,13 +1,19 @@
 import { useState } from "react";
+import type { Action, InterruptOf } from "../../api/types";
 import { LiveThumbnail } from "../../flow/FlowThumbnail";
 import { ago, plural } from "../../ui/format";
-import { Choices } from "./controls";
-import type { FormProps, SelectTarget } from "./shapes";
+import { Choices, type FormProps } from "./controls";
 
 /** Choose the flow to change. */
-export function TargetPicker({ question, session, busy, send }: FormProps<SelectTarget>) {
+export function TargetPicker({ question, session, busy, send }: FormProps<InterruptOf<"select_target">>) {
   const { candidates } = question.data;
   const [chosen, setChosen] = useState(candidates[0]?.id ?? "");
+
+  function choose(action: Action) {
+    if (action === "select") send({ action, chatflow_id: chosen });
+    else if (action === "create_new" || action === "cancel") send({ action });
+  }
+
   return (
     <div className="stack">
       {candidates.length > 0 && (
@@ -37,11 +43,7 @@ export function TargetPicker({ question, session, busy, send }: FormProps<Select
           ))}
         </fieldset>
       )}
-      <Choices
-        options={question.options}
-        busy={busy}
-        onChoose={(action) => send(action === "select" ? { action, chatflow_id: chosen } : { action })}
-      />
+      <Choices options={question.options} busy={busy} onChoose={choose} />
     </div>
   );
 }

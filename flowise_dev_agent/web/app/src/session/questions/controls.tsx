@@ -1,9 +1,17 @@
-/** Controls that several question forms share: the actions, the feedback field, the findings. */
+/** What the question forms share: the actions, the feedback field, the findings. */
 import { type ReactNode, type RefObject, useId, useRef, useState } from "react";
-import type { Finding, Option } from "./shapes";
+import type { Action, Answer, Finding, Interrupt, Option, SessionView } from "../../api/types";
+
+/** Props of a question form. */
+export interface FormProps<Question extends Interrupt> {
+  question: Question;
+  session: SessionView;
+  busy: boolean;
+  send: (answer: Answer) => void;
+}
 
 /** Actions that must be confirmed, with the label of the confirming button. */
-const DESTRUCTIVE: Record<string, string> = {
+const DESTRUCTIVE: Partial<Record<Action, string>> = {
   rollback: "Roll back now",
   overwrite: "Overwrite the other change",
   cancel: "End the session",
@@ -12,9 +20,9 @@ const DESTRUCTIVE: Record<string, string> = {
 interface ChoicesProps {
   options: Option[];
   busy: boolean;
-  onChoose: (action: string) => void;
+  onChoose: (action: Action) => void;
   /** Actions that another control of the form offers. */
-  without?: string[];
+  without?: Action[];
   children?: ReactNode;
 }
 

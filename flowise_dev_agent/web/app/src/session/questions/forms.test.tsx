@@ -3,13 +3,22 @@ import { cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import type { ComponentType } from "react";
 import { afterEach, expect, it, vi } from "vitest";
-import type { Answer, SessionView } from "../../api/types";
+import type {
+  Action,
+  Answer,
+  Finding,
+  Interrupt,
+  InterruptOf,
+  Option,
+  PlanContract,
+  SessionView,
+} from "../../api/types";
 import { ClarificationForm } from "./Clarification";
 import { CredentialCheckForm } from "./CredentialCheck";
+import type { FormProps } from "./controls";
 import { PatchReviewForm } from "./PatchReview";
 import { PlanApprovalForm } from "./PlanApproval";
 import { ResultReviewForm } from "./ResultReview";
-import type { FormProps, Question } from "./shapes";
 import { TargetPicker } from "./TargetPicker";
 
 afterEach(() => {
@@ -17,34 +26,27 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-const option = (value: string, label: string, description = "") => ({ value, label, description });
+const option = (value: Action, label: string, description = "") => ({ value, label, description });
 const CANCEL = option("cancel", "Cancel", "End it.");
-const session = (more: object = {}) =>
-  ({
-    thread_id: "s1",
-    instance: "default",
-    operation_mode: "create",
-    totals: { input_tokens: 900, output_tokens: 100, usd: 0.5 },
-    ...more,
-  }) as SessionView;
+const SESSION = {
+  thread_id: "s1",
+  instance: "default",
+  operation_mode: "create",
+  totals: { input_tokens: 900, output_tokens: 100, usd: 0.5 },
+} as SessionView;
 
 /** Render the form of a question with this data; `sent` collects its answers. */
-// biome-ignore lint/suspicious/noExplicitAny: any form
-function show(Form: ComponentType<FormProps<any>>, data: object, options: Question["options"], more: object = {}) {
+function show<Question extends Interrupt>(
+  Form: ComponentType<FormProps<Question>>,
+  data: Partial<Question["data"]>,
+  options: Option[],
+) {
   vi.stubGlobal("fetch", () => new Promise(() => {}));
   const sent: Answer[] = [];
-  const question = {
-    id: "i1",
-    type: "x",
-    reason: "",
-    message: "",
-    response_schema: {},
-    data,
-    options,
-  } as unknown as Question;
+  const question = { id: "i1", message: "", data: { truncated: [], ...data }, options } as unknown as Question;
   render(
     <QueryClientProvider client={new QueryClient()}>
-      <Form question={question} session={session(more)} busy={false} send={(answer: Answer) => sent.push(answer)} />
+      <Form question={question} session={SESSION} busy={false} send={(answer) => sent.push(answer)} />
     </QueryClientProvider>,
   );
   const press = (name: string) => userEvent.click(screen.getByRole("button", { name }));
@@ -74,7 +76,7 @@ const PLAN = {
     placeholders: [],
     success_criteria: [],
     test_questions: ["Hello?"],
-  },
+  } as unknown as PlanContract,
   approaches: [
     { label: "Small", description: "one chain" },
     { label: "Large", description: "an agent" },
@@ -178,7 +180,7 @@ it("chooses a credential for each type before it sends", async () => {
   expect(sent).toEqual([{ action: "choose", choose: { openAIApi: "c2" } }, { action: "skip" }]);
 });
 
-const PATCH = { change: {}, meanwhile: null, ops: [], findings: [], budget: { tokens: 1000 } };
+const PATCH = { change: null, meanwhile: null, ops: [], findings: [], budget: { tokens: 1000, usd: null } };
 
 it("raises a budget to the entered limit", async () => {
   const { sent, press } = show(PatchReviewForm, PATCH, [option("raise_budget", "Raise the budget"), CANCEL]);
@@ -205,7 +207,7 @@ it("keeps both changes, overwrites after a confirmation, or plans again", async 
 });
 
 it("shows findings with their hints", () => {
-  const finding = {
+  const finding: Finding = {
     code: "TOO_MANY_OPS",
     severity: "error",
     message: "61 ops are too many.",
@@ -252,7 +254,7 @@ const RESULT = {
   notes: [],
   warnings: [],
   placeholders: ["the price list"],
-};
+} as unknown as InterruptOf<"result_review">["data"];
 const RESULT_OPTIONS = [
   option("accept", "Accept"),
   option("iterate", "Change it"),
