@@ -16,7 +16,7 @@ from flowise_dev_agent.knowledge.pattern_library import Match, trimmed
 from flowise_dev_agent.patch import AddNode, GraphIR, compile_ops, errors, summarize
 from flowise_dev_agent.reasoning.contracts import Pattern, PlanContract
 from flowise_dev_agent.reasoning.phrases import say
-from flowise_dev_agent.reasoning.text import clip
+from flowise_dev_agent.sanitize import shortened
 
 _log = logging.getLogger(__name__)
 _MAX_WISH_CHARS = 120
@@ -108,7 +108,7 @@ async def apply_pattern(
         "step_pattern",
         language,
         id=match.id,
-        wish=clip(" ".join(match.requirement.split()), _MAX_WISH_CHARS),
+        wish=shortened(" ".join(match.requirement.split()), _MAX_WISH_CHARS),
         nodes=_labels(plan, taken, labels),
     )
     return _with_first_step(plan, start), PatternState(id=match.id, ops=list(ops), flow_sha=flow_sha)

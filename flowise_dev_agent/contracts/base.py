@@ -1,10 +1,11 @@
 """How the shared models are read and kept within a size."""
 
-import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar
+from typing import Annotated, Literal, Self, TypeAlias, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, TypeAdapter
+
+from flowise_dev_agent.sanitize import json_size
 
 #: JSON that belongs to someone else: a JSON Schema, a tool's arguments, facts of an error.
 JsonObject: TypeAlias = dict[str, JsonValue]
@@ -69,11 +70,6 @@ def read(model: type[M], row: JsonMapping) -> M:
 def read_as(adapter: TypeAdapter[T], row: JsonMapping) -> T:
     """`read` for a union of models."""
     return adapter.validate_python(row, extra=_extra(row))
-
-
-def json_size(value: Any) -> int:
-    """Bytes of the text of a JSON value."""
-    return len(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
 
 
 def _extra(row: JsonMapping) -> Literal["forbid", "ignore"]:

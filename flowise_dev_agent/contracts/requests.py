@@ -11,7 +11,8 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from flowise_dev_agent.contracts.answers import Answer
-from flowise_dev_agent.contracts.base import Contract, JsonObject, json_size
+from flowise_dev_agent.contracts.base import Contract, JsonObject
+from flowise_dev_agent.sanitize import json_size
 
 _MAX_ANSWER_BYTES = 200_000
 

@@ -13,7 +13,7 @@ from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.errors import AgentError, NeedsPersonError
 from flowise_dev_agent.mcp.host import Approval, ToolContext, client_of, host_of, page_of
 from flowise_dev_agent.mcp.results import question_text
-from flowise_dev_agent.persistence.sanitize import shortened
+from flowise_dev_agent.sanitize import shortened
 
 #: Actions after which nothing is written before the next question, by type of interrupt. All others need a person.
 _HARMLESS: Final[Mapping[str, frozenset[str]]] = {

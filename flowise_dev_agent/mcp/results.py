@@ -19,7 +19,7 @@ from flowise_dev_agent.contracts.interrupts import (
 )
 from flowise_dev_agent.contracts.session import ResultView, SessionPage, SessionView
 from flowise_dev_agent.contracts.verdict import Trial
-from flowise_dev_agent.persistence.sanitize import bounded, shortened
+from flowise_dev_agent.sanitize import bounded, shortened
 
 #: Limits of one result. The page shows what is cut.
 _TEXT_CHARS: Final = 12_000

@@ -13,10 +13,12 @@ import psycopg
 from psycopg import AsyncConnection
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import DictRow, dict_row
+from psycopg.types.json import Jsonb
 from psycopg_pool import AsyncConnectionPool, PoolClosed
 
 from flowise_dev_agent.errors import DatabaseUnavailableError, LeaseLostError
 from flowise_dev_agent.persistence.lease import LEASE_LOST_STATE
+from flowise_dev_agent.sanitize import clean_json
 
 Connection = AsyncConnection[DictRow]
 #: Called with a session's id at the end of the transaction that ends its run.
@@ -42,6 +44,11 @@ _SERVER_LIMITS: Final = " ".join(
         "client_connection_check_interval": 5_000,
     }.items()
 )
+
+
+def jsonb(value: Any) -> Jsonb:
+    """`value`, cleaned, as a jsonb parameter."""
+    return Jsonb(clean_json(value))
 
 
 _patience: ContextVar[float | None] = ContextVar("patience", default=None)

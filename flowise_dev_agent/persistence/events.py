@@ -14,10 +14,10 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from flowise_dev_agent.errors import LeaseLostError
-from flowise_dev_agent.persistence.database import Connection, Database
+from flowise_dev_agent.persistence.database import Connection, Database, jsonb
 from flowise_dev_agent.persistence.lease import Lease
 from flowise_dev_agent.persistence.notices import Notices
-from flowise_dev_agent.persistence.sanitize import bounded, clean_json, json_size, jsonb, shortened
+from flowise_dev_agent.sanitize import bounded, clean_json, json_size, shortened
 
 #: Whole events without a number, never stored.
 LIVE_CHANNEL: Final = "fda_live"

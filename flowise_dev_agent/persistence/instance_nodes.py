@@ -6,8 +6,7 @@ from typing import Final
 
 from psycopg.rows import class_row
 
-from flowise_dev_agent.persistence.database import Connection, Database
-from flowise_dev_agent.persistence.sanitize import jsonb
+from flowise_dev_agent.persistence.database import Connection, Database, jsonb
 
 #: Lists that are kept per instance: the current one and those it can still be compared with.
 _KEPT: Final = 3

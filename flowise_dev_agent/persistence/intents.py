@@ -8,9 +8,8 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from flowise_dev_agent.errors import LeaseLostError, SessionConflictError
-from flowise_dev_agent.persistence.database import Connection, Database
+from flowise_dev_agent.persistence.database import Connection, Database, jsonb
 from flowise_dev_agent.persistence.lease import ASSERT_OWNER_SQL, Lease
-from flowise_dev_agent.persistence.sanitize import jsonb
 
 IntentStatus = Literal["open", "done", "failed"]
 _COLUMNS: Final = (

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
-from flowise_dev_agent.persistence.database import Database
-from flowise_dev_agent.persistence.sanitize import clean_text, jsonb
+from flowise_dev_agent.persistence.database import Database, jsonb
+from flowise_dev_agent.sanitize import clean_text
 
 PatternCategory = Literal["rag", "tool_agent", "conversational", "custom"]
 #: Patterns kept per owner and instance; the ones not used for longest go first.

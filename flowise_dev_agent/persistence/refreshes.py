@@ -8,9 +8,8 @@ from uuid import UUID, uuid4
 
 from psycopg.rows import class_row
 
-from flowise_dev_agent.persistence.database import Database
+from flowise_dev_agent.persistence.database import Database, jsonb
 from flowise_dev_agent.persistence.queue import Queue
-from flowise_dev_agent.persistence.sanitize import jsonb
 
 #: Finished ones that are kept per instance.
 _KEPT: Final = 10

@@ -10,7 +10,7 @@ from procrastinate.jobs import Job
 from psycopg.types.json import Jsonb
 
 from flowise_dev_agent.errors import LeaseLostError
-from flowise_dev_agent.persistence.database import Connection, Database, OnRest
+from flowise_dev_agent.persistence.database import Connection, Database, OnRest, jsonb
 from flowise_dev_agent.persistence.events import (
     INSERT_ITEMS,
     ITEMS,
@@ -23,7 +23,7 @@ from flowise_dev_agent.persistence.lease import Lease
 from flowise_dev_agent.persistence.notices import Notices, told_transaction
 from flowise_dev_agent.persistence.queue import Queue
 from flowise_dev_agent.persistence.read_model import SESSION_COLUMNS, SessionRow
-from flowise_dev_agent.persistence.sanitize import clean_text, jsonb
+from flowise_dev_agent.sanitize import clean_text
 
 _RECOVERY_LOCK_KEY: Final = 2_862_933_555_777_941_757
 _SELECT_LOST: Final = "SELECT id, session_id, job_id, attempt FROM runs WHERE status IN ('queued', 'running')"

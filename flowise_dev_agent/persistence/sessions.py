@@ -16,7 +16,7 @@ from psycopg.rows import class_row
 from flowise_dev_agent.errors import SessionConflictError, SessionNotFoundError
 from flowise_dev_agent.persistence.abandoned_drafts import abandon
 from flowise_dev_agent.persistence.blobs import insert_blob
-from flowise_dev_agent.persistence.database import Connection, Database, OnRest
+from flowise_dev_agent.persistence.database import Connection, Database, OnRest, jsonb
 from flowise_dev_agent.persistence.events import NewEvent, insert
 from flowise_dev_agent.persistence.notices import told_transaction
 from flowise_dev_agent.persistence.queue import Queue
@@ -28,7 +28,7 @@ from flowise_dev_agent.persistence.read_model import (
     page_query,
     sums_query,
 )
-from flowise_dev_agent.persistence.sanitize import clean_text, jsonb
+from flowise_dev_agent.sanitize import clean_text
 
 #: Both ends of each write that went through, unless the session took its chatflow away again.
 _KEEP_FLOWS: Final = """

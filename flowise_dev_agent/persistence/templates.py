@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flowise_dev_agent.persistence.database import Database
-from flowise_dev_agent.persistence.sanitize import jsonb
+from flowise_dev_agent.persistence.database import Database, jsonb
 
 
 class InstanceTemplates:

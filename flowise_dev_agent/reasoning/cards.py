@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from flowise_dev_agent.patch import InputAnchor, InputEntry, NodeSchema, Values
 from flowise_dev_agent.patch.model.definitions import PARAM_TYPES
-from flowise_dev_agent.reasoning.text import clip
+from flowise_dev_agent.sanitize import shortened
 
 #: Up to this many options are listed in full; of longer lists some show their kind.
 _ALL_OPTIONS: Final = 30
@@ -27,7 +27,7 @@ def schema_card(schema: NodeSchema) -> str:
     `*` marks what is required. Params that the editor hides behind "Additional Parameters" are listed with type and
     default only; params that depend on the value of another one say so. At most 6 000 characters.
     """
-    lines = [f"### {schema.name} ({schema.category}): {clip(_first_sentence(schema.description), 120)}"]
+    lines = [f"### {schema.name} ({schema.category}): {shortened(_first_sentence(schema.description), 120)}"]
     if schema.anchors:
         lines.append("inputs: " + "; ".join(_anchor(anchor) for anchor in schema.anchors))
     params = [entry for entry in schema.input_definitions if entry["type"] in PARAM_TYPES]
@@ -38,7 +38,7 @@ def schema_card(schema: NodeSchema) -> str:
     if schema.credential_names:
         optional = " (optional)" if schema.credential_optional else ""
         lines.append("credential: " + " or ".join(schema.credential_names) + optional)
-    return clip("\n".join(lines), _MAX_CARD_CHARS)
+    return shortened("\n".join(lines), _MAX_CARD_CHARS)
 
 
 def _is_plain_extra(entry: InputEntry) -> bool:
@@ -74,7 +74,7 @@ def _form(entry: InputEntry) -> str:
         text += " (choices of the server)"
     default = entry.get("default")
     shown = _DEFAULT_CHARS if entry["type"] not in _UNUSUAL else _STRUCTURE_CHARS
-    return text + (f" = {clip(_value(default), shown)}" if default not in (None, "") else "")
+    return text + (f" = {shortened(_value(default), shown)}" if default not in (None, "") else "")
 
 
 def _notes(entry: InputEntry) -> str:
@@ -112,7 +112,7 @@ def _short_param(entry: InputEntry) -> str:
     of = f" of {'/'.join(options[:5])}" if options else ""
     default = entry.get("default")
     return f"{entry['name']}: {entry['type']}{of}" + (
-        f"={clip(_value(default), 20)}" if default not in (None, "") else ""
+        f"={shortened(_value(default), 20)}" if default not in (None, "") else ""
     )
 
 
@@ -124,7 +124,7 @@ def _output(schema: NodeSchema, index: int) -> str:
 
 def _text(entry: Mapping[str, Any], key: str) -> str:
     """Flowise's own words about an input, on one line; committed snapshots do not have them."""
-    return clip(" ".join(str(entry.get(key) or "").split()), _NOTE_CHARS)
+    return shortened(" ".join(str(entry.get(key) or "").split()), _NOTE_CHARS)
 
 
 def _value(value: Any) -> str:

@@ -6,7 +6,7 @@ from weakref import WeakKeyDictionary
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import KIND_OF_CATEGORY, NodeSchema
-from flowise_dev_agent.reasoning.text import clip
+from flowise_dev_agent.sanitize import shortened
 
 _PURPOSE_CHARS: Final = 90
 #: A store lives as long as the types of its instance do not change.
@@ -29,4 +29,6 @@ def catalogue_line(schema: NodeSchema) -> str:
     """Name, purpose, credential type."""
     purpose = " ".join(schema.description.split()).split(". ")[0] or schema.label
     credential = f" [{'/'.join(schema.credential_names)}]" if schema.credential_names else ""
-    return f"- {schema.name}: {clip(purpose, _PURPOSE_CHARS)}{credential}{' DEPRECATED' if schema.deprecated else ''}"
+    return (
+        f"- {schema.name}: {shortened(purpose, _PURPOSE_CHARS)}{credential}{' DEPRECATED' if schema.deprecated else ''}"
+    )

@@ -39,7 +39,7 @@ from flowise_dev_agent.reasoning.prompts import (
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.reasoning.schemas import answer_schema
 from flowise_dev_agent.reasoning.skills import Skills
-from flowise_dev_agent.reasoning.text import clip
+from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.settings import Phase, ReasoningSettings
 
 _SHOWN_BACK = 4_000
@@ -142,12 +142,12 @@ class LlmReasoner(Reasoner):
                     problems = error.problems
             messages = [
                 messages[0],
-                Message(role="assistant", content=clip(response.text, _SHOWN_BACK)),
+                Message(role="assistant", content=shortened(response.text, _SHOWN_BACK)),
                 Message(role="user", content=retry_text(problems)),
             ]
         raise ModelOutputError(
             f"The model {model} gave no usable answer for the phase '{phase}' in {tries} tries. "
-            f"Last problem: {clip(problems[0], 300)}",
+            f"Last problem: {shortened(problems[0], 300)}",
             hint="Try again, raise REASONING_RETRY_COUNT, or use a stronger model for this phase.",
             details={"problems": problems, "tries": tries, "usage": usage.model_dump()},
         )

@@ -7,7 +7,7 @@ from json_repair import repair_json
 from pydantic import BaseModel, ValidationError
 
 from flowise_dev_agent.contracts.base import JsonObject
-from flowise_dev_agent.reasoning.text import clean_json
+from flowise_dev_agent.sanitize import clean_json
 
 _MAX_PROBLEMS = 12
 M = TypeVar("M", bound=BaseModel)

@@ -27,7 +27,7 @@ from flowise_dev_agent.reasoning.contracts import (
 )
 from flowise_dev_agent.reasoning.playbook import advice
 from flowise_dev_agent.reasoning.skills import PACKAGED, Skills
-from flowise_dev_agent.reasoning.text import clip
+from flowise_dev_agent.sanitize import shortened
 
 _ROLE = """You are the reasoning part of a service that builds and edits chatflows on a Flowise server.
 You think; code writes, tests and asks the person. Your answer is read by a program.
@@ -87,7 +87,7 @@ def plan_prompt(request: PlanRequest, skills: Skills = PACKAGED, *, whole_catalo
             None if whole_catalogue else _tag("catalogue", "\n".join(map(catalogue_line, request.candidates))),
             _tag("credentials_on_the_server", credentials or "none"),
             _tag("target", request.target if request.existing else None),
-            _tag("flow", request.flow_summary and clip(request.flow_summary, _FLOW_SHOWN)),
+            _tag("flow", request.flow_summary and shortened(request.flow_summary, _FLOW_SHOWN)),
             _tag("texts_in_the_flow", _texts(request.texts)),
             _tag("pattern", request.pattern and _pattern_text(request.pattern)),
             _tag("similar_flows", _similar(request)),
@@ -114,7 +114,7 @@ def patch_prompt(request: PatchRequest, skills: Skills = PACKAGED) -> Prompt:
         user=_join(
             _tag("target", request.target if request.existing else None),
             _tag("node_types", "\n\n".join(schema_card(schema) for schema in cards)),
-            _tag("flow", request.flow_summary and clip(request.flow_summary, _FLOW_SHOWN)),
+            _tag("flow", request.flow_summary and shortened(request.flow_summary, _FLOW_SHOWN)),
             _tag("nodes_that_exist_already", existing or None),
             _tag("texts_in_the_flow", _texts(request.texts)),
             _tag("approved_plan", _plan_text(request.plan)),
@@ -133,7 +133,7 @@ def patch_prompt(request: PatchRequest, skills: Skills = PACKAGED) -> Prompt:
 def judge_prompt(request: JudgeRequest, skills: Skills = PACKAGED) -> Prompt:
     trials = [
         f'<trial number="{index}">\n<question>{_as_data(trial.question)}</question>\n'
-        f"<answer>{_as_data(clip(trial.answer, _ANSWER_SHOWN))}</answer>\n</trial>"
+        f"<answer>{_as_data(shortened(trial.answer, _ANSWER_SHOWN))}</answer>\n</trial>"
         for index, trial in enumerate(request.trials, start=1)
     ]
     criteria = "\n".join(f"- {criterion}" for criterion in request.plan.success_criteria)
@@ -224,7 +224,7 @@ def _texts(texts: Mapping[str, str]) -> str | None:
 
 
 def _pattern_text(pattern: Pattern) -> str:
-    return f"An accepted flow for: {clip(pattern.requirement, 500)}\n{pattern.summary}"
+    return f"An accepted flow for: {shortened(pattern.requirement, 500)}\n{pattern.summary}"
 
 
 def _similar(request: PlanRequest) -> str | None:

@@ -8,7 +8,7 @@ from flowise_dev_agent.reasoning.deterministic.placeholders import MARK, stands_
 from flowise_dev_agent.reasoning.deterministic.reading import Reading
 from flowise_dev_agent.reasoning.deterministic.text import squeeze
 from flowise_dev_agent.reasoning.phrases import say
-from flowise_dev_agent.reasoning.text import clip
+from flowise_dev_agent.sanitize import shortened
 
 _PURPOSES = {
     "Chat Models": "purpose_model",
@@ -38,7 +38,7 @@ _MAX_QUESTIONS = 4
 
 
 def short(text: str) -> str:
-    return clip(squeeze(text), 300)
+    return shortened(squeeze(text), 300)
 
 
 def purpose(schema: NodeSchema, language: str) -> str:

@@ -16,7 +16,7 @@ from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.errors import ModelAuthError, ModelOutputError, ModelUnavailableError, ReasoningError
 from flowise_dev_agent.reasoning.contracts import DeltaSink, EngineResponse, Message, ToolDef
 from flowise_dev_agent.reasoning.engines.response_buffer import ResponseBuffer
-from flowise_dev_agent.reasoning.text import clip
+from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.settings import ReasoningSettings
 
 #: Enough for sixty ops with their prompt texts; within the limits of every current model.
@@ -253,7 +253,7 @@ class SdkEngine(ReasoningEngine):
 
     def _refused(self, model: str, refusal: Refusal) -> ReasoningError:
         status = refusal.status
-        detail = f': "{clip(self._without_key(refusal.detail), 300)}"' if refusal.detail else ""
+        detail = f': "{shortened(self._without_key(refusal.detail), 300)}"' if refusal.detail else ""
         details = {**self._details(model), "status": status}
         who = self._who(model)
         if status in (401, 403):

@@ -20,7 +20,7 @@ from anthropic.types.message_create_params import MessageCreateParamsBase
 from flowise_dev_agent.reasoning.contracts import DeltaSink, Message
 from flowise_dev_agent.reasoning.engines.base import Completion, ModelCapabilities, Refusal, SdkEngine, SdkErrors
 from flowise_dev_agent.reasoning.engines.response_buffer import ResponseBuffer, TokenCounts
-from flowise_dev_agent.reasoning.text import clean
+from flowise_dev_agent.sanitize import clean_text
 from flowise_dev_agent.settings import DEFAULT_MODELS, ReasoningSettings
 
 _ANSWER: Final = "give_answer"
@@ -105,7 +105,7 @@ def _params(completion: Completion, capabilities: ModelCapabilities) -> MessageC
     # One breakpoint behind tools and system: everything up to it is the same in every call of a phase.
     prefix: TextBlockParam = {
         "type": "text",
-        "text": clean(completion.system_for(asked_by)),
+        "text": clean_text(completion.system_for(asked_by)),
         "cache_control": {"type": "ephemeral"},
     }
     params: MessageCreateParamsBase = {
@@ -127,7 +127,7 @@ def _params(completion: Completion, capabilities: ModelCapabilities) -> MessageC
 def _turns(messages: Sequence[Message]) -> list[MessageParam]:
     turns: list[MessageParam] = []
     for message in messages:
-        text = clean(message.content)
+        text = clean_text(message.content)
         if message.role == "tool":
             result: ToolResultBlockParam = {
                 "type": "tool_result",
@@ -174,11 +174,11 @@ async def _from_stream(events: AsyncIterator[RawMessageStreamEvent], on_delta: D
             buffer.start_call(event.index, event.content_block.id, event.content_block.name)
         elif event.type == "content_block_delta" and event.delta.type == "text_delta":
             buffer.add_text(event.delta.text)
-            on_delta(clean(event.delta.text))
+            on_delta(clean_text(event.delta.text))
         elif event.type == "content_block_delta" and event.delta.type == "input_json_delta":
             buffer.add_arguments(event.index, event.delta.partial_json)
             if buffer.call_name(event.index) == _ANSWER:
-                on_delta(clean(event.delta.partial_json))
+                on_delta(clean_text(event.delta.partial_json))
         elif event.type == "message_delta":
             buffer.stop_reason = event.delta.stop_reason or ""
             _count(buffer.counts, event.usage)

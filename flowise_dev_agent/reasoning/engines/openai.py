@@ -18,7 +18,7 @@ from openai.types.chat.completion_create_params import CompletionCreateParamsBas
 from flowise_dev_agent.reasoning.contracts import DeltaSink, Message
 from flowise_dev_agent.reasoning.engines.base import Completion, ModelCapabilities, Refusal, SdkEngine, SdkErrors
 from flowise_dev_agent.reasoning.engines.response_buffer import ResponseBuffer, TokenCounts
-from flowise_dev_agent.reasoning.text import clean
+from flowise_dev_agent.sanitize import clean_text
 from flowise_dev_agent.settings import DEFAULT_MODELS, ReasoningSettings
 
 #: By what a server names the option that asks for an object.
@@ -110,7 +110,7 @@ def _params(completion: Completion, capabilities: ModelCapabilities) -> Completi
     params: CompletionCreateParamsBase = {
         "model": completion.model,
         "messages": [
-            {"role": "system", "content": clean(completion.system_for(asked_by))},
+            {"role": "system", "content": clean_text(completion.system_for(asked_by))},
             *map(_turn, completion.messages),
         ],
     }
@@ -137,7 +137,7 @@ def _params(completion: Completion, capabilities: ModelCapabilities) -> Completi
 
 
 def _turn(message: Message) -> ChatCompletionMessageParam:
-    text = clean(message.content)
+    text = clean_text(message.content)
     if message.role == "user":
         return {"role": "user", "content": text}
     if message.role == "tool":
@@ -178,7 +178,7 @@ async def _from_stream(chunks: AsyncIterator[ChatCompletionChunk], on_delta: Del
             text = choice.delta.content or choice.delta.refusal or ""
             if text:
                 buffer.add_text(text)
-                on_delta(clean(text))
+                on_delta(clean_text(text))
             for call in choice.delta.tool_calls or []:
                 if not buffer.has_call(call.index):
                     buffer.start_call(call.index, call.id or "", (call.function and call.function.name) or "")

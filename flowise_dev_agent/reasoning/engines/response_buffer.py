@@ -9,7 +9,7 @@ from json_repair import repair_json
 
 from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.reasoning.contracts import EngineResponse, ToolCall, Usage
-from flowise_dev_agent.reasoning.text import clean, clean_json
+from flowise_dev_agent.sanitize import clean_json, clean_text
 
 
 @dataclass
@@ -92,7 +92,7 @@ class ResponseBuffer:
     def response(self, *, usage: Usage, fallback_model: str, cut_by: Sequence[str]) -> EngineResponse:
         """The finished answer; `cut_by` are the stop reasons that mean "output limit reached"."""
         return EngineResponse(
-            text=clean("".join(self._text)),
+            text=clean_text("".join(self._text)),
             tool_calls=tuple(
                 ToolCall(id=call.id, name=call.name, arguments=_arguments(call.arguments))
                 for call in self._calls.values()

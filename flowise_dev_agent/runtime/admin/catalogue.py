@@ -12,7 +12,7 @@ from flowise_dev_agent.knowledge.nodes import NodeKnowledge
 from flowise_dev_agent.knowledge.templates import Template, TemplateKnowledge
 from flowise_dev_agent.patch import KIND_OF_CATEGORY, NodeSchema
 from flowise_dev_agent.persistence import Database, InstanceNodes, InstanceTemplates
-from flowise_dev_agent.persistence.sanitize import shortened
+from flowise_dev_agent.sanitize import shortened
 
 MOST_HITS: Final = 50
 _DESCRIPTION_CHARS: Final = 300

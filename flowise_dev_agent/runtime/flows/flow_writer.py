@@ -29,7 +29,6 @@ from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.patch import GraphIR, errors, payload_sha256
 from flowise_dev_agent.persistence import Blobs, Claim, SessionRow, Sessions, Versions, WriteIntents
 from flowise_dev_agent.persistence.runs import RunResult
-from flowise_dev_agent.persistence.sanitize import clean_text
 from flowise_dev_agent.persistence.sessions import NewSession
 from flowise_dev_agent.publish import Base, Publisher, Stale, Written
 from flowise_dev_agent.runtime.flows.proposals import Proposal, Proposals
@@ -37,6 +36,7 @@ from flowise_dev_agent.runtime.flows.views import difference
 from flowise_dev_agent.runtime.runs.emission import Emit, new_event
 from flowise_dev_agent.runtime.sessions.service import check_key, key_reused
 from flowise_dev_agent.runtime.sessions.views import public_status
+from flowise_dev_agent.sanitize import clean_text
 
 _OPERATIONS: Final = frozenset({"import", "apply", "promote"})
 #: The status of a write by that of its session's row.

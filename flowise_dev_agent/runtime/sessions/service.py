@@ -21,7 +21,6 @@ from flowise_dev_agent.errors import (
 )
 from flowise_dev_agent.persistence import Database, Events, SessionFilter, SessionRow, Sessions
 from flowise_dev_agent.persistence.database import translated_errors
-from flowise_dev_agent.persistence.sanitize import clean_text
 from flowise_dev_agent.persistence.sessions import NewSession
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.sessions.feed import Feed
@@ -37,6 +36,7 @@ from flowise_dev_agent.runtime.sessions.views import (
 )
 from flowise_dev_agent.runtime.webhooks.service import WebhookService
 from flowise_dev_agent.runtime.webhooks.views import started_view
+from flowise_dev_agent.sanitize import clean_text
 
 _MAX_KEY_CHARS = 255
 _MAX_PAGE = 200

@@ -7,9 +7,9 @@ from flowise_dev_agent.contracts.change import SessionChange
 from flowise_dev_agent.contracts.session import PlanView, SessionSummary, SessionView
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.persistence import Events, SessionRow, Sessions, StoredEvent
-from flowise_dev_agent.persistence.sanitize import shortened
 from flowise_dev_agent.runtime.flows.service import FlowService
 from flowise_dev_agent.runtime.sessions.views import ChatflowLink, session_view
+from flowise_dev_agent.sanitize import shortened
 
 _TOLD = ("interrupt", "write", "test", "fallback", "drift", "error")
 _MOST_EVENTS = 200

@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
-from flowise_dev_agent.contracts.base import Bounded, json_size, read, read_as
+from flowise_dev_agent.contracts.base import Bounded, read, read_as
 from flowise_dev_agent.contracts.interrupts import INTERRUPT, PatchReviewInterrupt, PlanApprovalInterrupt
 from flowise_dev_agent.contracts.plan import Capability, NodeCapability, PlanContract
 from flowise_dev_agent.contracts.verdict import Trial, Verdict
+from flowise_dev_agent.sanitize import json_size
 
 PLAN_1: dict[str, JsonValue] = {"goal": "g", "operation": "create", "flow_name": "f", "nodes": [], "removals": []}
 VERDICT_1: dict[str, JsonValue] = {"done": True, "category": None, "pass_k": {"k": 1, "questions": 1, "passed": 1}}

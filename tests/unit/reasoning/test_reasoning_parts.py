@@ -28,7 +28,6 @@ from flowise_dev_agent.reasoning.engines.response_buffer import cost
 from flowise_dev_agent.reasoning.parsing import UnusableOutputError, parse_model, parse_object
 from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.skills import PACKAGED, Skills
-from flowise_dev_agent.reasoning.text import clean, clean_json, clip
 
 
 class _Thing(BaseModel):
@@ -71,14 +70,7 @@ def test_problems_name_the_fields() -> None:
 
 
 def test_p62_nul_and_lone_surrogates_do_not_get_through() -> None:
-    assert clean("a\x00b\ud800c😀") == "a\ufffdb\ufffdc😀"
-    assert clean_json({"k\x00": ["\udfff", 1, None]}) == {"k\ufffd": ["\ufffd", 1, None]}
     assert parse_object('{"name": "a\\u0000\\ud800"}') == {"name": "a\ufffd\ufffd"}
-
-
-def test_clip_marks_the_cut() -> None:
-    assert clip("abcdef", 4) == "abc…"
-    assert clip("abc", 4) == "abc"
 
 
 def test_known_prices_count_the_cache_and_unknown_ones_are_none() -> None:

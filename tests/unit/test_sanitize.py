@@ -1,11 +1,11 @@
-"""What reaches Postgres is plain, bounded JSON."""
+"""What is stored and sent is plain, bounded text and JSON."""
 
 import json
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flowise_dev_agent.persistence.sanitize import bounded, clean_json, clean_text, json_size, shortened
+from flowise_dev_agent.sanitize import bounded, clean_json, clean_text, json_size, shortened
 
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(codec=None)),
@@ -19,6 +19,7 @@ def test_p62_nul_and_lone_surrogates_are_replaced_and_pairs_are_joined() -> None
     assert clean_text("x\ud800y") == "x\ufffdy"
     assert clean_text("\ud83d\ude42") == "🙂"
     assert clean_text("plain ü 🙂") == "plain ü 🙂"
+    assert clean_json({"k\x00": ["\udfff", 1, None]}) == {"k\ufffd": ["\ufffd", 1, None]}
 
 
 @given(anything)
@@ -44,3 +45,4 @@ def test_bounded_drops_the_largest_values_first() -> None:
 def test_shortened_ends_with_an_ellipsis_only_when_cut() -> None:
     assert shortened("abc", 3) == "abc"
     assert shortened("abcd", 3) == "ab…"
+    assert shortened("ab cd", 4) == "ab…"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from psycopg.types.json import Jsonb
+    pass
 
 _REPLACEMENT = "\ufffd"
 
@@ -18,7 +18,7 @@ def clean_text(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        # A pair of halves is a character after all; what stays lone is replaced.
+        # Two surrogates that form a pair are a character; single ones are replaced.
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
 
@@ -40,22 +40,14 @@ def clean_json(value: Any) -> Any:
             return clean_text(str(value))
 
 
-def jsonb(value: Any) -> "Jsonb":
-    """`value`, cleaned, as a jsonb parameter."""
-    # Clients clean texts too, without a database driver.
-    from psycopg.types.json import Jsonb
-
-    return Jsonb(clean_json(value))
-
-
 def shortened(text: str, limit: int) -> str:
-    """`text` cut to `limit` characters, the last of them an ellipsis when something was cut."""
+    """`text`, cleaned, in at most `limit` characters; an ellipsis marks a cut."""
     text = clean_text(text)
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
 def bounded(data: Mapping[str, Any], limit: int) -> dict[str, Any]:
-    """`data`, cleaned, in at most `limit` bytes of JSON: the largest values give way, `truncated` names them."""
+    """`data`, cleaned, in at most `limit` bytes of JSON: the largest values are dropped, `truncated` names them."""
     kept: dict[str, Any] = clean_json(data)
     if json_size(kept) <= limit:
         return kept
@@ -66,7 +58,7 @@ def bounded(data: Mapping[str, Any], limit: int) -> dict[str, Any]:
         result = {**kept, "truncated": names[:20]}
         if json_size(result) <= limit:
             return result
-    # Nothing but names is left, and long ones alone can be too much.
+    # Only names are left, and even they can be too much.
     shown = names[:20]
     while json_size({"truncated": shown}) > limit:
         shown.pop()
@@ -74,5 +66,5 @@ def bounded(data: Mapping[str, Any], limit: int) -> dict[str, Any]:
 
 
 def json_size(value: Any) -> int:
-    """Bytes of the JSON text of a clean value."""
-    return len(json.dumps(value, ensure_ascii=False).encode())
+    """Bytes of the JSON text of a value."""
+    return len(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
