@@ -207,14 +207,14 @@ it("keeps both changes, overwrites after a confirmation, or plans again", async 
 });
 
 it("shows findings with their hints", () => {
-  const finding: Finding = {
+  const finding: Partial<Finding> = {
     code: "TOO_MANY_OPS",
     severity: "error",
     message: "61 ops are too many.",
     where: "chatOpenAI_0",
     hint: "Write fewer.",
   };
-  show(PatchReviewForm, { ...PATCH, findings: [finding] }, [option("replan", "Plan again"), CANCEL]);
+  show(PatchReviewForm, { ...PATCH, findings: [finding as Finding] }, [option("replan", "Plan again"), CANCEL]);
   expect(screen.getByText("61 ops are too many.")).toBeTruthy();
   expect(screen.getByText("Write fewer.")).toBeTruthy();
   expect(screen.getByText("TOO_MANY_OPS at chatOpenAI_0")).toBeTruthy();
