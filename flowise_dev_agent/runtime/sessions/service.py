@@ -302,7 +302,7 @@ def key_reused() -> SessionConflictError:
     return SessionConflictError(
         "This Idempotency-Key was used for another request.",
         hint="Send the same body, or use a new key.",
-        details={"reason": "idempotencykey_reused"},
+        details={"reason": "idempotency_key_reused"},
     )
 
 
