@@ -27,6 +27,18 @@ def _known(category: VerdictCategory, text: str, advice: str) -> Known:
 KNOWN: Final[tuple[Known, ...]] = (
     _known(
         "CONFIG",
+        r"configured as a (?:scheduled|webhook) trigger",
+        "The flow starts by schedule or webhook and cannot be asked a question here: it is not broken, and its answers "
+        "are not tested. Accept it, and try it by its own start.",
+    ),
+    _known(
+        "STRUCTURE",
+        r"cannot read private member",
+        "One chat model feeds two chains that follow each other: give each chain a model node of its own.",
+    ),
+    _known("CONFIG", r"cannot find module|module_not_found", "A package that the node needs is missing on Flowise."),
+    _known(
+        "CONFIG",
         r"this chatflow has an api ?key of its own",
         "The chatflow is protected by an API key of Flowise: give this service that key, or take the protection off, "
         "and test again.",
@@ -138,6 +150,7 @@ PLAYBOOK: Final[dict[VerdictCategory, str]] = {
     ),
     "CREDENTIAL": "Nothing in the flow needs to change: keep the plan; the credential is for the person to correct.",
     "CONFIG": "Change the named value (model, address, tool) to one that exists on the server, if the plan can.",
+    "UNKNOWN": "Nothing is proven wrong: keep the plan, and change only what the person asks for.",
     "EXTERNAL": "Nothing in the flow is wrong: keep the plan as it is.",
     "TIMEOUT": "Nothing is proven wrong: keep the plan; at most make the flow do less per question.",
 }

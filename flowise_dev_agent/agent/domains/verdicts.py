@@ -39,16 +39,17 @@ _FIXES: Final[Mapping[VerdictCategory, str]] = {
     "CREDENTIAL": "Check that the credential in Flowise holds a valid key, then iterate.",
     "CONFIG": "Set the missing value in Flowise, then iterate.",
     "EXTERNAL": "The model provider or tool failed, not the flow. Try again later.",
+    "UNKNOWN": "No rule knows this error. Read the server's words, and say what to change or accept the flow as it is.",
     "TIMEOUT": "No answer in time. Ask the flow in Flowise; if it is just slow, raise FLOWISE_PREDICTION_TIMEOUT.",
 }
 
 
 def classify_failure(error: FlowiseError) -> VerdictCategory:
-    """The category of a prediction without a 200. An unknown error counts as a bug of the flow."""
+    """The category of a prediction without a 200. What no rule knows goes to the person with the server's words."""
     for class_, category in _BY_CLASS:
         if isinstance(error, class_):
             return category
-    return _by_text(error.message) or "STRUCTURE"
+    return _by_text(error.message) or "UNKNOWN"
 
 
 def classify_prediction(prediction: Prediction) -> tuple[VerdictCategory | None, str]:
@@ -61,7 +62,7 @@ def classify_prediction(prediction: Prediction) -> tuple[VerdictCategory | None,
     if not answer:
         return "LOGIC", "The flow answered with neither text nor JSON."
     if _ERROR_TEXT.match(answer):
-        return _by_text(answer) or "STRUCTURE", answer
+        return _by_text(answer) or "UNKNOWN", answer
     return None, ""
 
 
@@ -75,14 +76,14 @@ def with_pass_k(verdict: Verdict, results: Sequence[Trial]) -> Verdict:
 
 def failed_verdict(failed: Sequence[Trial], total: int) -> Verdict:
     """The verdict on trials that failed. What only the person can mend comes before what another iteration can."""
-    order = ("CREDENTIAL", "CONFIG", "STRUCTURE", "LOGIC", "INCOMPLETE", "EXTERNAL", "TIMEOUT")
-    worst = min(failed, key=lambda result: order.index(result.category or "STRUCTURE"))
+    order = ("CREDENTIAL", "CONFIG", "UNKNOWN", "STRUCTURE", "LOGIC", "INCOMPLETE", "EXTERNAL", "TIMEOUT")
+    worst = min(failed, key=lambda result: order.index(result.category or "UNKNOWN"))
     entry = playbook.known(worst.error)
     return Verdict(
         done=False,
         category=worst.category,
         reason=f"{len(failed)} of {total} test questions failed: {shorten(worst.error)}",
-        fix=entry.advice if entry and entry.category == worst.category else _FIXES[worst.category or "STRUCTURE"],
+        fix=entry.advice if entry and entry.category == worst.category else _FIXES[worst.category or "UNKNOWN"],
     )
 
 

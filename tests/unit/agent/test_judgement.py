@@ -50,11 +50,26 @@ def bench(given: list[PatchOp] | None = None, **limits: Any) -> Bench:
         ('invalid input syntax for type uuid: ""', "STRUCTURE"),
         ("Unclosed '{' in template", "LOGIC"),
         ("Invalid JSON in the PromptTemplate's promptValues", "LOGIC"),
-        ("something that nobody has seen before", "STRUCTURE"),
+        ("Cannot read private member from an object whose class did not declare it", "STRUCTURE"),
+        ("Cannot find module 'faiss-node'", "CONFIG"),
     ],
 )
 def test_p26_known_error_texts_are_classed_by_whose_fault_they_are(text: str, category: str) -> None:
     assert classify_failure(FlowiseServerError(PREFIX + text)) == category
+
+
+def test_p95_an_error_that_no_rule_knows_is_no_bug_of_the_flow_and_goes_to_the_person() -> None:
+    assert classify_failure(FlowiseServerError(PREFIX + "something that nobody has seen before")) == "UNKNOWN"
+    assert "UNKNOWN" not in FLOW_BUGS
+
+
+@pytest.mark.parametrize("kind", ["Scheduled", "Webhook"])
+def test_p95_a_flow_that_cannot_be_asked_is_not_called_broken(kind: str) -> None:
+    text = f"This flow is configured as a {kind} Trigger. It cannot be invoked via the API."
+    assert classify_failure(FlowiseServerError(PREFIX + text)) == "CONFIG"
+    advice = playbook.advice(Verdict(done=False, category="CONFIG", reason=text, fix="?"))
+    assert advice is not None
+    assert "it is not broken" in advice
 
 
 def test_every_category_has_a_play_and_known_texts_add_theirs() -> None:
