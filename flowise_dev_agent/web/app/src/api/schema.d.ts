@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * List Deliveries
-         * @description Webhooks of all sessions with what became of each, newest first; replay one by its session's route.
+         * @description Webhooks of all sessions with their results, newest first; replay one by its session's route.
          */
         get: operations["list_deliveries"];
         put?: never;
@@ -365,7 +365,7 @@ export interface paths {
         put?: never;
         /**
          * Refresh Knowledge
-         * @description Read an instance anew in the background, or join the refresh that is under way; GET /knowledge shows it.
+         * @description Read an instance again in the background, or join a running refresh; GET /knowledge shows it.
          */
         post: operations["refresh_knowledge"];
         delete?: never;
@@ -654,7 +654,7 @@ export interface paths {
         };
         /**
          * List Session Deliveries
-         * @description The session's webhooks, newest first, with what became of each.
+         * @description The session's webhooks, newest first, with the result of each.
          */
         get: operations["list_session_deliveries"];
         put?: never;
@@ -916,6 +916,22 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
+         * AcceptResult
+         * @description Take the flow; `deploy` as Flowise's own switch.
+         */
+        AcceptResult: {
+            /**
+             * Action
+             * @constant
+             */
+            action: "accept";
+            /**
+             * Deploy
+             * @default true
+             */
+            deploy: boolean;
+        };
+        /**
          * AddNode
          * @description Add a node of a known type under a new id.
          */
@@ -985,6 +1001,113 @@ export interface components {
             ops?: (components["schemas"]["AddNode"] | components["schemas"]["SetParam"] | components["schemas"]["UnsetParam"] | components["schemas"]["Connect"] | components["schemas"]["Disconnect"] | components["schemas"]["BindCredential"] | components["schemas"]["RemoveNode"] | components["schemas"]["ReplaceNode"] | components["schemas"]["UpgradeNode"] | components["schemas"]["SetLabel"] | components["schemas"]["SetOutput"] | components["schemas"]["SetPosition"] | components["schemas"]["SetParent"])[] | null;
         };
         /**
+         * Approach
+         * @description One of several ways to do it, when they differ in a way that matters to the person.
+         */
+        Approach: {
+            /** Description */
+            description: string;
+            /** Label */
+            label: string;
+        };
+        /**
+         * ApprovePlan
+         * @description Approve the plan, with one of its approaches where it has several, and with other test questions if wanted.
+         */
+        ApprovePlan: {
+            /**
+             * Action
+             * @constant
+             */
+            action: "approve";
+            /** Approach */
+            approach?: string | null;
+            /** Test Questions */
+            test_questions?: string[] | null;
+        };
+        /**
+         * ArtifactData
+         * @description Of `artifact`: something was found or made. `flow` is the SHA-256 of a compiled flow of `ops` ops.
+         */
+        ArtifactData: {
+            /**
+             * Candidates
+             * @description Ids of flows that fit.
+             */
+            candidates: string[];
+            /**
+             * Codes
+             * @description Codes of warnings.
+             */
+            codes: string[];
+            /** Edges */
+            edges: number | null;
+            /**
+             * Exact
+             * @description Id of the one flow that is meant.
+             */
+            exact: string | null;
+            /** Flow */
+            flow: string | null;
+            /**
+             * Nodes
+             * @description Of the flow as it is.
+             */
+            nodes: number | null;
+            /** Ops */
+            ops: number | null;
+            /** Ops In Base */
+            ops_in_base: number | null;
+            /** Pattern Id */
+            pattern_id: number | null;
+            /** Pattern Used */
+            pattern_used: boolean | null;
+            /**
+             * Truncated
+             * @description Fields that were left out because of their size, if any.
+             */
+            truncated?: string[];
+        };
+        /**
+         * ArtifactEvent
+         * @description Something was found or made.
+         */
+        ArtifactEvent: {
+            data: components["schemas"]["ArtifactData"];
+            /** Duration Ms */
+            duration_ms: number | null;
+            /** Node */
+            node: string | null;
+            /** Phase */
+            phase: string | null;
+            /** Run Id */
+            run_id: string | null;
+            /**
+             * Seq
+             * @description Number in the session's log; null for events that are not stored.
+             */
+            seq: number | null;
+            /**
+             * Session Id
+             * Format: uuid
+             */
+            session_id: string;
+            /** Status */
+            status: string | null;
+            /** Summary */
+            summary: string;
+            /**
+             * Ts
+             * Format: date-time
+             */
+            ts: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "artifact";
+        };
+        /**
          * BindCredential
          * @description Bind a stored credential to a node. An empty id is a credential still to be chosen.
          */
@@ -1023,6 +1146,39 @@ export interface components {
             tokens?: number | null;
             /** Usd */
             usd?: number | null;
+        };
+        /**
+         * BudgetCeilings
+         * @description Ceilings of a session; one that is left out stays as the settings have it.
+         */
+        BudgetCeilings: {
+            /** Tokens */
+            tokens: number | null;
+            /** Usd */
+            usd: number | null;
+        };
+        /**
+         * CancelSession
+         * @description Stop; nothing more is written.
+         */
+        CancelSession: {
+            /**
+             * Action
+             * @constant
+             */
+            action: "cancel";
+        };
+        /**
+         * Candidate
+         * @description One way on: where it leads, whether it fits, and why or why not.
+         */
+        Candidate: {
+            /** Fits */
+            fits: boolean;
+            /** To */
+            to: string;
+            /** Why */
+            why: string;
         };
         /**
          * CanvasEdge
@@ -1145,6 +1301,32 @@ export interface components {
             nodes: components["schemas"]["CanvasNode"][];
         };
         /**
+         * Capability
+         * @description Everything that an approved plan may touch; made by code and shown with the plan.
+         */
+        Capability: {
+            /**
+             * Code
+             * @description Ids of nodes that run code.
+             */
+            code: string[];
+            /** Credentials */
+            credentials: components["schemas"]["CredentialBinding"][];
+            /** Effects */
+            effects: string[];
+            /** Hosts */
+            hosts: string[];
+            /**
+             * Nodes
+             * @description By node id.
+             */
+            nodes: {
+                [key: string]: components["schemas"]["NodeCapability"];
+            };
+            /** Tools */
+            tools: components["schemas"]["ToolBinding"][];
+        };
+        /**
          * CatalogueHits
          * @description What fits the words, best first.
          */
@@ -1188,6 +1370,92 @@ export interface components {
             question: string;
         };
         /**
+         * ChooseCredentials
+         * @description Credential type -> id of the credential to use.
+         */
+        ChooseCredentials: {
+            /**
+             * Action
+             * @default choose
+             * @constant
+             */
+            action: "choose";
+            /** Choose */
+            choose: {
+                [key: string]: string;
+            };
+        };
+        /**
+         * ClarificationAnswers
+         * @description One answer per question, in order; an empty string skips a question.
+         */
+        ClarificationAnswers: {
+            /**
+             * Action
+             * @default answer
+             * @constant
+             */
+            action: "answer";
+            /** Answers */
+            answers: string[];
+        };
+        /**
+         * ClarificationData
+         * @description What a `clarification` is about.
+         */
+        ClarificationData: {
+            /** Ambiguity */
+            ambiguity: number | null;
+            /** Questions */
+            questions: string[];
+            /**
+             * Truncated
+             * @description Fields that were left out because of their size, if any.
+             */
+            truncated?: string[];
+        };
+        /**
+         * ClarificationInterrupt
+         * @description The requirement leaves open what to build.
+         */
+        ClarificationInterrupt: {
+            data: components["schemas"]["ClarificationData"];
+            /**
+             * Id
+             * @description Names this question in `resume`.
+             * @default
+             */
+            id: string;
+            /** Message */
+            message: string;
+            /** Options */
+            options: components["schemas"]["Option"][];
+            /**
+             * Reason
+             * @default ambiguous_requirement
+             * @constant
+             */
+            reason: "ambiguous_requirement";
+            /**
+             * Response Schema
+             * @description JSON Schema of `answer` in `resume`.
+             */
+            response_schema: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "clarification";
+            /**
+             * Version
+             * @default 2
+             * @constant
+             */
+            version: 2;
+        };
+        /**
          * Connect
          * @description Connect an output of one node to an input of another, by names.
          */
@@ -1228,6 +1496,208 @@ export interface components {
             target: string;
         };
         /**
+         * CostData
+         * @description Of `cost`: model calls of one reasoning phase.
+         */
+        CostData: {
+            /**
+             * Cached Tokens
+             * @default 0
+             */
+            cached_tokens: number;
+            /**
+             * Input Tokens
+             * @default 0
+             */
+            input_tokens: number;
+            /**
+             * Model Calls
+             * @default 0
+             */
+            model_calls: number;
+            /**
+             * Output Tokens
+             * @default 0
+             */
+            output_tokens: number;
+            /**
+             * Truncated
+             * @description Fields that were left out because of their size, if any.
+             */
+            truncated?: string[];
+            /**
+             * Unpriced Calls
+             * @default 0
+             */
+            unpriced_calls: number;
+            /**
+             * Usd
+             * @default 0
+             */
+            usd: number;
+        };
+        /**
+         * CostEvent
+         * @description What a reasoning phase cost.
+         */
+        CostEvent: {
+            data: components["schemas"]["CostData"];
+            /** Duration Ms */
+            duration_ms: number | null;
+            /** Node */
+            node: string | null;
+            /** Phase */
+            phase: string | null;
+            /** Run Id */
+            run_id: string | null;
+            /**
+             * Seq
+             * @description Number in the session's log; null for events that are not stored.
+             */
+            seq: number | null;
+            /**
+             * Session Id
+             * Format: uuid
+             */
+            session_id: string;
+            /** Status */
+            status: string | null;
+            /** Summary */
+            summary: string;
+            /**
+             * Ts
+             * Format: date-time
+             */
+            ts: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "cost";
+        };
+        /**
+         * CredentialBinding
+         * @description A node that gets a credential of a type.
+         */
+        CredentialBinding: {
+            /** Node Id */
+            node_id: string;
+            /** Type */
+            type: string;
+        };
+        /**
+         * CredentialCandidate
+         * @description A credential of the instance.
+         */
+        CredentialCandidate: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+        };
+        /**
+         * CredentialCheckData
+         * @description What a `credential_check` is about.
+         */
+        CredentialCheckData: {
+            /** Credentials */
+            credentials: components["schemas"]["MissingCredential"][];
+            /**
+             * Truncated
+             * @description Fields that were left out because of their size, if any.
+             */
+            truncated?: string[];
+        };
+        /**
+         * CredentialCheckInterrupt
+         * @description The instance lacks a credential that the plan needs, or has several.
+         */
+        CredentialCheckInterrupt: {
+            data: components["schemas"]["CredentialCheckData"];
+            /**
+             * Id
+             * @description Names this question in `resume`.
+             * @default
+             */
+            id: string;
+            /** Message */
+            message: string;
+            /** Options */
+            options: components["schemas"]["Option"][];
+            /**
+             * Reason
+             * @enum {string}
+             */
+            reason: "credential_missing" | "credential_ambiguous";
+            /**
+             * Response Schema
+             * @description JSON Schema of `answer` in `resume`.
+             */
+            response_schema: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "credential_check";
+            /**
+             * Version
+             * @default 2
+             * @constant
+             */
+            version: 2;
+        };
+        /**
+         * Criterion
+         * @description One condition of success, and the tests that show it.
+         */
+        Criterion: {
+            /** Id */
+            id: string;
+            /**
+             * Not Tested
+             * @description Why no test shows it.
+             */
+            not_tested: string | null;
+            /** Part */
+            part: string | null;
+            /**
+             * Tests
+             * @description Ids of test cases.
+             */
+            tests: string[];
+            /** Text */
+            text: string;
+        };
+        /**
+         * CriterionVerdict
+         * @description One condition of success, judged.
+         */
+        CriterionVerdict: {
+            /** Evidence */
+            evidence: components["schemas"]["Evidence"][];
+            /** Id */
+            id: string;
+            /**
+             * Judged By
+             * @default code
+             * @enum {string}
+             */
+            judged_by: "code" | "model" | "person";
+            /**
+             * Reason
+             * @default
+             */
+            reason: string;
+            /**
+             * State
+             * @default not_tested
+             * @enum {string}
+             */
+            state: "shown" | "not_shown" | "failed" | "not_tested";
+        };
+        /**
          * DatabaseState
          * @description The database: its latency in ms, and migrations that are not applied.
          */
@@ -1241,6 +1711,100 @@ export interface components {
              * @enum {string}
              */
             state: "ok" | "unavailable";
+        };
+        /**
+         * DecisionData
+         * @description Of `decision`: a fork, with the candidate that was taken and those that were not; or what a check found.
+         */
+        DecisionData: {
+            /** Candidates */
+            candidates: components["schemas"]["Candidate"][];
+            /** Chatflow Id */
+            chatflow_id: string | null;
+            /**
+             * Codes
+             * @description Codes of findings.
+             */
+            codes: string[];
+            /** Taken */
+            taken: string | null;
+            /**
+             * Truncated
+             * @description Fields that were left out because of their size, if any.
+             */
+            truncated?: string[];
+            /**
+             * Where
+             * @description Which flow someone else has changed.
+             */
+            where: ("live" | "work") | null;
+            /**
+             * Why
+             * @default
+             */
+            why: string;
+        };
+        /**
+         * DecisionEvent
+         * @description Where the session goes next, and why.
+         */
+        DecisionEvent: {
+            data: components["schemas"]["DecisionData"];
+            /** Duration Ms */
+            duration_ms: number | null;
+            /** Node */
+            node: string | null;
+            /** Phase */
+            phase: string | null;
+            /** Run Id */
+            run_id: string | null;
+            /**
+             * Seq
+             * @description Number in the session's log; null for events that are not stored.
+             */
+            seq: number | null;
+            /**
+             * Session Id
+             * Format: uuid
+             */
+            session_id: string;
+            /** Status */
+            status: string | null;
+            /** Summary */
+            summary: string;
+            /**
+             * Ts
+             * Format: date-time
+             */
+            ts: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "decision";
+        };
+        /**
+         * DegradedPhase
+         * @description A reasoning phase whose configured mode failed and whose other mode answered.
+         */
+        DegradedPhase: {
+            /**
+             * Failed Mode
+             * @enum {string}
+             */
+            failed_mode: "llm_guided" | "deterministic";
+            /**
+             * Fallback Mode
+             * @enum {string}
+             */
+            fallback_mode: "llm_guided" | "deterministic";
+            /** Fallback Reason */
+            fallback_reason: string;
+            /**
+             * Phase
+             * @enum {string}
+             */
+            phase: "classify" | "plan" | "patch" | "judge";
         };
         /**
          * DeliveryList
@@ -1307,14 +1871,42 @@ export interface components {
             status: "pending" | "delivered" | "failed" | "disabled";
             /**
              * Type
-             * @description session.waiting, session.completed or session.failed
+             * @enum {string}
              */
-            type: string;
+            type: "session.waiting" | "session.completed" | "session.failed";
             /**
              * Updated At
              * Format: date-time
              */
             updated_at: string;
+        };
+        /**
+         * Difference
+         * @description What differs between two flows: in words, and by names. `moved` are nodes whose position alone differs.
+         */
+        Difference: {
+            /** Added */
+            added: components["schemas"]["AddedNode"][];
+            /** Changed */
+            changed: components["schemas"]["NodeChange"][];
+            /** Connected */
+            connected: components["schemas"]["Connected"][];
+            /** Disconnected */
+            disconnected: components["schemas"]["Connected"][];
+            /** Moved */
+            moved: string[];
+            /** Removed */
+            removed: components["schemas"]["AddedNode"][];
+            /**
+             * Summary
+             * @default
+             */
+            summary: string;
+            /**
+             * Text
+             * @default
+             */
+            text: string;
         };
         /**
          * Disconnect
@@ -1343,6 +1935,60 @@ export interface components {
             target_node_id: string;
         };
         /**
+         * DoneData
+         * @description Of `done`, the last event of a session.
+         */
+        DoneData: {
+            /** Chatflow Id */
+            chatflow_id: string | null;
+            /** Outcome */
+            outcome: ("accepted" | "answered" | "rolled_back" | "declined" | "cancelled") | null;
+            /**
+             * Truncated
+             * @description Fields that were left out because of their size, if any.
+             */
+            truncated?: string[];
+        };
+        /**
+         * DoneEvent
+         * @description The session has ended.
+         */
+        DoneEvent: {
+            data: components["schemas"]["DoneData"];
+            /** Duration Ms */
+            duration_ms: number | null;
+            /** Node */
+            node: string | null;
+            /** Phase */
+            phase: string | null;
+            /** Run Id */
+            run_id: string | null;
+            /**
+             * Seq
+             * @description Number in the session's log; null for events that are not stored.
+             */
+            seq: number | null;
+            /**
+             * Session Id
+             * Format: uuid
+             */
+            session_id: string;
+            /** Status */
+            status: string | null;
+            /** Summary */
+            summary: string;
+            /**
+             * Ts
+             * Format: date-time
+             */
+            ts: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "done";
+        };
+        /**
          * Drift
          * @description How a server's node types differ from the committed snapshot; at most 20 names each.
          */
@@ -1357,6 +2003,112 @@ export interface components {
             removed: string[];
             /** Snapshot Version */
             snapshot_version: string;
+        };
+        /**
+         * DriftCounts
+         * @description How many node types differ.
+         */
+        DriftCounts: {
+            /**
+             * Added
+             * @default 0
+             */
+            added: number;
+            /**
+             * Changed
+             * @default 0
+             */
+            changed: number;
+            /**
+             * Removed
+             * @default 0
+             */
+            removed: number;
+        };
+        /**
+         * DriftData
+         * @description Of `drift`: the server's node types changed, cannot be read (`source` is `snapshot`), or were asked for.
+         */
+        DriftData: {
+            /** Added */
+            added: string[];
+            /** After */
+            after: string | null;
+            /**
+             * Asked
+             * @description Unknown node types that the server was asked for.
+             * @default 0
+             */
+            asked: number;
+            /**
+             * Before
+             * @description Fingerprint of the former catalogue, its beginning.
+             */
+            before: string | null;
+            /** Changed */
+            changed: string[];
+            counts: components["schemas"]["DriftCounts"] | null;
+            /** Decisions */
+            decisions: components["schemas"]["RepairNote"][];
+            /** Flowise Version */
+            flowise_version: string | null;
+            /**
+             * Found
+             * @default 0
+             */
+            found: number;
+            /** Names */
+            names: string[];
+            /** Policy */
+            policy: ("warn" | "fail" | "refresh") | null;
+            /** Removed */
+            removed: string[];
+            /** Source */
+            source: string | null;
+            /**
+             * Truncated
+             * @description Fields that were left out because of their size, if any.
+             */
+            truncated?: string[];
+        };
+        /**
+         * DriftEvent
+         * @description Something about the server's node types.
+         */
+        DriftEvent: {
+            data: components["schemas"]["DriftData"];
+            /** Duration Ms */
+            duration_ms: number | null;
+            /** Node */
+            node: string | null;
+            /** Phase */
+            phase: string | null;
+            /** Run Id */
+            run_id: string | null;
+            /**
+             * Seq
+             * @description Number in the session's log; null for events that are not stored.
+             */
+            seq: number | null;
+            /**
+             * Session Id
+             * Format: uuid
+             */
+            session_id: string;
+            /** Status */
+            status: string | null;
+            /** Summary */
+            summary: string;
+            /**
+             * Ts
+             * Format: date-time
+             */
+            ts: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "drift";
         };
         /**
          * EndpointView
@@ -1380,6 +2132,63 @@ export interface components {
             own_secret: boolean;
         };
         /**
+         * ErrorData
+         * @description Of `error`: why the session failed.
+         */
+        ErrorData: {
+            /**
+             * Code
+             * @default
+             */
+            code: string;
+            /** Hint */
+            hint: string | null;
+            /**
+             * Truncated
+             * @description Fields that were left out because of their size, if any.
+             */
+            truncated?: string[];
+        };
+        /**
+         * ErrorEvent
+         * @description The session failed.
+         */
+        ErrorEvent: {
+            data: components["schemas"]["ErrorData"];
+            /** Duration Ms */
+            duration_ms: number | null;
+            /** Node */
+            node: string | null;
+            /** Phase */
+            phase: string | null;
+            /** Run Id */
+            run_id: string | null;
+            /**
+             * Seq
+             * @description Number in the session's log; null for events that are not stored.
+             */
+            seq: number | null;
+            /**
+             * Session Id
+             * Format: uuid
+             */
+            session_id: string;
+            /** Status */
+            status: string | null;
+            /** Summary */
+            summary: string;
+            /**
+             * Ts
+             * Format: date-time
+             */
+            ts: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "error";
+        };
+        /**
          * EventPage
          * @description Stored events in order. `next_after_seq` gets the next page; None when there is no more now.
          */
@@ -1388,6 +2197,124 @@ export interface components {
             events: components["schemas"]["SessionEvent"][];
             /** Next After Seq */
             next_after_seq: number | null;
+        };
+        /**
+         * Evidence
+         * @description Where a trial or its trace shows something.
+         */
+        Evidence: {
+            /** Node Id */
+            node_id: string | null;
+            /** Quote */
+            quote: string;
+            /**
+             * Trial
+             * @description Number of the trial, from 1.
+             */
+            trial: number;
+        };
+        /**
+         * Expectation
+         * @description What a test wants to see in an answer and in its trace.
+         */
+        Expectation: {
+            /**
+             * Branch
+             * @description Ids of the nodes that must run.
+             */
+            branch: string[];
+            /** Contains */
+            contains: string[];
+            /** Excludes */
+            excludes: string[];
+            /** Fields */
+            fields: string[];
+            /** Language */
+            language: string | null;
+            /** Sources */
+            sources: string[];
+            /** Tools */
+            tools: string[];
+        };
+        /**
+         * Failure
+         * @description Why something did not work, where HTTP has no say: the core of a problem.
+         */
+        Failure: {
+            /**
+             * Code
+             * @default
+             */
+            code: string;
+            /**
+             * Detail
+             * @default
+             */
+            detail: string;
+            /**
+             * Details
+             * @description Facts for machines, by code.
+             */
+            details: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+            /** Hint */
+            hint: string | null;
+        };
+        /**
+         * FallbackData
+         * @description Of `fallback`: the other mode answered.
+         */
+        FallbackData: {
+            /**
+             * Reason
+             * @default
+             */
+            reason: string;
+            /**
+             * Truncated
+             * @description Fields that were left out because of their size, if any.
+             */
+            truncated?: string[];
+        };
+        /**
+         * FallbackEvent
+         * @description A reasoning phase was answered by the other mode.
+         */
+        FallbackEvent: {
+            data: components["schemas"]["FallbackData"];
+            /** Duration Ms */
+            duration_ms: number | null;
+            /** Node */
+            node: string | null;
+            /** Phase */
+            phase: string | null;
+            /** Run Id */
+            run_id: string | null;
+            /**
+             * Seq
+             * @description Number in the session's log; null for events that are not stored.
+             */
+            seq: number | null;
+            /**
+             * Session Id
+             * Format: uuid
+             */
+            session_id: string;
+            /** Status */
+            status: string | null;
+            /** Summary */
+            summary: string;
+            /**
+             * Ts
+             * Format: date-time
+             */
+            ts: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "fallback";
         };
         /**
          * FieldChange
@@ -1476,7 +2403,7 @@ export interface components {
         };
         /**
          * FlowChange
-         * @description Two states of a flow and what lies between them. `before` is None for a flow that was new.
+         * @description Two states of a flow and what differs. `before` is None for a flow that was new.
          */
         FlowChange: {
             after: components["schemas"]["CanvasView"] | null;
@@ -1485,14 +2412,12 @@ export interface components {
             before: components["schemas"]["CanvasView"] | null;
             /** Before Label */
             before_label: string;
-            diff: components["schemas"]["flowise_dev_agent__runtime__flows__views__Difference"];
+            diff: components["schemas"]["Difference"];
             /**
              * Ops
              * @description The ops that led from one to the other, where they are known.
              */
-            ops: {
-                [key: string]: unknown;
-            }[];
+            ops: (components["schemas"]["AddNode"] | components["schemas"]["SetParam"] | components["schemas"]["UnsetParam"] | components["schemas"]["Connect"] | components["schemas"]["Disconnect"] | components["schemas"]["BindCredential"] | components["schemas"]["RemoveNode"] | components["schemas"]["ReplaceNode"] | components["schemas"]["UpgradeNode"] | components["schemas"]["SetLabel"] | components["schemas"]["SetOutput"] | components["schemas"]["SetPosition"] | components["schemas"]["SetParent"])[];
         };
         /**
          * FlowDocument
@@ -1558,6 +2483,21 @@ export interface components {
             url: string | null;
         };
         /**
+         * FlowLink
+         * @description A flow with the address of its editor.
+         */
+        FlowLink: {
+            /** Id */
+            id: string;
+            /**
+             * Name
+             * @default
+             */
+            name: string;
+            /** Url */
+            url: string;
+        };
+        /**
          * FlowOps
          * @description The ops that build a flow from nothing, in today's version of each node.
          */
@@ -1621,7 +2561,7 @@ export interface components {
             /** Credentials */
             credentials: components["schemas"]["MappedCredential"][];
             /** @description Of a dry run; for a write see `GET /sessions/{session_id}/change`. */
-            difference?: components["schemas"]["flowise_dev_agent__contracts__change__Difference"] | null;
+            difference: components["schemas"]["Difference"] | null;
             /** Findings */
             findings: components["schemas"]["Finding"][];
             /** Instance */
@@ -1669,6 +2609,17 @@ export interface components {
              * @enum {string}
              */
             state: "ok" | "unavailable";
+        };
+        /**
+         * GoOn
+         * @description Go on with what is known.
+         */
+        GoOn: {
+            /**
+             * Action
+             * @constant
+             */
+            action: "go_on";
         };
         /**
          * HealthView
@@ -1836,35 +2787,81 @@ export interface components {
             /** Version */
             version?: string | null;
         };
+        Interrupt: components["schemas"]["ClarificationInterrupt"] | components["schemas"]["SelectTargetInterrupt"] | components["schemas"]["PlanApprovalInterrupt"] | components["schemas"]["CredentialCheckInterrupt"] | components["schemas"]["PatchReviewInterrupt"] | components["schemas"]["ResultReviewInterrupt"];
         /**
-         * InterruptView
-         * @description A question that waits for a person. In lists `data` and `response_schema` are left out (empty).
+         * InterruptData
+         * @description Of `interrupt`: which question the session asks; the session has the rest.
          */
-        InterruptView: {
-            /** Data */
-            data?: {
-                [key: string]: unknown;
-            };
-            /** Id */
-            id: string;
+        InterruptData: {
             /**
-             * Message
+             * Interrupt Id
              * @default
              */
-            message: string;
-            /** Options */
-            options?: unknown[];
+            interrupt_id: string;
             /**
              * Reason
              * @default
              */
             reason: string;
-            /** Response Schema */
-            response_schema?: {
-                [key: string]: unknown;
-            };
+            /**
+             * Truncated
+             * @description Fields that were left out because of their size, if any.
+             */
+            truncated?: string[];
             /** Type */
-            type: string;
+            type: ("clarification" | "select_target" | "plan_approval" | "credential_check" | "patch_review" | "result_review") | null;
+        };
+        /**
+         * InterruptEvent
+         * @description The session asks a person.
+         */
+        InterruptEvent: {
+            data: components["schemas"]["InterruptData"];
+            /** Duration Ms */
+            duration_ms: number | null;
+            /** Node */
+            node: string | null;
+            /** Phase */
+            phase: string | null;
+            /** Run Id */
+            run_id: string | null;
+            /**
+             * Seq
+             * @description Number in the session's log; null for events that are not stored.
+             */
+            seq: number | null;
+            /**
+             * Session Id
+             * Format: uuid
+             */
+            session_id: string;
+            /** Status */
+            status: string | null;
+            /** Summary */
+            summary: string;
+            /**
+             * Ts
+             * Format: date-time
+             */
+            ts: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "interrupt";
+        };
+        /**
+         * IterateResult
+         * @description Change the flow that was just made.
+         */
+        IterateResult: {
+            /**
+             * Action
+             * @constant
+             */
+            action: "iterate";
+            /** Feedback */
+            feedback: string;
         };
         JsonValue: unknown;
         /**
@@ -1973,9 +2970,112 @@ export interface components {
             status: "pending" | "delivered" | "failed" | "disabled";
             /**
              * Type
-             * @description session.waiting, session.completed or session.failed
+             * @enum {string}
              */
-            type: string;
+            type: "session.waiting" | "session.completed" | "session.failed";
+            /**
+             * Updated At
+             * Format: date-time
+             */
+            updated_at: string;
+        };
+        /**
+         * ListedInterrupt
+         * @description An open question in a list, without what it is about.
+         */
+        ListedInterrupt: {
+            /** Id */
+            id: string;
+            /** Message */
+            message: string;
+            /** Options */
+            options: components["schemas"]["Option"][];
+            /** Reason */
+            reason: string;
+            /**
+             * Type
+             * @enum {string}
+             */
+            type: "clarification" | "select_target" | "plan_approval" | "credential_check" | "patch_review" | "result_review";
+            /**
+             * Version
+             * @default 2
+             * @constant
+             */
+            version: 2;
+        };
+        /**
+         * ListedSession
+         * @description A session in a list: the beginning of its requirement, and its open question without what it is about.
+         */
+        ListedSession: {
+            /**
+             * Answer
+             * @description For a question about a flow: the answer.
+             */
+            answer: string | null;
+            /** Chatflow Id */
+            chatflow_id: string | null;
+            /** Chatflow Url */
+            chatflow_url: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Degraded
+             * @description Reasoning phases that the other mode had to answer.
+             */
+            degraded: components["schemas"]["DegradedPhase"][];
+            /** @description Why it failed. */
+            error: components["schemas"]["Failure"] | null;
+            /** Instance */
+            instance: string;
+            interrupt: components["schemas"]["ListedInterrupt"] | null;
+            /** Iteration */
+            iteration: number;
+            /**
+             * Last Event Seq
+             * @description Number of the newest event; a stream after it brings only what is new.
+             */
+            last_event_seq: number;
+            /** Operation Mode */
+            operation_mode: string | null;
+            /**
+             * Outcome
+             * @description How it ended.
+             */
+            outcome: ("accepted" | "answered" | "rolled_back" | "declined" | "cancelled") | null;
+            /** Phase */
+            phase: string | null;
+            /** Requirement */
+            requirement: string;
+            /**
+             * Runtime Mode
+             * @default capability_first
+             * @constant
+             */
+            runtime_mode: "capability_first";
+            /**
+             * Session Id
+             * Format: uuid
+             * @description The same value as `thread_id`.
+             */
+            session_id: string;
+            /** Session Name */
+            session_name: string | null;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "in_progress" | "pending_interrupt" | "completed" | "error" | "cancelled";
+            /**
+             * Thread Id
+             * Format: uuid
+             */
+            thread_id: string;
+            totals: components["schemas"]["Totals"];
             /**
              * Updated At
              * Format: date-time
@@ -2002,6 +3102,34 @@ export interface components {
             type: string;
         };
         /**
+         * MissingCredential
+         * @description A credential type that the plan needs: without candidates there is none, with several one must be chosen.
+         */
+        MissingCredential: {
+            /** Candidates */
+            candidates: components["schemas"]["CredentialCandidate"][];
+            /** Type */
+            type: string;
+        };
+        /**
+         * NodeCapability
+         * @description What may be done to one node. `all` is for added nodes only; `settings` are sampling and limits.
+         */
+        NodeCapability: {
+            /**
+             * Action
+             * @enum {string}
+             */
+            action: "add" | "change" | "remove" | "replace";
+            /** Node Name */
+            node_name: string;
+            /**
+             * Params
+             * @description `all`, or names and `settings`.
+             */
+            params: "all" | string[];
+        };
+        /**
          * NodeChange
          * @description What changed on a node that is in both flows. Types, titles, versions and outputs appear among the fields.
          */
@@ -2014,6 +3142,111 @@ export interface components {
             label: string;
             /** Name */
             name: string;
+        };
+        /**
+         * NodeEndData
+         * @description Of `node_end`.
+         */
+        NodeEndData: {
+            /**
+             * Truncated
+             * @description Fields that were left out because of their size, if any.
+             */
+            truncated?: string[];
+        };
+        /**
+         * NodeEndEvent
+         * @description A step has ended.
+         */
+        NodeEndEvent: {
+            data: components["schemas"]["NodeEndData"];
+            /** Duration Ms */
+            duration_ms: number | null;
+            /** Node */
+            node: string | null;
+            /** Phase */
+            phase: string | null;
+            /** Run Id */
+            run_id: string | null;
+            /**
+             * Seq
+             * @description Number in the session's log; null for events that are not stored.
+             */
+            seq: number | null;
+            /**
+             * Session Id
+             * Format: uuid
+             */
+            session_id: string;
+            /** Status */
+            status: string | null;
+            /** Summary */
+            summary: string;
+            /**
+             * Ts
+             * Format: date-time
+             */
+            ts: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "node_end";
+        };
+        /**
+         * NodeErrorData
+         * @description Of `node_error`.
+         */
+        NodeErrorData: {
+            /**
+             * Code
+             * @default
+             */
+            code: string;
+            /**
+             * Truncated
+             * @description Fields that were left out because of their size, if any.
+             */
+            truncated?: string[];
+        };
+        /**
+         * NodeErrorEvent
+         * @description A step has failed.
+         */
+        NodeErrorEvent: {
+            data: components["schemas"]["NodeErrorData"];
+            /** Duration Ms */
+            duration_ms: number | null;
+            /** Node */
+            node: string | null;
+            /** Phase */
+            phase: string | null;
+            /** Run Id */
+            run_id: string | null;
+            /**
+             * Seq
+             * @description Number in the session's log; null for events that are not stored.
+             */
+            seq: number | null;
+            /**
+             * Session Id
+             * Format: uuid
+             */
+            session_id: string;
+            /** Status */
+            status: string | null;
+            /** Summary */
+            summary: string;
+            /**
+             * Ts
+             * Format: date-time
+             */
+            ts: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "node_error";
         };
         /**
          * NodeHit
@@ -2042,6 +3275,217 @@ export interface components {
             name: string;
             /** Version */
             version: number;
+        };
+        /**
+         * NodeStartData
+         * @description Of `node_start`.
+         */
+        NodeStartData: {
+            /**
+             * Truncated
+             * @description Fields that were left out because of their size, if any.
+             */
+            truncated?: string[];
+        };
+        /**
+         * NodeStartEvent
+         * @description A step begins.
+         */
+        NodeStartEvent: {
+            data: components["schemas"]["NodeStartData"];
+            /** Duration Ms */
+            duration_ms: number | null;
+            /** Node */
+            node: string | null;
+            /** Phase */
+            phase: string | null;
+            /** Run Id */
+            run_id: string | null;
+            /**
+             * Seq
+             * @description Number in the session's log; null for events that are not stored.
+             */
+            seq: number | null;
+            /**
+             * Session Id
+             * Format: uuid
+             */
+            session_id: string;
+            /** Status */
+            status: string | null;
+            /** Summary */
+            summary: string;
+            /**
+             * Ts
+             * Format: date-time
+             */
+            ts: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "node_start";
+        };
+        /**
+         * Option
+         * @description An action that is offered now; answers with any other are refused.
+         */
+        Option: {
+            /**
+             * Description
+             * @default
+             */
+            description: string;
+            /** Label */
+            label: string;
+            /**
+             * Value
+             * @enum {string}
+             */
+            value: "answer" | "go_on" | "select" | "create_new" | "approve" | "request_changes" | "retry" | "choose" | "skip" | "continue" | "replan" | "rebase" | "overwrite" | "raise_budget" | "accept" | "iterate" | "rollback" | "cancel";
+        };
+        /**
+         * Part
+         * @description One thing that the person asked for, in their own words, and what the plan does about it.
+         */
+        Part: {
+            /** Id */
+            id: string;
+            /**
+             * Nodes
+             * @description Ids of the nodes that cover it.
+             */
+            nodes: string[];
+            /**
+             * Quote
+             * @description Verbatim text of its source.
+             */
+            quote: string;
+            /**
+             * Reason
+             * @default
+             */
+            reason: string;
+            /**
+             * Source
+             * @default requirement
+             */
+            source: string;
+            /**
+             * State
+             * @default not_understood
+             * @enum {string}
+             */
+            state: "covered" | "assumed" | "asked" | "not_possible" | "not_understood";
+            /**
+             * Values
+             * @description Fields that cover it, as `node_id.param`.
+             */
+            values: string[];
+        };
+        /**
+         * PartVerdict
+         * @description One part of the requirement, as the flow has it now.
+         */
+        PartVerdict: {
+            /** Id */
+            id: string;
+            /**
+             * Reason
+             * @default
+             */
+            reason: string;
+            /**
+             * State
+             * @default missing
+             * @enum {string}
+             */
+            state: "done" | "assumed" | "not_shown" | "missing" | "not_possible";
+        };
+        /**
+         * PassK
+         * @description pass^k: a question has passed when each of its `k` trials has.
+         */
+        PassK: {
+            /** K */
+            k: number;
+            /** Passed */
+            passed: number;
+            /** Questions */
+            questions: number;
+        };
+        /**
+         * PatchReviewAction
+         * @description What to do with a patch that stopped before the write.
+         */
+        PatchReviewAction: {
+            /**
+             * Action
+             * @enum {string}
+             */
+            action: "continue" | "replan" | "rebase" | "overwrite" | "cancel";
+            /** Feedback */
+            feedback?: string | null;
+        };
+        /**
+         * PatchReviewData
+         * @description What a `patch_review` is about.
+         */
+        PatchReviewData: {
+            /** @default {} */
+            budget: components["schemas"]["BudgetCeilings"];
+            change: components["schemas"]["Difference"] | null;
+            /** Findings */
+            findings: components["schemas"]["Finding"][];
+            /** @description What someone else changed since the flow was read. */
+            meanwhile: components["schemas"]["Difference"] | null;
+            /** Ops */
+            ops: (components["schemas"]["AddNode"] | components["schemas"]["SetParam"] | components["schemas"]["UnsetParam"] | components["schemas"]["Connect"] | components["schemas"]["Disconnect"] | components["schemas"]["BindCredential"] | components["schemas"]["RemoveNode"] | components["schemas"]["ReplaceNode"] | components["schemas"]["UpgradeNode"] | components["schemas"]["SetLabel"] | components["schemas"]["SetOutput"] | components["schemas"]["SetPosition"] | components["schemas"]["SetParent"])[];
+            /**
+             * Truncated
+             * @description Fields that were left out because of their size, if any.
+             */
+            truncated?: string[];
+        };
+        /**
+         * PatchReviewInterrupt
+         * @description Something stops the write, or the person asked to see the change first.
+         */
+        PatchReviewInterrupt: {
+            data: components["schemas"]["PatchReviewData"];
+            /**
+             * Id
+             * @description Names this question in `resume`.
+             * @default
+             */
+            id: string;
+            /** Message */
+            message: string;
+            /** Options */
+            options: components["schemas"]["Option"][];
+            /**
+             * Reason
+             * @enum {string}
+             */
+            reason: "diff_requested" | "stale_base" | "budget" | "repeated_finding";
+            /**
+             * Response Schema
+             * @description JSON Schema of `answer` in `resume`.
+             */
+            response_schema: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "patch_review";
+            /**
+             * Version
+             * @default 2
+             * @constant
+             */
+            version: 2;
         };
         /**
          * PatternData
@@ -2110,6 +3554,24 @@ export interface components {
             patterns: components["schemas"]["PatternView"][];
         };
         /**
+         * PatternUse
+         * @description The accepted flow that a new one starts from.
+         */
+        PatternUse: {
+            /**
+             * Ops In Base
+             * @default 0
+             */
+            ops_in_base: number;
+            /** Pattern Id */
+            pattern_id: number | null;
+            /**
+             * Pattern Used
+             * @default false
+             */
+            pattern_used: boolean;
+        };
+        /**
          * PatternView
          * @description A pattern in the list.
          */
@@ -2158,28 +3620,234 @@ export interface components {
             model: string;
         };
         /**
+         * PlanApprovalData
+         * @description What a `plan_approval` is about.
+         */
+        PlanApprovalData: {
+            /** Approaches */
+            approaches: components["schemas"]["Approach"][];
+            contract: components["schemas"]["PlanContract"];
+            /**
+             * Missing Credentials
+             * @description Credential types.
+             */
+            missing_credentials: string[];
+            /** Notes */
+            notes: string[];
+            /**
+             * @default {
+             *       "ops_in_base": 0,
+             *       "pattern_used": false
+             *     }
+             */
+            pattern: components["schemas"]["PatternUse"];
+            /**
+             * Plan
+             * @description Markdown.
+             * @default
+             */
+            plan: string;
+            target: components["schemas"]["TargetFlow"] | null;
+            /**
+             * Truncated
+             * @description Fields that were left out because of their size, if any.
+             */
+            truncated?: string[];
+            /** Write Mode */
+            write_mode: ("staged" | "direct") | null;
+        };
+        /**
+         * PlanApprovalInterrupt
+         * @description The plan, before anything is written.
+         */
+        PlanApprovalInterrupt: {
+            data: components["schemas"]["PlanApprovalData"];
+            /**
+             * Id
+             * @description Names this question in `resume`.
+             * @default
+             */
+            id: string;
+            /** Message */
+            message: string;
+            /** Options */
+            options: components["schemas"]["Option"][];
+            /**
+             * Reason
+             * @enum {string}
+             */
+            reason: "plan_ready" | "plan_revised" | "declined";
+            /**
+             * Response Schema
+             * @description JSON Schema of `answer` in `resume`.
+             */
+            response_schema: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "plan_approval";
+            /**
+             * Version
+             * @default 2
+             * @constant
+             */
+            version: 2;
+        };
+        /**
+         * PlanContract
+         * @description The plan that a person approves: a proposal, with what code adds to it.
+         */
+        PlanContract: {
+            /**
+             * Answer
+             * @description for a question about a flow: the answer
+             */
+            answer: string | null;
+            /** Approaches */
+            approaches: components["schemas"]["Approach"][];
+            capability: components["schemas"]["Capability"] | null;
+            /**
+             * Credential Requirements
+             * @description Flowise credential types needed
+             */
+            credential_requirements: string[];
+            /** Criteria */
+            criteria: components["schemas"]["Criterion"][];
+            /** Data Fields */
+            data_fields: string[];
+            /**
+             * Declined
+             * @description why this cannot be built, and what could be instead
+             */
+            declined: string | null;
+            /** Domain Targets */
+            domain_targets: string[];
+            /**
+             * Flow Kind
+             * @default CHATFLOW
+             * @enum {string}
+             */
+            flow_kind: "CHATFLOW" | "AGENTFLOW";
+            /** Flow Name */
+            flow_name: string;
+            /** Goal */
+            goal: string;
+            /**
+             * Kept
+             * @description ids of nodes of the existing flow that the person wants unchanged
+             */
+            kept: string[];
+            /** Nodes */
+            nodes: components["schemas"]["PlannedNode"][];
+            /**
+             * Operation
+             * @enum {string}
+             */
+            operation: "create" | "update" | "copy" | "question";
+            /** Parts */
+            parts: components["schemas"]["Part"][];
+            /** Pii Fields */
+            pii_fields: string[];
+            /**
+             * Placeholders
+             * @description text that the person promised and is not there
+             */
+            placeholders: string[];
+            /**
+             * Removals
+             * @description ids of nodes of the existing flow that are removed or replaced
+             */
+            removals: string[];
+            /**
+             * Steps
+             * @description what will be done, in order, in plain words
+             */
+            steps: string[];
+            /** Success Criteria */
+            success_criteria: string[];
+            /** Test Questions */
+            test_questions: string[];
+            /** Tests */
+            tests: components["schemas"]["TestCase"][];
+            /**
+             * Values
+             * @description what the person named or will notice: model, temperature, prompt in full, addresses, limits
+             */
+            values: components["schemas"]["PlannedValue"][];
+            /**
+             * Version
+             * @default 2
+             * @constant
+             */
+            version: 2;
+        };
+        /**
          * PlanView
          * @description The plan that the person approved last, as it was shown, with what the answer changed of it.
          */
         PlanView: {
             /**
              * Approach
-             * @description The way that was chosen, where the plan had several.
+             * @description The approach that was chosen, where the plan had several.
              */
-            approach?: string | null;
-            /**
-             * Contract
-             * @description The same as data: goal, nodes, removals, steps, credential_requirements, success_criteria, test_questions and more.
-             */
-            contract?: {
-                [key: string]: unknown;
-            };
+            approach: string | null;
+            /** @description The same as data; null when it is too large. */
+            contract: components["schemas"]["PlanContract"] | null;
             /**
              * Text
              * @description Markdown.
              * @default
              */
             text: string;
+            /**
+             * Truncated
+             * @description Fields that were left out because of their size, if any.
+             */
+            truncated?: string[];
+        };
+        /**
+         * PlannedNode
+         * @description One node of the flow to be. `node_id` is what the ops will use, for example `chatOpenAI_0`.
+         */
+        PlannedNode: {
+            /**
+             * Existing
+             * @description already in the flow that is being changed
+             * @default false
+             */
+            existing: boolean;
+            /** Node Id */
+            node_id: string;
+            /** Node Name */
+            node_name: string;
+            /** Purpose */
+            purpose: string;
+        };
+        /**
+         * PlannedValue
+         * @description A field that the plan sets. `param` is a name or a path, as in the op `SetParam`; never a secret.
+         */
+        PlannedValue: {
+            /**
+             * Mode
+             * @description append: the text is added to what is there
+             * @default set
+             * @enum {string}
+             */
+            mode: "set" | "append";
+            /** Node Id */
+            node_id: string;
+            /** Param */
+            param: string;
+            /**
+             * Part
+             * @description The part that asks for it.
+             */
+            part: string | null;
+            value: components["schemas"]["JsonValue"];
         };
         /**
          * Problem
@@ -2196,7 +3864,7 @@ export interface components {
              * @default null
              */
             details: {
-                [key: string]: unknown;
+                [key: string]: components["schemas"]["JsonValue"];
             } | null;
             /**
              * Errors
@@ -2329,6 +3997,21 @@ export interface components {
             workers: number;
         };
         /**
+         * RaiseBudget
+         * @description New ceilings for this session; one that is left out stays.
+         */
+        RaiseBudget: {
+            /**
+             * Action
+             * @constant
+             */
+            action: "raise_budget";
+            /** Budget */
+            budget: {
+                [key: string]: number;
+            };
+        };
+        /**
          * ReadyView
          * @description The service takes new work.
          */
@@ -2398,6 +4081,26 @@ export interface components {
             updated_at: string;
         };
         /**
+         * Regression
+         * @description What differs in kind between the answers to a question before and after a change.
+         */
+        Regression: {
+            /** After */
+            after: string;
+            /** Before */
+            before: string;
+            /**
+             * Kind
+             * @description Works or fails, fails otherwise than before, text or JSON, tools used.
+             * @enum {string}
+             */
+            kind: "status" | "error" | "shape" | "tools";
+            /** Question */
+            question: string;
+            /** Worse */
+            worse: boolean;
+        };
+        /**
          * RemoveNode
          * @description Remove a node with its connections; an iteration goes with the nodes inside it.
          */
@@ -2417,6 +4120,32 @@ export interface components {
         RenameSession: {
             /** Session Name */
             session_name: string;
+        };
+        /**
+         * RepairNote
+         * @description What was done about a node type that was asked of the server.
+         */
+        RepairNote: {
+            /** Action */
+            action: string;
+            /** Api Hash */
+            api_hash: string | null;
+            /** Api Version */
+            api_version: string | null;
+            /**
+             * Comparison Method
+             * @default none
+             * @enum {string}
+             */
+            comparison_method: "none" | "version" | "hash";
+            /** Decision Reason */
+            decision_reason: string;
+            /** Local Hash */
+            local_hash: string | null;
+            /** Local Version */
+            local_version: string | null;
+            /** Node Type */
+            node_type: string;
         };
         /**
          * ReplaceNode
@@ -2442,6 +4171,107 @@ export interface components {
             op_type: "ReplaceNode";
         };
         /**
+         * RequestChanges
+         * @description Ask for another plan.
+         */
+        RequestChanges: {
+            /**
+             * Action
+             * @constant
+             */
+            action: "request_changes";
+            /** Feedback */
+            feedback: string;
+        };
+        /**
+         * ResultReviewData
+         * @description What a `result_review` is about.
+         */
+        ResultReviewData: {
+            /**
+             * Baseline
+             * @description The same questions, asked before the change.
+             */
+            baseline: components["schemas"]["Trial"][];
+            change: components["schemas"]["Difference"] | null;
+            chatflow: components["schemas"]["FlowLink"];
+            /** Degraded */
+            degraded: components["schemas"]["DegradedPhase"][];
+            draft: components["schemas"]["FlowLink"] | null;
+            /** Notes */
+            notes: string[];
+            /**
+             * Placeholders
+             * @description What is still to be filled in.
+             */
+            placeholders: string[];
+            /** Regressions */
+            regressions: components["schemas"]["Regression"][];
+            /** Tests */
+            tests: components["schemas"]["Trial"][];
+            /**
+             * Truncated
+             * @description Fields that were left out because of their size, if any.
+             */
+            truncated?: string[];
+            /**
+             * @default {
+             *       "cached_tokens": 0,
+             *       "input_tokens": 0,
+             *       "model_calls": 0,
+             *       "output_tokens": 0,
+             *       "unpriced_calls": 0,
+             *       "usd": 0
+             *     }
+             */
+            usage: components["schemas"]["Usage"];
+            verdict: components["schemas"]["Verdict"] | null;
+            /** Warnings */
+            warnings: components["schemas"]["Finding"][];
+            /** Write Mode */
+            write_mode: ("staged" | "direct") | null;
+        };
+        /**
+         * ResultReviewInterrupt
+         * @description The written and tested flow.
+         */
+        ResultReviewInterrupt: {
+            data: components["schemas"]["ResultReviewData"];
+            /**
+             * Id
+             * @description Names this question in `resume`.
+             * @default
+             */
+            id: string;
+            /** Message */
+            message: string;
+            /** Options */
+            options: components["schemas"]["Option"][];
+            /**
+             * Reason
+             * @enum {string}
+             */
+            reason: "tests_passed" | "tests_failed";
+            /**
+             * Response Schema
+             * @description JSON Schema of `answer` in `resume`.
+             */
+            response_schema: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "result_review";
+            /**
+             * Version
+             * @default 2
+             * @constant
+             */
+            version: 2;
+        };
+        /**
          * ResultView
          * @description What the last review showed of the flow: kept after its answer, and replaced by the next review.
          */
@@ -2456,14 +4286,12 @@ export interface components {
              * Placeholders
              * @description What is still to be filled in.
              */
-            placeholders?: string[];
+            placeholders: string[];
             /**
              * Regressions
              * @description Questions whose answers differ from those before the change.
              */
-            regressions?: {
-                [key: string]: unknown;
-            }[];
+            regressions: components["schemas"]["Regression"][];
             /**
              * Summary
              * @description The outcome in a sentence.
@@ -2472,22 +4300,18 @@ export interface components {
             summary: string;
             /**
              * Tests
-             * @description One for each question and trial: question, passed, answer, category, error.
+             * @description One for each question and trial.
              */
-            tests?: {
-                [key: string]: unknown;
-            }[];
+            tests: components["schemas"]["Trial"][];
             /**
-             * Verdict
-             * @description Empty when nothing was judged.
+             * Truncated
+             * @description Fields that were left out because of their size, if any.
              */
-            verdict?: {
-                [key: string]: unknown;
-            };
+            truncated?: string[];
+            /** @description Null when nothing was judged. */
+            verdict: components["schemas"]["Verdict"] | null;
             /** Warnings */
-            warnings?: {
-                [key: string]: unknown;
-            }[];
+            warnings: components["schemas"]["Finding"][];
         };
         /**
          * ResumeSession
@@ -2498,9 +4322,7 @@ export interface components {
              * Answer
              * @description As the interrupt's `response_schema` says.
              */
-            answer?: {
-                [key: string]: unknown;
-            } | null;
+            answer?: components["schemas"]["ClarificationAnswers"] | components["schemas"]["GoOn"] | components["schemas"]["SelectTarget"] | components["schemas"]["TargetAction"] | components["schemas"]["ApprovePlan"] | components["schemas"]["RequestChanges"] | components["schemas"]["CancelSession"] | components["schemas"]["RetryCredentials"] | components["schemas"]["ChooseCredentials"] | components["schemas"]["PatchReviewAction"] | components["schemas"]["RaiseBudget"] | components["schemas"]["AcceptResult"] | components["schemas"]["IterateResult"] | components["schemas"]["RollbackResult"] | null;
             /**
              * Interrupt Id
              * @description The interrupt that is answered; needed with `answer`.
@@ -2511,6 +4333,86 @@ export interface components {
              * @description Plain yes-words approve, a few commands act, everything else is feedback.
              */
             response?: string | null;
+        };
+        /**
+         * RetryCredentials
+         * @description Read the instance's credentials again, or go on without with a warning.
+         */
+        RetryCredentials: {
+            /**
+             * Action
+             * @enum {string}
+             */
+            action: "retry" | "skip";
+        };
+        /**
+         * RetryData
+         * @description Of `retry`: the ops go back with findings (`codes`), or the run is tried again because of an error (`code`).
+         */
+        RetryData: {
+            /** Attempt */
+            attempt: number | null;
+            /** Code */
+            code: string | null;
+            /** Codes */
+            codes: string[];
+            /** Of */
+            of: number | null;
+            /**
+             * Truncated
+             * @description Fields that were left out because of their size, if any.
+             */
+            truncated?: string[];
+        };
+        /**
+         * RetryEvent
+         * @description Something is tried again.
+         */
+        RetryEvent: {
+            data: components["schemas"]["RetryData"];
+            /** Duration Ms */
+            duration_ms: number | null;
+            /** Node */
+            node: string | null;
+            /** Phase */
+            phase: string | null;
+            /** Run Id */
+            run_id: string | null;
+            /**
+             * Seq
+             * @description Number in the session's log; null for events that are not stored.
+             */
+            seq: number | null;
+            /**
+             * Session Id
+             * Format: uuid
+             */
+            session_id: string;
+            /** Status */
+            status: string | null;
+            /** Summary */
+            summary: string;
+            /**
+             * Ts
+             * Format: date-time
+             */
+            ts: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "retry";
+        };
+        /**
+         * RollbackResult
+         * @description Undo: what the session created is deleted, what it changed is put back.
+         */
+        RollbackResult: {
+            /**
+             * Action
+             * @constant
+             */
+            action: "rollback";
         };
         /**
          * RolledBack
@@ -2535,6 +4437,73 @@ export interface components {
             updated_date: string;
         };
         /**
+         * SelectTarget
+         * @description The flow to change.
+         */
+        SelectTarget: {
+            /**
+             * Action
+             * @default select
+             * @constant
+             */
+            action: "select";
+            /** Chatflow Id */
+            chatflow_id: string;
+        };
+        /**
+         * SelectTargetData
+         * @description What a `select_target` is about.
+         */
+        SelectTargetData: {
+            /** Candidates */
+            candidates: components["schemas"]["TargetCandidate"][];
+            /**
+             * Truncated
+             * @description Fields that were left out because of their size, if any.
+             */
+            truncated?: string[];
+        };
+        /**
+         * SelectTargetInterrupt
+         * @description Which existing flow is meant.
+         */
+        SelectTargetInterrupt: {
+            data: components["schemas"]["SelectTargetData"];
+            /**
+             * Id
+             * @description Names this question in `resume`.
+             * @default
+             */
+            id: string;
+            /** Message */
+            message: string;
+            /** Options */
+            options: components["schemas"]["Option"][];
+            /**
+             * Reason
+             * @enum {string}
+             */
+            reason: "existing_flow_named" | "no_flows" | "target_not_found" | "target_ambiguous";
+            /**
+             * Response Schema
+             * @description JSON Schema of `answer` in `resume`.
+             */
+            response_schema: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "select_target";
+            /**
+             * Version
+             * @default 2
+             * @constant
+             */
+            version: 2;
+        };
+        /**
          * SessionChange
          * @description What a session does to its flow.
          */
@@ -2547,7 +4516,7 @@ export interface components {
             before_label: string;
             /** Chatflow Id */
             chatflow_id: string | null;
-            diff: components["schemas"]["flowise_dev_agent__runtime__flows__views__Difference"];
+            diff: components["schemas"]["Difference"];
             /**
              * Draft Id
              * @description The draft that the change is tried on, as long as there is one.
@@ -2559,46 +4528,9 @@ export interface components {
              * Ops
              * @description The ops that led from one to the other, where they are known.
              */
-            ops: {
-                [key: string]: unknown;
-            }[];
+            ops: (components["schemas"]["AddNode"] | components["schemas"]["SetParam"] | components["schemas"]["UnsetParam"] | components["schemas"]["Connect"] | components["schemas"]["Disconnect"] | components["schemas"]["BindCredential"] | components["schemas"]["RemoveNode"] | components["schemas"]["ReplaceNode"] | components["schemas"]["UpgradeNode"] | components["schemas"]["SetLabel"] | components["schemas"]["SetOutput"] | components["schemas"]["SetPosition"] | components["schemas"]["SetParent"])[];
         };
-        /**
-         * SessionEvent
-         * @description One line of a session's story. `seq` is None for what is not stored (token, tool_call, tool_result).
-         */
-        SessionEvent: {
-            /** Data */
-            data: {
-                [key: string]: unknown;
-            };
-            /** Duration Ms */
-            duration_ms: number | null;
-            /** Node */
-            node: string | null;
-            /** Phase */
-            phase: string | null;
-            /** Run Id */
-            run_id: string | null;
-            /** Seq */
-            seq: number | null;
-            /**
-             * Session Id
-             * Format: uuid
-             */
-            session_id: string;
-            /** Status */
-            status: string | null;
-            /** Summary */
-            summary: string;
-            /**
-             * Ts
-             * Format: date-time
-             */
-            ts: string;
-            /** Type */
-            type: string;
-        };
+        SessionEvent: components["schemas"]["NodeStartEvent"] | components["schemas"]["NodeEndEvent"] | components["schemas"]["NodeErrorEvent"] | components["schemas"]["InterruptEvent"] | components["schemas"]["DecisionEvent"] | components["schemas"]["RetryEvent"] | components["schemas"]["FallbackEvent"] | components["schemas"]["WriteEvent"] | components["schemas"]["TestEvent"] | components["schemas"]["CostEvent"] | components["schemas"]["ArtifactEvent"] | components["schemas"]["DriftEvent"] | components["schemas"]["ErrorEvent"] | components["schemas"]["DoneEvent"] | components["schemas"]["TokenEvent"] | components["schemas"]["ToolCallEvent"] | components["schemas"]["ToolResultEvent"];
         /**
          * SessionPage
          * @description Sessions, newest first. `next_cursor` gets the next page; None on the last one.
@@ -2607,13 +4539,13 @@ export interface components {
             /** Next Cursor */
             next_cursor: string | null;
             /** Sessions */
-            sessions: components["schemas"]["SessionView"][];
+            sessions: components["schemas"]["ListedSession"][];
             /** @description On the first page only. */
-            totals?: components["schemas"]["ListTotals"] | null;
+            totals: components["schemas"]["ListTotals"] | null;
         };
         /**
          * SessionSummary
-         * @description The page, to be pasted into a ticket or a chat.
+         * @description A session on one page of Markdown, to be pasted into a ticket or a chat.
          */
         SessionSummary: {
             /** Summary */
@@ -2626,14 +4558,14 @@ export interface components {
         };
         /**
          * SessionView
-         * @description A session as every response carries it.
+         * @description A session as every response but a list carries it.
          */
         SessionView: {
             /**
              * Answer
              * @description For a question about a flow: the answer.
              */
-            answer?: string | null;
+            answer: string | null;
             /** Chatflow Id */
             chatflow_id: string | null;
             /** Chatflow Url */
@@ -2647,19 +4579,12 @@ export interface components {
              * Degraded
              * @description Reasoning phases that the other mode had to answer.
              */
-            degraded: {
-                [key: string]: unknown;
-            }[];
-            /**
-             * Error
-             * @description Why it failed: code, detail, and hint or details where known.
-             */
-            error: {
-                [key: string]: unknown;
-            } | null;
+            degraded: components["schemas"]["DegradedPhase"][];
+            /** @description Why it failed. */
+            error: components["schemas"]["Failure"] | null;
             /** Instance */
             instance: string;
-            interrupt: components["schemas"]["InterruptView"] | null;
+            interrupt: components["schemas"]["Interrupt"] | null;
             /** Iteration */
             iteration: number;
             /**
@@ -2671,17 +4596,17 @@ export interface components {
             operation_mode: string | null;
             /**
              * Outcome
-             * @description accepted, answered, rolled_back, declined or cancelled, once it has ended.
+             * @description How it ended.
              */
-            outcome: string | null;
+            outcome: ("accepted" | "answered" | "rolled_back" | "declined" | "cancelled") | null;
             /** Phase */
             phase: string | null;
-            /** @description The plan that was approved. Left out of lists. */
-            plan?: components["schemas"]["PlanView"] | null;
+            /** @description The plan that was approved. */
+            plan: components["schemas"]["PlanView"] | null;
             /** Requirement */
             requirement: string;
-            /** @description The last review's tests and verdict. Left out of lists. */
-            result?: components["schemas"]["ResultView"] | null;
+            /** @description The last review's tests and verdict. */
+            result: components["schemas"]["ResultView"] | null;
             /**
              * Runtime Mode
              * @default capability_first
@@ -2908,7 +4833,7 @@ export interface components {
             webhook_own_secret: boolean;
             /**
              * Webhook Url
-             * @description Told whenever the session asks, ends or fails. https, at a public address.
+             * @description Called whenever the session asks, ends or fails. https, at a public address.
              */
             webhook_url?: string | null;
             /**
@@ -2926,7 +4851,7 @@ export interface components {
              * Answer
              * @description For a question about a flow: the answer.
              */
-            answer?: string | null;
+            answer: string | null;
             /** Chatflow Id */
             chatflow_id: string | null;
             /** Chatflow Url */
@@ -2940,19 +4865,12 @@ export interface components {
              * Degraded
              * @description Reasoning phases that the other mode had to answer.
              */
-            degraded: {
-                [key: string]: unknown;
-            }[];
-            /**
-             * Error
-             * @description Why it failed: code, detail, and hint or details where known.
-             */
-            error: {
-                [key: string]: unknown;
-            } | null;
+            degraded: components["schemas"]["DegradedPhase"][];
+            /** @description Why it failed. */
+            error: components["schemas"]["Failure"] | null;
             /** Instance */
             instance: string;
-            interrupt: components["schemas"]["InterruptView"] | null;
+            interrupt: components["schemas"]["Interrupt"] | null;
             /** Iteration */
             iteration: number;
             /**
@@ -2964,17 +4882,17 @@ export interface components {
             operation_mode: string | null;
             /**
              * Outcome
-             * @description accepted, answered, rolled_back, declined or cancelled, once it has ended.
+             * @description How it ended.
              */
-            outcome: string | null;
+            outcome: ("accepted" | "answered" | "rolled_back" | "declined" | "cancelled") | null;
             /** Phase */
             phase: string | null;
-            /** @description The plan that was approved. Left out of lists. */
-            plan?: components["schemas"]["PlanView"] | null;
+            /** @description The plan that was approved. */
+            plan: components["schemas"]["PlanView"] | null;
             /** Requirement */
             requirement: string;
-            /** @description The last review's tests and verdict. Left out of lists. */
-            result?: components["schemas"]["ResultView"] | null;
+            /** @description The last review's tests and verdict. */
+            result: components["schemas"]["ResultView"] | null;
             /**
              * Runtime Mode
              * @default capability_first
@@ -3029,6 +4947,60 @@ export interface components {
             text?: string | null;
         };
         /**
+         * TargetAction
+         * @description Create a new flow instead, or stop.
+         */
+        TargetAction: {
+            /**
+             * Action
+             * @enum {string}
+             */
+            action: "create_new" | "cancel";
+        };
+        /**
+         * TargetCandidate
+         * @description A flow that the person may mean.
+         */
+        TargetCandidate: {
+            /**
+             * Deployed
+             * @default false
+             */
+            deployed: boolean;
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /**
+             * Node Types
+             * @description The eight most frequent ones.
+             */
+            node_types: string[];
+            /** Nodes */
+            nodes: number;
+            /** Type */
+            type: string;
+            /**
+             * Updated
+             * @default
+             */
+            updated: string;
+        };
+        /**
+         * TargetFlow
+         * @description The flow to change or copy.
+         */
+        TargetFlow: {
+            /** Deployed */
+            deployed: boolean;
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Type */
+            type: string;
+        };
+        /**
          * TemplateHit
          * @description A flow or tool of the server's marketplace.
          */
@@ -3051,6 +5023,310 @@ export interface components {
             usecases: string[];
         };
         /**
+         * TestCase
+         * @description One conversation with the flow, of one to four turns.
+         */
+        TestCase: {
+            /**
+             * @default {
+             *       "branch": [],
+             *       "contains": [],
+             *       "excludes": [],
+             *       "fields": [],
+             *       "sources": [],
+             *       "tools": []
+             *     }
+             */
+            expect: components["schemas"]["Expectation"];
+            /**
+             * Human
+             * @description The answer to a human-input node.
+             */
+            human: ("proceed" | "reject") | null;
+            /**
+             * Human Feedback
+             * @default
+             */
+            human_feedback: string;
+            /** Id */
+            id: string;
+            /**
+             * Input
+             * @default chat
+             * @enum {string}
+             */
+            input: "chat" | "form" | "webhook" | "schedule";
+            /** Payload */
+            payload: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+            /** Turns */
+            turns: string[];
+        };
+        /**
+         * TestData
+         * @description Of `test`: one question, asked once. `before`: of the flow as it was before the change.
+         */
+        TestData: {
+            /**
+             * Answer
+             * @default
+             */
+            answer: string;
+            /**
+             * Before
+             * @default false
+             */
+            before: boolean;
+            /** Category */
+            category: ("STRUCTURE" | "LOGIC" | "INCOMPLETE" | "CREDENTIAL" | "CONFIG" | "EXTERNAL" | "TIMEOUT") | "UNKNOWN" | null;
+            /** Duration Ms */
+            duration_ms: number | null;
+            /**
+             * Passed
+             * @default false
+             */
+            passed: boolean;
+            /**
+             * Question
+             * @default
+             */
+            question: string;
+            /**
+             * Trial
+             * @default 1
+             */
+            trial: number;
+            /**
+             * Truncated
+             * @description Fields that were left out because of their size, if any.
+             */
+            truncated?: string[];
+        };
+        /**
+         * TestEvent
+         * @description A test question was asked of the flow.
+         */
+        TestEvent: {
+            data: components["schemas"]["TestData"];
+            /** Duration Ms */
+            duration_ms: number | null;
+            /** Node */
+            node: string | null;
+            /** Phase */
+            phase: string | null;
+            /** Run Id */
+            run_id: string | null;
+            /**
+             * Seq
+             * @description Number in the session's log; null for events that are not stored.
+             */
+            seq: number | null;
+            /**
+             * Session Id
+             * Format: uuid
+             */
+            session_id: string;
+            /** Status */
+            status: string | null;
+            /** Summary */
+            summary: string;
+            /**
+             * Ts
+             * Format: date-time
+             */
+            ts: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "test";
+        };
+        /**
+         * TokenData
+         * @description Of `token`: a piece of a model's text while it is written.
+         */
+        TokenData: {
+            /**
+             * Text
+             * @default
+             */
+            text: string;
+            /**
+             * Truncated
+             * @description Fields that were left out because of their size, if any.
+             */
+            truncated?: string[];
+        };
+        /**
+         * TokenEvent
+         * @description A piece of a model's text.
+         */
+        TokenEvent: {
+            data: components["schemas"]["TokenData"];
+            /** Duration Ms */
+            duration_ms: number | null;
+            /** Node */
+            node: string | null;
+            /** Phase */
+            phase: string | null;
+            /** Run Id */
+            run_id: string | null;
+            /**
+             * Seq
+             * @description Number in the session's log; null for events that are not stored.
+             */
+            seq: number | null;
+            /**
+             * Session Id
+             * Format: uuid
+             */
+            session_id: string;
+            /** Status */
+            status: string | null;
+            /** Summary */
+            summary: string;
+            /**
+             * Ts
+             * Format: date-time
+             */
+            ts: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "token";
+        };
+        /**
+         * ToolBinding
+         * @description A node that gets a tool.
+         */
+        ToolBinding: {
+            /** Name */
+            name: string;
+            /** Node Id */
+            node_id: string;
+        };
+        /**
+         * ToolCallData
+         * @description Of `tool_call`: the model calls a tool.
+         */
+        ToolCallData: {
+            /** Arguments */
+            arguments: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /**
+             * Name
+             * @default
+             */
+            name: string;
+            /**
+             * Truncated
+             * @description Fields that were left out because of their size, if any.
+             */
+            truncated?: string[];
+        };
+        /**
+         * ToolCallEvent
+         * @description A model calls a tool.
+         */
+        ToolCallEvent: {
+            data: components["schemas"]["ToolCallData"];
+            /** Duration Ms */
+            duration_ms: number | null;
+            /** Node */
+            node: string | null;
+            /** Phase */
+            phase: string | null;
+            /** Run Id */
+            run_id: string | null;
+            /**
+             * Seq
+             * @description Number in the session's log; null for events that are not stored.
+             */
+            seq: number | null;
+            /**
+             * Session Id
+             * Format: uuid
+             */
+            session_id: string;
+            /** Status */
+            status: string | null;
+            /** Summary */
+            summary: string;
+            /**
+             * Ts
+             * Format: date-time
+             */
+            ts: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "tool_call";
+        };
+        /**
+         * ToolResultData
+         * @description Of `tool_result`: what the tool gave, in its summary.
+         */
+        ToolResultData: {
+            /**
+             * Name
+             * @default
+             */
+            name: string;
+            /**
+             * Ok
+             * @default true
+             */
+            ok: boolean;
+            /**
+             * Truncated
+             * @description Fields that were left out because of their size, if any.
+             */
+            truncated?: string[];
+        };
+        /**
+         * ToolResultEvent
+         * @description A tool has answered.
+         */
+        ToolResultEvent: {
+            data: components["schemas"]["ToolResultData"];
+            /** Duration Ms */
+            duration_ms: number | null;
+            /** Node */
+            node: string | null;
+            /** Phase */
+            phase: string | null;
+            /** Run Id */
+            run_id: string | null;
+            /**
+             * Seq
+             * @description Number in the session's log; null for events that are not stored.
+             */
+            seq: number | null;
+            /**
+             * Session Id
+             * Format: uuid
+             */
+            session_id: string;
+            /** Status */
+            status: string | null;
+            /** Summary */
+            summary: string;
+            /**
+             * Ts
+             * Format: date-time
+             */
+            ts: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "tool_result";
+        };
+        /**
          * ToolUse
          * @description A tool that the flow used.
          */
@@ -3064,9 +5340,8 @@ export interface components {
          * Totals
          * @description What the session has cost so far: calls as they are made, the rest as of its last question or its end.
          *
-         *     There is no `get_node_calls_total`: the whole catalogue of node types is at hand at once, nobody asks for one type
-         *     after another, and reading a mapping is not worth a number. What it was to show, types that had to be asked of the
-         *     server one by one, is `repairs`.
+         *     There is no `get_node_calls_total`: node types are read as one catalogue, never one by one. What that number was
+         *     meant to show, types that had to be asked of the server, is `repairs`.
          */
         Totals: {
             /**
@@ -3096,7 +5371,7 @@ export interface components {
              */
             model_calls: number;
             /** Node Durations Ms */
-            node_durations_ms?: {
+            node_durations_ms: {
                 [key: string]: number;
             };
             /**
@@ -3105,7 +5380,7 @@ export interface components {
              */
             output_tokens: number;
             /** Phase Durations Ms */
-            phase_durations_ms?: {
+            phase_durations_ms: {
                 [key: string]: number;
             };
             /**
@@ -3121,7 +5396,7 @@ export interface components {
             repairs: number;
             /**
              * Unpriced Calls
-             * @description Model calls whose price nobody knows.
+             * @description Model calls without a known price.
              * @default 0
              */
             unpriced_calls: number;
@@ -3131,6 +5406,57 @@ export interface components {
              * @default 0
              */
             usd: number;
+        };
+        /**
+         * Trial
+         * @description One question, asked once of the written flow. `category` is None when transport and shape of the answer are fine;
+         *     content is judged later.
+         */
+        Trial: {
+            /**
+             * Answer
+             * @default
+             */
+            answer: string;
+            /** Category */
+            category: ("STRUCTURE" | "LOGIC" | "INCOMPLETE" | "CREDENTIAL" | "CONFIG" | "EXTERNAL" | "TIMEOUT") | "UNKNOWN" | null;
+            /**
+             * Duration Ms
+             * @default 0
+             */
+            duration_ms: number;
+            /**
+             * Error
+             * @default
+             */
+            error: string;
+            /** Human */
+            human: ("proceed" | "reject") | null;
+            /** Passed */
+            passed: boolean;
+            /** Question */
+            question: string;
+            /**
+             * Test
+             * @description Id of the test case.
+             */
+            test: string | null;
+            /** Trace Sha256 */
+            trace_sha256: string | null;
+            /**
+             * Trial
+             * @description Which of the trials of this question, from 1.
+             * @default 1
+             */
+            trial: number;
+            /** Used Tools */
+            used_tools: string[];
+            /**
+             * Version
+             * @default 2
+             * @constant
+             */
+            version: 2;
         };
         /**
          * UnsetParam
@@ -3149,7 +5475,7 @@ export interface components {
         };
         /**
          * UpgradeNode
-         * @description Bring a node to the version of its type that the server has; fields and connections are carried over.
+         * @description Bring a node to the version of its type that the server has; fields and connections are kept.
          */
         UpgradeNode: {
             /** Node Id */
@@ -3159,6 +5485,86 @@ export interface components {
              * @enum {string}
              */
             op_type: "UpgradeNode";
+        };
+        /**
+         * Usage
+         * @description What a phase cost. `cached_tokens` are part of `input_tokens`; `usd` leaves out the `unpriced_calls`, whose
+         *     model has no known price.
+         */
+        Usage: {
+            /**
+             * Cached Tokens
+             * @default 0
+             */
+            cached_tokens: number;
+            /**
+             * Input Tokens
+             * @default 0
+             */
+            input_tokens: number;
+            /**
+             * Model Calls
+             * @default 0
+             */
+            model_calls: number;
+            /**
+             * Output Tokens
+             * @default 0
+             */
+            output_tokens: number;
+            /**
+             * Unpriced Calls
+             * @default 0
+             */
+            unpriced_calls: number;
+            /**
+             * Usd
+             * @default 0
+             */
+            usd: number;
+        };
+        /**
+         * Verdict
+         * @description A judgement with what code has counted.
+         */
+        Verdict: {
+            /** Category */
+            category: ("STRUCTURE" | "LOGIC" | "INCOMPLETE" | "CREDENTIAL" | "CONFIG" | "EXTERNAL" | "TIMEOUT") | "UNKNOWN" | null;
+            /** Criteria */
+            criteria: components["schemas"]["CriterionVerdict"][];
+            /** Done */
+            done: boolean;
+            /**
+             * Failed Trials
+             * @description Numbers of the trials that fail, from 1.
+             */
+            failed_trials: number[];
+            /**
+             * Fix
+             * @default
+             */
+            fix: string;
+            /** Headline */
+            headline: ("works" | "runs" | "fails" | "not_tested") | null;
+            /**
+             * Notes
+             * @description One short remark per trial, in order.
+             */
+            notes: string[];
+            /** Parts */
+            parts: components["schemas"]["PartVerdict"][];
+            pass_k: components["schemas"]["PassK"] | null;
+            /**
+             * Reason
+             * @default
+             */
+            reason: string;
+            /**
+             * Version
+             * @default 2
+             * @constant
+             */
+            version: 2;
         };
         /**
          * VersionDiff
@@ -3239,54 +5645,73 @@ export interface components {
             state: "running" | "restarting";
         };
         /**
-         * Difference
-         * @description What differs between two flows: in words, and by names. `moved` are nodes whose position alone differs.
+         * WriteData
+         * @description Of `write`: a chatflow was written, accepted or removed on the Flowise server.
          */
-        flowise_dev_agent__contracts__change__Difference: {
-            /** Added */
-            added?: components["schemas"]["AddedNode"][];
-            /** Changed */
-            changed?: components["schemas"]["NodeChange"][];
-            /** Connected */
-            connected?: components["schemas"]["Connected"][];
-            /** Disconnected */
-            disconnected?: components["schemas"]["Connected"][];
-            /** Moved */
-            moved?: string[];
-            /** Removed */
-            removed?: components["schemas"]["AddedNode"][];
+        WriteData: {
+            /** Chatflow Id */
+            chatflow_id: string | null;
+            /** Deployed */
+            deployed: boolean | null;
             /**
-             * Summary
-             * @default
+             * Flow
+             * @description SHA-256 of the flow's text.
              */
-            summary: string;
+            flow: string | null;
             /**
-             * Text
-             * @default
+             * Source
+             * @description Id of the flow that it was promoted from.
              */
-            text: string;
+            source: string | null;
+            /**
+             * Truncated
+             * @description Fields that were left out because of their size, if any.
+             */
+            truncated?: string[];
+            /**
+             * Version
+             * @description Label of the version that was put back.
+             */
+            version: string | null;
         };
         /**
-         * Difference
-         * @description What differs between two flows: in words, and by names. `moved` are nodes that only stand elsewhere.
+         * WriteEvent
+         * @description Something was written to Flowise.
          */
-        flowise_dev_agent__runtime__flows__views__Difference: {
-            /** Added */
-            added: components["schemas"]["AddedNode"][];
-            /** Changed */
-            changed: components["schemas"]["NodeChange"][];
-            /** Connected */
-            connected: components["schemas"]["Connected"][];
-            /** Disconnected */
-            disconnected: components["schemas"]["Connected"][];
-            /** Moved */
-            moved: string[];
-            /** Removed */
-            removed: components["schemas"]["AddedNode"][];
+        WriteEvent: {
+            data: components["schemas"]["WriteData"];
+            /** Duration Ms */
+            duration_ms: number | null;
+            /** Node */
+            node: string | null;
+            /** Phase */
+            phase: string | null;
+            /** Run Id */
+            run_id: string | null;
+            /**
+             * Seq
+             * @description Number in the session's log; null for events that are not stored.
+             */
+            seq: number | null;
+            /**
+             * Session Id
+             * Format: uuid
+             */
+            session_id: string;
+            /** Status */
+            status: string | null;
             /** Summary */
             summary: string;
-            /** Text */
-            text: string;
+            /**
+             * Ts
+             * Format: date-time
+             */
+            ts: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "write";
         };
     };
     responses: {
