@@ -103,7 +103,7 @@ def not_met(plan: PlanContract, before: GraphIR, after: GraphIR) -> list[Finding
     problems: list[tuple[str, str, str]] = [
         (node.node_id, f"the plan adds {node.node_name} as '{node.node_id}', and it is not in the flow", "Add it.")
         for node in plan.nodes
-        if not node.existing and node.node_id not in nodes and not _is_new(node.node_name, after, existed)
+        if node.node_id not in (nodes | existed) and not _is_new(node.node_name, after, existed)
     ]
     problems += [
         (node_id, f"the plan removes or replaces '{node_id}', and it is still in the flow", "Remove or replace it.")

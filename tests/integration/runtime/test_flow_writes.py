@@ -148,7 +148,7 @@ async def test_p100_a_promotion_over_a_flow_can_be_rolled_back(runtime: Runtime,
     assert [(item.type, item.by) for item in first.credentials] == [("openAIApi", "name")]
     assert first.session_id is not None
     (write, _) = (await runtime.service.event_page(first.session_id)).events
-    assert write.model_dump()["data"] == {"chatflow_id": there.id, "flow": first.sha256, "source": BOT}
+    assert write.model_dump(exclude_none=True)["data"] == {"chatflow_id": there.id, "flow": first.sha256, "source": BOT}
     theirs = edited(servers, there.id, "prod")
     second = await promote(runtime, target_chatflow_id=there.id)
     assert (second.created, second.chatflow_id, second.name) == (False, there.id, "Real bot")
@@ -452,7 +452,8 @@ async def test_a_rollback_is_part_of_the_sessions_story(
     row = await sessions.get(session_id)
     assert (row.status, row.outcome) == (status, expected)
     (event,) = (await runtime.service.event_page(session_id)).events
-    assert (event.type, event.summary, event.data) == ("write", "Put 'Bot' back to v1.0", data)
+    assert (event.type, event.summary) == ("write", "Put 'Bot' back to v1.0")
+    assert event.model_dump(exclude_none=True)["data"] == data
 
 
 async def test_a_rollback_that_was_cut_off_after_its_write_is_told_when_it_is_asked_for_again(

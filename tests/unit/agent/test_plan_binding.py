@@ -130,6 +130,7 @@ def test_an_address_inside_a_json_text_is_seen(catalogue: NodeStore) -> None:
             None,
         ),
         (contract(planned("chatAnthropic_0", existing=False)), [], "adds chatAnthropic as 'chatAnthropic_0'"),
+        (contract(planned("calculator_0"), removals=["calculator_0"]), [RemoveNode(node_id="calculator_0")], None),
         (contract(removals=["calculator_0"]), [], "'calculator_0', and it is still in the flow"),
         (contract(removals=["calculator_0"]), [RemoveNode(node_id="calculator_0")], None),
         (
