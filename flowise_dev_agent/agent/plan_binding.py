@@ -134,7 +134,9 @@ def _touched(op: PatchOp) -> tuple[str, ...]:
 def _beyond(op: PatchOp, plan: PlanContract, capability: Capability, schemas: Schemas, base: GraphIR) -> Iterator[str]:
     ids = _touched(op)
     if isinstance(op, ReplaceNode):
-        # REMOVAL_NOT_PLANNED covers the node that goes.
+        # REMOVAL_NOT_PLANNED covers the node that goes; what comes must be a planned type.
+        if op.node_name.casefold() not in {node.node_name.casefold() for node in plan.nodes}:
+            yield f"it does not name {op.node_name}, which would replace '{op.node_id}'"
         ids = (op.new_node_id or op.node_id,)
     if isinstance(op, RemoveNode):
         return
@@ -143,7 +145,9 @@ def _beyond(op: PatchOp, plan: PlanContract, capability: Capability, schemas: Sc
         return
     if isinstance(op, AddNode):
         planned = capability.nodes[op.node_id]
-        if planned.node_name and planned.node_name.casefold() != op.node_name.casefold():
+        if planned.action != "add":
+            yield f"'{op.node_id}' is not planned as a new node"
+        elif planned.node_name.casefold() != op.node_name.casefold():
             yield f"'{op.node_id}' is planned as {planned.node_name}, not {op.node_name}"
         values: Mapping[str, JsonValue] = op.params
         schema = schemas.get(op.node_name)
@@ -250,7 +254,7 @@ def _fields(name: str, value: JsonValue) -> Iterator[tuple[str, str]]:
     if isinstance(value, str):
         yield name, value
         if value.lstrip()[:1] in ("{", "["):
-            with suppress(ValueError):
+            with suppress(ValueError, RecursionError):
                 yield from _fields(name, json.loads(value))
     elif isinstance(value, dict):
         for key, item in value.items():

@@ -70,7 +70,7 @@ MODEL = planned("chatOpenAI_0")
         (SetParam(node_id="chatOpenAI_0", param_name="basepath", value="http://203.0.113.9/v1"), "203.0.113.9"),
         (SetParam(node_id="chatOpenAI_0", param_name="basepath", value="evil.example/v1"), "evil.example"),
         (AddNode(node_name="requestsGet", node_id="requestsGet_0"), "requestsGet_0 is not part of it"),
-        (AddNode(node_name="chatAnthropic", node_id="chatOpenAI_0"), "planned as chatOpenAI"),
+        (AddNode(node_name="chatAnthropic", node_id="chatOpenAI_0"), "not planned as a new node"),
         (Connect(source_node_id="calculator_0", target_node_id="toolAgent_0", target_anchor="tools"), "are not part"),
         (BindCredential(node_id="chatOpenAI_0", credential_type="awsApi"), "a credential of type awsApi"),
     ],
@@ -81,6 +81,34 @@ def test_p85_an_op_outside_of_the_plan_is_a_finding(op: PatchOp, why: str, catal
     assert refused([good], wanted, catalogue) == []
     (message,) = refused([good, op], wanted, catalogue)
     assert why in message
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        ReplaceNode(node_id="calculator_0", node_name="requestsGet"),
+        AddNode(node_name="requestsGet", node_id="calculator_0"),
+    ],
+)
+def test_p85_a_planned_removal_covers_nothing_in_its_place(op: PatchOp, catalogue: NodeStore) -> None:
+    assert refused([op], contract(MODEL, removals=["calculator_0"]), catalogue)
+
+
+def test_p85_a_new_node_is_of_the_planned_type(catalogue: NodeStore) -> None:
+    wanted = contract(planned("calculator_1", existing=False))
+    (message,) = refused([AddNode(node_name="requestsGet", node_id="calculator_1")], wanted, catalogue)
+    assert "planned as calculator" in message
+
+
+def test_p85_a_planned_replacement_is_covered(catalogue: NodeStore) -> None:
+    swap = ReplaceNode(node_id="bufferMemory_0", node_name="bufferWindowMemory", new_node_id="bufferWindowMemory_0")
+    wanted = contract(planned("bufferWindowMemory_0", existing=False), removals=["bufferMemory_0"])
+    assert refused([swap], wanted, catalogue) == []
+
+
+def test_a_text_of_brackets_without_end_is_only_a_text(catalogue: NodeStore) -> None:
+    deep = SetParam(node_id="chatOpenAI_0", param_name="baseOptions", value="[" * 100_000)
+    assert refused([deep], contract(MODEL), catalogue) == []
 
 
 def test_p85_code_and_tools_need_the_plan_even_on_planned_nodes(catalogue: NodeStore) -> None:
