@@ -4,9 +4,9 @@ Results (`Intent`, `PlanContract`, `Verdict`) are shared with clients and come f
 dataclasses: they carry live objects (the node store) and are never stored.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from pydantic import Field
 
@@ -52,6 +52,7 @@ __all__ = [
     "Reasoned",
     "ToolCall",
     "ToolDef",
+    "Toolbox",
     "Trial",
     "Usage",
     "Verdict",
@@ -63,9 +64,9 @@ __all__ = [
 
 
 class ToolDef(Contract):
-    """A tool as offered to a model. `name` matches `[a-zA-Z0-9_-]{1,64}` (dots travel as `__`)."""
+    """A tool as offered to a model, by the name that the registry has for it (`flowise.get_node`)."""
 
-    name: str = Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")
+    name: str = Field(pattern=r"^[a-zA-Z0-9_.-]{1,64}$")
     description: str
     parameters: JsonObject
 
@@ -85,6 +86,20 @@ class Message(Contract):
     content: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
+
+
+class Toolbox(Protocol):
+    """The tools of one phase of one session, ready to be called."""
+
+    @property
+    def definitions(self) -> Sequence[ToolDef]:
+        """What the model is offered."""
+        ...
+
+    async def call(self, name: str, arguments: JsonObject) -> str:
+        """What the model may see of the result, bounded in length and time. A failed call is told in the text; only
+        a bug raises."""
+        ...
 
 
 class EngineResponse(Contract):
@@ -135,6 +150,8 @@ class _Request:
     on_delta: DeltaSink | None = None
     #: Looked at before every model call; None spends without limit.
     budget: Budget | None = None
+    #: What the model may look up while it answers.
+    tools: Toolbox | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
