@@ -15,6 +15,7 @@ from flowise_dev_agent.api.middleware import (
     MetricsMiddleware,
     SecurityHeadersMiddleware,
 )
+from flowise_dev_agent.api.origin import OriginMiddleware
 from flowise_dev_agent.api.routes import (
     deliveries,
     flows,
@@ -65,6 +66,7 @@ def create_app(settings: Settings, engine: Runtime | None = None, *, model_stand
         middleware=[
             Middleware(MetricsMiddleware),
             Middleware(SecurityHeadersMiddleware),
+            Middleware(OriginMiddleware, server=settings.server),
             Middleware(ApiKeyMiddleware, api_key=settings.server.api_key),
             Middleware(BodyLimitMiddleware, max_bytes=problems.MAX_BODY_BYTES, flow_bytes=problems.MAX_FLOW_BODY_BYTES),
         ],
@@ -102,6 +104,8 @@ def create_worker_app(settings: Settings, engine: Runtime) -> FastAPI:
         openapi_url=None,
         middleware=[
             Middleware(SecurityHeadersMiddleware),
+            Middleware(OriginMiddleware, server=settings.server),
+            Middleware(OriginMiddleware, server=settings.server),
             Middleware(ApiKeyMiddleware, api_key=settings.server.api_key),
         ],
     )

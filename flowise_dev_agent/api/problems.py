@@ -53,6 +53,11 @@ _STATUS: dict[type[errors.AgentError], int] = {
 _HTTP_PROBLEMS: dict[int, tuple[str, str]] = {
     400: ("bad_request", "Send a JSON body in UTF-8."),
     401: ("unauthorized", "Send the service's key: `Authorization: Bearer <AGENT_API_KEY>`."),
+    403: (
+        "origin_refused",
+        "Open http://localhost with the service's port, set PUBLIC_BASE_URL to the address that you use, or set "
+        "AGENT_API_KEY.",
+    ),
     404: ("not_found", "See /docs for the routes."),
     405: ("method_not_allowed", "See /docs for the methods of this path."),
     413: (

@@ -3,7 +3,7 @@
 import hashlib
 import inspect
 import logging
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -96,17 +96,11 @@ class AgentMcpServer(MCPServer[Host]):
 class McpEndpoint:
     """An ASGI app for POST requests, without sessions: any process of the service can answer any request.
 
-    It answers within `running`, which can be entered once. `hosts`: accept only requests to these names and from
-    these origins, which protects a service without a key from DNS rebinding. None accepts all.
+    It answers within `running`, which can be entered once. Hosts and origins are the app's to check.
     """
 
-    def __init__(self, server: AgentMcpServer, *, hosts: Sequence[str] | None, max_body_bytes: int) -> None:
-        names = [f"{host}{port}" for host in hosts or () for port in ("", ":*")]
-        security = TransportSecuritySettings(
-            enable_dns_rebinding_protection=hosts is not None,
-            allowed_hosts=names,
-            allowed_origins=[f"{scheme}://{name}" for name in names for scheme in ("http", "https")],
-        )
+    def __init__(self, server: AgentMcpServer, *, max_body_bytes: int) -> None:
+        security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         server.streamable_http_app(
             stateless_http=True, transport_security=security, max_request_body_size=max_body_bytes
         )

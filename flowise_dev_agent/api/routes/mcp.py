@@ -15,7 +15,6 @@ from flowise_dev_agent.mcp import AgentMcpServer, Host, McpEndpoint
 from flowise_dev_agent.settings import ServerSettings
 
 PATH: Final = "/mcp"
-_LOCAL: Final = ("127.0.0.1", "localhost", "[::1]")
 
 
 class _NamedRoute(Route):
@@ -49,17 +48,8 @@ def mount(app: FastAPI, server: ServerSettings) -> McpEndpoint:
 
     endpoint = McpEndpoint(
         AgentMcpServer(Host(client, server.mcp_approval, base_url), secret=server.api_key),
-        hosts=_hosts(server),
         max_body_bytes=MAX_BODY_BYTES,
     )
     # Only POST: there is no stream to open and no session to delete.
     app.router.routes.append(_NamedRoute(PATH, endpoint, methods=["POST"], include_in_schema=False))
     return endpoint
-
-
-def _hosts(server: ServerSettings) -> list[str] | None:
-    """The host names under which a service without a key may be called: local, bound and public ones."""
-    if server.api_key is not None:
-        return None
-    public = server.public_base_url.host if server.public_base_url else None
-    return [*_LOCAL, *(name for name in (server.host, public) if name)]

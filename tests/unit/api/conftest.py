@@ -32,4 +32,4 @@ async def http(make_app: MakeApp) -> AsyncIterator[httpx2.AsyncClient]:
 
 def client_of(app: FastAPI, **options: Any) -> httpx2.AsyncClient:
     transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
-    return httpx2.AsyncClient(transport=transport, base_url="http://test", **options)
+    return httpx2.AsyncClient(transport=transport, base_url="http://localhost", **options)
