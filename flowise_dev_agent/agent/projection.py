@@ -75,8 +75,8 @@ def approved_plan(interrupt: Interrupt, answer: JsonMapping) -> PlanView | None:
     if not isinstance(interrupt, PlanApprovalInterrupt) or answer["action"] != "approve":
         return None
     contract = interrupt.data.contract
-    if questions := answer.get("test_questions"):
-        contract = contract.model_copy(update={"test_questions": questions})
+    if isinstance(questions := answer.get("test_questions"), list) and questions:
+        contract = contract.with_questions([str(question) for question in questions])
     shown = PlanContract(**_masked(contract.model_dump()))
     approach = answer.get("approach")
     return PlanView(

@@ -1,8 +1,10 @@
 """The plan: what the person wants, part by part, and what they approve."""
 
-from typing import Annotated, Literal
+import re
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import Field, JsonValue, StringConstraints
+from pydantic import BeforeValidator, Field, JsonValue, StringConstraints, computed_field, model_validator
 from typing_extensions import TypeAliasType
 
 from flowise_dev_agent.contracts.base import Contract, JsonObject, Versioned
@@ -10,6 +12,29 @@ from flowise_dev_agent.patch import PatchOp
 
 Operation = Literal["create", "update", "copy", "question"]
 FlowKind = Literal["CHATFLOW", "AGENTFLOW"]
+NO_TEST: Final = "no question shows it"
+
+
+def _numbered(prefix: str) -> BeforeValidator:
+    """Gives the items of a list that lack an id, or share one, the next free id."""
+
+    def number(items: Any) -> Any:
+        if not isinstance(items, list):
+            return items
+        seen: set[str] = set()
+        found: list[Any] = []
+        for item in items:
+            if isinstance(item, dict):
+                id_ = item.get("id")
+                if not (isinstance(id_, str) and re.fullmatch(rf"{prefix}\d{{1,3}}", id_)) or id_ in seen:
+                    taken = {*seen, *(other.get("id") for other in items if isinstance(other, dict))}
+                    id_ = next(new for n in range(1, len(items) + 2) if (new := f"{prefix}{n}") not in taken)
+                seen.add(id_)
+                item = {**item, "id": id_}
+            found.append(item)
+        return found
+
+    return BeforeValidator(number)
 
 
 class Intent(Contract):
@@ -132,12 +157,10 @@ class Capability(Contract):
     )
 
 
-class PlanProposal(Contract):
-    """The approved agreement: drives the scope, the tests and the judgement. `declined` says why it cannot be done."""
+class _Plan(Contract):
+    """What a plan says, whoever writes it."""
 
     goal: str
-    operation: Operation
-    flow_kind: FlowKind = "CHATFLOW"
     flow_name: str = Field(min_length=1, max_length=120)
     nodes: list[PlannedNode] = Field(default_factory=list)
     removals: list[str] = Field(
@@ -152,25 +175,90 @@ class PlanProposal(Contract):
         description="what the person named or will notice: model, temperature, prompt in full, addresses, limits",
     )
     steps: list[str] = Field(default_factory=list, description="what will be done, in order, in plain words")
-    domain_targets: list[str] = Field(default_factory=lambda: ["flowise"])
     credential_requirements: list[str] = Field(default_factory=list, description="Flowise credential types needed")
     data_fields: list[str] = Field(default_factory=list)
     pii_fields: list[str] = Field(default_factory=list)
-    success_criteria: list[str] = Field(default_factory=list)
-    test_questions: list[str] = Field(default_factory=list, max_length=10)
+    tests: Annotated[list[TestCase], _numbered("t")] = Field(default_factory=list, max_length=10)
+    criteria: Annotated[list[Criterion], _numbered("c")] = Field(default_factory=list, max_length=20)
     approaches: list[Approach] = Field(default_factory=list, max_length=4)
     placeholders: list[str] = Field(default_factory=list, description="text that the person promised and is not there")
     declined: str | None = Field(default=None, description="why this cannot be built, and what could be instead")
     answer: str | None = Field(default=None, description="for a question about a flow: the answer")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _read_words(cls, data: Any) -> Any:
+        """`success_criteria` and `test_questions` follow from `criteria` and `tests`. A row from before them, and an
+        answer without them, has the words only: each question becomes a test, and all tests show each criterion."""
+        if not isinstance(data, dict):
+            return data
+        read = {name: value for name, value in data.items() if name not in ("success_criteria", "test_questions")}
+        words, questions = data.get("success_criteria"), data.get("test_questions")
+        if "tests" not in read and isinstance(questions, list):
+            read["tests"] = [{"id": f"t{n}", "turns": [text]} for n, text in enumerate(questions, start=1)]
+            if "criteria" not in read and isinstance(words, list):
+                shown_by = [test["id"] for test in read["tests"]]
+                read["criteria"] = [{"text": text, "tests": shown_by} for text in words]
+        elif "criteria" not in read and isinstance(words, list):
+            read["criteria"] = [{"text": text, "not_tested": NO_TEST} for text in words]
+        return read
 
-class PlanContract(PlanProposal, Versioned):
-    """The plan that a person approves: a proposal, with what code adds to it."""
 
+class PlanProposal(_Plan):
+    """A plan as a model writes it. What code knows for certain is not asked for."""
+
+
+class PlanContract(_Plan, Versioned):
+    """The approved agreement: drives the scope, the tests and the judgement. `declined` says why it cannot be done."""
+
+    operation: Operation
+    flow_kind: FlowKind = "CHATFLOW"
+    domain_targets: list[str] = Field(default_factory=lambda: ["flowise"])
     parts: list[Part] = Field(default_factory=list, max_length=40)
-    criteria: list[Criterion] = Field(default_factory=list, max_length=20)
-    tests: list[TestCase] = Field(default_factory=list, max_length=10)
     capability: Capability | None = None
+
+    @computed_field
+    @property
+    def success_criteria(self) -> list[str]:
+        """The criteria in words."""
+        return [criterion.text for criterion in self.criteria]
+
+    @computed_field
+    @property
+    def test_questions(self) -> list[str]:
+        """The first turn of each test."""
+        return [test.turns[0] for test in self.tests]
+
+    def linked(self) -> Self:
+        """The same with criteria that name tests of the plan only; one that names none says why."""
+        known = {test.id for test in self.tests}
+        criteria: list[Criterion] = []
+        for criterion in self.criteria:
+            tests = [id_ for id_ in dict.fromkeys(criterion.tests) if id_ in known]
+            not_tested = None if tests else criterion.not_tested or NO_TEST
+            criteria.append(criterion.model_copy(update={"tests": tests, "not_tested": not_tested}))
+        return self.model_copy(update={"criteria": criteria})
+
+    def with_questions(self, questions: Sequence[str]) -> Self:
+        """The same plan, tested with these questions. A question of the plan keeps its test; a criterion whose tests
+        are all gone is to be shown by any of the new ones."""
+        former = {test.turns[0]: test for test in self.tests}
+        tests: list[TestCase] = []
+        new_ids: dict[str, str] = {}
+        for number, question in enumerate(questions, start=1):
+            test = former.get(question) or TestCase(id="t0", turns=[question])
+            new_ids[test.id] = f"t{number}"
+            tests.append(test.model_copy(update={"id": f"t{number}"}))
+        everything = [test.id for test in tests]
+        criteria = [
+            criterion.model_copy(
+                update={"tests": [new_ids[id_] for id_ in criterion.tests if id_ in new_ids] or everything}
+            )
+            if criterion.tests
+            else criterion
+            for criterion in self.criteria
+        ]
+        return self.model_copy(update={"tests": tests, "criteria": criteria})
 
     def to_markdown(self) -> str:
         """The plan as a person reads it."""
@@ -186,7 +274,10 @@ class PlanContract(PlanProposal, Versioned):
         parts += _section("Credentials", [f"`{name}`" for name in self.credential_requirements])
         parts += _section("Personal data", [f"`{name}`" for name in self.pii_fields])
         parts += _section("Placeholders to fill in", self.placeholders)
-        parts += _section("Success criteria", self.success_criteria)
+        parts += _section(
+            "Success criteria",
+            [f"{one.text} (not tested: {one.not_tested})" if one.not_tested else one.text for one in self.criteria],
+        )
         parts += _section("Test questions", self.test_questions)
         return "\n".join(parts) + "\n"
 

@@ -74,7 +74,9 @@ class LlmReasoner(Reasoner):
 
     async def plan(self, request: PlanRequest) -> Reasoned[PlanContract]:
         def read(text: str) -> PlanContract:
-            return _checked_plan(PlanContract(**vars(parse_model(text, PlanProposal))), request)
+            proposal = parse_model(text, PlanProposal)
+            plan = PlanContract(operation=request.intent.operation, **vars(proposal))
+            return _checked_plan(plan.linked(), request)
 
         whole = self._settings.context_tokens >= _WHOLE_CATALOGUE_FROM
         return await self._ask("plan", plan_prompt(request, self._skills, whole_catalogue=whole), read, request)
@@ -155,7 +157,7 @@ class LlmReasoner(Reasoner):
 
 def _checked_plan(plan: PlanContract, request: PlanRequest) -> PlanContract:
     """The plan with what code knows for certain: operation, spelling of node names, credential types."""
-    update: dict[str, Any] = {"operation": request.intent.operation}
+    update: dict[str, Any] = {}
     if plan.declined or request.intent.operation == "question":
         if not plan.declined and not plan.answer:
             raise UnusableOutputError(["This is a question about a flow: put what you found into `answer`."])

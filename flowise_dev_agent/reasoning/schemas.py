@@ -11,7 +11,7 @@ from flowise_dev_agent.settings import Phase
 
 #: What a model does not need to know: the parser fills defaults, and says so where a bound is crossed.
 _LEFT_OUT: Final = frozenset(
-    {"title", "default", "maxLength", "minLength", "maxItems", "pattern", "additionalProperties"}
+    {"$defs", "title", "default", "maxLength", "minLength", "maxItems", "minItems", "pattern", "additionalProperties"}
 )
 
 

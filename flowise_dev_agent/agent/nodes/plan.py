@@ -183,7 +183,7 @@ def _needs_new_approval(previous: PlanContract | None, plan: PlanContract) -> bo
 def _plan_approval(state: AgentState) -> PlanApprovalInterrupt:
     plan, verdict, target = state.plan.current, state.review.verdict, state.target.flow
     if questions := state.tests.questions:
-        plan = plan.model_copy(update={"test_questions": questions})
+        plan = plan.with_questions(questions)
     cancel = option("cancel", "Cancel", "End the session; nothing is written.")
     if plan.declined:
         return PlanApprovalInterrupt(

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from flowise_dev_agent.contracts.plan import Criterion, TestCase
 from flowise_dev_agent.patch import NodeSchema, SetParam
 from flowise_dev_agent.reasoning.contracts import (
     Pattern,
@@ -77,11 +78,10 @@ def _agentflow(
     ]
     steps += [step for step in contract.steps if step.startswith(WISH)]
     examples = [example for case in read_conditions(reading.text).cases if (example := case.example)]
-    return contract.model_copy(
+    return contract.with_questions([*examples, *contract.test_questions][:_MOST_QUESTIONS]).model_copy(
         update={
             "flow_kind": "AGENTFLOW",
             "placeholders": [],
-            "test_questions": [*examples, *contract.test_questions][:_MOST_QUESTIONS],
             "credential_requirements": credentials,
             "nodes": [
                 node.model_copy(update={"purpose": f"{labels[node.node_id]}: {node.purpose}"})
@@ -183,6 +183,10 @@ def _contract(
     steps += [_value_step(where, value, language) for where, value in values]
     steps += [say("step_credential", language, type=name) for name in credentials]
     nodes = {**kept, **added}
+    tests = [
+        TestCase(id=f"t{number}", turns=[question])
+        for number, question in enumerate(describing.questions(reading, nodes, language), start=1)
+    ]
     wanted = describing.short(wishes[-1] if wishes and kept else request.requirement)
     return PlanContract(
         goal=say("goal_change", language, requirement=wanted) if kept else wanted,
@@ -199,8 +203,11 @@ def _contract(
         ],
         steps=steps + [f"{WISH}{wish}" for wish in wishes],
         credential_requirements=_merged(request, credentials),
-        success_criteria=describing.criteria(reading, added or nodes, language),
-        test_questions=describing.questions(reading, nodes, language),
+        tests=tests,
+        criteria=[
+            Criterion(id=f"c{number}", text=text, tests=[test.id for test in tests])
+            for number, text in enumerate(describing.criteria(reading, added or nodes, language), start=1)
+        ],
         placeholders=describing.placeholders(dict(values)),
     )
 

@@ -34,6 +34,30 @@ def test_a_document_of_version_2_with_an_unknown_key_is_refused(model: type[Base
         read(model, {**row, "version": 2, "gone": 1})
 
 
+def test_a_plan_from_before_its_tests_has_a_test_for_each_question() -> None:
+    words: dict[str, JsonValue] = {
+        "success_criteria": ["It answers", "It is kind"],
+        "test_questions": ["Hello", "Why?"],
+    }
+    contract = read(PlanContract, {**PLAN_1, **words})
+    assert [(test.id, test.turns) for test in contract.tests] == [("t1", ["Hello"]), ("t2", ["Why?"])]
+    assert [(one.id, one.tests) for one in contract.criteria] == [("c1", ["t1", "t2"]), ("c2", ["t1", "t2"])]
+    dumped = contract.model_dump(mode="json")
+    assert {name: dumped[name] for name in words} == words
+    assert read(PlanContract, dumped) == contract
+
+
+def test_questions_of_the_person_replace_the_tests_and_keep_what_shows_a_criterion() -> None:
+    tests = [{"id": "t1", "turns": ["Hello"], "expect": {"contains": ["hi"]}}, {"id": "t2", "turns": ["Why?"]}]
+    criteria = [{"text": "greets", "tests": ["t1"]}, {"text": "explains", "tests": ["t2"]}]
+    contract = read(PlanContract, {**PLAN_1, "tests": tests, "criteria": criteria}).with_questions(["Who?", "Hello"])
+    assert [(test.id, test.turns, test.expect.contains) for test in contract.tests] == [
+        ("t1", ["Who?"], []),
+        ("t2", ["Hello"], ["hi"]),
+    ]
+    assert [one.tests for one in contract.criteria] == [["t2"], ["t1", "t2"]]
+
+
 def test_an_interrupt_of_version_1_is_read_with_its_nested_documents() -> None:
     row = interrupt_1("plan_approval", "plan_ready", plan="#", contract={**PLAN_1, "gone": 1}, old="x")
     interrupt = read_as(INTERRUPT, row)

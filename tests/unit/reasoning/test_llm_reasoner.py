@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.contracts.plan import PlannedValue
+from flowise_dev_agent.contracts.plan import Criterion, PlannedValue
 from flowise_dev_agent.errors import ModelOutputError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, BindCredential, Finding, SetParam
@@ -308,6 +308,32 @@ def test_the_schemas_of_a_session_are_small() -> None:
     assert sum(len(json.dumps(answer_schema(phase))) for phase in phases) // 4 <= 1_500
 
 
+async def test_each_criterion_names_tests_of_the_plan_or_says_that_no_question_shows_it(catalogue: NodeStore) -> None:
+    answer = {
+        **GOOD_PLAN,
+        "tests": [
+            {"turns": ["Hello"]},
+            {"id": "t1", "turns": ["Where is it?", "And now?"], "expect": {"tools": ["x"]}},
+        ],
+        "criteria": [
+            {"text": "It answers", "tests": ["t1", "t9"]},
+            {"text": "It is friendly", "tests": ["t9"]},
+            {"text": "It is cheap", "not_tested": "costs are not seen in an answer"},
+        ],
+    }
+    result = await reasoner(ScriptedEngine(answer)).plan(plan_request(catalogue))
+    assert result.tries == 1
+    assert [(test.id, test.turns[0]) for test in result.value.tests] == [("t2", "Hello"), ("t1", "Where is it?")]
+    assert [(one.id, one.tests, one.not_tested) for one in result.value.criteria] == [
+        ("c1", ["t1"], None),
+        ("c2", [], "no question shows it"),
+        ("c3", [], "costs are not seen in an answer"),
+    ]
+    assert result.value.success_criteria == ["It answers", "It is friendly", "It is cheap"]
+    assert result.value.test_questions == ["Hello", "Where is it?"]
+    assert "It is friendly (not tested: no question shows it)" in result.value.to_markdown()
+
+
 async def test_an_ambiguous_intent_without_questions_is_taken_without_asking_again() -> None:
     engine = ScriptedEngine({**GOOD_INTENT, "ambiguity": 8})
     result = await reasoner(engine).classify(ClassifyRequest(requirement="A bot"))
@@ -406,7 +432,9 @@ async def test_p30_only_the_planned_nodes_have_cards_and_a_plain_create_stays_sm
     await asked.classify(ClassifyRequest(requirement="A chatbot with GPT-4o and memory"))
     await asked.plan(plan_request(catalogue, candidates=tuple(catalogue.search("chatbot GPT-4o memory", limit=30))))
     await asked.patch(patch_request(catalogue))
-    contract = PlanContract(goal="x", operation="create", flow_name="x", success_criteria=["It answers."])
+    contract = PlanContract(
+        goal="x", operation="create", flow_name="x", criteria=[Criterion(id="c1", text="It answers.")]
+    )
     trial = Trial(question="Hello?", answer="Hello!", passed=True)
     await asked.judge(JudgeRequest(requirement="x", plan=contract, trials=(trial,) * 3))
     assert "### chatAnthropic" not in engine.calls[2][0][0].content

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from flowise_dev_agent.contracts.plan import Criterion
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.templates import Template
 from flowise_dev_agent.patch import Finding, SetParam
@@ -37,7 +38,12 @@ def like(name: str) -> Template:
 def prompts(text: str, nodes: NodeStore) -> list[Prompt]:
     node = PlannedNode(node_id="chatOpenAI_0", node_name="chatOpenAI", purpose=text)
     plan = PlanContract(
-        goal=text, operation="create", flow_name="x", nodes=[node], success_criteria=[text], placeholders=[text]
+        goal=text,
+        operation="create",
+        flow_name="x",
+        nodes=[node],
+        placeholders=[text],
+        criteria=[Criterion(id="c1", text=text)],
     )
     verdict = Verdict(done=False, category="LOGIC", reason=text, fix=text)
     intent = Intent(operation="create", ambiguity=0, title="x")

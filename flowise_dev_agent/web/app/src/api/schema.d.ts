@@ -3698,7 +3698,7 @@ export interface components {
         };
         /**
          * PlanContract
-         * @description The plan that a person approves: a proposal, with what code adds to it.
+         * @description The approved agreement: drives the scope, the tests and the judgement. `declined` says why it cannot be done.
          */
         PlanContract: {
             /**
@@ -3766,10 +3766,16 @@ export interface components {
              * @description what will be done, in order, in plain words
              */
             steps: string[];
-            /** Success Criteria */
-            success_criteria: string[];
-            /** Test Questions */
-            test_questions: string[];
+            /**
+             * Success Criteria
+             * @description The criteria in words.
+             */
+            readonly success_criteria: string[];
+            /**
+             * Test Questions
+             * @description The first turn of each test.
+             */
+            readonly test_questions: string[];
             /** Tests */
             tests: components["schemas"]["TestCase"][];
             /**
