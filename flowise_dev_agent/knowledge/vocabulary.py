@@ -82,6 +82,8 @@ SYNONYMS: Final[Mapping[str, str]] = {
     "email": "gmail",
     "mail": "gmail",
     "vector": "store",
+    "pgvector": "postgres vector store",
+    "postgresql": "postgres",
     "embed": "embedding",
 }
 

@@ -15,7 +15,7 @@ from flowise_dev_agent.patch.model.nested import Steps
 from flowise_dev_agent.patch.model.node import FlowNode, new_node
 from flowise_dev_agent.patch.model.ops import AddNode, PatchOp, corrected_op, example_op
 from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
-from flowise_dev_agent.patch.model.suggest import closest, resolve_case
+from flowise_dev_agent.patch.model.suggest import closest, closest_types, resolve_case
 
 
 class EdgeList:
@@ -147,7 +147,7 @@ class Batch:
             return schema
         if right := resolve_case(name, self.schemas):
             return self.schemas[right]
-        near = closest(name, self.schemas)
+        near = closest_types(name, self.schemas)
         self.fail(
             "UNKNOWN_NODE_NAME",
             f"There is no node type {name!r}.",

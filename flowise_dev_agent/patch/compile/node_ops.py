@@ -12,6 +12,7 @@ from flowise_dev_agent.patch.model.nested import (
     Steps,
     is_path,
     parse_path,
+    unknown_component,
     value_at,
     with_value,
     without_value,
@@ -20,7 +21,7 @@ from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.ops import AddNode, SetLabel, SetOutput, SetParam, UnsetParam
 from flowise_dev_agent.patch.model.references import NODE_ID
 from flowise_dev_agent.patch.model.suggest import closest, resolve_case
-from flowise_dev_agent.patch.model.values import normalize
+from flowise_dev_agent.patch.model.values import normalize, row_example
 
 # --- AddNode -----------------------------------------------------------------------------------------------------
 
@@ -187,6 +188,9 @@ def _nested_definitions(batch: Batch, node: FlowNode, path: str) -> tuple[Steps,
                 definitions = matching[0].get("array") or ()
             elif isinstance(component, str) and (schema := batch.schemas.get(component)):
                 definitions = schema.input_definitions
+            elif isinstance(component, str) and owner != step and _is_component(definitions, owner):
+                _no_component(batch, node, path, owner, component)
+                return None
             else:
                 break
             container = container.get(step)
@@ -194,9 +198,33 @@ def _nested_definitions(batch: Batch, node: FlowNode, path: str) -> tuple[Steps,
     return None
 
 
+def _is_component(definitions: Sequence[InputEntry], name: str) -> bool:
+    return any(entry.get("name") == name and entry.get("loadConfig") for entry in definitions)
+
+
+def _no_component(batch: Batch, node: FlowNode, path: str, owner: str, component: str) -> None:
+    """The config of a model or tool cannot be set before the server knows which one it is."""
+    if component:
+        message, hint, near = unknown_component(owner, component, batch.schemas)
+    else:
+        message, near = f"`{owner}` of {node.id} is not chosen yet.", ()
+        hint = f"Set `{owner}` to a node type before its settings."
+    example = {"op_type": "SetParam", "node_id": node.id, "param_name": owner, "value": near[0] if near else "<type>"}
+    batch.fail(
+        "UNKNOWN_NODE_NAME",
+        message,
+        where=node.id,
+        name=path,
+        allowed=near,
+        hint=f"{hint} For example {dump_json(example)}",
+    )
+
+
 def _no_such_row(batch: Batch, node: FlowNode, path: str, why: str) -> None:
     name = path.partition("[")[0]
-    example = {"op_type": "SetParam", "node_id": node.id, "param_name": name, "value": [{"<field>": "<value>"}]}
+    definition = next(iter(node.params_by_name.get(name, ())), None)
+    rows = [row_example(definition)] if definition else [{"<field>": "<value>"}]
+    example = {"op_type": "SetParam", "node_id": node.id, "param_name": name, "value": rows}
     batch.fail(
         "UNKNOWN_PARAM",
         why,

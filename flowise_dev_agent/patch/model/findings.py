@@ -41,7 +41,10 @@ class Finding(BaseModel):
         """One line for prompts and logs."""
         place = ", ".join(part for part in (self._position, self.where, self.field) if part)
         line = f"{self.code} ({place}): {self.message}" if place else f"{self.code}: {self.message}"
-        return f"{line} {self.hint}" if self.hint else line
+        line = f"{line} {self.hint}" if self.hint else line
+        if self.allowed and not any(one in line for one in self.allowed):
+            line = f"{line} Possible: {', '.join(self.allowed)}."
+        return line
 
     @property
     def _position(self) -> str:

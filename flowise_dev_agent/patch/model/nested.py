@@ -9,11 +9,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from flowise_dev_agent.patch.model.flow_data import InputEntry, Inputs, Values
-from flowise_dev_agent.patch.model.schema import NodeSchema
+from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
+from flowise_dev_agent.patch.model.suggest import closest_types
 from flowise_dev_agent.patch.model.visibility import is_visible
 
 #: Where the server reads the credential of a nested component.
 CREDENTIAL_KEY = "FLOWISE_CREDENTIAL_ID"
+_MODELS = ("Chat Models",)
+#: What a field takes, by the end of its name.
+_CATEGORIES: Mapping[str, tuple[str, ...]] = {
+    "embeddingmodel": ("Embeddings",),
+    "model": _MODELS,
+    "tool": ("Tools", "Tools (MCP)"),
+    "vectorstore": ("Vector Stores",),
+}
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 
 Steps = tuple[str | int, ...]
@@ -101,6 +110,19 @@ def _component(param: str, container: Values, around: Steps) -> Iterator[Nested]
         steps = (*around, f"{param}Config")
         path = f"{around[0]}[{around[1]}].{param}Config" if around else f"{param}Config"
         yield Nested(path, steps, param, component, container.get(f"{param}Config"))
+
+
+def unknown_component(param: str, name: str, schemas: Schemas) -> tuple[str, str, tuple[str, ...]]:
+    """Message, hint and close names for a component that the server does not have."""
+    wanted = _CATEGORIES.get(next((end for end in _CATEGORIES if param.lower().endswith(end)), ""), ())
+    fitting = [one for one, schema in schemas.items() if schema.category in wanted] or list(schemas)
+    near = closest_types(name, fitting)
+    example = f", such as {', '.join(near)}" if near else ""
+    message = f"`{param}` takes a node type of the server{example}; {name!r} is none."
+    hint = f"Did you mean {near[0]!r}?" if near else ""
+    if wanted == _MODELS and near:
+        hint = f"Set `{param}` to {near[0]!r}; the name of the model goes into `{param}Config.modelName`."
+    return message, hint, near
 
 
 def complete_config(nested: Nested, schema: NodeSchema) -> Inputs:

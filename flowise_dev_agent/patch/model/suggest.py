@@ -1,10 +1,30 @@
 """Names that a person or a model probably meant."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import SequenceMatcher
 
 _NOT_ALNUM = re.compile(r"[^a-z0-9]+")
+
+#: How products and their makers are called, and what the names of their node types hold instead.
+_VENDORS: Mapping[str, str] = {
+    "bing": "websearch",
+    "chatgpt": "chatopenai",
+    "claude": "anthropic",
+    "deepseek": "deepseek",
+    "gemini": "googlegenerativeai",
+    "gemma": "ollama",
+    "gpt": "chatopenai",
+    "grok": "xai",
+    "llama": "ollama",
+    "mistral": "mistralai",
+    "mixtral": "mistralai",
+    "pgvector": "postgres",
+    "postgresql": "postgres",
+    "qwen": "alibabatongyi",
+    "vertex": "googlevertexai",
+    "website": "cheerio",
+}
 
 
 def fold(name: str) -> str:
@@ -34,3 +54,16 @@ def closest(name: str, candidates: Iterable[str], n: int = 3) -> tuple[str, ...]
         scored.append((score, candidate))
     scored.sort(key=lambda pair: (-pair[0], pair[1]))
     return tuple(candidate for score, candidate in scored[:n] if score > 0.3)
+
+
+def closest_types(name: str, candidates: Iterable[str], n: int = 3) -> tuple[str, ...]:
+    """As `closest`, for node types: what a vendor's or product's word stands for comes first.
+
+    >>> closest_types("pgvector", ["vectara", "postgresRecordManager", "postgres"])
+    ('postgres', 'postgresRecordManager', 'vectara')
+    """
+    names = list(candidates)
+    folded = fold(name)
+    words = [word for vendor, word in _VENDORS.items() if vendor in folded]
+    meant = sorted((one for one in names if any(word in fold(one) for word in words)), key=lambda one: (len(one), one))
+    return tuple(dict.fromkeys([*meant, *closest(name, names, n)]))[:n]

@@ -14,6 +14,8 @@ from flowise_dev_agent.patch.model.visibility import is_visible
 
 _VARIABLE = re.compile(r"\{\{[^{}]*\}\}")
 _SHOWN_LENGTH = 60
+#: Options are listed in full up to this number.
+_LISTED_OPTIONS = 30
 #: What has a form of its own although it holds texts with variables.
 _CHECKED_WITH_VARIABLES = frozenset({"json", "array", "config"})
 
@@ -61,7 +63,7 @@ def normalize(definition: InputEntry, value: Any, inputs: Values | None = None) 
         case "string" | "code" | "password" | "asyncOptions" | "date" | "file" | "folder":
             return _text(value)
         case "array":
-            return _array(value)
+            return _array(definition, value)
         case "config":
             return _config(value)
         case "asyncMultiOptions" | "datagrid":
@@ -116,7 +118,10 @@ def _options(
         else:
             near = closest(text, names) or tuple(names[:3])
             example = [near[0]] if several else near[0]
-            return value, ValueProblem("BAD_OPTION", f"{shown(one)!r} is not one of its options.", near, example)
+            listed = f": {', '.join(names)}" if len(names) <= _LISTED_OPTIONS else f", such as {', '.join(near)}"
+            return value, ValueProblem(
+                "BAD_OPTION", f"{shown(one)!r} is not one of its options{listed}.", near, example
+            )
     return (dump_json(chosen) if several else chosen[0]), None
 
 
@@ -140,12 +145,25 @@ def _json(value: Any) -> tuple[Any, ValueProblem | None]:
     return value, ValueProblem("BAD_JSON", "The value is not valid JSON.", example={"key": "value"})
 
 
-def _array(value: Any) -> tuple[Any, ValueProblem | None]:
+def row_example(definition: InputEntry) -> dict[str, Any]:
+    """A row of an array field: its required fields, with a default, an option or a description of the value."""
+    row: dict[str, Any] = {}
+    for part in definition.get("array") or ():
+        if part.get("optional") or part.get("show") or part["name"] in row:
+            continue
+        options = part.get("options") or ()
+        row[part["name"]] = part.get("default") or (str(options[0]["name"]) if options else f"<{part.get('label')}>")
+        if part.get("loadConfig"):
+            row[f"{part['name']}Config"] = {}
+    return row or {"key": "value"}
+
+
+def _array(definition: InputEntry, value: Any) -> tuple[Any, ValueProblem | None]:
     """Rows of an agentflow node. The server reads a list; text of one is what models like to write."""
     rows = _parsed(value)
     if isinstance(rows, list) and all(isinstance(row, dict) for row in rows):
         return rows, None
-    return value, ValueProblem("NOT_A_LIST", "A list of objects is needed.", example=[{"key": "value"}])
+    return value, ValueProblem("NOT_A_LIST", "A list of objects is needed.", example=[row_example(definition)])
 
 
 def _config(value: Any) -> tuple[Any, ValueProblem | None]:

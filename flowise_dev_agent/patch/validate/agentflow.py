@@ -73,6 +73,7 @@ def handles(flow: FlowContext) -> Iterator[Finding]:
                 f"The edge from {connection.source.id} ends at no handle of the node.",
                 where=connection.target.id,
                 field="targetHandle",
+                hint=f"Disconnect {connection.source.id} from {connection.target.id} and Connect it again.",
             )
 
 
@@ -167,7 +168,7 @@ def loops(flow: FlowContext) -> Iterator[Finding]:
 
 @rule("UNKNOWN_VARIABLE", "UNDECLARED_STATE", kinds=(AGENTFLOW,))
 def node_variables(flow: FlowContext) -> Iterator[Finding]:
-    """A variable for the output of a missing node resolves to nothing, without an error."""
+    """A variable for the output of a missing node stays in the text as it is, without an error."""
     state = _declared_state(flow)
     for node in flow.nodes:
         for name, value in node.inputs.items():
@@ -177,7 +178,8 @@ def node_variables(flow: FlowContext) -> Iterator[Finding]:
                 if kind is not None and kind.is_agentflow and flow.graph.node(head) is None:
                     yield error(
                         "UNKNOWN_VARIABLE",
-                        f"`{name}` uses the output of {head!r}, which is not in the flow; it would be empty.",
+                        f"`{name}` uses the output of {head!r}, which is not in the flow; "
+                        f"`{{{{ {variable} }}}}` stays in the text as it is.",
                         where=node.id,
                         field=name,
                         hint="Use the id of a node that runs before.",

@@ -46,6 +46,7 @@ def handles(flow: FlowContext) -> Iterator[Finding]:
                 f"The edge to {connection.target.id} starts at a handle that the node does not have.",
                 where=connection.source.id,
                 field=connection.edge.output_name,
+                hint=_reconnect(connection),
             )
         stored = connection.target.data
         complete = isinstance(stored.get("inputAnchors"), list) and isinstance(stored.get("inputParams"), list)
@@ -55,7 +56,12 @@ def handles(flow: FlowContext) -> Iterator[Finding]:
                 f"The edge from {connection.source.id} ends at a handle that the node does not have.",
                 where=connection.target.id,
                 field=connection.edge.input_name,
+                hint=_reconnect(connection),
             )
+
+
+def _reconnect(connection: Connection) -> str:
+    return f"Disconnect {connection.source.id} from {connection.target.id} and Connect it again."
 
 
 @rule("TYPE_MISMATCH", kinds=(CHATFLOW,))

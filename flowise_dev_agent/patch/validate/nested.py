@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 from flowise_dev_agent.patch.model.findings import Finding, error
 from flowise_dev_agent.patch.model.flow_data import Values
-from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY, Nested
+from flowise_dev_agent.patch.model.json_text import dump_json
+from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY, Nested, unknown_component
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.schema import NodeSchema
-from flowise_dev_agent.patch.model.values import is_empty, normalize
+from flowise_dev_agent.patch.model.values import is_empty, normalize, row_example
 from flowise_dev_agent.patch.model.visibility import with_defaults
 from flowise_dev_agent.patch.validate.context import AGENTFLOW, FlowContext, rule
 from flowise_dev_agent.patch.validate.credentials import wrong_credential
@@ -22,8 +23,7 @@ def components(flow: FlowContext) -> Iterator[Finding]:
         yield from _rows_without_component(flow, node)
         for nested in flow.nested(node):
             if nested.component not in flow.schemas:
-                path = nested.path.removesuffix("Config")
-                yield unknown_type(flow, nested.component, node.id, path, code="NESTED_NODE_UNKNOWN")
+                yield _unknown(flow, node, nested)
             elif not isinstance(nested.config, dict):
                 yield error(
                     "NESTED_CONFIG_MISSING",
@@ -32,6 +32,15 @@ def components(flow: FlowContext) -> Iterator[Finding]:
                     field=nested.path,
                     hint=f"Use SetParam on `{nested.path.removesuffix('Config')}` of {node.id}, or on `{nested.path}`.",
                 )
+
+
+def _unknown(flow: FlowContext, node: FlowNode, nested: Nested) -> Finding:
+    path = nested.path.removesuffix("Config")
+    known = unknown_type(flow, nested.component, node.id, path, code="NESTED_NODE_UNKNOWN")
+    if known.severity == "warning":
+        return known
+    message, hint, near = unknown_component(nested.param, nested.component, flow.schemas)
+    return known.model_copy(update={"message": message, "hint": hint, "allowed": near})
 
 
 def _rows_without_component(flow: FlowContext, node: FlowNode) -> Iterator[Finding]:
@@ -44,7 +53,14 @@ def _rows_without_component(flow: FlowContext, node: FlowNode) -> Iterator[Findi
             for part in parts:
                 if isinstance(row, dict) and is_empty(row.get(part["name"])):
                     field = f"{entry['name']}[{number}].{part['name']}"
-                    yield error("NESTED_NODE_MISSING", "The row names no node type.", where=node.id, field=field)
+                    example = dump_json(row_example(entry))
+                    yield error(
+                        "NESTED_NODE_MISSING",
+                        f"The row has no `{part['name']}`, which names the node type.",
+                        where=node.id,
+                        field=field,
+                        hint=f"A row looks like {example}.",
+                    )
 
 
 @rule("NESTED_CREDENTIAL_UNBOUND", kinds=(AGENTFLOW,))

@@ -6,7 +6,7 @@ from flowise_dev_agent.patch.model.findings import Finding, error, warning
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.references import NODE_ID
 from flowise_dev_agent.patch.model.schema import KIND_OF_CATEGORY
-from flowise_dev_agent.patch.model.suggest import closest, resolve_case
+from flowise_dev_agent.patch.model.suggest import closest_types, resolve_case
 from flowise_dev_agent.patch.validate.context import FlowContext, rule
 
 
@@ -40,6 +40,7 @@ def data_fields(flow: FlowContext) -> Iterator[Finding]:
                 f"`{name}` is missing: the server fails on it or the editor stays blank.",
                 where=node.id,
                 field=name,
+                hint=f"UpgradeNode on {node.id} writes the node again with the same values.",
             )
 
 
@@ -80,7 +81,7 @@ def unknown_type(flow: FlowContext, name: str, where: str, field: str, *, code: 
             where=where,
             field=field,
         )
-    near = (right,) if right else closest(name, flow.schemas)
+    near = (right,) if right else closest_types(name, flow.schemas)
     return Finding(
         code=code,
         severity="error",
@@ -103,6 +104,7 @@ def versions(flow: FlowContext) -> Iterator[Finding]:
                 f"Stored as version {node.data.get('version', 'none')}, the server has {schema.version:g}.",
                 where=node.id,
                 field="version",
+                hint="It runs as it is; leave it, or use UpgradeNode if a newer field is needed.",
             )
 
 

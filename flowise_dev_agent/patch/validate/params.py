@@ -59,7 +59,12 @@ def is_missing(inputs: Values, param: InputEntry) -> bool:
         # Stored before the schema had this field: the server runs on the default.
         return False
     # 0 and false as defaults are stored as ''.
-    return is_empty(inputs.get(name)) and (default is None or js_truthy(default))
+    return is_empty(_stated(name, inputs.get(name))) and (default is None or js_truthy(default))
+
+
+def _stated(name: str, value: Any) -> Any:
+    """Between pieces of text a line break or a space is a value like others."""
+    return repr(value) if value and isinstance(value, str) and name.lower().endswith("separator") else value
 
 
 @rule("NOT_A_NUMBER", "NOT_A_BOOLEAN", "NOT_A_TEXT", "NOT_A_LIST", "BAD_JSON", "BAD_OPTION")
@@ -121,6 +126,7 @@ def unknown_params(flow: FlowContext) -> Iterator[Finding]:
                 f"{node.name} has no field {name!r}; the server ignores it.",
                 where=node.id,
                 field=name,
+                hint="Use one of its fields, or UnsetParam.",
             )
 
 
@@ -140,7 +146,13 @@ def id_problem(param: InputEntry, value: Any, where: str, name: str) -> Finding 
         return None
     if isinstance(value, str) and is_uuid(value.partition(":")[0]):
         return None
-    return error("NOT_AN_ID", f"The {what} must be given by its id (a uuid), not by name.", where=where, field=name)
+    return error(
+        "NOT_AN_ID",
+        f"The {what} must be given by its id (a uuid), not by name.",
+        where=where,
+        field=name,
+        hint=f"Take the id from the list of options of `{name}`; if it is not known, leave this to the person.",
+    )
 
 
 @rule("BAD_TOOL_ID", "UNKNOWN_TOOL")
@@ -161,6 +173,7 @@ def tool_id(flow: FlowContext, value: Any, where: str, name: str) -> Iterator[Fi
             "The custom tool must be given by its id (a uuid), not by name.",
             where=where,
             field=name,
+            hint="Take the id from the list of custom tools; if there is none, leave this to the person.",
         )
     elif flow.tools is not None and value not in flow.tools:
         yield Finding(

@@ -56,7 +56,7 @@ def _before(flow: FlowContext, node: FlowNode) -> list[FlowNode]:
     return list(found.values())
 
 
-@rule("REQUIRED_PARAM_MISSING", "BAD_OPTION", kinds=(AGENTFLOW,))
+@rule("REQUIRED_PARAM_MISSING", "BAD_OPTION", "UNKNOWN_PARAM", kinds=(AGENTFLOW,))
 def rows(flow: FlowContext) -> Iterator[Finding]:
     """The editor completes rows as they are typed; a row from elsewhere may lack what the server takes for granted."""
     for node in flow.nodes:
@@ -68,7 +68,22 @@ def rows(flow: FlowContext) -> Iterator[Finding]:
             for number, row in enumerate(listed):
                 field = f"{entry['name']}[{number}]"
                 if isinstance(row, dict):  # else the list is NOT_A_LIST of rows
+                    yield from _unknown_fields(node, field, row, parts)
                     yield from _row(flow, node, field, row, _shown(parts, node, entry["name"], number, row))
+
+
+def _unknown_fields(node: FlowNode, field: str, row: Values, parts: Sequence[InputEntry]) -> Iterator[Finding]:
+    names = list(dict.fromkeys(str(part["name"]) for part in parts))
+    known = {*names, *(f"{name}Config" for name in names)}
+    for name in row:
+        if name not in known:
+            yield warning(
+                "UNKNOWN_PARAM",
+                f"The row has no field {name!r}; the server ignores it.",
+                where=node.id,
+                field=f"{field}.{name}",
+                hint=f"Its fields: {', '.join(names)}.",
+            )
 
 
 def _shown(parts: Sequence[InputEntry], node: FlowNode, name: str, number: int, row: Values) -> list[InputEntry]:

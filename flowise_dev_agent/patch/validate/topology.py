@@ -5,7 +5,7 @@ from itertools import combinations
 
 from flowise_dev_agent.patch.model.findings import Finding, error, warning
 from flowise_dev_agent.patch.model.node import FlowNode
-from flowise_dev_agent.patch.validate.context import CHATFLOW, FlowContext, rule
+from flowise_dev_agent.patch.validate.context import AGENTFLOW, CHATFLOW, FlowContext, rule
 
 _ENDING_CATEGORIES = frozenset({"Chains", "Agents", "Engine", "Multi Agents", "Sequential Agents"})
 #: Keeps its vectors only while it runs: without documents it is empty at every question. Other stores may have been
@@ -28,7 +28,9 @@ def cycles(flow: FlowContext) -> Iterator[Finding]:
             "CYCLE",
             f"The connections form a cycle: {', '.join(cycle)}.",
             where=cycle[0],
-            hint="Remove one of these connections.",
+            hint="Disconnect one of them; only a loopAgentflow leads back."
+            if flow.kind == AGENTFLOW
+            else "Disconnect one of them.",
         )
 
 
@@ -57,7 +59,12 @@ def ending_node(flow: FlowContext) -> Iterator[Finding]:
         yield from problems
     else:
         for problem in problems:
-            yield warning("DEAD_END", "Nothing uses what this node gives.", where=problem.where)
+            yield warning(
+                "DEAD_END",
+                "Nothing uses what this node gives.",
+                where=problem.where,
+                hint="Connect it to a node that uses it, or remove it.",
+            )
         if len(answering) > 1 and not _take_turns(flow, answering):
             names = ", ".join(node.id for node in answering)
             yield error(

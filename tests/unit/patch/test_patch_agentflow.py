@@ -480,6 +480,11 @@ MUTATIONS: list[tuple[str, str, Callable[[Flow], object]]] = [
             agentTools=[{"agentSelectedTool": "customTool", "agentSelectedToolConfig": {"selectedTool": "weather"}}]
         ),
     ),
+    (
+        "UNKNOWN_PARAM",
+        "agentAgentflow_0",
+        lambda f: _inputs(f, "agentAgentflow_0")["agentTools"][0].update(name="calculator"),
+    ),
     ("DANGLING_EDGE", "ghost", lambda f: f["edges"][0].update(target="ghost", targetHandle="ghost")),
     (
         "NOT_A_LIST",
