@@ -1,11 +1,13 @@
 """Node types as short text for a prompt."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
 from flowise_dev_agent.patch import InputAnchor, InputEntry, NodeSchema, Values
+from flowise_dev_agent.patch.model.agentflow import BRANCHES_FROM, CONDITION, HUMAN_INPUT
 from flowise_dev_agent.patch.model.definitions import PARAM_TYPES
 from flowise_dev_agent.sanitize import shortened
 
@@ -19,6 +21,11 @@ _DEFAULT_CHARS: Final = 60
 _STRUCTURE_CHARS: Final = 240
 #: Types whose form a description explains better than their name.
 _UNUSUAL: Final = frozenset({"array", "json", "code", "datagrid", "tabs", "conditionFunction"})
+_FIELDS_CHARS: Final = 1_500
+_FEW_OPTIONS: Final = 6
+#: What people notice of the fields behind "Additional Parameters".
+_NOTICED: Final = re.compile(r"prompt|message|temperature|maxtokens|topk|^k$|size|url|basepath|iterations|limit", re.I)
+_MARKUP: Final = re.compile(r"</?\w[^<>]*>")
 
 
 def schema_card(schema: NodeSchema) -> str:
@@ -31,14 +38,50 @@ def schema_card(schema: NodeSchema) -> str:
     if schema.anchors:
         lines.append("inputs: " + "; ".join(_anchor(anchor) for anchor in schema.anchors))
     params = [entry for entry in schema.input_definitions if entry["type"] in PARAM_TYPES]
-    lines += [line for entry in params if not _is_plain_extra(entry) for line in _param(entry)]
+    lines += [
+        line for entry in params if not _is_plain_extra(entry) for line in _param(entry, agentflow=schema.is_agentflow)
+    ]
     if more := [entry for entry in params if _is_plain_extra(entry)]:
         lines.append("more params: " + "; ".join(_short_param(entry) for entry in more))
-    lines.append("outputs: " + "; ".join(_output(schema, index) for index in range(len(schema.outputs))))
+    lines.append(_outputs(schema))
     if schema.credential_names:
         optional = " (optional)" if schema.credential_optional else ""
         lines.append("credential: " + " or ".join(schema.credential_names) + optional)
     return shortened("\n".join(lines), _MAX_CARD_CHARS)
+
+
+def fields_line(schema: NodeSchema) -> str:
+    """The names that a plan needs for its values: `<-` inputs for connections, fields with short defaults, rows and
+    choices. `*` marks what is required; rarely used fields are left out. At most 1 500 characters."""
+    inputs = [f"{anchor.name}{'' if anchor.optional else '*'}" for anchor in schema.anchors]
+    params = [entry for entry in schema.input_definitions if entry["type"] in PARAM_TYPES]
+    fields = dict.fromkeys(
+        _brief(entry) for entry in params if not entry.get("additionalParams") or _NOTICED.search(entry["name"])
+    )
+    parts = [f"<- {', '.join(inputs)}"] if inputs else []
+    parts += [", ".join(fields)] if fields else []
+    return shortened(f"{schema.name}: {'; '.join(parts) or 'no fields'}", _FIELDS_CHARS)
+
+
+def _brief(entry: InputEntry) -> str:
+    text = f"{entry['name']}{'' if entry.get('optional') else '*'}"
+    options = [str(option["name"]) for option in entry.get("options") or ()]
+    default = entry.get("default")
+    if rows := entry.get("array"):
+        names = dict.fromkeys(f"{row['name']}{_config_of(row)}" for row in rows)
+        return f"{text} [{{{', '.join(names)}}}]"
+    if config := _config_of(entry):
+        return text + config
+    if options and len(options) <= _FEW_OPTIONS:
+        text += f" {'|'.join(options)}"
+    if default not in (None, "") and entry["type"] not in _UNUSUAL and len(_value(default)) <= _DEFAULT_CHARS:
+        text += f" = {_value(default)}"
+    return text
+
+
+def _config_of(entry: InputEntry) -> str:
+    """The field beside the name of a model or tool, with its settings."""
+    return f" + {entry['name']}Config" if entry.get("loadConfig") else ""
 
 
 def _is_plain_extra(entry: InputEntry) -> bool:
@@ -53,9 +96,11 @@ def _anchor(anchor: InputAnchor) -> str:
     )
 
 
-def _param(entry: InputEntry) -> Iterator[str]:
+def _param(entry: InputEntry, *, agentflow: bool) -> Iterator[str]:
     """The line of a param; of one that holds rows a second line with their fields."""
-    yield f"param {entry['name']}{'' if entry.get('optional') else '*'}: {_form(entry)}{_notes(entry)}"
+    connection = bool(entry.get("acceptVariable")) and not agentflow
+    notes = _notes(entry, accepts_connection=connection)
+    yield f"param {entry['name']}{'' if entry.get('optional') else '*'}: {_form(entry)}{notes}"
     if rows := entry.get("array"):
         yield f"  row of {entry['name']}: {{{_row(rows)}}}"
 
@@ -77,9 +122,11 @@ def _form(entry: InputEntry) -> str:
     return text + (f" = {shortened(_value(default), shown)}" if default not in (None, "") else "")
 
 
-def _notes(entry: InputEntry) -> str:
+def _notes(entry: InputEntry, *, accepts_connection: bool) -> str:
     """When it counts, and what Flowise says about it where that is needed."""
     notes = [f"{word} {_value(dict(when))}" for word, when in _conditions(entry) if when]
+    if accepts_connection:
+        notes.append("takes a connection, too")
     if warning := _text(entry, "warning"):
         notes.append(f"warning: {warning}")
     if not entry.get("optional") or entry["type"] in _UNUSUAL or entry.get("loadMethod"):
@@ -116,6 +163,20 @@ def _short_param(entry: InputEntry) -> str:
     )
 
 
+def _outputs(schema: NodeSchema) -> str:
+    """What the node gives; of an agentflow node the branches, by the number that `Connect` names."""
+    if not schema.is_agentflow:
+        return "outputs: " + "; ".join(_output(schema, index) for index in range(len(schema.outputs)))
+    if schema.raw.get("hideOutput"):
+        return "outputs: none"
+    if schema.name == HUMAN_INPUT:
+        return "branches: 0 is proceed, 1 is reject"
+    if rows := BRANCHES_FROM.get(schema.name):
+        last = ", then one for else" if schema.name == CONDITION else ""
+        return f"branches: 0, 1, … in the order of `{rows}`{last}"
+    return "outputs: one, without a name"
+
+
 def _output(schema: NodeSchema, index: int) -> str:
     output = schema.outputs[index]
     classes = "|".join(output.base_classes)
@@ -128,7 +189,12 @@ def _text(entry: Mapping[str, Any], key: str) -> str:
 
 
 def _value(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    """As text; the editor's markup of a default is left out."""
+    return (
+        _MARKUP.sub("", value).strip()
+        if isinstance(value, str)
+        else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    )
 
 
 def _first_sentence(text: str) -> str:

@@ -1,4 +1,7 @@
-"""The whole catalogue of an instance as text, one line per node type: the same bytes for the same types."""
+"""The whole catalogue of an instance as text, one line per node type: the same bytes for the same types.
+
+Types that most flows need, and the steps of agentflows, have a second line with their fields.
+"""
 
 from itertools import groupby
 from typing import Final
@@ -6,8 +9,28 @@ from weakref import WeakKeyDictionary
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import KIND_OF_CATEGORY, NodeSchema
+from flowise_dev_agent.reasoning.cards import fields_line
 from flowise_dev_agent.sanitize import shortened
 
+#: What ends a flow, and what feeds those in the simplest way.
+STAPLES: Final = (
+    "conversationChain",
+    "llmChain",
+    "toolAgent",
+    "conversationalRetrievalQAChain",
+    "chatOpenAI",
+    "chatAnthropic",
+    "bufferMemory",
+    "bufferWindowMemory",
+    "promptTemplate",
+    "chatPromptTemplate",
+    "plainText",
+    "recursiveCharacterTextSplitter",
+    "openAIEmbeddings",
+    "memoryVectorStore",
+    "retrieverTool",
+    "calculator",
+)
 _PURPOSE_CHARS: Final = 90
 #: A store lives as long as the types of its instance do not change.
 _TEXTS: WeakKeyDictionary[NodeStore, str] = WeakKeyDictionary()
@@ -19,10 +42,20 @@ def catalogue_text(store: NodeStore) -> str:
         usable = [one for one in store.schemas.values() if KIND_OF_CATEGORY.get(one.category) != "MULTIAGENT"]
         usable.sort(key=lambda schema: (schema.category, schema.name))
         _TEXTS[store] = "\n".join(
-            "\n".join([f"## {category}", *map(catalogue_line, schemas)])
+            "\n".join([f"## {category}", *map(_entry, schemas)])
             for category, schemas in groupby(usable, lambda schema: schema.category)
         )
     return _TEXTS[store]
+
+
+def shows_fields(schema: NodeSchema) -> bool:
+    """Whether the catalogue has the fields of this type, too."""
+    return schema.is_agentflow or schema.name in STAPLES
+
+
+def _entry(schema: NodeSchema) -> str:
+    line = catalogue_line(schema)
+    return f"{line}\n  {fields_line(schema).partition(': ')[2]}" if shows_fields(schema) else line
 
 
 def catalogue_line(schema: NodeSchema) -> str:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from flowise_dev_agent.contracts.plan import PlannedValue
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import OP_TYPES, NodeSchema, PatchOp, example_op
+from flowise_dev_agent.patch import OP_TYPES, AddNode, BindCredential, NodeSchema, PatchOp, example_op
 from flowise_dev_agent.patch.model.secrecy import masked
-from flowise_dev_agent.reasoning.cards import schema_card
-from flowise_dev_agent.reasoning.catalogue import catalogue_line, catalogue_text
+from flowise_dev_agent.reasoning.cards import fields_line, schema_card
+from flowise_dev_agent.reasoning.catalogue import catalogue_line, catalogue_text, shows_fields
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
     JudgeRequest,
@@ -42,7 +42,7 @@ _ANSWER_SHOWN = 6_000
 #: The beginning of one of our tags, opening or closing.
 _OUR_TAG = re.compile(
     r"<(?=\s*/?\s*(?:requirement|clarifications|named_by_the_request|target|catalogue|credentials_on_the_server|flow|"
-    r"texts_in_the_flow|pattern|similar_flows|intent|previous_plan|verdict_of_the_last_test|playbook|"
+    r"texts_in_the_flow|pattern|similar_flows|intent|previous_plan|verdict_of_the_last_test|playbook|node_fields|"
     r"requested_changes|node_types|approved_plan|limit|nodes_that_exist_already|chosen_approach|your_last_ops|findings_on_them|goal|success_criteria|placeholders|"
     r"trials?|question|answer)\b)",
     re.IGNORECASE,
@@ -50,6 +50,9 @@ _OUR_TAG = re.compile(
 _FLOW_SHOWN = 6_000
 #: Those of the plan come first; a large flow has more node types than fit into a prompt.
 _CARDS_SHOWN = 24
+#: Characters of the fields of node types in the plan prompt, and the number of candidates among them.
+_FIELDS_SHOWN = 6_000
+_LIKELY, _LIKELY_IN_A_CHANGE = 16, 8
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,7 @@ def plan_prompt(request: PlanRequest, skills: Skills = PACKAGED, *, whole_catalo
         ),
         user=_join(
             None if whole_catalogue else _tag("catalogue", "\n".join(map(catalogue_line, request.candidates))),
+            _tag("node_fields", _fields(request, whole_catalogue=whole_catalogue)),
             _tag("credentials_on_the_server", credentials or "none"),
             _tag("target", request.target if request.existing else None),
             _tag("flow", request.flow_summary and shortened(request.flow_summary, _FLOW_SHOWN)),
@@ -154,6 +158,21 @@ def retry_text(problems: Sequence[str]) -> str:
     return "Your answer could not be used:\n" + "\n".join(f"- {p}" for p in problems) + "\nGive it again, corrected."
 
 
+_LEGEND = (
+    "All node types of the server, by category: name, purpose, credential type in brackets. A second line has the "
+    "inputs for connections (after `<-`) and the fields; `*` is required, `=` a default, `|` choices, `[{}]` the "
+    "fields of a row, `+` the field with the settings of the chosen model or tool.\n"
+)
+#: The fields of ops that only agentflows need.
+_IN_STEPS = (
+    "In an agentflow, with the title of the step and the place of its model or tool:",
+    AddNode(node_name="llmAgentflow", node_id="llmAgentflow_0", label="Sort the mail").model_dump_json(
+        include={"op_type", "node_name", "node_id", "label"}
+    ),
+    BindCredential(node_id="llmAgentflow_0", credential_type="openAIApi", path="llmModelConfig").model_dump_json(
+        include={"op_type", "node_id", "credential_type", "path"}
+    ),
+)
 #: Stand for the statements and for the worked examples of the AgentFlow chapter.
 _AGENTFLOWS = "AgentFlows"
 _EXAMPLES = "AgentFlow examples"
@@ -162,9 +181,11 @@ _EXAMPLES = "AgentFlow examples"
 def _system(skills: Skills, *sections: str, reference: bool = False, catalogue: str | None = None) -> str:
     parts = [_ROLE, *(f"# {name}\n{_section(skills, name)}" for name in sections)]
     if reference:
-        parts.append("# Ops\nThese are all; there are no others.\n" + "\n".join(example_op(name) for name in OP_TYPES))
+        parts.append(
+            "\n".join(["# Ops", "These are all; there are no others.", *map(example_op, OP_TYPES), *_IN_STEPS])
+        )
     if catalogue:
-        parts.append(f"# Catalogue\nAll node types of the server, by category.\n{catalogue}")
+        parts.append(f"# Catalogue\n{_LEGEND}{catalogue}")
     return "\n\n".join(parts)
 
 
@@ -175,6 +196,23 @@ def _section(skills: Skills, name: str) -> str:
         chapter = skills.sections("agentflows")
         return "\n\n".join(f"## {title}\n{text}" for title, text in chapter.items() if title != "Examples")
     return skills.section(name)
+
+
+def _fields(request: PlanRequest, *, whole_catalogue: bool) -> str | None:
+    """The fields of the types in the flow and of the likeliest new ones, as far as the catalogue does not show them."""
+    present = [request.nodes.get(name) for name in [*request.existing.values(), *request.inside.values()]]
+    likely = request.candidates[: _LIKELY_IN_A_CHANGE if request.existing else _LIKELY]
+    lines: list[str] = []
+    room = _FIELDS_SHOWN
+    for schema in _unique([*present, *likely]):
+        if whole_catalogue and shows_fields(schema):
+            continue
+        line = fields_line(schema)
+        if len(line) >= room:
+            break
+        lines.append(line)
+        room -= len(line) + 1
+    return "\n".join(lines) or None
 
 
 def _named_in(values: Iterable[PlannedValue], nodes: NodeStore) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Final
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY
+from flowise_dev_agent.reasoning.catalogue import STAPLES
 
 #: A few dozen lines: what a planner can read, far below the 297 types of a server.
 MAX_CANDIDATES: Final = 36
@@ -17,25 +18,6 @@ MAX_CANDIDATES: Final = 36
 _BY_WORDS = 22
 #: Of the models and of the tools for the nodes of an agentflow.
 _INSIDE = 8
-#: What ends a flow, and what feeds those in the simplest way.
-STAPLES: Final = (
-    "conversationChain",
-    "llmChain",
-    "toolAgent",
-    "conversationalRetrievalQAChain",
-    "chatOpenAI",
-    "chatAnthropic",
-    "bufferMemory",
-    "bufferWindowMemory",
-    "promptTemplate",
-    "chatPromptTemplate",
-    "plainText",
-    "recursiveCharacterTextSplitter",
-    "openAIEmbeddings",
-    "memoryVectorStore",
-    "retrieverTool",
-    "calculator",
-)
 #: The usual feeder of an input, by the class that it takes; one that is a candidate already is preferred.
 _FEEDERS: Final = {
     "BaseChatModel": "chatOpenAI",

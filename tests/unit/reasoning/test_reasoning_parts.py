@@ -2,6 +2,7 @@
 
 import tomllib
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 from string import Formatter
 
@@ -17,7 +18,7 @@ from flowise_dev_agent.reasoning import (
     make_reasoner,
 )
 from flowise_dev_agent.reasoning.cards import schema_card
-from flowise_dev_agent.reasoning.catalogue import catalogue_line, catalogue_text
+from flowise_dev_agent.reasoning.catalogue import STAPLES, catalogue_line, catalogue_text
 from flowise_dev_agent.reasoning.contracts import Usage
 from flowise_dev_agent.reasoning.deterministic.fields import find_fields
 from flowise_dev_agent.reasoning.deterministic.providers import chat_provider, embeddings_provider, model_id
@@ -161,6 +162,41 @@ def test_a_card_shows_warnings_and_what_flowise_says_about_required_inputs() -> 
     card = schema_card(NodeSchema.from_raw({"name": "x", "inputs": inputs}))
     assert "warning: Must include {context}; The whole prompt." in card
     assert "Not needed" not in card
+
+
+@pytest.mark.parametrize(
+    ("name", "branches"),
+    [
+        ("conditionAgentAgentflow", "branches: 0, 1, … in the order of `conditionAgentScenarios`"),
+        ("conditionAgentflow", "branches: 0, 1, … in the order of `conditions`, then one for else"),
+        ("humanInputAgentflow", "branches: 0 is proceed, 1 is reject"),
+        ("llmAgentflow", "outputs: one, without a name"),
+        ("directReplyAgentflow", "outputs: none"),
+    ],
+)
+def test_a_card_of_a_step_says_how_its_branches_are_numbered(name: str, branches: str, catalogue: NodeStore) -> None:
+    assert branches in schema_card(catalogue.schemas[name]).splitlines()
+
+
+def test_a_card_says_which_field_takes_a_connection_too(catalogue: NodeStore) -> None:
+    card = schema_card(catalogue.schemas["promptTemplate"])
+    assert "param promptValues: json (takes a connection, too)" in card
+    assert "takes a connection" not in schema_card(catalogue.schemas["llmAgentflow"])
+
+
+def test_a_card_shows_a_default_without_the_markup_of_the_editor(catalogue: NodeStore) -> None:
+    assert "conditionAgentInput*: string = {{ question }}" in schema_card(catalogue.schemas["conditionAgentAgentflow"])
+
+
+def test_the_catalogue_has_the_fields_of_steps_and_of_the_usual_types(catalogue: NodeStore) -> None:
+    lines = catalogue_text(catalogue).splitlines()
+    after = {line.split(":")[0].removeprefix("- "): follows for line, follows in pairwise(lines)}
+    assert after["chatOpenAI"].startswith("  <- cache; modelName* = gpt-4o-mini, temperature = 0.9")
+    assert "llmModel* + llmModelConfig, llmMessages [{role, content}]" in after["llmAgentflow"]
+    assert "agentTools [{agentSelectedTool + agentSelectedToolConfig, " in after["agentAgentflow"]
+    assert "startState [{key, value}]" in after["startAgentflow"]
+    assert not after["azureChatOpenAI"].startswith("  ")
+    assert {name for name in STAPLES if not after[name].startswith("  ")} == set()
 
 
 def test_a_skill_is_read_by_section_and_has_a_version() -> None:

@@ -1,0 +1,69 @@
+"""What each prompt shows: everything that the phase needs, and nothing that does not concern it."""
+
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch import NodeSchema
+from flowise_dev_agent.reasoning.contracts import Intent, PatchRequest, PlanContract, PlannedNode, PlanRequest
+from flowise_dev_agent.reasoning.prompts import patch_prompt, plan_prompt
+
+CREATE = Intent(operation="create", ambiguity=0, title="x")
+UPDATE = Intent(operation="update", ambiguity=0, title="x")
+
+
+def tag(name: str, prompt: str) -> str:
+    """The content of a tag, '' without it."""
+    return prompt.partition(f"<{name}>\n")[2].partition(f"\n</{name}>")[0]
+
+
+def fields(request: PlanRequest, *, whole_catalogue: bool = True) -> list[str]:
+    """The node types whose fields the changing part of the plan prompt shows."""
+    text = tag("node_fields", plan_prompt(request, whole_catalogue=whole_catalogue).user)
+    return [line.partition(":")[0] for line in text.splitlines()]
+
+
+def test_the_planner_sees_the_fields_of_likely_types_once(catalogue: NodeStore) -> None:
+    likely = tuple(catalogue.schemas[name] for name in ("pinecone", "chatOpenAI", "cheerioWebScraper"))
+    request = PlanRequest(requirement="x", intent=CREATE, nodes=catalogue, candidates=likely)
+    assert fields(request) == ["pinecone", "cheerioWebScraper"]
+    assert "chatOpenAI: " in plan_prompt(request).system
+    assert fields(request, whole_catalogue=False) == ["pinecone", "chatOpenAI", "cheerioWebScraper"]
+
+
+def test_the_planner_of_a_change_sees_the_fields_of_what_the_flow_consists_of_first(catalogue: NodeStore) -> None:
+    request = PlanRequest(
+        requirement="x",
+        intent=UPDATE,
+        nodes=catalogue,
+        candidates=tuple(catalogue.schemas.values()),
+        existing={"pinecone_0": "pinecone", "llmAgentflow_0": "llmAgentflow"},
+        inside={"llmAgentflow_0.llmModelConfig": "chatMistralAI"},
+    )
+    assert fields(request)[:2] == ["pinecone", "chatMistralAI"]
+    assert len(fields(request)) <= 2 + 8
+
+
+def test_the_fields_in_a_plan_prompt_take_1500_tokens_at_most(catalogue: NodeStore) -> None:
+    every = {f"{name}_0": name for name in catalogue.schemas}
+    request = PlanRequest(requirement="x", intent=UPDATE, nodes=catalogue, existing=every)
+    text = tag("node_fields", plan_prompt(request).user)
+    assert 5_000 < len(text) <= 6_000
+
+
+def test_p93_the_op_writer_sees_what_flowise_warns_of() -> None:
+    warning = "Prompt must include {context}"
+    raw = {
+        "name": "warned",
+        "category": "Chains",
+        "inputs": [{"name": "prompt", "type": "string", "additionalParams": False, "warning": warning}],
+    }
+    store = NodeStore({"warned": NodeSchema.from_raw(raw)}, "3.1.4")
+    node = PlannedNode(node_id="warned_0", node_name="warned", purpose="x")
+    plan = PlanContract(goal="x", operation="create", flow_name="x", nodes=[node])
+    prompt = patch_prompt(PatchRequest(requirement="x", plan=plan, nodes=store))
+    assert f"warning: {warning}" in tag("node_types", prompt.user)
+
+
+def test_the_op_reference_has_an_op_with_a_title_and_one_with_a_path(catalogue: NodeStore) -> None:
+    plan = PlanContract(goal="x", operation="create", flow_name="x")
+    reference = patch_prompt(PatchRequest(requirement="x", plan=plan, nodes=catalogue)).system
+    assert '"label":"Sort the mail"}' in reference
+    assert '"credential_type":"openAIApi","path":"llmModelConfig"}' in reference
