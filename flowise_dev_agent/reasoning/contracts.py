@@ -72,11 +72,13 @@ class ToolDef(Contract):
 
 
 class ToolCall(Contract):
-    """A model's request to call a tool."""
+    """A model's request to call a tool, by the name that the registry has for it."""
 
     id: str
     name: str
     arguments: JsonObject
+    #: What the model wrote, shortened, when that is not one JSON object; `arguments` is empty then.
+    malformed: str = ""
 
 
 class Message(Contract):

@@ -89,6 +89,7 @@ def stream_chat(request: RecordedRequest, reply: Reply) -> Iterator[str]:
     usage = _usage(request, reply)
     opening = {**_head(request), "content": [], "stop_reason": None, "stop_sequence": None}
     yield _event("message_start", message={**opening, "usage": {**usage, "output_tokens": 1}})
+    calls = iter(reply.tool_calls)
     for index, block in enumerate(_blocks(reply)):
         if block["type"] == "text":
             yield _event("content_block_start", index=index, content_block={"type": "text", "text": ""})
@@ -96,7 +97,7 @@ def stream_chat(request: RecordedRequest, reply: Reply) -> Iterator[str]:
                 yield _event("content_block_delta", index=index, delta={"type": "text_delta", "text": piece})
         else:
             yield _event("content_block_start", index=index, content_block={**block, "input": {}})
-            whole = json.dumps(block["input"], ensure_ascii=False)
+            whole = next(calls).text
             for start in range(0, len(whole), 16):
                 delta = {"type": "input_json_delta", "partial_json": whole[start : start + 16]}
                 yield _event("content_block_delta", index=index, delta=delta)

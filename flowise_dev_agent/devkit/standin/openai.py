@@ -183,7 +183,7 @@ def _tool_calls(calls: Sequence[ToolCall]) -> list[Body]:
         {
             "id": call.id or f"call_{uuid.uuid4().hex[:24]}",
             "type": "function",
-            "function": {"name": call.name, "arguments": json.dumps(call.arguments, ensure_ascii=False)},
+            "function": {"name": call.name, "arguments": call.text},
         }
         for call in calls
     ]

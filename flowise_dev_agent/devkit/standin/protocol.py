@@ -1,5 +1,6 @@
 """Requests and replies without the dialect of a provider."""
 
+import json
 import threading
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
@@ -16,11 +17,21 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A call that the model asks for; `arguments` is a JSON object."""
+    """A call that the model asks for; `arguments` is a JSON object.
+
+    `raw` is sent in its place, valid JSON or not, where the dialect sends text: always with OpenAI, with Anthropic only
+    in streams.
+    """
 
     name: str
     arguments: JsonObject = field(default_factory=dict)
     id: str = ""
+    raw: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The arguments as they are written."""
+        return json.dumps(self.arguments, ensure_ascii=False) if self.raw is None else self.raw
 
 
 @dataclass(frozen=True)

@@ -5,22 +5,28 @@ import asyncio
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final, Literal, NamedTuple, TypedDict
+from typing import ClassVar, Final, Literal, NamedTuple, TypedDict, TypeVar
 
 import httpx2
 from pydantic import SecretStr
 
 from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.errors import ModelAuthError, ModelOutputError, ModelUnavailableError, ReasoningError
-from flowise_dev_agent.reasoning.contracts import DeltaSink, EngineResponse, Message, ToolDef
+from flowise_dev_agent.reasoning.contracts import DeltaSink, EngineResponse, Message, ToolCall, ToolDef
 from flowise_dev_agent.reasoning.engines.response_buffer import ResponseBuffer
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.settings import ReasoningSettings
 
 #: Enough for sixty ops with their prompt texts; within the limits of every current model.
 DEFAULT_MAX_TOKENS: Final = 8_000
+#: What servers say about tools that they do not know: "does not support tools", "no endpoints that support tool use".
+_NO_TOOLS = re.compile(
+    r"(?:not support|unsupported|no endpoints|not available|not allowed|requires --)[^.]*(?:tool|function)"
+    r"|(?:tool|function)[^.]*(?:not support|unsupported|not available|not allowed|requires --)",
+    re.IGNORECASE,
+)
 _KEY_LIKE = re.compile(r"\b(sk|key|gsk|pk)[-_][A-Za-z0-9_*-]{6,}")
 
 
@@ -39,6 +45,7 @@ class ReasoningEngine(ABC):
         tools: Sequence[ToolDef] = (),
         temperature: float | None = None,
         *,
+        may_look_up: bool = True,
         output_schema: JsonObject | None = None,
         model: str | None = None,
         max_tokens: int = DEFAULT_MAX_TOKENS,
@@ -47,7 +54,9 @@ class ReasoningEngine(ABC):
         """One answer. With `output_schema` its `text` should be one JSON object of that shape (not guaranteed).
 
         `system` is the stable prefix and is marked for the provider's prompt cache. `temperature` is sent only where
-        the provider takes it. `on_delta` receives text as it is written and makes the call a streamed one.
+        the provider takes it. `on_delta` receives text as it is written and makes the call a streamed one. Tools have
+        the names of the registry (`flowise.get_node`) here and in the answer. Without `may_look_up` they are only named
+        (they belong to the conversation so far, and to the cached prefix) and the answer holds no call.
 
         Raises:
             ModelUnavailableError: unreachable, overloaded, rate limited or out of time, after the SDK's own retries.
@@ -64,6 +73,25 @@ class ReasoningEngine(ABC):
         """Close the connections. Closing twice is fine."""
 
 
+#: Providers accept no dots in the names of tools.
+_DOT: Final = "__"
+_HasCalls = TypeVar("_HasCalls", Message, EngineResponse)
+
+
+def wire_name(name: str) -> str:
+    """The name of a tool as providers accept it: `flowise__get_node` for `flowise.get_node`."""
+    return name.replace(".", _DOT)
+
+
+def _with_names(item: _HasCalls, renamed: Callable[[str], str]) -> _HasCalls:
+    if not item.tool_calls:
+        return item
+    calls: tuple[ToolCall, ...] = tuple(
+        call.model_copy(update={"name": renamed(call.name)}) for call in item.tool_calls
+    )
+    return item.model_copy(update={"tool_calls": calls})
+
+
 #: How an object can be asked for: by a tool that must be called, by an option of the API, or by a text in the prompt.
 OutputFormat = Literal["tool", "json_schema", "json_object", "prompt"]
 
@@ -74,6 +102,7 @@ class ModelCapabilities:
 
     #: The ways to ask for an object that are not refused yet, best first; the last one is never refused.
     formats: tuple[OutputFormat, ...]
+    tools: bool = True
     temperature: bool = True
     stream_usage: bool = True
     #: Newer OpenAI models accept only `max_completion_tokens`, most compatible servers only `max_tokens`.
@@ -90,9 +119,14 @@ class Completion:
     system: str
     tools: Sequence[ToolDef]
     temperature: float | None
+    may_look_up: bool
     output_schema: JsonObject | None
     max_tokens: int
     on_delta: DeltaSink | None
+
+    def without_tools(self) -> "Completion":
+        """The one-shot form, for models and servers that know no tools."""
+        return replace(self, tools=(), may_look_up=False)
 
     def system_for(self, asked_by: OutputFormat | None) -> str:
         """The system prompt; with the schema as a text where the request does not carry it as an option."""
@@ -103,6 +137,11 @@ class Completion:
             f"{self.system}\n\n"
             f"Answer with exactly one JSON object, no prose and no code fence, that fits this JSON schema:\n{schema}"
         )
+
+
+def refuses_tools(said: str, completion: Completion, capabilities: ModelCapabilities) -> bool:
+    """Whether a refusal says that the model or the server knows no tools."""
+    return bool(completion.tools) and capabilities.tools and _NO_TOOLS.search(said) is not None
 
 
 class ClientOptions(TypedDict):
@@ -186,19 +225,32 @@ class SdkEngine(ReasoningEngine):
         tools: Sequence[ToolDef] = (),
         temperature: float | None = None,
         *,
+        may_look_up: bool = True,
         output_schema: JsonObject | None = None,
         model: str | None = None,
         max_tokens: int = DEFAULT_MAX_TOKENS,
         on_delta: DeltaSink | None = None,
     ) -> EngineResponse:
         model = model or self._model
-        completion = Completion(model, messages, system, tools, temperature, output_schema, max_tokens, on_delta)
+        completion = Completion(
+            model,
+            [_with_names(message, wire_name) for message in messages],
+            system,
+            [tool.model_copy(update={"name": wire_name(tool.name)}) for tool in tools],
+            temperature,
+            may_look_up and bool(tools),
+            output_schema,
+            max_tokens,
+            on_delta,
+        )
         async with self._slots:
             buffer = await self._answer(completion)
         if buffer.is_blank:
             raise self._unreadable(model)
         usage = buffer.counts.usage(model, provider=self._price_list())
-        return buffer.response(usage=usage, fallback_model=model, cut_by=self.cut_by)
+        response = buffer.response(usage=usage, fallback_model=model, cut_by=self.cut_by)
+        offered = {wire_name(tool.name): tool.name for tool in tools}
+        return _with_names(response, lambda name: offered.get(name, name.replace(_DOT, ".", 1)))
 
     async def _answer(self, completion: Completion) -> ResponseBuffer:
         """The answer within the time of one call, the SDK's retries included. Failures become our errors."""
@@ -225,7 +277,7 @@ class SdkEngine(ReasoningEngine):
         while True:
             assumed = replace(capabilities)
             try:
-                return await self._send(completion, capabilities)
+                return await self._send(completion if capabilities.tools else completion.without_tools(), capabilities)
             except self.sdk_errors.rejected as error:
                 # A parallel call may have learned it in the meantime: then just send it again.
                 if assumed == capabilities and not self._learn(error, completion, capabilities):

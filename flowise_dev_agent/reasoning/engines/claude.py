@@ -18,7 +18,14 @@ from anthropic.types import Message as ClaudeMessage
 from anthropic.types.message_create_params import MessageCreateParamsBase
 
 from flowise_dev_agent.reasoning.contracts import DeltaSink, Message
-from flowise_dev_agent.reasoning.engines.base import Completion, ModelCapabilities, Refusal, SdkEngine, SdkErrors
+from flowise_dev_agent.reasoning.engines.base import (
+    Completion,
+    ModelCapabilities,
+    Refusal,
+    SdkEngine,
+    SdkErrors,
+    refuses_tools,
+)
 from flowise_dev_agent.reasoning.engines.response_buffer import ResponseBuffer, TokenCounts
 from flowise_dev_agent.sanitize import clean_text
 from flowise_dev_agent.settings import DEFAULT_MODELS, ReasoningSettings
@@ -41,8 +48,10 @@ class ClaudeEngine(SdkEngine):
     """Claude, or any server that speaks the Messages API under `ANTHROPIC_BASE_URL`.
 
     Structured output is a forced tool: its schema may hold open objects (op params), which the API's own JSON output
-    format cannot express, and every recent server supports it. A model that refuses to be forced is asked by a text in
-    the prompt, from then on. The API takes no sampling arguments any more (SDK 2.x), so `temperature` is not sent.
+    format cannot express, and every recent server supports it. It is on offer beside the tools to look things up with;
+    then the model has to call one of them all, and at the end this one. The list of tools stays the same, since it is
+    the beginning of the cached prefix. A model that refuses to be forced is asked by a text in the prompt, from then
+    on. The API takes no sampling arguments any more (SDK 2.x), so `temperature` is not sent.
     """
 
     provider: ClassVar[str] = "Anthropic"
@@ -72,10 +81,13 @@ class ClaudeEngine(SdkEngine):
         return ModelCapabilities(formats=("tool", "prompt"))
 
     def _learn(self, error: Exception, completion: Completion, capabilities: ModelCapabilities) -> bool:
-        refuses_tool = isinstance(error, anthropic.BadRequestError) and "tool_choice" in (error.api_message or "")
-        if completion.output_schema is None or len(capabilities.formats) == 1 or not refuses_tool:
+        said = (error.api_message or "") if isinstance(error, anthropic.BadRequestError) else ""
+        if completion.output_schema is not None and len(capabilities.formats) > 1 and "tool_choice" in said:
+            capabilities.formats = capabilities.formats[1:]
+        elif refuses_tools(said, completion, capabilities):
+            capabilities.tools = False
+        else:
             return False
-        capabilities.formats = capabilities.formats[1:]
         return True
 
     def _refusal(self, error: Exception) -> Refusal | None:
@@ -118,7 +130,12 @@ def _params(completion: Completion, capabilities: ModelCapabilities) -> MessageC
     if completion.output_schema is not None and asked_by == "tool":
         schema = completion.output_schema
         tools.append(ToolParam(name=_ANSWER, description="Give your whole answer here.", input_schema={**schema}))
-        params["tool_choice"] = {"type": "tool", "name": _ANSWER, "disable_parallel_tool_use": True}
+        if completion.may_look_up:
+            params["tool_choice"] = {"type": "any"}
+        else:
+            params["tool_choice"] = {"type": "tool", "name": _ANSWER, "disable_parallel_tool_use": True}
+    elif tools and not completion.may_look_up:
+        params["tool_choice"] = {"type": "none"}
     if tools:
         params["tools"] = tools
     return params
@@ -126,15 +143,18 @@ def _params(completion: Completion, capabilities: ModelCapabilities) -> MessageC
 
 def _turns(messages: Sequence[Message]) -> list[MessageParam]:
     turns: list[MessageParam] = []
+    #: The results of one answer's calls are one turn.
+    results: list[ToolResultBlockParam] = []
     for message in messages:
         text = clean_text(message.content)
+        if message.role != "tool":
+            results = []
         if message.role == "tool":
-            result: ToolResultBlockParam = {
-                "type": "tool_result",
-                "tool_use_id": message.tool_call_id or "",
-                "content": text,
-            }
-            turns.append({"role": "user", "content": [result]})
+            if not results:
+                turns.append({"role": "user", "content": results})
+            results.append(
+                {"type": "tool_result", "tool_use_id": message.tool_call_id or "", "content": text or "(nothing)"}
+            )
         elif message.role == "assistant" and message.tool_calls:
             blocks: list[ContentBlockParam] = [{"type": "text", "text": text}] if text else []
             blocks.extend(
@@ -154,30 +174,33 @@ def _turns(messages: Sequence[Message]) -> list[MessageParam]:
 
 def _from_message(answer: ClaudeMessage) -> ResponseBuffer:
     buffer = ResponseBuffer(model=answer.model, stop_reason=answer.stop_reason or "")
-    for index, block in enumerate(answer.content):
+    for block in answer.content:
         if block.type == "text":
             buffer.add_text(block.text)
         elif block.type == "tool_use":
-            buffer.start_call(index, block.id, block.name)
-            buffer.add_arguments(index, json.dumps(block.input, ensure_ascii=False))
+            arguments = json.dumps(block.input, ensure_ascii=False)
+            buffer.add_arguments(buffer.start_call(block.id, block.name), arguments)
     _count(buffer.counts, answer.usage)
     return buffer
 
 
 async def _from_stream(events: AsyncIterator[RawMessageStreamEvent], on_delta: DeltaSink) -> ResponseBuffer:
     buffer = ResponseBuffer()
+    places: dict[int, int] = {}
     async for event in events:
         if event.type == "message_start":
             buffer.model = event.message.model
             _count(buffer.counts, event.message.usage)
         elif event.type == "content_block_start" and event.content_block.type == "tool_use":
-            buffer.start_call(event.index, event.content_block.id, event.content_block.name)
+            places[event.index] = buffer.start_call(event.content_block.id, event.content_block.name)
         elif event.type == "content_block_delta" and event.delta.type == "text_delta":
             buffer.add_text(event.delta.text)
             on_delta(clean_text(event.delta.text))
         elif event.type == "content_block_delta" and event.delta.type == "input_json_delta":
-            buffer.add_arguments(event.index, event.delta.partial_json)
-            if buffer.call_name(event.index) == _ANSWER:
+            if (place := places.get(event.index)) is None:
+                continue
+            buffer.add_arguments(place, event.delta.partial_json)
+            if buffer.call_name(place) == _ANSWER:
                 on_delta(clean_text(event.delta.partial_json))
         elif event.type == "message_delta":
             buffer.stop_reason = event.delta.stop_reason or ""

@@ -16,13 +16,28 @@ from openai.types.chat import (
 from openai.types.chat.completion_create_params import CompletionCreateParamsBase
 
 from flowise_dev_agent.reasoning.contracts import DeltaSink, Message
-from flowise_dev_agent.reasoning.engines.base import Completion, ModelCapabilities, Refusal, SdkEngine, SdkErrors
+from flowise_dev_agent.reasoning.engines.base import (
+    Completion,
+    ModelCapabilities,
+    Refusal,
+    SdkEngine,
+    SdkErrors,
+    refuses_tools,
+)
 from flowise_dev_agent.reasoning.engines.response_buffer import ResponseBuffer, TokenCounts
 from flowise_dev_agent.sanitize import clean_text
 from flowise_dev_agent.settings import DEFAULT_MODELS, ReasoningSettings
 
 #: By what a server names the option that asks for an object.
-_FORMAT_WORDS: Final = ("response_format", "response format", "json_schema", "json_object", "structured output")
+_FORMAT_WORDS: Final = (
+    "response_format",
+    "response format",
+    "json_schema",
+    "json_object",
+    "structured output",
+    "json mode",
+    "mime type",
+)
 #: By what a server says that it does not know a field, as opposed to not liking its value.
 _UNKNOWN_WORDS: Final = (
     "unsupported",
@@ -36,13 +51,19 @@ _UNKNOWN_WORDS: Final = (
 
 
 class OpenAIEngine(SdkEngine):
-    """GPT models, or any compatible server under `OPENAI_BASE_URL` (OpenRouter, Ollama, vLLM, LM Studio)."""
+    """GPT models, or any compatible server under `OPENAI_BASE_URL` (OpenRouter, Ollama, vLLM, LM Studio).
+
+    Structured output is the option `response_format`, in every request: the API takes it together with tools and
+    applies it to the text only. A last request has the tools, too (the cached prefix begins with them), with
+    `tool_choice: none`.
+    """
 
     provider: ClassVar[str] = "OpenAI"
     key_variable: ClassVar[str] = "OPENAI_API_KEY"
     price_list: ClassVar[str] = "openai"
     sdk_errors: ClassVar[SdkErrors] = SdkErrors(
-        rejected=(openai.BadRequestError, openai.UnprocessableEntityError),
+        # OpenRouter answers 404 when no server of a model has what is asked for.
+        rejected=(openai.BadRequestError, openai.UnprocessableEntityError, openai.NotFoundError),
         timeout=openai.APITimeoutError,
         connection=openai.APIConnectionError,
         any=openai.OpenAIError,
@@ -82,6 +103,8 @@ class OpenAIEngine(SdkEngine):
             capabilities.limit_name = "max_tokens" if is_new_name else "max_completion_tokens"
         elif wants_object and len(capabilities.formats) > 1 and _has(text, _FORMAT_WORDS):
             capabilities.formats = capabilities.formats[1:]
+        elif refuses_tools(text, completion, capabilities):
+            capabilities.tools = False
         else:
             return False
         return True
@@ -125,6 +148,8 @@ def _params(completion: Completion, capabilities: ModelCapabilities) -> Completi
             }
             for tool in completion.tools
         ]
+        if not completion.may_look_up:
+            params["tool_choice"] = "none"
     if completion.output_schema is not None and asked_by == "json_schema":
         # Not `strict`: that dialect has no open objects, which the params of an op are.
         params["response_format"] = {
@@ -160,16 +185,17 @@ def _from_completion(answer: ChatCompletion) -> ResponseBuffer:
     choice = answer.choices[0]
     buffer = ResponseBuffer(model=answer.model or "", stop_reason=choice.finish_reason or "")
     buffer.add_text(choice.message.content or choice.message.refusal or "")
-    for index, call in enumerate(choice.message.tool_calls or []):
+    for call in choice.message.tool_calls or []:
         if call.type == "function":
-            buffer.start_call(index, call.id, call.function.name)
-            buffer.add_arguments(index, call.function.arguments)
+            buffer.add_arguments(buffer.start_call(call.id, call.function.name), call.function.arguments)
     _count(buffer, answer.usage)
     return buffer
 
 
 async def _from_stream(chunks: AsyncIterator[ChatCompletionChunk], on_delta: DeltaSink) -> ResponseBuffer:
     buffer = ResponseBuffer()
+    # Some compatible servers number every call 0: a new id begins a new call.
+    at: dict[int, int] = {}
     async for chunk in chunks:
         buffer.model = buffer.model or chunk.model or ""
         _count(buffer, chunk.usage)
@@ -180,9 +206,12 @@ async def _from_stream(chunks: AsyncIterator[ChatCompletionChunk], on_delta: Del
                 buffer.add_text(text)
                 on_delta(clean_text(text))
             for call in choice.delta.tool_calls or []:
-                if not buffer.has_call(call.index):
-                    buffer.start_call(call.index, call.id or "", (call.function and call.function.name) or "")
-                buffer.add_arguments(call.index, (call.function and call.function.arguments) or "")
+                place = at.get(call.index)
+                if place is None or (call.id and buffer.call_id(place) not in ("", call.id)):
+                    place = at[call.index] = buffer.start_call(
+                        call.id or "", (call.function and call.function.name) or ""
+                    )
+                buffer.add_arguments(place, (call.function and call.function.arguments) or "")
     return buffer
 
 

@@ -2,14 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from uuid import uuid4
 
 from genai_prices import Usage as PricedUsage
 from genai_prices import calc_price
-from json_repair import repair_json
 
 from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.reasoning.contracts import EngineResponse, ToolCall, Usage
-from flowise_dev_agent.sanitize import clean_json, clean_text
+from flowise_dev_agent.reasoning.parsing import UnusableOutputError, parse_object
+from flowise_dev_agent.sanitize import clean_text, shortened
+
+#: Of malformed arguments, told to the model.
+_SHOWN = 300
 
 
 @dataclass
@@ -58,7 +62,7 @@ class ResponseBuffer:
     stop_reason: str = ""
     counts: TokenCounts = field(default_factory=TokenCounts)
     _text: list[str] = field(default_factory=list)
-    _calls: dict[int, _Call] = field(default_factory=dict)
+    _calls: list[_Call] = field(default_factory=list)
 
     @property
     def is_blank(self) -> bool:
@@ -68,24 +72,25 @@ class ResponseBuffer:
     def add_text(self, text: str) -> None:
         self._text.append(text)
 
-    def start_call(self, index: int, call_id: str, name: str) -> None:
-        self._calls[index] = _Call(id=call_id, name=name)
+    def start_call(self, call_id: str, name: str) -> int:
+        """The place of a new call, for `add_arguments`."""
+        self._calls.append(_Call(id=call_id, name=name))
+        return len(self._calls) - 1
 
-    def add_arguments(self, index: int, part: str) -> None:
-        if index in self._calls:
-            self._calls[index].arguments += part
+    def add_arguments(self, place: int, part: str) -> None:
+        self._calls[place].arguments += part
 
-    def call_name(self, index: int) -> str:
-        return self._calls[index].name if index in self._calls else ""
+    def call_id(self, place: int) -> str:
+        return self._calls[place].id
 
-    def has_call(self, index: int) -> bool:
-        return index in self._calls
+    def call_name(self, place: int) -> str:
+        return self._calls[place].name
 
     def use_call_as_text(self, name: str) -> None:
-        """Let the raw arguments of the call `name`, if there is one, be the text instead of what was collected."""
-        for index, call in self._calls.items():
+        """Let the raw arguments of the call `name`, if there is one, be the text instead of all that was collected."""
+        for call in self._calls:
             if call.name == name:
-                del self._calls[index]
+                self._calls = []
                 self._text = [call.arguments]
                 return
 
@@ -93,11 +98,7 @@ class ResponseBuffer:
         """The finished answer; `cut_by` are the stop reasons that mean "output limit reached"."""
         return EngineResponse(
             text=clean_text("".join(self._text)),
-            tool_calls=tuple(
-                ToolCall(id=call.id, name=call.name, arguments=_arguments(call.arguments))
-                for call in self._calls.values()
-                if call.name
-            ),
+            tool_calls=tuple(_tool_call(call) for call in self._calls if call.name),
             usage=usage,
             model=self.model or fallback_model,
             stop_reason=self.stop_reason,
@@ -134,6 +135,17 @@ def cost(
     return None
 
 
-def _arguments(text: str) -> JsonObject:
-    value = repair_json(text, return_objects=True) if text else {}
-    return clean_json(value) if isinstance(value, dict) else {}
+def _tool_call(call: _Call) -> ToolCall:
+    arguments, malformed = _arguments(call.arguments)
+    # Some compatible servers send no ids, but every result has to name its call.
+    return ToolCall(id=call.id or f"call_{uuid4().hex}", name=call.name, arguments=arguments, malformed=malformed)
+
+
+def _arguments(text: str) -> tuple[JsonObject, str]:
+    """The arguments, and the text itself when it is not one whole object."""
+    if text.strip() in ("", "{}", "null"):
+        return {}, ""
+    try:
+        return parse_object(text), ""
+    except UnusableOutputError:
+        return {}, shortened(text, _SHOWN)

@@ -2,12 +2,13 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
 
 from flowise_dev_agent.devkit.standin import Failure, ModelStandIn, Reply, ToolCall
+from flowise_dev_agent.devkit.standin import openai as openai_dialect
 from flowise_dev_agent.errors import ModelAuthError, ModelOutputError, ModelUnavailableError
 from flowise_dev_agent.reasoning import LlmReasoner, ReasoningEngine, ReasoningSettings
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, Message, ToolDef
@@ -21,6 +22,17 @@ SCHEMA: dict[str, Any] = {
     "required": ["name"],
 }
 HELLO = [Message(role="user", content="Hello")]
+GET_NODE = ToolDef(name="flowise.get_node", description="One node.", parameters={"type": "object", "properties": {}})
+
+
+def answering(value: Any) -> Callable[[Any], Reply]:
+    """Gives `value` the way it was asked for: through the tool for answers, or as text."""
+
+    def answer(request: Any) -> Reply:
+        by_tool = any(tool.name == "give_answer" for tool in request.tools)
+        return Reply(tool_calls=(ToolCall("give_answer", value),)) if by_tool else Reply(json=value)
+
+    return answer
 
 
 def settings_for(engine: str, standin: ModelStandIn, **changes: Any) -> ReasoningSettings:
@@ -73,17 +85,126 @@ async def test_streamed_answer_is_the_same_and_comes_in_pieces(engine: Reasoning
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_tools_are_offered_and_called(streamed: bool, engine: ReasoningEngine, standin: ModelStandIn) -> None:
     standin.script("Hello", Reply("Looking.", tool_calls=(ToolCall("flowise__get_node", {"name": "x"}, "call_1"),)))
-    tool = ToolDef(name="flowise__get_node", description="One node.", parameters={"type": "object", "properties": {}})
     on_delta = [].append if streamed else None
-    response = await engine.complete(HELLO, "s", (tool,), on_delta=on_delta)
-    assert response.tool_calls == (Call(id="call_1", name="flowise__get_node", arguments={"name": "x"}),)
+    response = await engine.complete(HELLO, "s", (GET_NODE,), on_delta=on_delta)
+    assert response.tool_calls == (Call(id="call_1", name="flowise.get_node", arguments={"name": "x"}),)
     turns = [
         *HELLO,
         Message(role="assistant", content="Looking.", tool_calls=response.tool_calls),
         Message(role="tool", content="It is a node.", tool_call_id="call_1"),
     ]
-    await engine.complete(turns, "s", (tool,))
+    await engine.complete(turns, "s", (GET_NODE,))
     assert [message.role for message in standin.requests[-1].messages] == ["system", "user", "assistant", "tool"]
+    for request in standin.requests:
+        assert [tool.name for tool in request.tools] == ["flowise__get_node"]
+        assert "flowise.get_node" not in json.dumps(request.body)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_several_calls_of_one_answer_are_read_and_their_results_sent_back(
+    streamed: bool, engine: ReasoningEngine, standin: ModelStandIn
+) -> None:
+    asked = ["chatOpenAI", "ein sehr langer Name für mehrere Stücke 😀", "x"]
+    calls = tuple(ToolCall("flowise__get_node", {"name": name}, f"call_{name}") for name in asked)
+    standin.script("Hello", Reply(tool_calls=calls))
+    response = await engine.complete(HELLO, "s", (GET_NODE,), on_delta=[].append if streamed else None)
+    assert [call.arguments["name"] for call in response.tool_calls] == asked
+    results = [Message(role="tool", content=f"of {call.id}", tool_call_id=call.id) for call in response.tool_calls]
+    turns = [*HELLO, Message(role="assistant", tool_calls=response.tool_calls), *results]
+    await engine.complete([*turns, Message(role="user", content="Go on")], "s", (GET_NODE,))
+    last = standin.requests[-1]
+    assert [message.text for message in last.messages if message.role == "tool"] == [f"of {c.id}" for c in calls]
+    assert last.last_user == "Go on"
+
+
+async def test_results_of_one_answer_are_one_turn_for_claude(standin: ModelStandIn) -> None:
+    engine = engine_for(settings_for("claude", standin))
+    calls = tuple(Call(id=f"c{number}", name="flowise.get_node", arguments={}) for number in (1, 2))
+    results = [Message(role="tool", content="", tool_call_id=call.id) for call in calls]
+    await engine.complete([*HELLO, Message(role="assistant", tool_calls=calls), *results], "s", (GET_NODE,))
+    turns = standin.requests[0].body["messages"]
+    assert [turn["role"] for turn in turns] == ["user", "assistant", "user"]
+    assert [block["tool_use_id"] for block in turns[2]["content"]] == ["c1", "c2"]
+    await engine.aclose()
+
+
+@pytest.mark.parametrize("raw", ['{"name": "chatOp', "chatOpenAI", "[1]"])
+async def test_arguments_that_are_not_an_object_are_kept_apart_and_not_guessed(
+    raw: str, engine: ReasoningEngine, standin: ModelStandIn
+) -> None:
+    standin.script("Hello", Reply(tool_calls=(ToolCall("flowise__get_node", raw=raw),)))
+    response = await engine.complete(HELLO, "s", (GET_NODE,), on_delta=[].append)
+    assert [(call.arguments, call.malformed) for call in response.tool_calls] == [({}, raw)]
+
+
+async def test_calls_that_a_server_numbers_alike_stay_apart(standin: ModelStandIn) -> None:
+    standin.script("Hello", Reply(tool_calls=(ToolCall("a", {"n": 1}, "one"), ToolCall("b", {"n": 2}, "two"))))
+    chunks = openai_dialect.stream_chat
+    same = lambda request, reply: [event.replace('"index": 1', '"index": 0') for event in chunks(request, reply)]  # noqa: E731
+    engine = engine_for(settings_for("openai", standin))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(openai_dialect, "stream_chat", same)
+        response = await engine.complete(HELLO, "s", (GET_NODE,), on_delta=[].append)
+    assert [(call.name, call.arguments) for call in response.tool_calls] == [("a", {"n": 1}), ("b", {"n": 2})]
+    await engine.aclose()
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_structured_answer_is_on_offer_beside_the_tools(
+    streamed: bool, engine: ReasoningEngine, standin: ModelStandIn
+) -> None:
+    standin.script("Hello", answering({"name": "x"}))
+    on_delta = [].append if streamed else None
+    for may_look_up in (True, False):
+        response = await engine.complete(
+            HELLO, "s", (GET_NODE,), may_look_up=may_look_up, output_schema=SCHEMA, on_delta=on_delta
+        )
+        assert (json.loads(response.text), response.tool_calls) == ({"name": "x"}, ())
+    first, last = standin.requests
+    # The tools are the beginning of the cached prefix: only the choice differs.
+    assert first.body["tools"] == last.body["tools"]
+    assert first.body.get("tool_choice") in ({"type": "any"}, None)
+    assert last.body["tool_choice"] in (
+        {"type": "tool", "name": "give_answer", "disable_parallel_tool_use": True},
+        "none",
+    )
+
+
+NO_TOOLS = [
+    "registry.ollama.ai/library/gemma:2b does not support tools",
+    '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set',
+    "Function calling is not supported by this model",
+]
+
+
+@pytest.mark.parametrize("said", NO_TOOLS)
+async def test_model_without_tools_is_offered_none_from_then_on(
+    said: str, engine: ReasoningEngine, standin: ModelStandIn
+) -> None:
+    standin.script(lambda request: any("get_node" in t.name for t in request.tools), Failure.http(400, said))
+    standin.script("Hello", answering({"name": "x"}))
+    for _ in range(2):
+        response = await engine.complete(HELLO, "s", (GET_NODE,), output_schema=SCHEMA)
+        assert json.loads(response.text) == {"name": "x"}
+    offered = [any("get_node" in tool.name for tool in request.tools) for request in standin.requests]
+    assert offered == [True, False, False]
+
+
+async def test_openrouter_without_a_server_that_knows_tools_gets_the_one_shot_form(standin: ModelStandIn) -> None:
+    standin.script(lambda request: bool(request.tools), Failure.http(404, "No endpoints found that support tool use."))
+    engine = engine_for(settings_for("openai", standin))
+    assert (await engine.complete(HELLO, "s", (GET_NODE,))).text
+    assert len(standin.requests) == 2
+    await engine.aclose()
+
+
+async def test_a_refusal_of_our_own_request_does_not_take_the_tools_away(
+    engine: ReasoningEngine, standin: ModelStandIn
+) -> None:
+    standin.script("Hello", Failure.http(400, "tools.0.custom.input_schema: JSON schema is invalid"))
+    with pytest.raises(ModelOutputError):
+        await engine.complete(HELLO, "s", (GET_NODE,))
+    assert len(standin.requests) == 1
 
 
 @pytest.mark.parametrize("streamed", [False, True])
@@ -92,10 +213,7 @@ async def test_structured_output_keeps_open_objects(
 ) -> None:
     value = {"name": "chatOpenAI", "params": {"temperature": 0.2, "text": "Grüße 😀"}}
 
-    def answer(request: Any) -> Reply:
-        return Reply(tool_calls=(ToolCall(request.forced_tool, value),)) if request.forced_tool else Reply(json=value)
-
-    standin.script("Hello", answer)
+    standin.script("Hello", answering(value))
     pieces: list[str] = []
     response = await engine.complete(HELLO, "s", output_schema=SCHEMA, on_delta=pieces.append if streamed else None)
     assert json.loads(response.text) == value
