@@ -1,7 +1,7 @@
 """Does a requirement become a flow that really runs? Grades a running service by a file of cases.
 
     python scripts/bench/flowbench.py CASES.yaml [--engine NAME ...] [--cassette DIR [--record]] [--parallel N]
-                                      [--case ID ...] [--json FILE]
+                                      [--wait SECS] [--case ID ...] [--json FILE]
 
 Reads the addresses and keys of the service and of Flowise from the same settings as the service. A case passes when
 its session ends under nothing but plain approvals, the flow read back holds what the case expects, and every question
@@ -22,45 +22,29 @@ import socket
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import httpx2
 import yaml
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
 from flowise_dev_agent.client import AgentClient
-from flowise_dev_agent.contracts.base import JsonObject
-from flowise_dev_agent.contracts.interrupts import (
-    ClarificationInterrupt,
-    CredentialCheckInterrupt,
-    Interrupt,
-    PatchReviewInterrupt,
-    PlanApprovalInterrupt,
-    ResultReviewInterrupt,
-    SelectTargetInterrupt,
-)
-from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
+from flowise_dev_agent.contracts.requests import StartSession
 from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.devkit.cassette import PROVIDERS, Cassette
 from flowise_dev_agent.errors import AgentError
-from flowise_dev_agent.flowise import Chatflow, FlowiseClient
-from flowise_dev_agent.flowise.models import ChatflowCreate
+from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.settings import Settings, load_settings
+from scripts.bench.playing import CaseFailedError, clean_up, grade, play, request_of
 
-SESSION_SECS = 300
-MAX_INTERRUPTS = 12
 START_SECS = 60
 #: A key that opens nothing, for an engine whose provider is a cassette.
 NO_KEY = "cassette"
-
-
-class CaseFailedError(Exception):
-    """The step at which a case failed."""
 
 
 @dataclass
@@ -77,7 +61,9 @@ class Result:
     usd: float = 0.0
 
 
-async def main(cases: list[dict[str, Any]], settings: Settings, url: str, parallel: int) -> dict[str, Any]:
+async def main(
+    cases: list[dict[str, Any]], settings: Settings, url: str, parallel: int, wait_secs: float
+) -> dict[str, Any]:
     """Run the cases against the service at `url`; the table of one engine."""
     instance = settings.flowise.instances[0]
     slots = asyncio.Semaphore(parallel)
@@ -90,7 +76,7 @@ async def main(cases: list[dict[str, Any]], settings: Settings, url: str, parall
 
         async def one(case: Mapping[str, Any]) -> Result:
             async with slots:
-                result = await run_case(agent, flowise, credentials, case)
+                result = await run_case(agent, flowise, credentials, case, wait_secs)
             print(_line(result), flush=True)
             return result
 
@@ -117,7 +103,7 @@ async def main(cases: list[dict[str, Any]], settings: Settings, url: str, parall
     }
 
 
-def recorder(folder: Path, settings: Settings, *, record: bool) -> Cassette:
+def recorder(folder: Path, settings: Settings, cases: list[dict[str, Any]], *, record: bool) -> Cassette:
     """A running cassette in front of the providers that the settings name (OpenAI's address ends in /v1)."""
     chosen = settings.reasoning
     upstream = dict(PROVIDERS)
@@ -125,7 +111,8 @@ def recorder(folder: Path, settings: Settings, *, record: bool) -> Cassette:
         upstream["anthropic"] = chosen.anthropic_base_url.rstrip("/")
     if chosen.openai_base_url:
         upstream["openai"] = chosen.openai_base_url.rstrip("/").removesuffix("/v1")
-    return Cassette(folder, record=record, upstream=upstream).start()
+    wishes = {case["id"]: case["requirement"] for case in cases} if record else None
+    return Cassette(folder, cases=wishes, upstream=upstream, timeout_secs=chosen.timeout_secs).start()
 
 
 @contextmanager
@@ -178,7 +165,11 @@ def _credentials_api(settings: Settings) -> httpx2.AsyncClient:
 
 
 async def run_case(
-    agent: AgentClient, flowise: FlowiseClient, credentials: httpx2.AsyncClient, case: Mapping[str, Any]
+    agent: AgentClient,
+    flowise: FlowiseClient,
+    credentials: httpx2.AsyncClient,
+    case: Mapping[str, Any],
+    wait_secs: float,
 ) -> Result:
     """Play one case to its end and grade it; what it created is deleted."""
     started = time.monotonic()
@@ -188,17 +179,18 @@ async def run_case(
     failed_at = ""
     seconds = 0.0
     try:
-        request = await _request(flowise, case)
+        request = await request_of(flowise, case)
         if request.target:
             before[request.target] = await flowise.get_chatflow(request.target)
         started = time.monotonic()
-        view = await _play(agent, credentials, await agent.start(request), case["expect"])
+        told: list[str] = []
+        view = await play(agent, credentials, await agent.start(request), case, told, wait_secs)
         seconds = time.monotonic() - started
-        await _grade(flowise, case, view, before, request.target)
+        await grade(flowise, credentials, case, view, before, request.target, told)
     except (CaseFailedError, AgentError) as error:
         failed_at = str(error)
     finally:
-        await _clean_up(flowise, request, view)
+        await clean_up(flowise, request, view)
     result = Result(case["id"], failed_at, seconds or time.monotonic() - started)
     if view:
         result.model_calls = view.totals.model_calls
@@ -206,150 +198,6 @@ async def run_case(
         result.usd = view.totals.usd
         result.tokens = view.totals.input_tokens + view.totals.output_tokens
     return result
-
-
-async def _clean_up(flowise: FlowiseClient, request: StartSession | None, view: SessionView | None) -> None:
-    """Delete the base, the session's flow and whatever carries the session's tag."""
-    own = {id_ for id_ in (request and request.target, view and view.chatflow_id) if id_}
-    mark = f"fda:{view.thread_id}:" if view else "\0"
-    async for row in flowise.iter_chatflows():
-        if row.id in own or any(tag.startswith(mark) for tag in row.tags):
-            await flowise.delete_chatflow(row.id)
-
-
-async def _request(flowise: FlowiseClient, case: Mapping[str, Any]) -> StartSession:
-    if case["mode"] == "create":
-        return StartSession(requirement=case["requirement"])
-    templates = await flowise.list_templates()
-    template = next((item for item in templates if item.get("templateName") == case["base"]), None)
-    if template is None:
-        raise CaseFailedError(f"base: no template {case['base']!r}")
-    ids = {item.credential_name: item.id for item in await flowise.list_credentials()}
-    flow: dict[str, Any] = json.loads(template.get("flowData", ""))
-    for node in flow["nodes"]:
-        params: list[dict[str, Any]] = node["data"].get("inputParams", [])
-        names = next((param["credentialNames"] for param in params if param.get("credentialNames")), [])
-        found = next((ids[name] for name in names if name in ids), None)
-        if found:
-            node["data"]["credential"] = found
-    kind = "AGENTFLOW" if any(node["data"]["name"] == "startAgentflow" for node in flow["nodes"]) else "CHATFLOW"
-    # The same name in every run: it stands in prompts, and a cassette knows them by every word.
-    name = f"{case['base']} for {case['id']}"
-    base = await flowise.create_chatflow(ChatflowCreate(name=name, flow_data=json.dumps(flow), type=kind))
-    operation = "copy" if case["mode"] == "copy" else None if case["expect"].get("no_write") else "update"
-    chosen: dict[str, Any] = {"operation": operation} if operation else {}
-    return StartSession(requirement=case["requirement"], target=base.id, **chosen)
-
-
-async def _play(
-    agent: AgentClient, credentials: httpx2.AsyncClient, view: SessionView, expect: Mapping[str, Any]
-) -> SessionView:
-    """Answer every question plainly, as the benchmark's rules say, until the session ends."""
-    for _ in range(MAX_INTERRUPTS):
-        view = await agent.wait(view.thread_id, SESSION_SECS)
-        if view.interrupt is None:
-            return view
-        if expect.get("clarification"):
-            return view
-        if expect.get("no_write") and view.interrupt.type == "plan_approval":
-            return await agent.cancel(view.thread_id)
-        answer = await _answer(credentials, view.interrupt)
-        view = await agent.resume(view.thread_id, ResumeSession(interrupt_id=view.interrupt.id, answer=answer))
-    raise CaseFailedError(f"session: more than {MAX_INTERRUPTS} questions")
-
-
-async def _answer(credentials: httpx2.AsyncClient, interrupt: Interrupt) -> JsonObject:
-    offered = {option.value for option in interrupt.options}
-    match interrupt:
-        case ClarificationInterrupt():
-            return {"action": "go_on"}
-        case SelectTargetInterrupt(data=data):
-            if "select" in offered and data.candidates:
-                return {"action": "select", "chatflow_id": data.candidates[0].id}
-            raise CaseFailedError(f"target: {interrupt.message}")
-        case PlanApprovalInterrupt():
-            if interrupt.reason == "declined":
-                raise CaseFailedError(f"plan: declined: {interrupt.message}")
-            return {"action": "approve"}
-        case CredentialCheckInterrupt(data=data):
-            absent = [item.type for item in data.credentials if not item.candidates]
-            for type_ in absent:
-                await _make_dummy(credentials, type_)
-            if absent:
-                return {"action": "retry"}
-            return {"action": "choose", "choose": {item.type: item.candidates[0].id for item in data.credentials}}
-        case PatchReviewInterrupt(data=data):
-            if "continue" not in offered:
-                codes = sorted({finding.code for finding in data.findings})
-                raise CaseFailedError(f"patch: {interrupt.reason} {codes}")
-            return {"action": "continue"}
-        case ResultReviewInterrupt():
-            return {"action": "accept"}
-
-
-async def _make_dummy(credentials: httpx2.AsyncClient, type_: str) -> None:
-    """A credential of this type whose secrets open nothing."""
-    form = (await credentials.get(f"/components-credentials/{type_}")).json()
-    values = {field["name"]: "dummy" for field in form.get("inputs", [])}
-    body = {"name": f"benchmark {type_}", "credentialName": type_, "plainDataObj": values}
-    answer = await credentials.post("/credentials", json=body)
-    if not answer.is_success:
-        raise CaseFailedError(f"credentials: Flowise takes no dummy of type {type_} (HTTP {answer.status_code})")
-
-
-async def _grade(
-    flowise: FlowiseClient,
-    case: Mapping[str, Any],
-    view: SessionView,
-    before: Mapping[str, Chatflow],
-    target: str | None,
-) -> None:
-    expect: Mapping[str, Any] = case["expect"]
-    after = {row.id: row async for row in flowise.iter_chatflows()}
-    made = [id_ for id_ in after if id_ not in before and id_ != target]
-    changed = [id_ for id_, row in before.items() if id_ in after and after[id_].flow_data != row.flow_data]
-    touched = [id_ for id_ in changed if expect.get("no_write") or id_ != target]
-    if expect.get("clarification"):
-        _check("clarification", view.interrupt is not None and view.interrupt.type == "clarification", "not asked")
-        return
-    if expect.get("no_write"):
-        _check("no_write", not made and not touched, f"{len(made)} flows made, {len(touched)} changed")
-        return
-    _check("session", view.status == "completed", f"{view.status} {view.outcome} {view.error or ''}")
-    flow_id = view.chatflow_id if case["mode"] == "copy" else target or view.chatflow_id
-    _check("flow", flow_id is not None and flow_id in after, "the session names no flow")
-    if expect.get("others_untouched"):
-        _check("others_untouched", not touched, f"{len(touched)} other flows changed")
-    row = after[str(flow_id)]
-    _check_flow(json.loads(row.flow_data), expect)
-    session = uuid4().hex
-    for question in case.get("ask", []):
-        prediction = await flowise.predict(row.id, question, session_id=session)
-        _check("ask", bool(prediction.answer.strip()), f"no answer to {question!r}")
-
-
-def _check_flow(flow: Mapping[str, Any], expect: Mapping[str, Any]) -> None:
-    nodes: list[dict[str, Any]] = flow["nodes"]
-    names = Counter(str(node["data"]["name"]) for node in nodes)
-    for group in expect.get("nodes", []):
-        _check("nodes", any(name in names for name in group), f"none of {group} in {sorted(names)}")
-    for name in expect.get("not_nodes", []):
-        _check("not_nodes", name not in names, f"{name} is there")
-    for name, least in expect.get("counts", {}).items():
-        _check("counts", names[name] >= least, f"{names[name]} of {name}")
-    ids = {node["id"] for node in nodes}
-    for id_ in expect.get("keep", []):
-        _check("keep", id_ in ids, f"{id_} is gone")
-    for key, wanted in expect.get("params", {}).items():
-        name, _, param = key.partition(".")
-        values = [str(node["data"]["inputs"].get(param)) for node in nodes if node["data"]["name"] == name]
-        same = [value for value in values if value.casefold() == str(wanted).casefold()]
-        _check("params", bool(same), f"{key} is {values}, not {wanted}")
-
-
-def _check(step: str, holds: bool, text: str) -> None:
-    if not holds:
-        raise CaseFailedError(f"{step}: {text}")
 
 
 def _write(report: Path, text: str) -> None:
@@ -371,15 +219,18 @@ def _run(arguments: argparse.Namespace) -> int:
     tables: list[dict[str, Any]] = []
     if not arguments.engine:
         url = f"http://localhost:{settings.server.port}"
-        tables.append(asyncio.run(main(cases, settings, url, arguments.parallel)))
+        tables.append(asyncio.run(main(cases, settings, url, arguments.parallel, arguments.wait)))
     for engine in arguments.engine or ():
-        cassette = recorder(arguments.cassette, settings, record=arguments.record) if arguments.cassette else None
+        folder: Path | None = arguments.cassette
+        cassette = recorder(folder, settings, cases, record=arguments.record) if folder else None
         try:
             with own_service(settings, engine, cassette) as url:
-                tables.append(asyncio.run(main(cases, settings, url, arguments.parallel)))
+                tables.append(asyncio.run(main(cases, settings, url, arguments.parallel, arguments.wait)))
             if cassette:
-                tables[-1] |= {"cassette_hits": cassette.hits, "cassette_misses": cassette.misses}
+                changed = sorted(cassette.changed)
+                tables[-1] |= {"cassette_hits": cassette.hits, "cassette_misses": cassette.misses, "changed": changed}
                 print(f"{engine}: {cassette.hits} answers from the cassette, {cassette.misses} not on it")
+                print(f"{engine}: {len(changed)} answers were given to other prompts: {', '.join(changed) or '-'}")
         finally:
             if cassette:
                 cassette.stop()
@@ -395,6 +246,7 @@ if __name__ == "__main__":
     parser.add_argument("--cassette", type=Path, help="folder of recorded answers; only with --engine")
     parser.add_argument("--record", action="store_true", help="ask the provider for what the cassette lacks")
     parser.add_argument("--parallel", type=int, default=2, help="cases at a time")
+    parser.add_argument("--wait", type=float, default=300, help="seconds to wait for each question of a session")
     parser.add_argument("--case", action="append", help="only this id; may be given several times")
     parser.add_argument("--json", type=Path, help="write the tables to this file, or to stdout with -")
     try:

@@ -84,6 +84,15 @@ def render_chat(request: RecordedRequest, reply: Reply) -> Body:
     }
 
 
+def parse_reply(body: Body) -> Reply:
+    """A provider's whole answer in neutral terms."""
+    blocks = body["content"]
+    text = "".join(block["text"] for block in blocks if block["type"] == "text")
+    calls = tuple(ToolCall(block["name"], block["input"]) for block in blocks if block["type"] == "tool_use")
+    stop = body.get("stop_reason")
+    return Reply(text, calls, stop_reason=None if stop in ("end_turn", "tool_use") else stop)
+
+
 def stream_chat(request: RecordedRequest, reply: Reply) -> Iterator[str]:
     """The answer as Anthropic's server-sent events; input tokens come first, output tokens last."""
     usage = _usage(request, reply)

@@ -118,6 +118,18 @@ def render_chat(request: RecordedRequest, reply: Reply) -> Body:
     }
 
 
+def parse_reply(body: Body) -> Reply:
+    """A provider's whole answer in neutral terms."""
+    choice = body["choices"][0]
+    message = choice["message"]
+    calls = tuple(
+        ToolCall(call["function"]["name"], _arguments(call["function"].get("arguments")))
+        for call in message.get("tool_calls") or []
+    )
+    stop = choice.get("finish_reason")
+    return Reply(text_of(message.get("content")), calls, stop_reason=None if stop in ("stop", "tool_calls") else stop)
+
+
 def stream_chat(request: RecordedRequest, reply: Reply) -> Iterator[str]:
     """The answer as server-sent events, with a usage chunk at the end when the client asked for one."""
     head = {

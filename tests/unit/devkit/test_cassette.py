@@ -1,45 +1,115 @@
-"""Recorded answers of providers: played back for the same request, without a key."""
+"""Recorded answers of a model: kept by case, phase and call, and played back without a key."""
 
 from pathlib import Path
 
 import httpx2
+import pytest
 
-from flowise_dev_agent.devkit.cassette import Cassette
-from flowise_dev_agent.devkit.standin import ModelStandIn
+from flowise_dev_agent.devkit.cassette import Cassette, RecordedCase
+from flowise_dev_agent.devkit.standin import Failure, ModelStandIn, Reply, ToolCall
 
 KEY = "sk-very-secret-key-1234567890"
-BODY = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello"}]}
-PATH = "/openai/v1/chat/completions"
+WISH = "A bot that knows our\nreturn policy"
+PATHS = {"openai": "/openai/v1/chat/completions", "anthropic": "/anthropic/v1/messages"}
 
 
-def ask(cassette: Cassette, body: dict[str, object] = BODY, key: str = KEY) -> httpx2.Response:
-    headers = {"authorization": f"Bearer {key}"}
-    return httpx2.post(f"{cassette.endpoint}{PATH}", json=body, headers=headers, timeout=30)
+def ask(
+    cassette: Cassette,
+    text: str = WISH,
+    *,
+    phase: str = "Plan",
+    provider: str = "openai",
+    key: str = KEY,
+    stream: bool = False,
+) -> httpx2.Response:
+    user = {"role": "user", "content": f"<requirement>\n{text}\n</requirement>"}
+    system = f"Rules.\n\n# {phase}\nDo it."
+    body = {"model": "m", "messages": [user], "stream": stream}
+    if provider == "openai":
+        body["messages"] = [{"role": "system", "content": system}, user]
+    else:
+        body |= {"system": system, "max_tokens": 100}
+    headers = {"authorization": f"Bearer {key}", "x-api-key": key}
+    return httpx2.post(f"{cassette.endpoint}{PATHS[provider]}", json=body, headers=headers, timeout=30)
 
 
-def test_a_recorded_answer_is_played_back_without_a_key(tmp_path: Path, standin: ModelStandIn) -> None:
-    upstream = {"openai": standin.endpoint}
-    with Cassette(tmp_path, record=True, upstream=upstream) as recorder:
-        first = ask(recorder)
-        streamed = ask(recorder, {**BODY, "stream": True})
-    asked = len(standin.requests)
+def said(response: httpx2.Response) -> str:
+    body = response.json()
+    return body["choices"][0]["message"]["content"] if "choices" in body else body["content"][0]["text"]
+
+
+def recorder(folder: Path, standin: ModelStandIn) -> Cassette:
+    upstream = {"openai": standin.endpoint, "anthropic": standin.endpoint}
+    return Cassette(folder, cases={"returns": WISH}, upstream=upstream)
+
+
+@pytest.mark.parametrize("provider", PATHS)
+def test_a_recorded_answer_is_played_back_without_a_key(provider: str, tmp_path: Path, standin: ModelStandIn) -> None:
+    standin.script("return policy", Reply("The plan."))
+    with recorder(tmp_path, standin) as recording:
+        assert said(ask(recording, provider=provider)) == "The plan."
+    standin.reset()
     with Cassette(tmp_path) as player:
-        again = ask(player, dict(reversed(list(BODY.items()))), key="none")
-        stream_again = ask(player, {**BODY, "stream": True}, key="none")
-        assert (player.hits, player.misses) == (2, 0)
-    assert first.status_code == 200
-    assert again.json() == first.json()
-    assert (stream_again.text, stream_again.headers["content-type"]) == (
-        streamed.text,
-        streamed.headers["content-type"],
-    )
-    assert len(standin.requests) == asked
-    assert all(KEY not in file.read_text() for file in tmp_path.iterdir())
+        assert said(ask(player, provider=provider, key="none")) == "The plan."
+        streamed = ask(player, provider=provider, key="none", stream=True)
+        assert (player.hits, player.misses, player.changed) == (2, 0, [])
+    assert streamed.headers["content-type"].startswith("text/event-stream")
+    assert "The" in streamed.text
+    assert standin.requests == []
+    assert KEY not in "".join(file.read_text() for file in tmp_path.iterdir())
+
+
+def test_tool_calls_are_kept_with_their_arguments(tmp_path: Path, standin: ModelStandIn) -> None:
+    standin.script("return policy", Reply("", (ToolCall("get_node", {"name": "toolAgent"}),)))
+    with recorder(tmp_path, standin) as recording:
+        ask(recording)
+    with Cassette(tmp_path) as player:
+        call = ask(player).json()["choices"][0]["message"]["tool_calls"][0]["function"]
+    assert (call["name"], call["arguments"]) == ("get_node", '{"name": "toolAgent"}')
+
+
+def test_answers_are_numbered_per_phase_of_a_case(tmp_path: Path, standin: ModelStandIn) -> None:
+    with recorder(tmp_path, standin) as recording:
+        ask(recording, phase="Classify")
+        ask(recording)
+        ask(recording, f"{WISH}, in French")
+    case = RecordedCase.model_validate_json((tmp_path / "returns.json").read_text())
+    assert [(answer.phase, answer.number) for answer in case.answers] == [("classify", 1), ("plan", 1), ("plan", 2)]
+
+
+def test_a_changed_prompt_gets_the_next_answer_of_its_phase_and_is_reported(
+    tmp_path: Path, standin: ModelStandIn
+) -> None:
+    standin.script("the first words", Reply("one"))
+    standin.script("the second words", Reply("two"))
+    with recorder(tmp_path, standin) as recording:
+        ask(recording, f"{WISH} the first words")
+        ask(recording, f"{WISH} the second words")
+    with Cassette(tmp_path) as player:
+        assert said(ask(player, f"{WISH} other words")) == "one"
+        assert said(ask(player, f"{WISH} the second words")) == "two"
+        assert player.changed == ["returns plan 1 session"]
+
+
+def test_ids_that_differ_from_run_to_run_do_not_make_another_prompt(tmp_path: Path, standin: ModelStandIn) -> None:
+    with recorder(tmp_path, standin) as recording:
+        ask(recording, f"{WISH} 12345678-1234-4234-8234-123456789abc")
+    with Cassette(tmp_path) as player:
+        ask(player, f"{WISH} 87654321-1234-4234-8234-123456789abc")
+        assert (player.hits, player.changed) == (1, [])
 
 
 def test_what_is_not_on_the_cassette_is_said(tmp_path: Path) -> None:
     with Cassette(tmp_path) as player:
         answer = ask(player)
     assert answer.status_code == 404
-    assert "no answer for this request" in answer.json()["error"]["message"]
-    assert player.misses == 1
+    assert "the requirement of no case" in answer.json()["error"]["message"]
+
+
+def test_a_failure_of_the_provider_is_not_kept(tmp_path: Path, standin: ModelStandIn) -> None:
+    standin.script("return policy", Failure.http(503), times=1)
+    with recorder(tmp_path, standin) as recording:
+        assert ask(recording).status_code == 503
+        assert ask(recording).status_code == 200
+    case = RecordedCase.model_validate_json((tmp_path / "returns.json").read_text())
+    assert len(case.answers) == 1
