@@ -1,14 +1,22 @@
 """The agent: a LangGraph graph of 18 nodes that plans, patches, writes, tests and asks."""
 
 from flowise_dev_agent.agent.context import AgentContext, chatflow_url
-from flowise_dev_agent.agent.domain import DomainCapability, DomainDiscovery, TestSuite
+from flowise_dev_agent.agent.domain import (
+    DomainCapability,
+    DomainDiscoveryResult,
+    DomainPatchResult,
+    TestSuite,
+    ValidationReport,
+)
 from flowise_dev_agent.agent.domains.flowise import FlowiseCapability
 from flowise_dev_agent.agent.emit import NODE_PHASES
 from flowise_dev_agent.agent.graph import AgentGraph, build_graph
 from flowise_dev_agent.agent.projection import approved_plan, project, result_of
+from flowise_dev_agent.agent.registry import ToolRegistry
 from flowise_dev_agent.agent.state import AgentState, initial_state
 from flowise_dev_agent.agent.state_upgrade import upgrade_state
 from flowise_dev_agent.agent.tools import DomainTools, ToolResult, execute_tool, result_to_str
+from flowise_dev_agent.contracts.verdict import Verdict
 
 __all__ = [
     "NODE_PHASES",
@@ -16,11 +24,15 @@ __all__ = [
     "AgentGraph",
     "AgentState",
     "DomainCapability",
-    "DomainDiscovery",
+    "DomainDiscoveryResult",
+    "DomainPatchResult",
     "DomainTools",
     "FlowiseCapability",
     "TestSuite",
+    "ToolRegistry",
     "ToolResult",
+    "ValidationReport",
+    "Verdict",
     "approved_plan",
     "build_graph",
     "chatflow_url",

@@ -3,15 +3,17 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.credentials import Available
 from flowise_dev_agent.agent.tools import DomainTools, ToolResult
+from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.contracts.interrupts import CredentialCandidate
 from flowise_dev_agent.contracts.verdict import Trial
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.knowledge.templates import Template
-from flowise_dev_agent.patch import Finding, NodeSchema, PatchOp
+from flowise_dev_agent.patch import Finding, NodeSchema, PatchOp, errors
 from flowise_dev_agent.reasoning.contracts import (
     Budget,
     DeltaSink,
@@ -37,15 +39,38 @@ class DiscoverRequest:
 
 
 @dataclass(frozen=True)
-class DomainDiscovery:
-    """What a domain knows about the requirement. Only `result.summary` and the schema cards may reach a prompt."""
+class DomainDiscoveryResult:
+    """What a domain knows about the requirement. Only `summary` and the schema cards may reach a prompt.
 
-    result: ToolResult
+    `facts`, `artifacts` and `debug` are for the state's entries of this domain.
+    """
+
+    summary: str
+    facts: JsonObject = field(default_factory=dict)
+    artifacts: JsonObject = field(default_factory=dict)
+    debug: JsonObject = field(default_factory=dict)
+    tool_results: tuple[ToolResult, ...] = ()
     candidates: tuple[NodeSchema, ...] = ()
     #: Those of the instance by type.
     credentials: Available = field(default_factory=dict[str, Sequence[CredentialCandidate]])
     #: Flows of the instance's marketplace that resemble what is asked for, best first.
     templates: tuple[Template, ...] = ()
+
+
+#: The ops for a plan, with what they cost.
+DomainPatchResult: TypeAlias = Reasoned[list[PatchOp]]
+
+
+@dataclass(frozen=True)
+class ValidationReport:
+    """Everything that was found wrong with a flow before a write."""
+
+    findings: list[Finding] = field(default_factory=list[Finding])
+
+    @property
+    def ok(self) -> bool:
+        """Nothing speaks against the write; warnings do not."""
+        return not errors(self.findings)
 
 
 @dataclass(frozen=True)
@@ -81,11 +106,11 @@ class DomainCapability(ABC):
         """The domain's tools as data."""
 
     @abstractmethod
-    async def discover(self, context: AgentContext, request: DiscoverRequest) -> DomainDiscovery:
+    async def discover(self, context: AgentContext, request: DiscoverRequest) -> DomainDiscoveryResult:
         """Retrieve what planning needs: node types, credentials."""
 
     @abstractmethod
-    async def compile_ops(self, context: AgentContext, request: PatchRequest) -> Reasoned[list[PatchOp]]:
+    async def compile_ops(self, context: AgentContext, request: PatchRequest) -> DomainPatchResult:
         """The ops for an approved plan, without ids of credentials: the compiler binds those.
 
         Raises:
@@ -95,7 +120,7 @@ class DomainCapability(ABC):
     @abstractmethod
     async def validate(
         self, context: AgentContext, flow_data: str, kind: str, base_flow_data: str | None = None
-    ) -> list[Finding]:
+    ) -> ValidationReport:
         """Everything that can be known to be wrong before a write; `base_flow_data` is the flow before an update."""
 
     @abstractmethod

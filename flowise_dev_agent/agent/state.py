@@ -8,12 +8,12 @@ that a person may edit at any time (name, labels) are in the `sessions` row, nev
 """
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal, Self, TypedDict
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias, TypedDict
 
 from pydantic import Field
 
 from flowise_dev_agent.agent.stages import Stage
-from flowise_dev_agent.contracts.base import Contract, Outcome
+from flowise_dev_agent.contracts.base import Contract, JsonObject, Outcome
 from flowise_dev_agent.contracts.change import Difference
 from flowise_dev_agent.contracts.interrupts import MissingCredential, TargetCandidate, TargetFlow, WriteMode
 from flowise_dev_agent.contracts.plan import Intent, Operation, PlanContract
@@ -263,6 +263,15 @@ class CatalogueState(Part):
     fingerprints: dict[str, str] = Field(default_factory=dict[str, str])
 
 
+#: Values by domain. Small ones only: larger texts are blobs, and the state holds their hashes.
+DomainValues: TypeAlias = dict[str, JsonObject]
+
+
+def merge_domains(current: DomainValues, change: DomainValues) -> DomainValues:
+    """Both, key by key of each domain; where both have a key, `change` counts."""
+    return current | {domain: {**current.get(domain, {}), **values} for domain, values in change.items()}
+
+
 class AgentState(Part):
     """Everything that a session knows."""
 
@@ -281,6 +290,11 @@ class AgentState(Part):
     budget: BudgetState = BudgetState()
     usage: UsageState = UsageState()
     catalogue: CatalogueState = CatalogueState()
+    #: By domain what tools gave: references that last, structured values, and hashes of blobs with their raw results,
+    #: which never reach a prompt.
+    artifacts: Annotated[DomainValues, merge_domains] = Field(default_factory=dict)
+    facts: Annotated[DomainValues, merge_domains] = Field(default_factory=dict)
+    debug: Annotated[DomainValues, merge_domains] = Field(default_factory=dict)
     #: The last answer of the person, normalised: {"type", "action", ...}. Routers read it.
     answer: dict[str, Any] | None = None
     iteration: int = 0
@@ -298,7 +312,8 @@ class AgentState(Part):
 
 
 class Update(TypedDict, total=False):
-    """What a node changes. Of a part only the fields that are set count; the other values are taken as they are."""
+    """What a node changes. Of a part only the fields that are set count, `artifacts`, `facts` and `debug` are merged by
+    domain (`merge_domains`), and the other values are taken as they are."""
 
     request: RequestState
     intent: IntentState
@@ -314,6 +329,9 @@ class Update(TypedDict, total=False):
     budget: BudgetState
     usage: UsageState
     catalogue: CatalogueState
+    artifacts: DomainValues
+    facts: DomainValues
+    debug: DomainValues
     answer: dict[str, Any] | None
     iteration: int
     outcome: Outcome | None

@@ -1,56 +1,80 @@
-"""The ToolResult envelope: the only thing that a tool call returns, and the only gate into a prompt.
+"""Tools: what a domain offers by phase, the one way to call a tool, and the one thing that comes back.
 
-Only `summary` may reach a prompt. `data` is the raw outcome for code and for blobs, `facts` are structured deltas for
-the state, `artifacts` persistent references (ids, hashes).
+Only `ToolResult.summary` may reach a prompt. `data` is the raw outcome for code, `facts` are structured deltas for the
+state, `artifacts` persistent references (ids, hashes).
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal
 
+from pydantic import ValidationError
+
+from flowise_dev_agent.contracts.base import JsonMapping, JsonObject
 from flowise_dev_agent.errors import AgentError
-from flowise_dev_agent.reasoning.contracts import ToolDef
+from flowise_dev_agent.reasoning.contracts import MAX_SUMMARY_CHARS, ToolDef
+from flowise_dev_agent.sanitize import shortened
 
-SUMMARY_LIMIT = 300
+#: Characters of a summary, unless the tool declares its own limit.
+SUMMARY_LIMIT: Final = 300
+_JSON_CHARS: Final = 200
+_ERRORS_SHOWN: Final = 5
 
-ToolFunction = Callable[..., Awaitable["ToolResult"]]
+ToolPhase = Literal["discover", "patch", "test"]
+#: Called with the arguments by name; returns a `ToolResult`, or anything else that `execute_tool` makes one of.
+ToolFunction = Callable[..., Awaitable[Any]]
 
 
 @dataclass(frozen=True)
 class ToolResult:
-    """`error` is `{code, detail, hint?}` when `ok` is false."""
+    """`error` is `{code, detail, hint?}` when `ok` is false; `data` is then the exception, if there was one."""
 
     ok: bool
     summary: str
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: JsonObject = field(default_factory=dict)
     data: Any = None
     error: dict[str, Any] | None = None
-    artifacts: dict[str, Any] | None = None
+    artifacts: JsonObject | None = None
 
 
 @dataclass(frozen=True)
 class DomainTools:
-    """A domain's tools by phase, as offered to a model, and the functions behind them by name."""
+    """A domain's tools by phase, as offered to a model, the functions behind them by name, and what a model must know
+    to use them in a phase."""
 
     name: str
-    discover: tuple[ToolDef, ...] = ()
-    patch: tuple[ToolDef, ...] = ()
-    test: tuple[ToolDef, ...] = ()
-    executor: Mapping[str, ToolFunction] = field(default_factory=dict)
+    discover: Sequence[ToolDef] = ()
+    patch: Sequence[ToolDef] = ()
+    test: Sequence[ToolDef] = ()
+    executor: Mapping[str, ToolFunction] = field(default_factory=dict[str, ToolFunction])
+    discover_context: str = ""
+    patch_context: str = ""
+    test_context: str = ""
+
+    def defs(self, phase: ToolPhase) -> Sequence[ToolDef]:
+        """The tools of a phase."""
+        return {"discover": self.discover, "patch": self.patch, "test": self.test}[phase]
+
+    def context(self, phase: ToolPhase) -> str:
+        """What a model must know in a phase."""
+        texts = {"discover": self.discover_context, "patch": self.patch_context, "test": self.test_context}
+        return texts[phase]
 
 
-async def execute_tool(name: str, executor: Mapping[str, ToolFunction], **arguments: Any) -> ToolResult:
-    """Call a tool by name. A failure that a person may read becomes `ok=False`; a bug stays an exception."""
+async def execute_tool(name: str, arguments: JsonMapping, executor: Mapping[str, ToolFunction]) -> ToolResult:
+    """Call a tool by name. What a person or a model may read of a failure becomes `ok=False`; a bug raises."""
     tool = executor.get(name)
     if tool is None:
-        known = ", ".join(sorted(executor))
-        return ToolResult(
-            False, f"There is no tool '{name}'.", error={"code": "unknown_tool", "detail": f"Known: {known}"}
-        )
+        return _failed("unknown_tool", _unknown(name, executor))
     try:
-        return await tool(**arguments)
+        raw = await tool(**arguments)
+    except ValidationError as error:
+        return _failed("invalid_arguments", f"{name}: {_invalid(error)}")
     except AgentError as error:
-        return ToolResult(False, shorten(str(error)), data=error, error=error.as_problem())
+        return ToolResult(False, shorten(f"{name} failed: {error}"), data=error, error=error.as_problem())
+    result = _wrap_result(name, raw)
+    return replace(result, summary=shortened(result.summary, MAX_SUMMARY_CHARS))
 
 
 def result_to_str(result: ToolResult) -> str:
@@ -62,3 +86,52 @@ def shorten(text: str, limit: int = SUMMARY_LIMIT) -> str:
     """`text` in one line of at most `limit` characters."""
     line = " ".join(text.split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def _wrap_result(tool_name: str, raw: Any) -> ToolResult:
+    """What a tool returned as a `ToolResult`; the first rule that fits makes the summary (DD-048)."""
+    match raw:
+        case ToolResult():
+            return raw
+        case {"error": message}:
+            return ToolResult(
+                False,
+                shorten(f"{tool_name} failed: {message}"),
+                data=raw,
+                error={"code": "tool_failed", "detail": str(message)},
+            )
+        case {"valid": valid, **rest}:
+            problems = list(rest.get("errors") or ())
+            text = "The flow is valid." if valid else f"The flow is not valid: {len(problems)} errors."
+            return ToolResult(True, shorten(" ".join([text, *map(str, problems[:_ERRORS_SHOWN])])), data=raw)
+        case {"id": id_, **rest}:
+            summary = shorten(f"Chatflow '{rest.get('name', '')}' (id={id_}).")
+            return ToolResult(True, summary, data=raw, artifacts={"chatflow_ids": [str(id_)]})
+        case {"snapshotted": snapshotted, **rest} if snapshotted:
+            label = str(rest.get("version_label", ""))
+            summary = shorten(f"Snapshot saved as {label} (total: {rest.get('snapshot_count', 1)}).")
+            return ToolResult(True, summary, data=raw, artifacts={"snapshot_labels": [label]})
+        case list():
+            return ToolResult(True, f"{tool_name} returned {len(raw)} item(s).", data=raw)
+        case dict():
+            return ToolResult(True, json.dumps(raw, default=str, ensure_ascii=False)[:_JSON_CHARS], data=raw)
+        case _:
+            return ToolResult(True, str(raw)[:SUMMARY_LIMIT], data=raw)
+
+
+def _failed(code: str, text: str) -> ToolResult:
+    return ToolResult(False, shorten(text), error={"code": code, "detail": text})
+
+
+def _unknown(name: str, executor: Mapping[str, ToolFunction]) -> str:
+    domains = sorted(key for key in executor if key.endswith(f".{name}"))
+    if len(domains) > 1:
+        return f"'{name}' is a tool of several domains: call {' or '.join(domains)}."
+    known = ", ".join(sorted(key for key in executor if "." not in key) or sorted(executor))
+    return f"There is no tool '{shorten(name, 64)}'. Known: {known or 'none'}."
+
+
+def _invalid(error: ValidationError) -> str:
+    """Without the values: they may be long, or a secret in the wrong field."""
+    found = error.errors(include_input=False, include_url=False, include_context=False)[:_ERRORS_SHOWN]
+    return "; ".join(f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}" for item in found)

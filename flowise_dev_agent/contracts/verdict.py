@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from flowise_dev_agent.contracts.base import Contract, JsonObject, Versioned
+from flowise_dev_agent.contracts.base import Contract, JsonMapping, JsonObject, Versioned
 
 #: What a model may give as the cause of a failure. STRUCTURE, LOGIC and INCOMPLETE are flow bugs and iterate; the
 #: others ask the person.
@@ -145,3 +145,25 @@ class Verdict(Versioned):
     headline: Headline | None = None
     criteria: list[CriterionVerdict] = Field(default_factory=list)
     parts: list[PartVerdict] = Field(default_factory=list)
+
+    def to_dict(self) -> JsonObject:
+        """The short form: `{verdict: DONE | ITERATE, category, reason, fixes}`."""
+        return {
+            "verdict": "DONE" if self.done else "ITERATE",
+            "category": self.category,
+            "reason": self.reason,
+            "fixes": [self.fix] if self.fix else [],
+        }
+
+    @classmethod
+    def from_dict(cls, short: JsonMapping) -> "Verdict":
+        """The inverse of `to_dict`. Raises pydantic.ValidationError."""
+        fixes = short.get("fixes")
+        return cls.model_validate(
+            {
+                "done": short.get("verdict") == "DONE",
+                "category": short.get("category"),
+                "reason": short.get("reason") or "",
+                "fix": " ".join(str(fix) for fix in fixes) if isinstance(fixes, list) else "",
+            }
+        )

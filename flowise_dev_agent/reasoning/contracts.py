@@ -6,7 +6,7 @@ dataclasses: they carry live objects (the node store) and are never stored.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
 from pydantic import Field
 
@@ -29,6 +29,7 @@ from flowise_dev_agent.settings import Mode
 
 __all__ = [
     "FLOW_BUGS",
+    "MAX_SUMMARY_CHARS",
     "AgentTools",
     "Approach",
     "Budget",
@@ -60,15 +61,23 @@ __all__ = [
 ]
 
 
+#: Characters of a tool's summary, whatever the tool declares.
+MAX_SUMMARY_CHARS: Final = 6_000
+
+
 # --- Engines -----------------------------------------------------------------------------------------------------
 
 
 class ToolDef(Contract):
-    """A tool as offered to a model, by the name that the registry has for it (`flowise.get_node`)."""
+    """A tool as offered to a model, by the name that the registry has for it (`flowise.get_node`).
+
+    `summary_limit` is the number of characters that a prompt may see of a result.
+    """
 
     name: str = Field(pattern=r"^[a-zA-Z0-9_.-]{1,64}$")
     description: str
     parameters: JsonObject
+    summary_limit: int = Field(default=300, ge=1, le=MAX_SUMMARY_CHARS)
 
 
 class ToolCall(Contract):

@@ -2,15 +2,18 @@
 
 import time
 from dataclasses import replace
+from functools import partial
 
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.credentials import available_credentials
 from flowise_dev_agent.agent.domain import (
     DiscoverRequest,
     DomainCapability,
-    DomainDiscovery,
+    DomainDiscoveryResult,
+    DomainPatchResult,
     EvaluateRequest,
     TestSuite,
+    ValidationReport,
 )
 from flowise_dev_agent.agent.domains.candidates import candidates
 from flowise_dev_agent.agent.domains.verdicts import (
@@ -23,7 +26,6 @@ from flowise_dev_agent.agent.tools import DomainTools, ToolResult, execute_tool,
 from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.knowledge.flow_check import check_flow
-from flowise_dev_agent.patch import Finding, PatchOp
 from flowise_dev_agent.reasoning.contracts import (
     JudgeRequest,
     PatchRequest,
@@ -53,18 +55,18 @@ class FlowiseCapability(DomainCapability):
     @property
     def domain_tools(self) -> DomainTools:
         get_node = ToolDef(
-            name="flowise__get_node", description="One node type: inputs, anchors, outputs.", parameters=_NODE_NAME
+            name="get_node", description="One node type: inputs, anchors, outputs.", parameters=_NODE_NAME
         )
         credentials = ToolDef(
-            name="flowise__list_credentials",
+            name="list_credentials",
             description="Credential types of the instance, with counts.",
             parameters=_NOTHING,
         )
         return DomainTools(name=self.name, discover=(get_node, credentials), patch=(get_node,))
 
-    async def discover(self, context: AgentContext, request: DiscoverRequest) -> DomainDiscovery:
+    async def discover(self, context: AgentContext, request: DiscoverRequest) -> DomainDiscoveryResult:
         store = await context.knowledge.nodes()
-        listed = await execute_tool("list_credentials", {"list_credentials": _list_credentials}, context=context)
+        listed = await execute_tool("list_credentials", {}, {"list_credentials": partial(_list_credentials, context)})
         if isinstance(listed.data, FlowiseError):
             raise listed.data
         text = f"{request.requirement}\n{request.feedback or ''}"
@@ -72,19 +74,25 @@ class FlowiseCapability(DomainCapability):
         suggested = context.reasoner.suggest_node_types(text, store, counts)
         shown = candidates(store, text, similar=[*suggested, *request.similar], kind=request.kind)
         known = f"{len(shown)} candidate node types of {len(store.schemas)} (Flowise {store.flowise_version})"
-        result = ToolResult(True, f"{known}. {listed.summary}", facts=listed.facts)
         templates = (await context.knowledge.templates()).find_flows(text, store.schemas)
-        return DomainDiscovery(result=result, candidates=shown, credentials=listed.data, templates=tuple(templates))
+        return DomainDiscoveryResult(
+            summary=f"{known}. {listed.summary}",
+            facts=listed.facts,
+            tool_results=(listed,),
+            candidates=shown,
+            credentials=listed.data,
+            templates=tuple(templates),
+        )
 
-    async def compile_ops(self, context: AgentContext, request: PatchRequest) -> Reasoned[list[PatchOp]]:
+    async def compile_ops(self, context: AgentContext, request: PatchRequest) -> DomainPatchResult:
         return await context.reasoner.patch(request)
 
     async def validate(
         self, context: AgentContext, flow_data: str, kind: str, base_flow_data: str | None = None
-    ) -> list[Finding]:
+    ) -> ValidationReport:
         store = await context.knowledge.nodes()
         credentials = await context.knowledge.credentials()
-        return await check_flow(
+        findings = await check_flow(
             context.flowise,
             flow_data,
             kind=kind,
@@ -92,6 +100,7 @@ class FlowiseCapability(DomainCapability):
             credentials=credentials.types(),
             base_flow_data=base_flow_data,
         )
+        return ValidationReport(findings)
 
     def generate_tests(self, plan: PlanContract, *, questions: list[str] | None, trials: int) -> TestSuite:
         return TestSuite(tuple(questions or plan.test_questions or [DEFAULT_QUESTION]), trials)
@@ -141,7 +150,7 @@ class FlowiseCapability(DomainCapability):
 
 async def _list_credentials(context: AgentContext) -> ToolResult:
     by_type = await available_credentials(context)
-    counts = {type_: len(items) for type_, items in sorted(by_type.items())}
+    counts: JsonObject = {type_: len(items) for type_, items in sorted(by_type.items())}
     text = ", ".join(f"{type_} ({count})" for type_, count in counts.items()) or "none"
     return ToolResult(
         True, f"Credential types of the instance: {shorten(text)}.", facts={"credentials": counts}, data=by_type

@@ -32,8 +32,8 @@ async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains
         kind = state.plan.current.flow_kind
         base = await _flow_before(state, context)
         found = await domains.primary.validate(context, flow_data, kind, base)
-        before = await domains.primary.validate(context, base, kind) if base else []
-        findings = [_as_decided(finding, state) for finding in excused(found, before)]
+        before = (await domains.primary.validate(context, base, kind)).findings if base else []
+        findings = [_as_decided(finding, state) for finding in excused(found.findings, before)]
         validated = None if errors(findings) else payload_sha256(flow_data)
     keys = sorted({finding.key for finding in errors(findings)})
     codes = sorted({finding.code for finding in findings})

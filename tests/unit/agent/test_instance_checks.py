@@ -38,7 +38,7 @@ async def test_p27_ids_of_custom_tools_are_held_against_the_instance(answer: Any
     with_tool = compile_ops(GraphIR.empty(), CUSTOM_TOOL, store.schemas).flow_data
     without = compile_ops(GraphIR.empty(), CUSTOM_TOOL[:-1], store.schemas).flow_data
 
-    findings = await capability.validate(bench.context(), with_tool, "CHATFLOW")
+    findings = (await capability.validate(bench.context(), with_tool, "CHATFLOW")).findings
     await capability.validate(bench.context(), without, "CHATFLOW")
 
     assert ("UNKNOWN_TOOL" in {finding.code for finding in findings}) is found
@@ -52,8 +52,8 @@ async def test_a_type_that_only_the_base_knows_is_a_warning() -> None:
     )
 
     async def severity(base: str | None) -> dict[str, str]:
-        findings = await bench.capability.validate(bench.context(), flow, "CHATFLOW", base)
-        return {finding.code: finding.severity for finding in findings if finding.where == "bufferMemory_0"}
+        report = await bench.capability.validate(bench.context(), flow, "CHATFLOW", base)
+        return {finding.code: finding.severity for finding in report.findings if finding.where == "bufferMemory_0"}
 
     assert "error" in (await severity(None)).values()
     assert "error" not in (await severity(flow)).values()
