@@ -103,7 +103,7 @@ def not_met(plan: PlanContract, before: GraphIR, after: GraphIR) -> list[Finding
     problems: list[tuple[str, str, str]] = [
         (node.node_id, f"the plan adds {node.node_name} as '{node.node_id}', and it is not in the flow", "Add it.")
         for node in plan.nodes
-        if node.node_id not in (nodes | existed) and not _is_new(node.node_name, after, existed)
+        if node.node_id not in (nodes | existed) and not _newcomer(node.node_name, after, existed)
     ]
     problems += [
         (node_id, f"the plan removes or replaces '{node_id}', and it is still in the flow", "Remove or replace it.")
@@ -115,8 +115,10 @@ def not_met(plan: PlanContract, before: GraphIR, after: GraphIR) -> list[Finding
         for node_id in plan.kept
         if node_id in existed and (node_id not in nodes or _settings(nodes[node_id]) != _settings(existed[node_id]))
     ]
+    types = {node.node_id: node.node_name for node in plan.nodes if not node.existing}
     for value in plan.values:
-        if value.node_id in nodes and (text := _unmet_value(value, nodes[value.node_id], existed.get(value.node_id))):
+        node = nodes.get(value.node_id) or _newcomer(types.get(value.node_id, ""), after, existed)
+        if node and (text := _unmet_value(value, node, existed.get(value.node_id))):
             problems.append((value.node_id, text, "Set it as the plan says."))
     return [
         Finding(code="PLAN_NOT_MET", severity="error", message=f"{text[0].upper()}{text[1:]}.", where=where, hint=hint)
@@ -196,11 +198,15 @@ def _schema_of(node_id: str, plan: PlanContract, schemas: Schemas, base: GraphIR
 # --- values -----------------------------------------------------------------------------------------------------------
 
 
-def _is_new(node_name: str, after: GraphIR, existed: Mapping[str, FlowNode]) -> bool:
-    """A node of this type came in under another id: a replacement keeps the id of what it replaces."""
-    return any(
-        node.name == node_name and (node.id not in existed or existed[node.id].name != node_name)
-        for node in after.nodes
+def _newcomer(node_name: str, after: GraphIR, existed: Mapping[str, FlowNode]) -> FlowNode | None:
+    """A node of this type that came in under another id: a replacement keeps the id of what it replaces."""
+    return next(
+        (
+            node
+            for node in after.nodes
+            if node.name == node_name and (node.id not in existed or existed[node.id].name != node_name)
+        ),
+        None,
     )
 
 
@@ -221,9 +227,14 @@ def _unmet_value(value: PlannedValue, node: FlowNode, former: FlowNode | None) -
             return f"{what} does not have the text that the plan adds"
         old = value_at(former.inputs, steps) if former else None
         return None if not old or str(old).strip() in str(stored) else f"{what} loses the text that was there"
-    if _comparable(stored) == _comparable(wanted):
+    if same_value(stored, wanted):
         return None
     return f"{what} is {_short(stored)}, and the plan says {_short(wanted)}"
+
+
+def same_value(one: Any, other: Any) -> bool:
+    """Whether Flowise takes both for the same."""
+    return _comparable(one) == _comparable(other)
 
 
 def _comparable(value: Any) -> Any:

@@ -15,6 +15,7 @@ from flowise_dev_agent.agent.domain import Domains
 from flowise_dev_agent.agent.drift import check_drift
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.plan_binding import not_met, outside_plan
+from flowise_dev_agent.agent.plan_values import with_planned_values
 from flowise_dev_agent.agent.prompt_context import (
     agents_of,
     components_of,
@@ -103,11 +104,12 @@ async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *,
             usage = usage.spent_on(error)
             continue
         emit.reasoned("patch", result)
-        ops += result.value
-        if result.mode == "llm_guided" and plan.capability is not None:
-            problems += outside_plan(result.value, plan, plan.capability, request.nodes.schemas, graph)
         usage = usage.plus("patch", result)
-    problems += _out_of_scope(ops, scope)
+        problems += _out_of_scope(result.value, scope)
+        completed = with_planned_values(result.value, plan, graph)
+        ops += completed
+        if result.mode == "llm_guided" and plan.capability is not None:
+            problems += outside_plan(completed, plan, plan.capability, request.nodes.schemas, graph)
     problems += _unplanned_removals(ops, plan, {node.id for node in graph.nodes})
     return {
         "patch": PatchState(ops=ops),

@@ -1,0 +1,109 @@
+"""The values of the approved plan are set by code: the op writer may leave them out and cannot change them."""
+
+from collections.abc import Sequence
+
+from pydantic import JsonValue
+
+from flowise_dev_agent.agent.plan_binding import same_value
+from flowise_dev_agent.contracts.plan import PlanContract
+from flowise_dev_agent.patch import (
+    AddNode,
+    GraphIR,
+    PatchOp,
+    RemoveNode,
+    ReplaceNode,
+    SetParam,
+    UnsetParam,
+    UpgradeNode,
+)
+from flowise_dev_agent.patch.model.nested import is_path, parse_path, value_at
+
+#: A field: node id and path.
+_Field = tuple[str, str]
+
+
+def with_planned_values(ops: Sequence[PatchOp], plan: PlanContract, base: GraphIR) -> list[PatchOp]:
+    """The ops with every value of the plan; where they say something else, the plan wins.
+
+    A field of a new node goes into its `AddNode`. Every other one becomes a `SetParam` directly behind the op that
+    makes the node, or in front: connections may depend on it (the branches of a condition).
+    """
+    removed = {op.node_id for op in ops if isinstance(op, RemoveNode)}
+    wanted = {place: value for place, value in _wanted(ops, plan, base).items() if place[0] not in removed}
+    made = [op for op in ops if not (isinstance(op, UnsetParam) and (op.node_id, op.param_name) in wanted)]
+    behind: dict[int, list[PatchOp]] = {}
+    for (node_id, param), value in wanted.items():
+        if (index := _setting(made, node_id, param)) is not None:
+            made[index] = SetParam(node_id=node_id, param_name=param, value=value)
+            continue
+        index = _making(made, node_id)
+        maker = made[index] if index >= 0 else None
+        if isinstance(maker, AddNode) and not is_path(param):
+            made[index] = maker.model_copy(update={"params": {**maker.params, param: value}})
+        elif maker is not None or ((node := base.node(node_id)) and not same_value(_at(node.inputs, param), value)):
+            behind.setdefault(index, []).append(SetParam(node_id=node_id, param_name=param, value=value))
+    return [*behind.get(-1, []), *(new for index, op in enumerate(made) for new in (op, *behind.get(index, [])))]
+
+
+def with_added_text(old: object, added: Sequence[str]) -> str:
+    """A text with further ones on lines of their own; what it holds already is not repeated."""
+    text = str(old or "").rstrip()
+    for one in added:
+        if one.strip() not in text:
+            text = f"{text}\n{one.strip()}" if text else one.strip()
+    return text
+
+
+def _wanted(ops: Sequence[PatchOp], plan: PlanContract, base: GraphIR) -> dict[_Field, JsonValue]:
+    """What each field of the plan is to hold in the end; outer fields before those inside of them."""
+    ids = _ids_in_ops(ops, plan)
+    wanted: dict[_Field, JsonValue] = {}
+    for value in sorted(plan.values, key=lambda value: len(parse_path(value.param) or ())):
+        place = (ids.get(value.node_id, value.node_id), value.param)
+        if value.mode == "set":
+            wanted[place] = value.value
+            continue
+        node = base.node(place[0])
+        old = wanted.get(place, _at(node.inputs, value.param) if node else None)
+        wanted[place] = with_added_text(old, [str(value.value)])
+    return wanted
+
+
+def _ids_in_ops(ops: Sequence[PatchOp], plan: PlanContract) -> dict[str, str]:
+    """Planned id -> id in the ops, of new nodes that take the place of another and keep its id."""
+    added = {op.node_id for op in ops if isinstance(op, AddNode)}
+    replacing = {op.node_name.casefold(): op.new_node_id or op.node_id for op in ops if isinstance(op, ReplaceNode)}
+    return {
+        node.node_id: replacing[node.node_name.casefold()]
+        for node in plan.nodes
+        if not node.existing and node.node_id not in added and node.node_name.casefold() in replacing
+    }
+
+
+def _making(ops: Sequence[PatchOp], node_id: str) -> int:
+    """The last op that gives the node its type; -1 without one."""
+    return max(
+        (
+            index
+            for index, op in enumerate(ops)
+            if (isinstance(op, AddNode | UpgradeNode) and op.node_id == node_id)
+            or (isinstance(op, ReplaceNode) and (op.new_node_id or op.node_id) == node_id)
+        ),
+        default=-1,
+    )
+
+
+def _setting(ops: Sequence[PatchOp], node_id: str, param: str) -> int | None:
+    """The last op that sets the field."""
+    steps = parse_path(param)
+    found = [
+        index
+        for index, op in enumerate(ops)
+        if isinstance(op, SetParam) and op.node_id == node_id and parse_path(op.param_name) == steps
+    ]
+    return found[-1] if found else None
+
+
+def _at(inputs: object, param: str) -> object:
+    steps = parse_path(param)
+    return value_at(inputs, steps) if steps and isinstance(inputs, dict) else None

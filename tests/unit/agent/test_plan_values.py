@@ -1,0 +1,153 @@
+"""What the plan names is set by code, whatever the op writer leaves out or writes instead."""
+
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.agent.plan_binding import not_met
+from flowise_dev_agent.agent.plan_values import with_planned_values
+from flowise_dev_agent.contracts.plan import PlanContract
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch import (
+    AddNode,
+    Connect,
+    GraphIR,
+    PatchOp,
+    RemoveNode,
+    ReplaceNode,
+    SetParam,
+    UnsetParam,
+    compile_ops,
+)
+from flowise_dev_agent.patch.model.nested import parse_path, value_at
+from tests.unit.agent.rig import plan
+from tests.unit.agent.test_plan_binding import CHAT, contract, planned, value
+from tests.unit.agent.test_update import add_flow, drafts, inputs_of, made_for
+
+AGENT = planned("toolAgent_0")
+HOT = SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.9)
+
+
+def built(
+    ops: list[PatchOp], wanted: PlanContract, catalogue: NodeStore, base: list[PatchOp] = CHAT
+) -> tuple[GraphIR, list[PatchOp]]:
+    """The compiled flow and the completed ops; what the plan says always holds."""
+    before = compile_ops(GraphIR.empty(), base, catalogue.schemas).graph if base else GraphIR.empty()
+    completed = with_planned_values(ops, wanted, before)
+    after = compile_ops(before, completed, catalogue.schemas).graph if completed else before
+    assert not_met(wanted, before, after) == []
+    return after, completed
+
+
+def stored(graph: GraphIR, node_id: str, path: str) -> Any:
+    node, steps = graph.node(node_id), parse_path(path)
+    assert node
+    assert steps
+    return value_at(node.inputs, steps)
+
+
+@pytest.mark.parametrize(
+    "ops",
+    [
+        [],
+        [HOT],
+        [UnsetParam(node_id="chatOpenAI_0", param_name="temperature")],
+        [SetParam(node_id="chatOpenAI_0", param_name="maxTokens", value=100), HOT],
+    ],
+    ids=["left out", "another value", "taken away", "beside others"],
+)
+def test_a_planned_value_of_a_node_in_the_flow_holds(ops: list[PatchOp], catalogue: NodeStore) -> None:
+    wanted = contract(planned("chatOpenAI_0"), values=[value("chatOpenAI_0", "temperature", 0.2)])
+    after, _ = built(ops, wanted, catalogue)
+    assert stored(after, "chatOpenAI_0", "temperature") == 0.2
+
+
+def test_a_planned_value_that_holds_already_needs_no_op(catalogue: NodeStore) -> None:
+    wanted = contract(AGENT, values=[value("toolAgent_0", "systemMessage", "Help with orders.")])
+    assert built([], wanted, catalogue)[1] == []
+
+
+def test_planned_values_of_a_new_node_go_into_its_op(catalogue: NodeStore) -> None:
+    new = [planned("llmAgentflow_0", existing=False), planned("startAgentflow_0", existing=False)]
+    prompt = [{"role": "system", "content": "Be kind."}]
+    wanted = contract(
+        *new,
+        values=[
+            value("llmAgentflow_0", "llmModelConfig.modelName", "gpt-4o"),
+            value("llmAgentflow_0", "llmModel", "chatOpenAI"),
+            value("llmAgentflow_0", "llmMessages", prompt),
+        ],
+    )
+    ops: list[PatchOp] = [
+        AddNode(node_name="startAgentflow", node_id="startAgentflow_0"),
+        AddNode(node_name="llmAgentflow", node_id="llmAgentflow_0", params={"llmMessages": []}),
+        Connect(source_node_id="startAgentflow_0", target_node_id="llmAgentflow_0"),
+    ]
+    after, completed = built(ops, wanted, catalogue, base=[])
+    assert [op.op_type for op in completed] == ["AddNode", "AddNode", "SetParam", "Connect"]
+    assert stored(after, "llmAgentflow_0", "llmMessages") == prompt
+    assert stored(after, "llmAgentflow_0", "llmModelConfig.modelName") == "gpt-4o"
+
+
+def test_planned_branches_are_there_before_they_are_connected(catalogue: NodeStore) -> None:
+    names = ("startAgentflow", "conditionAgentAgentflow", "directReplyAgentflow")
+    base: list[PatchOp] = [AddNode(node_name=name, node_id=f"{name}_0") for name in names]
+    scenarios = [{"scenario": "billing"}, {"scenario": "technical"}, {"scenario": "other"}]
+    field = "conditionAgentScenarios"
+    wanted = contract(planned(f"{names[1]}_0"), values=[value(f"{names[1]}_0", field, scenarios)])
+    third = Connect(source_node_id=f"{names[1]}_0", source_anchor="2", target_node_id=f"{names[2]}_0")
+    after, _ = built([third], wanted, catalogue, base=base)
+    assert stored(after, f"{names[1]}_0", field) == scenarios
+
+
+@pytest.mark.parametrize(
+    "swap",
+    [
+        ReplaceNode(node_id="chatOpenAI_0", node_name="chatAnthropic"),
+        ReplaceNode(node_id="chatOpenAI_0", node_name="chatAnthropic", new_node_id="chatAnthropic_0"),
+    ],
+    ids=["same id", "planned id"],
+)
+def test_a_replacement_gets_the_values_of_the_planned_node(swap: PatchOp, catalogue: NodeStore) -> None:
+    wanted = contract(
+        planned("chatAnthropic_0", existing=False),
+        removals=["chatOpenAI_0"],
+        values=[value("chatAnthropic_0", "temperature", 0.3)],
+    )
+    after, completed = built([swap], wanted, catalogue)
+    assert isinstance(completed[1], SetParam)
+    assert stored(after, completed[1].node_id, "temperature") == 0.3
+
+
+def test_a_node_that_goes_gets_no_value(catalogue: NodeStore) -> None:
+    gone = RemoveNode(node_id="calculator_0")
+    wanted = contract(removals=["calculator_0"], values=[value("calculator_0", "x", 1)])
+    assert built([gone], wanted, catalogue)[1] == [gone]
+
+
+def test_p84_a_wish_about_behaviour_is_added_to_the_prompt_whatever_the_ops_say(catalogue: NodeStore) -> None:
+    wishes = [
+        value("toolAgent_0", "systemMessage", text, mode="append") for text in ("Answer in French.", "Never guess.")
+    ]
+    wanted = contract(AGENT, values=wishes)
+    lost = SetParam(node_id="toolAgent_0", param_name="systemMessage", value="You are a tell the agent.")
+    text = "Help with orders.\nAnswer in French.\nNever guess."
+    for ops in ([], [lost]):
+        after, _ = built(ops, wanted, catalogue)
+        assert stored(after, "toolAgent_0", "systemMessage") == text
+    again = with_planned_values([], wanted, after)
+    assert again == []
+
+
+async def test_p94_the_draft_holds_what_the_plan_says_although_the_ops_leave_it_out() -> None:
+    bench = made_for("update")
+    wanted = [value("chatOpenAI_0", "temperature", 0.3), value("chatOpenAI_0", "modelName", "gpt-4.1")]
+    bench.reasoner.plans = [plan(operation="update", nodes=[planned("chatOpenAI_0")], values=wanted)]
+    bench.reasoner.patches = [[SetParam(node_id="chatOpenAI_0", param_name="modelName", value="gpt-4o")]]
+    row = await add_flow(bench)
+    await bench.start("make it colder", target=row.id)
+    review = await bench.answer(action="approve")
+    assert review["type"] == "result_review"
+    assert len(bench.reasoner.seen["patch"]) == 1
+    inputs = inputs_of(drafts(bench)[0], "chatOpenAI_0")
+    assert (inputs["temperature"], inputs["modelName"]) == (0.3, "gpt-4.1")
