@@ -361,6 +361,23 @@ async def test_a_weekly_schedule_passes_the_checks(server: Server) -> None:
     assert "configured as a Scheduled Trigger" in await server.text(await server.create(*ops), "now")
 
 
+@states("A start that needs no text has")
+async def test_a_start_without_a_text_needs_no_default_and_gives_no_question(server: Server) -> None:
+    every_hour = {
+        "startInputType": "scheduleInput",
+        "scheduleType": "visualPicker",
+        "scheduleFrequency": "hourly",
+        "scheduleOnMinute": 5,
+    }
+    silent = [start(**every_hour, scheduleInputMode="none"), reply("x"), *chain(START, REPLY)]
+    spoken = [start(**every_hour, scheduleInputMode="text"), reply("x"), *chain(START, REPLY)]
+    assert server.findings(silent) == []
+    assert server.findings(spoken) == ["REQUIRED_PARAM_MISSING"]
+    hook = start(startInputType="webhookTrigger", webhookInputMode="none")
+    flow = await server.create(hook, reply("got {{ $webhook.body.id }}|{{ question }}|"), *chain(START, REPLY))
+    assert await server.webhook(flow, "", id=42) == "got 42| |"
+
+
 @states("`Connect` runs the target after the source", "A step with several plain sources waits for all of them")
 async def test_steps_run_in_order_and_wait_for_all_plain_sources(server: Server, standin: ModelStandIn) -> None:
     standin.script("ONE", "one")
@@ -499,6 +516,24 @@ async def test_a_step_changes_the_state_and_the_first_value_shows_before(server:
     ]
     assert await server.text(await server.create(*ops), "hi") == "too long|fine"
     assert seen(standin)[0][0] == ("system", "FIRST none")
+
+
+@pytest.mark.parametrize(("persist", "counts"), [(True, ["1", "2"]), (False, ["1", "1"])])
+@states("Each message of a conversation begins", "Counting is done by a custom function")
+async def test_a_function_counts_the_messages_of_a_conversation(
+    persist: bool, counts: list[str], server: Server
+) -> None:
+    count = step(
+        "customFunctionAgentflow_0",
+        customFunctionInputVariables=[{"variableName": "count", "variableValue": "{{ $flow.state.count }}"}],
+        customFunctionJavascriptFunction="return Number($count) + 1;",
+        customFunctionUpdateState=[{"key": "count", "value": "{{ output }}"}],
+    )
+    begin = start(startState=[{"key": "count", "value": "0"}], startPersistState=persist)
+    shown = reply("{{ $flow.state.count }}")
+    flow = await server.create(begin, count, shown, *chain(START, "customFunctionAgentflow_0", REPLY))
+    session = str(uuid4())
+    assert [await server.text(flow, "hi", session=session) for _ in counts] == counts
 
 
 # --- models and agents -----------------------------------------------------------------------------------------------
