@@ -55,6 +55,8 @@ class ReasoningSettings(BaseSettings):
     fallback_enabled: bool = Field(default=True, alias="REASONING_FALLBACK_ENABLED")
     temperature: float = Field(default=0.2, ge=0, le=2, alias="REASONING_TEMPERATURE")
     retry_count: int = Field(default=1, ge=0, le=5, alias="REASONING_RETRY_COUNT")
+    #: Rounds of tool calls in one phase; 0 offers no tools.
+    max_tool_iterations: int = Field(default=5, ge=0, le=20, alias="MAX_TOOL_ITERATIONS")
     #: What the smallest model in use reads at once. Below 32 000 a plan gets candidates instead of the whole catalogue.
     context_tokens: int = Field(default=128_000, ge=4_000, alias="REASONING_CONTEXT_TOKENS")
     #: Sections of the skill files there replace ours.

@@ -5,24 +5,21 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from flowise_dev_agent.contracts.plan import FlowKind
-from flowise_dev_agent.errors import BudgetSpentError, ModelOutputError, PatchError
+from flowise_dev_agent.errors import ModelOutputError, PatchError
 from flowise_dev_agent.patch import AddNode, BindCredential, Finding, NodeSchema, PatchOp, ops_from_json
 from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY
 from flowise_dev_agent.patch.model.suggest import closest
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
-    DeltaSink,
     Intent,
     Judgement,
     JudgeRequest,
-    Message,
     PatchRequest,
     PlanContract,
     PlannedNode,
     PlanProposal,
     PlanRequest,
     Reasoned,
-    Usage,
     Verdict,
 )
 from flowise_dev_agent.reasoning.credential_requirements import required_types
@@ -34,15 +31,14 @@ from flowise_dev_agent.reasoning.prompts import (
     judge_prompt,
     patch_prompt,
     plan_prompt,
-    retry_text,
 )
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.reasoning.schemas import answer_schema
 from flowise_dev_agent.reasoning.skills import Skills
+from flowise_dev_agent.reasoning.tool_loop import ToolLoop
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.settings import Phase, ReasoningSettings
 
-_SHOWN_BACK = 4_000
 #: The catalogue, the chapters and a session together need less than this many tokens.
 _WHOLE_CATALOGUE_FROM = 32_000
 T = TypeVar("T")
@@ -114,44 +110,33 @@ class LlmReasoner(Reasoner):
         request: ClassifyRequest | PlanRequest | PatchRequest | JudgeRequest,
     ) -> Reasoned[T]:
         model = self._settings.model_for(phase, request.model)
-        on_delta: DeltaSink | None = request.on_delta
-        messages = [Message(role="user", content=prompt.user)]
-        usage = Usage()
+        loop = ToolLoop(
+            self._engine,
+            self._settings,
+            prompt,
+            model=model,
+            output_schema=answer_schema(phase),
+            tools=request.tools,
+            budget=request.budget,
+            on_delta=request.on_delta,
+        )
         tries = 1 + self._settings.retry_count
         problems: list[str] = []
         for number in range(1, tries + 1):
-            if request.budget and (reached := request.budget.exceeded_by(usage)):
-                raise BudgetSpentError(
-                    f"The session's budget is used up: {reached}.",
-                    hint="Raise the budget of the session to go on.",
-                    details={"usage": usage.model_dump()},
-                )
-            response = await self._engine.complete(
-                messages,
-                prompt.system,
-                temperature=self._settings.temperature,
-                output_schema=answer_schema(phase),
-                model=model,
-                on_delta=on_delta,
-            )
-            usage += response.usage
+            response = await loop.answer()
             if response.truncated:
                 problems = ["The answer is cut off before its end. Give it again, shorter."]
             else:
                 try:
-                    return Reasoned(read(response.text), mode="llm_guided", usage=usage, tries=number)
+                    return Reasoned(read(response.text), mode="llm_guided", usage=loop.usage, tries=number)
                 except UnusableOutputError as error:
                     problems = error.problems
-            messages = [
-                messages[0],
-                Message(role="assistant", content=shortened(response.text, _SHOWN_BACK)),
-                Message(role="user", content=retry_text(problems)),
-            ]
+            loop.hand_back(response.text, problems)
         raise ModelOutputError(
             f"The model {model} gave no usable answer for the phase '{phase}' in {tries} tries. "
             f"Last problem: {shortened(problems[0], 300)}",
             hint="Try again, raise REASONING_RETRY_COUNT, or use a stronger model for this phase.",
-            details={"problems": problems, "tries": tries, "usage": usage.model_dump()},
+            details={"problems": problems, "tries": tries, "usage": loop.usage.model_dump()},
         )
 
 

@@ -48,6 +48,7 @@ _OUR_TAG = re.compile(
     re.IGNORECASE,
 )
 _FLOW_SHOWN = 6_000
+_TOOL_TEXT_SHOWN = 6_000
 #: Those of the plan come first; a large flow has more node types than fit into a prompt.
 _CARDS_SHOWN = 24
 #: Characters of the fields of node types in the plan prompt, and the number of candidates among them.
@@ -173,6 +174,13 @@ _IN_STEPS = (
         include={"op_type", "node_id", "credential_type", "path"}
     ),
 )
+
+
+def tool_text(text: str) -> str:
+    """The result of a tool, for the message that answers its call: data like all text that is not ours."""
+    return _as_data(shortened(text, _TOOL_TEXT_SHOWN))
+
+
 #: Stand for the statements and for the worked examples of the AgentFlow chapter.
 _AGENTFLOWS = "AgentFlows"
 _EXAMPLES = "AgentFlow examples"

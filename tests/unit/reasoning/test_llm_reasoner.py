@@ -63,6 +63,7 @@ class ScriptedEngine(ReasoningEngine):
         tools: Sequence[ToolDef] = (),
         temperature: float | None = None,
         *,
+        may_look_up: bool = True,
         output_schema: dict[str, Any] | None = None,
         model: str | None = None,
         max_tokens: int = 8_000,

@@ -1,0 +1,130 @@
+"""The conversation of one phase: requests to a model, the look-ups it asks for, and its answers handed back."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+from flowise_dev_agent.contracts.base import JsonObject
+from flowise_dev_agent.errors import BudgetSpentError, ReasoningError
+from flowise_dev_agent.reasoning.contracts import (
+    Budget,
+    DeltaSink,
+    EngineResponse,
+    Message,
+    Toolbox,
+    ToolCall,
+    Usage,
+)
+from flowise_dev_agent.reasoning.engines.base import ReasoningEngine
+from flowise_dev_agent.reasoning.prompts import Prompt, retry_text, tool_text
+from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.settings import ReasoningSettings
+
+#: Calls of tools in one phase, over all its rounds and tries.
+MAX_CALLS: Final = 20
+#: Characters of an answer that is handed back. A patch of sixty ops fits: it can be corrected, not only written again.
+_SHOWN_BACK: Final = 24_000
+
+
+class ToolLoop:
+    """Asks `engine` for one answer, and again for a better one; nothing that was said or looked up before is lost.
+
+    A round is one answer with calls of tools: they run in parallel, then the model is asked again. After
+    `settings.max_tool_iterations` rounds or `MAX_CALLS` calls it has to answer with what it has. `usage` is what all
+    requests together cost.
+    """
+
+    def __init__(
+        self,
+        engine: ReasoningEngine,
+        settings: ReasoningSettings,
+        prompt: Prompt,
+        *,
+        model: str,
+        output_schema: JsonObject,
+        tools: Toolbox | None = None,
+        budget: Budget | None = None,
+        on_delta: DeltaSink | None = None,
+    ) -> None:
+        self._engine = engine
+        self._settings = settings
+        self._system = prompt.system
+        self._messages = [Message(role="user", content=prompt.user)]
+        self._model = model
+        self._output_schema = output_schema
+        self._tools = tools if settings.max_tool_iterations else None
+        self._budget = budget
+        self._on_delta = on_delta
+        self._rounds_left = settings.max_tool_iterations
+        self._calls_left = MAX_CALLS
+        self.usage = Usage()
+
+    async def answer(self) -> EngineResponse:
+        """The model's answer, after the look-ups that it asked for; `text` should be the object that was asked for.
+
+        Raises:
+            BudgetSpentError: the session has no budget for the next request.
+            ReasoningError: as `ReasoningEngine.complete`. `details.usage` is what the phase cost until then.
+        """
+        while True:
+            may_look_up = self._tools is not None and self._rounds_left > 0 and self._calls_left > 0
+            response = await self._request(may_look_up=may_look_up)
+            if self._tools is None or not may_look_up or not response.tool_calls:
+                return response
+            self._rounds_left -= 1
+            self._messages += [
+                Message(role="assistant", content=response.text, tool_calls=response.tool_calls),
+                *await self._look_up(self._tools, response.tool_calls),
+            ]
+
+    def hand_back(self, text: str, problems: Sequence[str]) -> None:
+        """Tell the model what is wrong with its answer, for the next `answer`."""
+        self._messages += [
+            Message(role="assistant", content=shortened(text, _SHOWN_BACK)),
+            Message(role="user", content=retry_text(problems)),
+        ]
+
+    async def _request(self, *, may_look_up: bool) -> EngineResponse:
+        if self._budget and (reached := self._budget.exceeded_by(self.usage)):
+            raise BudgetSpentError(
+                f"The session's budget is used up: {reached}.",
+                hint="Raise the budget of the session to go on.",
+                details={"usage": self.usage.model_dump()},
+            )
+        try:
+            response = await self._engine.complete(
+                self._messages,
+                self._system,
+                self._tools.definitions if self._tools else (),
+                self._settings.temperature,
+                may_look_up=may_look_up,
+                output_schema=self._output_schema,
+                model=self._model,
+                on_delta=self._on_delta,
+            )
+        except ReasoningError as error:
+            error.details["usage"] = (self.usage + Usage(**error.details.get("usage", {}))).model_dump()
+            raise
+        self.usage += response.usage
+        return response
+
+    async def _look_up(self, tools: Toolbox, calls: Sequence[ToolCall]) -> list[Message]:
+        """The results, in the order of the calls: providers want one for each."""
+        run, left_out = calls[: self._calls_left], calls[self._calls_left :]
+        self._calls_left -= len(run)
+        try:
+            async with asyncio.TaskGroup() as group:
+                running = [group.create_task(_result(tools, call)) for call in run]
+        except ExceptionGroup as failed:
+            raise failed.exceptions[0] from None
+        texts = [task.result() for task in running]
+        texts += [f"Not run: a phase has at most {MAX_CALLS} calls. Answer with what you have."] * len(left_out)
+        return [
+            Message(role="tool", content=text, tool_call_id=call.id) for call, text in zip(calls, texts, strict=True)
+        ]
+
+
+async def _result(tools: Toolbox, call: ToolCall) -> str:
+    if call.malformed:
+        return tool_text(f"Not run: the arguments are not one JSON object: {call.malformed}")
+    return tool_text(await tools.call(call.name, call.arguments))
