@@ -282,14 +282,23 @@ def _parse_allowed(text: str) -> tuple[frozenset[str], tuple[Network, ...]]:
 
 
 class TracingSettings(BaseSettings):
-    """LangSmith tracing; off without a key (see `observability.tracing`)."""
+    """LangSmith tracing: on when a key is set and its switch is true, never by one of them alone."""
 
     model_config = _CONFIG
 
     langchain_api_key: SecretStr | None = Field(default=None, alias="LANGCHAIN_API_KEY")
     langchain_tracing_v2: bool = Field(default=False, alias="LANGCHAIN_TRACING_V2")
-    langchain_project: str = Field(default="flowise-dev-agent", alias="LANGCHAIN_PROJECT")
-    langchain_endpoint: str | None = Field(default=None, alias="LANGCHAIN_ENDPOINT")
+    langsmith_api_key: SecretStr | None = Field(default=None, alias="LANGSMITH_API_KEY")
+    langsmith_tracing: bool = Field(default=False, alias="LANGSMITH_TRACING")
+    project: str = Field(default="flowise-dev-agent", alias="LANGCHAIN_PROJECT")
+    endpoint: HttpUrl = Field(default=HttpUrl("https://api.smith.langchain.com"), alias="LANGCHAIN_ENDPOINT")
+
+    @cached_property
+    def key(self) -> SecretStr | None:
+        """The key to trace with; None when tracing is off."""
+        if self.langsmith_tracing and self.langsmith_api_key:
+            return self.langsmith_api_key
+        return self.langchain_api_key if self.langchain_tracing_v2 else None
 
 
 class Settings(BaseSettings):

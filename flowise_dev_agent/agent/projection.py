@@ -8,7 +8,7 @@ from flowise_dev_agent.contracts.base import JsonMapping
 from flowise_dev_agent.contracts.interrupts import Interrupt, PlanApprovalInterrupt, ResultReviewInterrupt
 from flowise_dev_agent.contracts.plan import PlanContract
 from flowise_dev_agent.contracts.session import PlanView, ResultView
-from flowise_dev_agent.patch.model.secrecy import masked
+from flowise_dev_agent.redaction import redacted
 
 _MAX_CHANGE_CHARS = 8_000
 _MAX_PLAN_CHARS = 16_000
@@ -77,18 +77,10 @@ def approved_plan(interrupt: Interrupt, answer: JsonMapping) -> PlanView | None:
     contract = interrupt.data.contract
     if isinstance(questions := answer.get("test_questions"), list) and questions:
         contract = contract.with_questions([str(question) for question in questions])
-    shown = PlanContract(**_masked(contract.model_dump()))
+    shown = PlanContract(**redacted(contract.model_dump()))
     approach = answer.get("approach")
     return PlanView(
         text=shown.to_markdown()[:_MAX_PLAN_CHARS],
         contract=shown,
         approach=str(approach) if approach is not None else None,
     )
-
-
-def _masked(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _masked(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_masked(item) for item in value]
-    return masked(value) if isinstance(value, str) else value

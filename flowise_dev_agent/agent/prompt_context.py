@@ -7,8 +7,8 @@ from typing import Any
 from flowise_dev_agent.patch import FlowNode, GraphIR, summarize
 from flowise_dev_agent.patch.model.nested import nested_components
 from flowise_dev_agent.patch.model.references import referenced
-from flowise_dev_agent.patch.model.secrecy import looks_secret
 from flowise_dev_agent.reasoning.contracts import AgentTools
+from flowise_dev_agent.redaction import looks_secret
 
 #: Characters; a flow of 15 nodes takes about 1 500.
 SUMMARY_LIMIT = 6_000

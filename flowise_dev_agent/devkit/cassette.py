@@ -26,7 +26,7 @@ from flowise_dev_agent.contracts.base import Contract, JsonObject
 from flowise_dev_agent.devkit.serving import BackgroundServer
 from flowise_dev_agent.devkit.standin import anthropic, openai
 from flowise_dev_agent.devkit.standin.protocol import Body, RecordedRequest, Reply, ToolCall
-from flowise_dev_agent.patch.model.secrecy import masked
+from flowise_dev_agent.redaction import masked
 
 #: Where the answers come from when they are recorded.
 PROVIDERS: Mapping[str, str] = {"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com"}

@@ -22,8 +22,8 @@ from flowise_dev_agent.patch import (
     UnsetParam,
     decompile,
 )
-from flowise_dev_agent.patch.model.secrecy import looks_secret, masked
 from flowise_dev_agent.persistence import NewPattern, StoredPattern
+from flowise_dev_agent.redaction import looks_secret, masked
 
 Category = Literal["rag", "tool_agent", "conversational", "custom"]
 #: Who owns what a service with one key, or none, keeps.

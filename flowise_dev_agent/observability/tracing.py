@@ -1,21 +1,21 @@
-"""LangSmith tracing. LangGraph instruments itself and reads these variables from the environment."""
+"""LangSmith tracing. LangGraph instruments itself; what is traced, and to whom, is set here, not in the environment."""
 
-import os
+import langsmith
 
+from flowise_dev_agent.redaction import redacted
 from flowise_dev_agent.settings import TracingSettings
 
 
 def configure_tracing(settings: TracingSettings) -> bool:
-    """Turn tracing on when a key is set, in the environment or in `.env`; True when it is on.
+    """Turn tracing on or off for this process; True when it is on. Secrets are masked before anything is sent.
 
-    Without a key it is off even if LANGCHAIN_TRACING_V2 is set: each run would try to send and fail.
+    The environment variables that the library reads by itself have no effect afterwards.
     """
-    if settings.langchain_api_key is None:
-        os.environ.pop("LANGCHAIN_TRACING_V2", None)
+    if settings.key is None:
+        langsmith.configure(enabled=False)
         return False
-    os.environ["LANGCHAIN_API_KEY"] = settings.langchain_api_key.get_secret_value()
-    os.environ["LANGCHAIN_TRACING_V2"] = "true"
-    os.environ["LANGCHAIN_PROJECT"] = settings.langchain_project
-    if settings.langchain_endpoint:
-        os.environ["LANGCHAIN_ENDPOINT"] = settings.langchain_endpoint
+    client = langsmith.Client(
+        api_url=str(settings.endpoint).rstrip("/"), api_key=settings.key.get_secret_value(), anonymizer=redacted
+    )
+    langsmith.configure(client=client, enabled=True, project_name=settings.project)
     return True

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from flowise_dev_agent.contracts.plan import PlannedValue
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import OP_TYPES, AddNode, BindCredential, NodeSchema, PatchOp, example_op
-from flowise_dev_agent.patch.model.secrecy import masked
 from flowise_dev_agent.reasoning.cards import fields_line, schema_card
 from flowise_dev_agent.reasoning.catalogue import catalogue_line, catalogue_text, shows_fields
 from flowise_dev_agent.reasoning.contracts import (
@@ -27,6 +26,7 @@ from flowise_dev_agent.reasoning.contracts import (
 )
 from flowise_dev_agent.reasoning.playbook import advice
 from flowise_dev_agent.reasoning.skills import PACKAGED, Skills
+from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.sanitize import shortened
 
 _ROLE = """You are the reasoning part of a service that builds and edits chatflows on a Flowise server.

@@ -75,5 +75,5 @@ async def get_settings(request: Request) -> PublicSettings:
         worker_concurrency=server.worker_concurrency,
         webhooks_signed=bool(server.webhook_secrets),
         public_base_url=str(server.public_base_url) if server.public_base_url else None,
-        tracing=settings.tracing.langchain_tracing_v2,
+        tracing=settings.tracing.key is not None,
     )

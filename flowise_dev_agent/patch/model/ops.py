@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, Valid
 from flowise_dev_agent.errors import PatchError
 from flowise_dev_agent.patch.model.findings import Finding
 from flowise_dev_agent.patch.model.json_text import is_uuid
-from flowise_dev_agent.patch.model.secrecy import looks_secret
 from flowise_dev_agent.patch.model.suggest import closest, resolve_case
+from flowise_dev_agent.redaction import looks_secret
 
 
 class _Op(BaseModel):

@@ -8,10 +8,9 @@ from flowise_dev_agent.patch.model.findings import Finding, error
 from flowise_dev_agent.patch.model.flow_data import Values
 from flowise_dev_agent.patch.model.json_text import is_uuid
 from flowise_dev_agent.patch.model.node import FlowNode
-from flowise_dev_agent.patch.model.references import has_variable
 from flowise_dev_agent.patch.model.schema import NodeSchema
-from flowise_dev_agent.patch.model.secrecy import holds_secret, looks_secret
 from flowise_dev_agent.patch.validate.context import FlowContext, rule
+from flowise_dev_agent.redaction import holds_secret, looks_secret, named_items
 
 
 @rule(
@@ -122,15 +121,7 @@ def _holds_named_secret(value: Any) -> bool:
         return any(_holds_named_secret(item) for item in value)
     if not isinstance(value, dict):
         return False
-    pairs = [(value["key"], value["value"])] if {"key", "value"} <= value.keys() else value.items()
-    return any(_is_secret(str(name), item) or _holds_named_secret(item) for name, item in pairs)
-
-
-def _is_secret(name: str, value: Any) -> bool:
-    plain = name.lower().replace("-", "_")
-    if plain == "authorization":
-        return isinstance(value, str) and bool(value.strip()) and not has_variable(value)
-    return looks_secret(plain, value)
+    return any(looks_secret(name, item) or _holds_named_secret(item) for _, name, item in named_items(value))
 
 
 def _parsed(text: str) -> Any:

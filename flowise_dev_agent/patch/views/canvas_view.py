@@ -10,8 +10,8 @@ from flowise_dev_agent.patch.model.graph import FlowEdge, GraphIR
 from flowise_dev_agent.patch.model.json_text import as_dict, dump_json
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY
 from flowise_dev_agent.patch.model.node import FlowNode
-from flowise_dev_agent.patch.model.secrecy import looks_secret
 from flowise_dev_agent.patch.model.values import is_empty
+from flowise_dev_agent.redaction import guarded, looks_secret, named_items
 
 HIDDEN: Final = "(hidden)"
 #: Characters of one value, and of all values of a flow.
@@ -135,8 +135,8 @@ def _public(name: str, value: Any, depth: int) -> Any:
         return "…"
     if isinstance(value, dict):
         return {
-            key: ("bound" if item else "") if key in {CREDENTIAL_KEY, "credential"} else _public(key, item, depth + 1)
-            for key, item in value.items()
+            key: ("bound" if item else "") if key in {CREDENTIAL_KEY, "credential"} else _public(named, item, depth + 1)
+            for key, named, item in named_items(value)
         }
     if isinstance(value, list):
         return [_public(name, item, depth + 1) for item in value]
@@ -145,8 +145,9 @@ def _public(name: str, value: Any, depth: int) -> Any:
     if isinstance(value, str) and value[:1] in {"{", "["}:
         inner = _parsed(value)
         # JSON in a text, as fields of type json hold it.
-        return value if inner is None or (public := _public(name, inner, depth + 1)) == inner else dump_json(public)
-    return value
+        if inner is not None:
+            return value if (public := _public(name, inner, depth + 1)) == inner else dump_json(public)
+    return guarded(value) if isinstance(value, str) else value
 
 
 def _parsed(text: str) -> Any:
@@ -183,7 +184,7 @@ def _node(node: FlowNode, ends: tuple[tuple[str, str], ...], params: tuple[Canva
         inputs=() if node.is_note else tuple(_inputs(node, {end for side, end in ends if side == "input"})),
         outputs=() if node.is_note else tuple(_outputs(node, {end for side, end in ends if side == "output"})),
         credential=_credential(node),
-        note=str(node.inputs.get("note") or "")[:_LONGEST_VALUE] if node.is_note else "",
+        note=guarded(str(node.inputs.get("note") or ""))[:_LONGEST_VALUE] if node.is_note else "",
         params=params,
     )
 

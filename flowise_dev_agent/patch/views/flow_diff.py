@@ -8,8 +8,8 @@ from flowise_dev_agent.patch.model.graph import FlowEdge, GraphIR
 from flowise_dev_agent.patch.model.json_text import dump_json
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY
 from flowise_dev_agent.patch.model.node import FlowNode
-from flowise_dev_agent.patch.model.secrecy import looks_secret
 from flowise_dev_agent.patch.model.values import is_empty
+from flowise_dev_agent.redaction import guarded, looks_secret, named_items
 
 #: Characters of a value that are shown, and of what is alike before the first difference.
 _SHOWN = 80
@@ -188,8 +188,9 @@ def _value_changes(path: str, before: Any, after: Any, *, hidden: bool) -> Itera
         elif hidden or _has_secret(name, before) or _has_secret(name, after):
             yield FieldChange(path, _state(before, "(hidden)"), _state(after, "(hidden, other)"))
         else:
-            start = _first_difference(before, after)
-            yield FieldChange(path, _shown(before, start), _shown(after, start))
+            old, new = _readable(before), _readable(after)
+            start = _first_difference(old, new)
+            yield FieldChange(path, _shown(old, start), _shown(new, start))
 
 
 def _credential_change(path: str, before: Any, after: Any) -> FieldChange:
@@ -202,10 +203,14 @@ def _state(value: Any, word: str) -> str:
 
 def _has_secret(name: str, value: Any) -> bool:
     if isinstance(value, dict):
-        return any(key == CREDENTIAL_KEY or _has_secret(key, item) for key, item in value.items())
+        return any(key == CREDENTIAL_KEY or _has_secret(named, item) for key, named, item in named_items(value))
     if isinstance(value, list):
         return any(_has_secret(name, item) for item in value)
     return looks_secret(name, value)
+
+
+def _readable(value: Any) -> Any:
+    return guarded(value) if isinstance(value, str) else value
 
 
 def _first_difference(before: Any, after: Any) -> int:

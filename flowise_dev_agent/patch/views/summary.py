@@ -7,9 +7,9 @@ from flowise_dev_agent.patch.model.graph import FlowEdge, GraphIR
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY, nested_components
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.references import referenced
-from flowise_dev_agent.patch.model.secrecy import looks_secret
 from flowise_dev_agent.patch.model.values import is_empty, shown
 from flowise_dev_agent.patch.model.visibility import js_truthy
+from flowise_dev_agent.redaction import guarded, looks_secret, named_items
 
 _LONGEST_TEXT = 120
 #: No line takes more than such a part of a summary.
@@ -115,7 +115,7 @@ def _text(value: Any) -> str:
         return shown(value)
     if len(value) > _LONGEST_TEXT and not referenced(value):
         return f"(text of {len(value)} characters)"
-    return repr(shown(value))
+    return repr(shown(guarded(value)))
 
 
 def _structure(value: Any) -> str:
@@ -125,11 +125,11 @@ def _structure(value: Any) -> str:
     if not isinstance(value, dict):
         return _text(value)
     parts: list[str] = []
-    for key, item in value.items():
+    for key, name, item in named_items(value):
         if key == CREDENTIAL_KEY:
             parts.append("credential bound" if item else "no credential")
         elif not is_empty(item):
-            parts.append(f"{key}={'(hidden)' if looks_secret(key, item) else _structure(item)}")
+            parts.append(f"{key}={'(hidden)' if looks_secret(name, item) else _structure(item)}")
     return f"{{{', '.join(parts)}}}"
 
 

@@ -1,37 +1,87 @@
-"""Tracing is on exactly when a key is set."""
+"""Tracing is on exactly when a key and its switch are set, and sends no secrets."""
 
 import os
+from collections.abc import Iterator
+from typing import Any
 
+import langsmith
 import pytest
+from langsmith.run_helpers import get_tracing_context
+from langsmith.run_trees import get_cached_client
 from langsmith.utils import get_env_var, tracing_is_enabled
 
 from flowise_dev_agent.observability import configure_tracing
 from flowise_dev_agent.settings import TracingSettings
 
+KEY = "ls-key"
+
 
 @pytest.fixture(autouse=True)
-def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in list(os.environ):
         if name.startswith(("LANGCHAIN_", "LANGSMITH_")):
             monkeypatch.delenv(name)
-    # So that what the code under test sets is taken back as well.
-    for name in ("LANGCHAIN_API_KEY", "LANGCHAIN_TRACING_V2", "LANGCHAIN_PROJECT", "LANGCHAIN_ENDPOINT"):
-        monkeypatch.setenv(name, "")
-        monkeypatch.delenv(name)
+    # Nothing is sent; the client only looks for its server.
+    monkeypatch.setenv("LANGCHAIN_ENDPOINT", "http://127.0.0.1:1")
+    get_env_var.cache_clear()
+    yield
+    langsmith.configure(client=None, enabled=None, project_name=None)
     get_env_var.cache_clear()
 
 
-def settings(**values: object) -> TracingSettings:
-    return TracingSettings(_env_file=None, **values)  # type: ignore[call-arg, arg-type]
+def settings() -> TracingSettings:
+    return TracingSettings(_env_file=None)  # type: ignore[call-arg]
 
 
-def test_a_key_turns_tracing_on_for_the_library() -> None:
-    assert configure_tracing(settings(LANGCHAIN_API_KEY="ls-key", LANGCHAIN_PROJECT="mine"))
+@pytest.mark.parametrize("value", ["true", "True", "1", "yes"])
+@pytest.mark.parametrize(
+    ("key", "switch"), [("LANGCHAIN_API_KEY", "LANGCHAIN_TRACING_V2"), ("LANGSMITH_API_KEY", "LANGSMITH_TRACING")]
+)
+def test_a_key_and_its_switch_turn_tracing_on(
+    monkeypatch: pytest.MonkeyPatch, key: str, switch: str, value: str
+) -> None:
+    monkeypatch.setenv(key, KEY)
+    monkeypatch.setenv(switch, value)
+    monkeypatch.setenv("LANGCHAIN_PROJECT", "mine")
+    assert configure_tracing(settings())
     assert tracing_is_enabled()
-    assert get_env_var("PROJECT") == "mine"
+    assert get_cached_client().api_key == KEY
+    assert get_tracing_context()["project_name"] == "mine"
 
 
-def test_without_a_key_tracing_is_off_even_when_it_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LANGCHAIN_TRACING_V2", "true")
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {},
+        {"LANGCHAIN_API_KEY": KEY},
+        {"LANGCHAIN_API_KEY": KEY, "LANGCHAIN_TRACING_V2": "false"},
+        {"LANGCHAIN_API_KEY": KEY, "LANGCHAIN_TRACING_V2": "0"},
+        {"LANGCHAIN_TRACING_V2": "true"},
+        {"LANGSMITH_API_KEY": KEY},
+        {"LANGSMITH_TRACING": "true"},
+        # Each switch has its own key.
+        {"LANGCHAIN_API_KEY": KEY, "LANGSMITH_TRACING": "true"},
+        {"LANGSMITH_API_KEY": KEY, "LANGCHAIN_TRACING_V2": "true"},
+        # Names that only the library knows.
+        {"LANGCHAIN_API_KEY": KEY, "LANGSMITH_TRACING_V2": "true"},
+    ],
+)
+def test_p101_less_than_a_key_and_its_switch_leaves_tracing_off(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
     assert not configure_tracing(settings())
     assert not tracing_is_enabled()
+
+
+def test_p102_what_is_traced_has_its_secrets_masked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LANGSMITH_API_KEY", KEY)
+    monkeypatch.setenv("LANGSMITH_TRACING", "true")
+    configure_tracing(settings())
+    client = get_cached_client()
+    planted = "sk-" + "a1" * 15
+    traced: dict[str, Any] = {"messages": [f"use {planted}"], "headers": {"Authorization": "Basic dXNlcjpwYXNz"}}
+    sent = [client._hide_run_inputs(traced), client._hide_run_outputs(traced), client._hide_run_error(planted)]
+    assert planted not in str(sent)
+    assert "dXNlcjpwYXNz" not in str(sent)

@@ -26,7 +26,7 @@ from flowise_dev_agent.patch import (
 )
 from flowise_dev_agent.patch.model.json_text import dump_json, is_uuid
 from flowise_dev_agent.patch.model.node import new_node
-from flowise_dev_agent.patch.model.secrecy import holds_secret
+from flowise_dev_agent.redaction import holds_secret
 from tests.fixtures.golden_flows import GOLDEN, NOWHERE
 
 _BUILDERS = sorted(GOLDEN)

@@ -17,8 +17,8 @@ from flowise_dev_agent.patch import (
     compile_ops,
     validate_flow,
 )
-from flowise_dev_agent.patch.model.secrecy import holds_secret
 from flowise_dev_agent.patch.validate.context import RULES
+from flowise_dev_agent.redaction import holds_secret
 from tests.fixtures.editor_flows import functions
 from tests.fixtures.golden_flows import GOLDEN, NOWHERE
 

@@ -1,0 +1,165 @@
+"""The one redactor: finds secrets in text and JSON, by form and by name, and masks them.
+
+Three degrees of certainty. A *known form* (a provider's key, a token, a private key, a password in an address) is a
+secret wherever it occurs. A *name* (`apiKey`, `Authorization`) makes a secret of its value. A *random* text without
+either may be one: it is masked where text of people is kept or shown, never refused.
+
+All expressions have bounded repetitions or exclusive character classes, so that time grows linearly with the text.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, Final
+
+MASK: Final = "[secret]"
+
+_KNOWN: Final = re.compile(
+    r"\bsk-[A-Za-z0-9_-]{20,}"  # OpenAI, Anthropic, OpenRouter, LangFuse
+    r"|\bgsk_[A-Za-z0-9]{20,}|\bhf_[A-Za-z0-9]{20,}|\bxai-[A-Za-z0-9]{20,}|\bpcsk_[A-Za-z0-9_]{20,}"
+    r"|\br8_[A-Za-z0-9]{30,}|\btvly-[A-Za-z0-9-]{20,}|\blsv2_[A-Za-z0-9_]{30,}|\bntn_[A-Za-z0-9]{40,}"
+    r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bAIza[0-9A-Za-z_-]{35}|\bya29\.[0-9A-Za-z_-]{20,}"  # AWS, Google
+    r"|\bgh[pousr]_[A-Za-z0-9]{36}|\bgithub_pat_[A-Za-z0-9_]{22,}|\bglpat-[A-Za-z0-9_-]{20,}|\bnpm_[A-Za-z0-9]{36}"
+    r"|\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bxapp-[A-Za-z0-9-]{20,}"  # Slack
+    r"|\bhooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/_-]{20,}"
+    r"|\bdiscord(?:app)?\.com/api/webhooks/[0-9]{5,20}/[A-Za-z0-9_-]{20,}"
+    r"|\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}|\bwhsec_[A-Za-z0-9+/=]{24,}"  # Stripe, Standard Webhooks
+    r"|\bSG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{16,64}"  # SendGrid
+    r"|(?<![0-9])[0-9]{8,10}:AA[A-Za-z0-9_-]{33}"  # Telegram
+    r"|(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{10,}"  # JWT
+    r"|\b(?:AccountKey|SharedAccessKey)=[A-Za-z0-9+/]{20,}={0,2}|[?&]sig=[A-Za-z0-9%+/=]{20,}"  # Azure
+    r"|\bBearer[ \t]{1,5}[A-Za-z0-9._~+/-]{20,}=*|\bBasic[ \t]{1,5}(?=[A-Za-z+/]{0,40}[0-9=])[A-Za-z0-9+/]{12,}=*"
+    r"|-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----(?:[^-]{0,8000}-----END [A-Z ]{0,30}PRIVATE KEY-----)?"
+    # A password in an address, not the name of one.
+    r"|(?<=://)[^\s/@:\"'<>{}]{0,100}:(?!\*)[^\s/@\"'<>{}$]{1,200}(?=@)"
+)
+#: Every known form holds one of these: looking for them is many times faster than for the forms.
+_CLUES: Final = (
+    *("sk-", "gsk_", "hf_", "xai-", "pcsk_", "r8_", "tvly-", "lsv2_", "ntn_", "AKIA", "ASIA", "AIza", "ya29."),
+    *("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "npm_", "xox", "xapp-", "hooks.slack.com/"),
+    *("/api/webhooks/", "k_live_", "k_test_", "whsec_", "SG.", ":AA", "eyJ", "Key=", "sig=", "Bearer", "Basic"),
+    *("-----BEGIN ", "://"),
+)
+#: Characters of the shortest one.
+_SHORTEST: Final = 4
+
+_SECRET_NAME: Final = re.compile(
+    r"(api_?key|secret|secret_?key|access_?key|private_?key|account_?key|password|passwd|passphrase|connection_?string"
+    r"|(access|auth|bearer|api|secret|refresh|session|bot|personal)_?token|authorization|subscription_?key)$"
+    r"|^(x_.{0,40}_key|(set_)?cookie)$",
+    re.IGNORECASE,
+)
+#: `name: value` and `name=value` in a text, where the value can be a secret.
+_ASSIGNED: Final = re.compile(
+    r"\b((?:[a-z]{1,20}[-_]){0,3}(?:api[-_]?key|secret|token|password|passwd|authorization|access[-_]?key)"
+    r"[\"']?[ \t]{0,3}[:=][ \t]{0,3}[\"']?(?:[a-z]{3,10}[ \t])?)((?=[^\s\"',;&<>{}]{0,40}[0-9])[^\s\"',;&<>{}]{8,200})",
+    re.IGNORECASE,
+)
+#: Addresses are full of ids that are no secrets.
+_WORD: Final = re.compile(r"\S{24,}")
+_RANDOM: Final = re.compile(r"[A-Za-z0-9_+=-]{24,}")
+_HEX_KEY: Final = re.compile(r"(?=[0-9]{0,31}[a-f])(?=[a-f]{0,31}[0-9])[0-9a-f]{32}")
+#: Of the characters of a random text more than this share are of another kind than the one before.
+_CHANGES: Final = 0.4
+_DEEPEST: Final = 100
+
+
+def holds_secret(value: Any) -> bool:
+    """True when a known form occurs anywhere in a text, list or object."""
+    if isinstance(value, str):
+        return _may_hold(value) and _KNOWN.search(value) is not None
+    if isinstance(value, Mapping):
+        return any(holds_secret(item) for item in value.values())
+    if isinstance(value, list):
+        return any(holds_secret(item) for item in value)
+    return False
+
+
+@lru_cache(maxsize=4096)
+def named_secret(name: str) -> bool:
+    """True for names such as `openAIApiKey` and `X-Api-Key`; `maxTokens` is none."""
+    return _SECRET_NAME.search(name[-80:].replace("-", "_")) is not None
+
+
+def looks_secret(name: str, value: Any) -> bool:
+    """True for a value that has a known form, or a name that only secrets have.
+
+    A reference to a Flowise variable (`{{$vars.key}}`) is the right way to do it and no secret.
+    """
+    if holds_secret(value):
+        return True
+    return isinstance(value, str) and bool(value.strip()) and not _is_reference(value) and named_secret(name)
+
+
+def masked(text: str) -> str:
+    """`text` with every known form masked: what must not be kept or shown to a model."""
+    return _KNOWN.sub(MASK, text) if _may_hold(text) else text
+
+
+def guarded(text: str) -> str:
+    """`masked`, and also values after a secret's name and random texts: for text that people typed or will see."""
+    text = _ASSIGNED.sub(lambda match: match[0] if _is_reference(match[2]) else match[1] + MASK, masked(text))
+    return _WORD.sub(lambda word: word[0] if "://" in word[0] else _RANDOM.sub(_masked_random, word[0]), text)
+
+
+def named_items(value: Mapping[Any, Any]) -> Iterator[tuple[str, str, Any]]:
+    """Keys of an object with the name and the value of each; in a row `{key, value}` the key names the value."""
+    row = value.get("key") if "value" in value else None
+    for key, item in value.items():
+        yield str(key), row if isinstance(row, str) and key == "value" else str(key), item
+
+
+def redacted(value: Any) -> Any:
+    """A copy of JSON in which every text is `masked` and every value under a secret's name is MASK.
+
+    Rows `{key, value}` (headers) and JSON inside texts are read as well.
+    """
+    return _redacted("", value, 0)
+
+
+def _redacted(name: str, value: Any, depth: int) -> Any:
+    if depth > _DEEPEST:
+        return MASK
+    if isinstance(value, str):
+        if named_secret(name) and value.strip() and not _is_reference(value):
+            return MASK
+        if value[:1] in {"{", "["} and (inner := _json(value)) is not None:
+            clean = _redacted(name, inner, depth + 1)
+            return value if clean == inner else json.dumps(clean, ensure_ascii=False)
+        return masked(value)
+    if isinstance(value, Mapping):
+        return {masked(key): _redacted(name, item, depth + 1) for key, name, item in named_items(value)}
+    if isinstance(value, (list, tuple)):
+        return [_redacted(name, item, depth + 1) for item in value]
+    return value
+
+
+def _may_hold(text: str) -> bool:
+    return len(text) >= _SHORTEST and any(clue in text for clue in _CLUES)
+
+
+def _is_reference(text: str) -> bool:
+    return "{{" in text and "}}" in text
+
+
+def _masked_random(match: re.Match[str]) -> str:
+    return MASK if _is_random(match[0]) else match[0]
+
+
+def _is_random(word: str) -> bool:
+    """A text that no person and no naming convention makes: a 32-digit hexadecimal key, or letters of both cases and
+    digits in constant change."""
+    if _HEX_KEY.fullmatch(word):
+        return True
+    kinds = ["d" if char.isdigit() else "u" if char.isupper() else "l" if char.islower() else "" for char in word]
+    changes = sum(one != other for one, other in pairwise(kinds))
+    return {"d", "u", "l"} <= set(kinds) and changes > _CHANGES * len(word)
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
