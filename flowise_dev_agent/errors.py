@@ -219,6 +219,12 @@ class DeliveryNotFoundError(AgentError):
     code = "delivery_not_found"
 
 
+class TraceNotFoundError(AgentError):
+    """The session has no trace with this hash."""
+
+    code = "trace_not_found"
+
+
 class PatternNotFoundError(AgentError):
     """No pattern of this owner has this id."""
 

@@ -1,15 +1,17 @@
 """The interface of a domain to the graph. Flowise is the first; others are added without a change here."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.credentials import Available
 from flowise_dev_agent.agent.tools import DomainTools, ToolResult
+from flowise_dev_agent.agent.trials import Conversation, TrialRun
 from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.contracts.interrupts import CredentialCandidate
+from flowise_dev_agent.contracts.plan import TestCase
 from flowise_dev_agent.contracts.verdict import Trial
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.knowledge.templates import Template
@@ -75,10 +77,12 @@ class ValidationReport:
 
 @dataclass(frozen=True)
 class TestSuite:
-    """Questions to ask of the flow, each `trials` times in a session of its own."""
+    """Conversations to hold with the flow, each `trials` times in a session of its own."""
 
-    questions: tuple[str, ...]
+    cases: tuple[TestCase, ...]
     trials: int = 1
+    #: Ids of the cases that cannot be held from here, and why.
+    not_testable: Mapping[str, str] = field(default_factory=dict[str, str])
 
     __test__ = False  # not a pytest class
 
@@ -124,14 +128,15 @@ class DomainCapability(ABC):
         """Everything that can be known to be wrong before a write; `base_flow_data` is the flow before an update."""
 
     @abstractmethod
-    def generate_tests(self, plan: PlanContract, *, questions: list[str] | None, trials: int) -> TestSuite:
-        """The suite: the person's questions, else the plan's, else one that every flow must answer."""
+    def generate_tests(
+        self, plan: PlanContract, flow_data: str, *, questions: list[str] | None, trials: int
+    ) -> TestSuite:
+        """The suite: the person's questions, else the plan's tests, else one that every flow must answer; in the form
+        in which the flow is started."""
 
     @abstractmethod
-    async def run_trial(
-        self, context: AgentContext, chatflow_id: str, question: str, number: int, session_id: str
-    ) -> Trial:
-        """Ask one question of the written flow and classify what the transport and the shape say."""
+    async def run_trial(self, context: AgentContext, conversation: Conversation) -> TrialRun:
+        """Hold one conversation with the written flow and classify what the transport and the shape say."""
 
     @abstractmethod
     async def evaluate(self, context: AgentContext, request: EvaluateRequest) -> Reasoned[Verdict]:

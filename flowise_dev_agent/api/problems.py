@@ -35,6 +35,7 @@ _STATUS: dict[type[errors.AgentError], int] = {
     errors.InvalidInputError: 422,
     errors.SessionNotFoundError: 404,
     errors.DeliveryNotFoundError: 404,
+    errors.TraceNotFoundError: 404,
     errors.PatternNotFoundError: 404,
     errors.SessionExistsError: 409,
     errors.SessionConflictError: 409,

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         ImportFlow,
         PromoteFlow,
     )
+    from flowise_dev_agent.contracts.verdict import Trace
     from flowise_dev_agent.runtime.admin.catalogue import CatalogueHits
     from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSummary
 
@@ -191,6 +192,12 @@ class AgentClient:
         from flowise_dev_agent.runtime.admin.catalogue import CatalogueHits
 
         return _read(CatalogueHits, await self._find("/knowledge/search", query, instance, limit))
+
+    async def trace(self, session_id: UUID, sha256: str) -> "Trace":
+        """What happened inside the flow during one test (`trace_sha256` of a trial)."""
+        from flowise_dev_agent.contracts.verdict import Trace
+
+        return _read(Trace, await self._call("GET", f"/sessions/{session_id}/traces/{sha256}"))
 
     async def deliveries(self, session_id: UUID) -> DeliveryList:
         """The session's webhooks, newest first."""

@@ -15,10 +15,10 @@ Headline = Literal["works", "runs", "fails", "not_tested"]
 
 
 class Trial(Versioned):
-    """One question, asked once of the written flow. `category` is None when transport and shape of the answer are fine;
-    content is judged later."""
+    """One conversation with the written flow, held once. `category` is None when transport and shape of the answers
+    are fine; content is judged later. One that is not `passed` and has no `category` was not held: `error` says why."""
 
-    question: str
+    question: str = Field(description="What was said, one turn a line.")
     trial: int = Field(default=1, description="Which of the trials of this question, from 1.")
     passed: bool
     answer: str = ""
@@ -27,8 +27,10 @@ class Trial(Versioned):
     duration_ms: int = 0
     used_tools: list[str] = Field(default_factory=list)
     test: str | None = Field(default=None, description="Id of the test case.")
-    human: Literal["proceed", "reject"] | None = None
-    trace_sha256: str | None = None
+    human: Literal["proceed", "reject"] | None = Field(
+        default=None, description="What was decided where the flow waits for a person."
+    )
+    trace_sha256: str | None = Field(default=None, description="For `GET /sessions/{id}/traces/{sha256}`.")
 
     def shortened(self, limit: int) -> "Trial":
         """The same with `answer` and `error` cut to `limit` characters."""
@@ -49,7 +51,7 @@ class Regression(Contract):
 
 
 class TraceStep(Contract):
-    """One node that ran."""
+    """One node that ran; a loop or an iteration gives several of the same node."""
 
     node_id: str
     label: str = ""
@@ -77,14 +79,23 @@ class TracedSource(Contract):
     metadata: JsonObject = Field(default_factory=dict)
 
 
+class TracedTurn(Contract):
+    """What was said to the flow and what it said."""
+
+    said: str
+    answer: str
+
+
 class Trace(Versioned):
     """What happened inside the flow during a trial; secrets are masked."""
 
+    turns: list[TracedTurn] = Field(default_factory=list)
     steps: list[TraceStep] = Field(default_factory=list)
     used_tools: list[TracedTool] = Field(default_factory=list)
     sources: list[TracedSource] = Field(default_factory=list)
     state: JsonObject = Field(default_factory=dict)
-    tokens: dict[str, int] = Field(default_factory=dict)
+    tokens: dict[str, int] = Field(default_factory=dict, description="Sums over the steps, where told.")
+    cut: bool = Field(default=False, description="Texts were shortened, or steps left out, because of the size.")
 
 
 class Judgement(Contract):

@@ -1,5 +1,6 @@
 """The part of the Flowise REST API that this product uses. Every method has a time limit and raises `FlowiseError`s."""
 
+import json
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Self, TypeVar, cast
 from urllib.parse import quote
@@ -15,6 +16,7 @@ from flowise_dev_agent.flowise.models import (
     ChatflowPage,
     ChatflowUpdate,
     Credential,
+    HumanAnswer,
     NodeList,
     Prediction,
     TemplateRow,
@@ -133,22 +135,67 @@ class FlowiseClient:
     async def predict(
         self,
         chatflow_id: str,
-        question: str,
+        question: str | None = None,
         *,
         session_id: str,
+        form: JsonObject | None = None,
+        human: HumanAnswer | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 - expiry becomes an error that says it is ambiguous
     ) -> Prediction:
-        """Ask the flow. `session_id` identifies its memory. Sent once; FlowiseTimeoutError after `timeout` seconds
-        (default: the client's `prediction_timeout`), while the flow may still be running."""
-        path = f"/prediction/{_segment(chatflow_id)}"
-        body = {
-            "question": question,
-            "chatId": session_id,
-            "overrideConfig": {"sessionId": session_id},
-            "streaming": False,
-        }
+        """Ask the flow: a question, the fields of its form, or a person's decision about a step that waits for one.
+
+        `session_id` identifies its memory. Sent once; FlowiseTimeoutError after `timeout` seconds (default: the
+        client's `prediction_timeout`), while the flow may still be running.
+        """
+        body: JsonObject = {"chatId": session_id, "overrideConfig": {"sessionId": session_id}, "streaming": False}
+        if question is not None:
+            body["question"] = question
+        if form is not None:
+            body["form"] = form
+        return await self._ask(f"/prediction/{_segment(chatflow_id)}", "/prediction/:id", body, human, timeout)
+
+    async def call_webhook(
+        self,
+        chatflow_id: str,
+        payload: JsonObject,
+        *,
+        session_id: str,
+        query: Mapping[str, str | int] | None = None,
+        human: HumanAnswer | None = None,
+    ) -> Prediction:
+        """Start a flow by its webhook (POST, JSON), or go on with it after a person's decision. See `predict`."""
+        path, body = f"/webhook/{_segment(chatflow_id)}", {**payload, "chatId": session_id}
+        return await self._ask(path, "/webhook/:id", body, human, None, query)
+
+    async def executed_steps(self, chatflow_id: str, session_id: str) -> list[JsonObject]:
+        """The steps of the last run of an agentflow in this session: a run that failed has them nowhere else.
+
+        The API key needs `executions:view`.
+        """
+        found = await self._get("/executions", params={"agentflowId": chatflow_id, "sessionId": session_id, "limit": 1})
+        rows = found.get("data") if isinstance(found, dict) else None
+        if not isinstance(rows, list) or not rows or not isinstance(rows[0], dict):
+            return []
+        steps = rows[0].get("executionData")
+        try:
+            steps = json.loads(steps) if isinstance(steps, str) else steps
+        except ValueError:
+            return []
+        return [item for item in steps if isinstance(item, dict)] if isinstance(steps, list) else []
+
+    async def _ask(
+        self,
+        path: str,
+        route: str,
+        body: JsonObject,
+        human: HumanAnswer | None,
+        timeout: float | None,  # noqa: ASYNC109 - see `predict`
+        params: Mapping[str, str | int] | None = None,
+    ) -> Prediction:
+        if human is not None:
+            body = {**body, "humanInput": human.model_dump(by_alias=True)}
         answer = await self._transport.call(
-            "POST", path, total_secs=timeout or self._prediction_timeout, route="/prediction/:id", body=body
+            "POST", path, total_secs=timeout or self._prediction_timeout, route=route, body=body, params=params
         )
         return self._parse(Prediction, answer, f"POST {path}")
 

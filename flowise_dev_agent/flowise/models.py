@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any, Required, TypedDict
+from typing import Any, Literal, Required, TypedDict
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
@@ -127,6 +127,10 @@ class Prediction(BaseModel):
     session_id: str | None = None
     used_tools: list[JsonObject] = Field(default_factory=list)
     source_documents: list[JsonObject] = Field(default_factory=list)
+    #: The steps of an agentflow that ran, in order; after a person's answer the earlier ones are among them.
+    agent_flow_executed_data: list[JsonObject] = Field(default_factory=list)
+    #: What the flow waits for a person to decide; its `data.nodeId` is the step that asks.
+    action: JsonObject | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -134,10 +138,12 @@ class Prediction(BaseModel):
         """Null lists are empty, and what a function returned is text, be it a number."""
         if not isinstance(body, dict):
             return body
-        lists, text = ("usedTools", "sourceDocuments"), body.get("text")
+        lists, text = ("usedTools", "sourceDocuments", "agentFlowExecutedData"), body.get("text")
+        action = body.get("action")
         return {
             **body,
             "text": text if text is None or isinstance(text, str) else json.dumps(text, ensure_ascii=False),
+            "action": action if isinstance(action, dict) else None,
             **{name: [item for item in body.get(name) or [] if isinstance(item, dict)] for name in lists},
         }
 
@@ -147,3 +153,20 @@ class Prediction(BaseModel):
         if self.text is not None:
             return self.text
         return "" if self.json_ is None else json.dumps(self.json_, ensure_ascii=False)
+
+    @property
+    def waits_at(self) -> str | None:
+        """Id of the node that waits for a person; None when the flow ran to its end."""
+        data = self.action.get("data") if self.action else None
+        node = data.get("nodeId") if isinstance(data, dict) else None
+        return str(node) if node else None
+
+
+class HumanAnswer(BaseModel):
+    """A person's decision at a step that waits for one."""
+
+    model_config = _WIRE
+
+    type: Literal["proceed", "reject"]
+    start_node_id: str
+    feedback: str = ""

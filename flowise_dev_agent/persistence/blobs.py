@@ -29,6 +29,13 @@ class Blobs:
             raise InvalidInputError(f"No stored text has the hash {sha256[:12]}…; its session may have been deleted.")
         return bytes(row["content"]).decode()
 
+    async def of_session(self, session_id: UUID, sha256: str) -> str | None:
+        """The text with this hash that belongs to the session, if it has one."""
+        row = await self._database.fetch_one(
+            "SELECT content FROM blobs WHERE session_id = %s AND sha256 = %s", (session_id, sha256)
+        )
+        return bytes(row["content"]).decode() if row else None
+
 
 async def insert_blob(connection: Connection, session_id: UUID, text: str) -> str:
     """Store `text` byte for byte; returns the lower-case hex SHA-256 of its UTF-8. Safe to repeat.

@@ -1,6 +1,5 @@
 """The Flowise domain: retrieval over node schemas, ops, validation, predictions, verdicts."""
 
-import time
 from dataclasses import replace
 from functools import partial
 
@@ -16,27 +15,22 @@ from flowise_dev_agent.agent.domain import (
     ValidationReport,
 )
 from flowise_dev_agent.agent.domains.candidates import candidates
-from flowise_dev_agent.agent.domains.verdicts import (
-    classify_failure,
-    classify_prediction,
-    failed_verdict,
-    with_pass_k,
-)
+from flowise_dev_agent.agent.domains.verdicts import failed_verdict, with_pass_k
+from flowise_dev_agent.agent.test_cases import cases_for, why_not_testable
 from flowise_dev_agent.agent.tools import DomainTools, ToolResult, execute_tool, shorten
+from flowise_dev_agent.agent.trials import Conversation, ConversationRunner, TrialRun
 from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.knowledge.flow_check import check_flow
+from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.reasoning.contracts import (
     JudgeRequest,
     PatchRequest,
     PlanContract,
     Reasoned,
     ToolDef,
-    Trial,
     Verdict,
 )
-
-DEFAULT_QUESTION = "Hello, what can you do for me?"
 
 _NODE_NAME: JsonObject = {
     "type": "object",
@@ -102,32 +96,16 @@ class FlowiseCapability(DomainCapability):
         )
         return ValidationReport(findings)
 
-    def generate_tests(self, plan: PlanContract, *, questions: list[str] | None, trials: int) -> TestSuite:
-        return TestSuite(tuple(questions or plan.test_questions or [DEFAULT_QUESTION]), trials)
+    def generate_tests(
+        self, plan: PlanContract, flow_data: str, *, questions: list[str] | None, trials: int
+    ) -> TestSuite:
+        graph = GraphIR.from_flow_data(flow_data)
+        cases = cases_for(plan, graph, questions)
+        reasons = {case.id: why for case in cases if (why := why_not_testable(case, graph))}
+        return TestSuite(cases, trials, reasons)
 
-    async def run_trial(
-        self, context: AgentContext, chatflow_id: str, question: str, number: int, session_id: str
-    ) -> Trial:
-        start = time.monotonic()
-        answer, error, tools = "", "", list[str]()
-        try:
-            prediction = await context.flowise.predict(chatflow_id, question, session_id=session_id)
-        except FlowiseError as failure:
-            category, error = classify_failure(failure), str(failure)
-        else:
-            answer = prediction.answer
-            category, error = classify_prediction(prediction)
-            tools = [str(tool.get("tool", "")) for tool in prediction.used_tools]
-        return Trial(
-            question=question,
-            trial=number,
-            passed=category is None,
-            answer=answer,
-            category=category,
-            error=error,
-            duration_ms=int((time.monotonic() - start) * 1000),
-            used_tools=tools,
-        )
+    async def run_trial(self, context: AgentContext, conversation: Conversation) -> TrialRun:
+        return await ConversationRunner(context.flowise, conversation).run()
 
     async def evaluate(self, context: AgentContext, request: EvaluateRequest) -> Reasoned[Verdict]:
         failed = [result for result in request.results if result.category]

@@ -2,8 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final, Literal
 
 from langgraph.runtime import Runtime
@@ -26,9 +27,11 @@ from flowise_dev_agent.agent.state import (
     WriteState,
 )
 from flowise_dev_agent.agent.tools import shorten
+from flowise_dev_agent.agent.trials import Conversation, TrialRun, undriven
 from flowise_dev_agent.contracts.change import Difference
 from flowise_dev_agent.contracts.events import TestData
 from flowise_dev_agent.contracts.interrupts import FlowLink, Option, ResultReviewData, ResultReviewInterrupt
+from flowise_dev_agent.contracts.plan import TestCase
 from flowise_dev_agent.contracts.verdict import Regression, Trial
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.patch import GraphIR, payload_sha256
@@ -45,55 +48,69 @@ _RESULTS: Final = TypeAdapter(list[Trial])
 
 
 async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains) -> Update:
-    """Ask every question `trials` times, each in a session of its own; before a change once, as the flow still is."""
+    """Hold every conversation `trials` times, each in a session of its own; before a change once, as the flow still is.
+
+    Wherever the flow waits for a person it is decided both ways.
+    """
     emit = Emitter(runtime, "test_v2")
     context = runtime.context
     before = state.write.stage is Stage.BASELINE
-    suite = domains.primary.generate_tests(
-        state.plan.current, questions=state.tests.questions, trials=1 if before else state.request.test_trials
-    )
     chatflow_id = str(state.write.draft_id or state.write.chatflow_id)
-    tested = payload_sha256((await context.flowise.get_chatflow(chatflow_id)).flow_data)
+    flow_data = (await context.flowise.get_chatflow(chatflow_id)).flow_data
+    suite = domains.primary.generate_tests(
+        state.plan.current,
+        flow_data,
+        questions=state.tests.questions,
+        trials=1 if before else state.request.test_trials,
+    )
     gate = asyncio.Semaphore(PARALLEL_PREDICTIONS)
 
-    async def ask(index: int, question: str, number: int) -> Trial:
+    async def hold(case: TestCase, number: int, rejects: str | None = None) -> TrialRun:
         turn = "before" if before else state.iteration
-        session = f"fda-test-{context.session_id}-{turn}-{index}-{number}"
+        session = f"fda-test-{context.session_id}-{turn}-{case.id}-{number}"
         async with gate:
-            result = await domains.primary.run_trial(context, chatflow_id, question, number, session)
+            conversation = Conversation(chatflow_id, case, number, session, rejects, suite.not_testable.get(case.id))
+            run = await domains.primary.run_trial(context, conversation)
         if state.intent.operation == "update" and not state.write.draft_id:
             await _forget(context, chatflow_id, session)
+        trial = run.trial
+        if not before:
+            trial = trial.model_copy(update={"trace_sha256": await context.blobs.put(run.trace.model_dump_json())})
         emit.put(
             TestData(
-                question=shorten(question, 300),
+                question=shorten(trial.question, 300),
                 trial=number,
                 before=before,
-                passed=result.passed,
-                category=result.category,
-                answer=shorten(result.answer or result.error, 300),
-                duration_ms=result.duration_ms,
+                passed=trial.passed,
+                category=trial.category,
+                answer=shorten(trial.answer or trial.error, 300),
+                duration_ms=trial.duration_ms,
             ),
-            f"{'before: ' if before else ''}{'ok' if result.passed else result.category}: {shorten(question, 80)}",
+            f"{'before: ' if before else ''}{'ok' if trial.passed else trial.category}: {shorten(trial.question, 80)}",
         )
-        return result
+        return replace(run, trial=trial)
 
-    async with asyncio.TaskGroup() as group:
-        tasks = [
-            group.create_task(ask(index, question, number))
-            for index, question in enumerate(suite.questions)
-            for number in range(1, suite.trials + 1)
-        ]
-    results = [task.result() for task in tasks]
+    runs = await _all(hold(case, number) for case in suite.cases for number in range(1, suite.trials + 1))
+    if not before:
+        runs += await _all(hold(case, 1, rejects) for case, rejects in undriven(suite.cases, runs))
+    results = [run.trial for run in runs]
     shown = [result.shortened(ANSWER_LIMIT) for result in results]
     if before:
         stage = next_stage(state.write.stage, StageEvent.BASELINE_TESTED)
         return {"tests": TestsState(baseline=shown), "write": WriteState(stage=stage)}
     full = _RESULTS.dump_json([result.shortened(_FULL_LIMIT) for result in results]).decode()
     answers_sha = await context.blobs.put(full)
+    tested = payload_sha256(flow_data)
     return {"tests": TestsState(results=shown, answers_sha=answers_sha, tested_sha=tested)}
 
 
 test_v2.__test__ = False  # type: ignore[attr-defined]  # a node, not a pytest function
+
+
+async def _all(runs: Iterable[Coroutine[Any, Any, TrialRun]]) -> list[TrialRun]:
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(run) for run in runs]
+    return [task.result() for task in tasks]
 
 
 async def _forget(context: AgentContext, chatflow_id: str, session: str) -> None:

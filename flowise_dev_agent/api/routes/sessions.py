@@ -14,6 +14,7 @@ from flowise_dev_agent.api.sse import STREAM_ENDS, event_stream
 from flowise_dev_agent.contracts.events import EventPage
 from flowise_dev_agent.contracts.requests import RenameSession, ResumeSession, StartSession
 from flowise_dev_agent.contracts.session import PublicStatus, SessionPage, SessionSummary, SessionView
+from flowise_dev_agent.contracts.verdict import Trace
 from flowise_dev_agent.contracts.webhooks import DeliveryList, DeliveryView, StartedView
 from flowise_dev_agent.errors import WebhookSecretError
 from flowise_dev_agent.runtime.webhooks.views import started_view
@@ -176,6 +177,15 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
         """Answer the open question and stream what follows through the next question, the end or an error."""
         events = await service.resume_events(session_id, body, idempotency_key=idempotency_key)
         return event_stream(request, events, until=STREAM_ENDS)
+
+    @router.get("/{session_id}/traces/{sha256}", responses=declared(404))
+    async def get_session_trace(
+        session_id: SessionId,
+        sha256: Annotated[str, Path(pattern="^[0-9a-f]{64}$", description="`trace_sha256` of a test.")],
+        service: Service,
+    ) -> Trace:
+        """What happened inside the flow during one test: steps, tools, sources, state. Secrets are masked."""
+        return await service.trace(session_id, sha256)
 
     @router.get("/{session_id}/deliveries", responses=declared(404))
     async def list_session_deliveries(session_id: SessionId, service: Service) -> DeliveryList:

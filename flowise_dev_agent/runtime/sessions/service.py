@@ -7,10 +7,12 @@ from contextlib import aclosing
 from uuid import UUID, uuid4
 
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from pydantic import ValidationError
 
 from flowise_dev_agent.contracts.events import EventPage, SessionEvent
 from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
 from flowise_dev_agent.contracts.session import ListTotals, SessionPage, SessionView
+from flowise_dev_agent.contracts.verdict import Trace
 from flowise_dev_agent.contracts.webhooks import DeliveryList, DeliveryPage, DeliveryView, StartedView
 from flowise_dev_agent.errors import (
     DatabaseUnavailableError,
@@ -18,8 +20,9 @@ from flowise_dev_agent.errors import (
     SessionConflictError,
     SessionExistsError,
     SessionNotFoundError,
+    TraceNotFoundError,
 )
-from flowise_dev_agent.persistence import Database, Events, SessionFilter, SessionRow, Sessions
+from flowise_dev_agent.persistence import Blobs, Database, Events, SessionFilter, SessionRow, Sessions
 from flowise_dev_agent.persistence.database import translated_errors
 from flowise_dev_agent.persistence.sessions import NewSession
 from flowise_dev_agent.runtime.agent import Agent
@@ -252,6 +255,18 @@ class SessionService:
         async with aclosing(self._feed.stream(session_id, after_seq=after_seq)) as stream:
             async for event in stream:
                 yield event_view(event)
+
+    async def trace(self, session_id: UUID, sha256: str) -> Trace:
+        """What happened inside the flow during one of the session's tests. Raises TraceNotFoundError."""
+        await self._sessions.get(session_id)
+        text = await Blobs(self._database).of_session(session_id, sha256)
+        try:
+            return Trace.model_validate_json(text or "")
+        except ValidationError:  # the session has other texts, too
+            raise TraceNotFoundError(
+                "This session has no trace with this hash.",
+                hint="Read the session: `result.tests` names the traces of its tests.",
+            ) from None
 
     async def deliveries(self, session_id: UUID) -> DeliveryList:
         """The session's webhooks, newest first."""

@@ -10,13 +10,16 @@ from flowise_dev_agent.contracts.interrupts import ClarificationInterrupt
 from flowise_dev_agent.contracts.problem import Failure
 from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
 from flowise_dev_agent.contracts.session import SessionView
+from flowise_dev_agent.contracts.verdict import Trace, TracedTurn
 from flowise_dev_agent.errors import (
     InvalidAnswerError,
     InvalidInputError,
     SessionConflictError,
     SessionExistsError,
     SessionNotFoundError,
+    TraceNotFoundError,
 )
+from flowise_dev_agent.persistence import Blobs
 from flowise_dev_agent.runtime import Runtime
 from flowise_dev_agent.runtime.admin.health import ProcessHealth, WorkerState
 from tests.runtime_world import FAST, PLAN, RESULT, World, running_engine, script, until
@@ -394,6 +397,19 @@ async def test_the_list_filters_by_instance_chatflow_and_words_and_sums_what_it_
     assert (await engine.service.list("pending_interrupt", text="pears")).sessions[0].thread_id == view.thread_id
     first = await engine.service.list(limit=1)
     assert (await engine.service.list(cursor=first.next_cursor)).totals is None
+
+
+async def test_a_trace_is_read_in_its_own_session_only_and_other_texts_are_no_traces(engine: Runtime) -> None:
+    mine, other = await begin(engine, "ask:q"), await begin(engine, "ask:q")
+    blobs, trace = Blobs(engine.db), Trace(turns=[TracedTurn(said="Hi", answer="Hello")])
+    sha256 = await blobs.put(mine.thread_id, trace.model_dump_json())
+    flow = await blobs.put(mine.thread_id, '{"nodes":[],"edges":[]}')
+    assert await engine.service.trace(mine.thread_id, sha256) == trace
+    for session, wanted in ((other.thread_id, sha256), (mine.thread_id, flow), (mine.thread_id, "0" * 64)):
+        with pytest.raises(TraceNotFoundError):
+            await engine.service.trace(session, wanted)
+    with pytest.raises(SessionNotFoundError):
+        await engine.service.trace(uuid.uuid4(), sha256)
 
 
 async def test_the_event_log_can_be_paged_and_narrowed_to_types(engine: Runtime) -> None:

@@ -15,7 +15,7 @@ from flowise_dev_agent.contracts.base import read_as
 from flowise_dev_agent.contracts.events import NodeEvent
 from flowise_dev_agent.contracts.interrupts import INTERRUPT
 from flowise_dev_agent.errors import AgentError
-from flowise_dev_agent.flowise.models import Chatflow, Prediction
+from flowise_dev_agent.flowise.models import Chatflow, HumanAnswer, Prediction
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.knowledge.drift import CatalogueChange, compare
 from flowise_dev_agent.knowledge.nodes import NodeStore
@@ -47,8 +47,14 @@ class BenchFlowise(FakeFlowise):
     def __init__(self) -> None:
         super().__init__()
         self.endpoint = "http://flowise.test"
-        self.answers: dict[str, str | AgentError] = {}
-        self.in_turn: list[str | AgentError] = []
+        self.answers: dict[str, str | AgentError | Prediction] = {}
+        self.in_turn: list[str | AgentError | Prediction] = []
+        #: Plays a flow with a person in it: (question, session, decision) to a reply, or None.
+        self.waits: Callable[[str | None, str, HumanAnswer | None], Prediction | None] | None = None
+        #: What came with each question: form, webhook, decision.
+        self.given: list[dict[str, Any]] = []
+        #: Of the run that failed.
+        self.failed_steps: list[dict[str, Any]] = []
         #: Custom tools of the instance, or why they may not be listed.
         self.tools: list[dict[str, Any]] | AgentError = []
         self.tool_lists = 0
@@ -63,13 +69,22 @@ class BenchFlowise(FakeFlowise):
     async def delete_messages(self, chatflow_id: str, session_id: str) -> None:
         self.forgotten.append((chatflow_id, session_id))
 
-    async def predict(self, chatflow_id: str, question: str, *, session_id: str) -> Prediction:
-        self.asked.append((question, session_id))
+    async def predict(self, chatflow_id: str, question: str | None = None, *, session_id: str, **given: Any) -> Any:
+        self.asked.append((question or "", session_id))
         self.asked_of.append(chatflow_id)
-        answer = self.in_turn.pop(0) if self.in_turn else self.answers.get(question, f"Answer to: {question}")
+        self.given.append(given)
+        if self.waits is not None and (reply := self.waits(question, session_id, given.get("human"))):
+            return reply
+        answer = self.in_turn.pop(0) if self.in_turn else self.answers.get(question or "", f"Answer to: {question}")
         if isinstance(answer, AgentError):
             raise answer
-        return Prediction(text=answer)
+        return Prediction(text=answer) if isinstance(answer, str) else answer
+
+    async def call_webhook(self, chatflow_id: str, payload: Any, *, session_id: str, **given: Any) -> Any:
+        return await self.predict(chatflow_id, None, session_id=session_id, webhook=payload, **given)
+
+    async def executed_steps(self, chatflow_id: str, session_id: str) -> list[Any]:
+        return self.failed_steps
 
     async def list_tools(self) -> list[dict[str, Any]]:
         self.tool_lists += 1

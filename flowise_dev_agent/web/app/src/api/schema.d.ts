@@ -851,6 +851,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/sessions/{session_id}/traces/{sha256}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Session Trace
+         * @description What happened inside the flow during one test: steps, tools, sources, state. Secrets are masked.
+         */
+        get: operations["get_session_trace"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/sessions/{session_id}/versions": {
         parameters: {
             query?: never;
@@ -5414,9 +5434,115 @@ export interface components {
             usd: number;
         };
         /**
+         * Trace
+         * @description What happened inside the flow during a trial; secrets are masked.
+         */
+        Trace: {
+            /**
+             * Cut
+             * @description Texts were shortened, or steps left out, because of the size.
+             * @default false
+             */
+            cut: boolean;
+            /** Sources */
+            sources: components["schemas"]["TracedSource"][];
+            /** State */
+            state: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /** Steps */
+            steps: components["schemas"]["TraceStep"][];
+            /**
+             * Tokens
+             * @description Sums over the steps, where told.
+             */
+            tokens: {
+                [key: string]: number;
+            };
+            /** Turns */
+            turns: components["schemas"]["TracedTurn"][];
+            /** Used Tools */
+            used_tools: components["schemas"]["TracedTool"][];
+            /**
+             * Version
+             * @default 2
+             * @constant
+             */
+            version: 2;
+        };
+        /**
+         * TraceStep
+         * @description One node that ran; a loop or an iteration gives several of the same node.
+         */
+        TraceStep: {
+            /** Duration Ms */
+            duration_ms: number | null;
+            /**
+             * Error
+             * @default
+             */
+            error: string;
+            input: components["schemas"]["JsonValue"];
+            /**
+             * Label
+             * @default
+             */
+            label: string;
+            /**
+             * Name
+             * @default
+             */
+            name: string;
+            /** Node Id */
+            node_id: string;
+            output: components["schemas"]["JsonValue"];
+            /**
+             * Status
+             * @default
+             */
+            status: string;
+        };
+        /**
+         * TracedSource
+         * @description A piece of text that was retrieved.
+         */
+        TracedSource: {
+            /** Metadata */
+            metadata: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /** Text */
+            text: string;
+        };
+        /**
+         * TracedTool
+         * @description One call of a tool.
+         */
+        TracedTool: {
+            /**
+             * Error
+             * @default
+             */
+            error: string;
+            input: components["schemas"]["JsonValue"];
+            output: components["schemas"]["JsonValue"];
+            /** Tool */
+            tool: string;
+        };
+        /**
+         * TracedTurn
+         * @description What was said to the flow and what it said.
+         */
+        TracedTurn: {
+            /** Answer */
+            answer: string;
+            /** Said */
+            said: string;
+        };
+        /**
          * Trial
-         * @description One question, asked once of the written flow. `category` is None when transport and shape of the answer are fine;
-         *     content is judged later.
+         * @description One conversation with the written flow, held once. `category` is None when transport and shape of the answers
+         *     are fine; content is judged later. One that is not `passed` and has no `category` was not held: `error` says why.
          */
         Trial: {
             /**
@@ -5436,18 +5562,27 @@ export interface components {
              * @default
              */
             error: string;
-            /** Human */
+            /**
+             * Human
+             * @description What was decided where the flow waits for a person.
+             */
             human: ("proceed" | "reject") | null;
             /** Passed */
             passed: boolean;
-            /** Question */
+            /**
+             * Question
+             * @description What was said, one turn a line.
+             */
             question: string;
             /**
              * Test
              * @description Id of the test case.
              */
             test: string | null;
-            /** Trace Sha256 */
+            /**
+             * Trace Sha256
+             * @description For `GET /sessions/{id}/traces/{sha256}`.
+             */
             trace_sha256: string | null;
             /**
              * Trial
@@ -7530,6 +7665,41 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SessionSummary"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_session_trace: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id (`thread_id`). */
+                session_id: string;
+                /** @description `trace_sha256` of a test. */
+                sha256: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Trace"];
                 };
             };
             /** @description Unauthorized */

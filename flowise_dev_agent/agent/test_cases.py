@@ -1,0 +1,111 @@
+"""Which conversations are held to test a flow, in the form in which the flow is started."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from pydantic import JsonValue
+
+from flowise_dev_agent.contracts.base import JsonObject
+from flowise_dev_agent.contracts.plan import Criterion, PlanContract, TestCase
+from flowise_dev_agent.patch import GraphIR
+
+DEFAULT_QUESTION: Final = "Hello, what can you do for me?"
+#: Of a plan, and of what code adds to it.
+MOST_TESTS: Final = 10
+_START: Final = "startAgentflow"
+_WEBHOOK_FIELD: Final = re.compile(r"\{\{\s*\$webhook\.body\.([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)")
+
+
+def criteria_of(plan: PlanContract) -> list[Criterion]:
+    """The conditions of success; those of a plan that has only sentences are numbered."""
+    texts = plan.success_criteria
+    return plan.criteria or [Criterion(id=f"c{number}", text=text) for number, text in enumerate(texts, start=1)]
+
+
+def cases_for(plan: PlanContract, graph: GraphIR, questions: Sequence[str] | None) -> tuple[TestCase, ...]:
+    """The person's questions, else the plan's tests, else one question that every flow must answer; at most ten."""
+    if questions:
+        cases = _plain(questions, first=len(plan.tests) + 1)
+    else:
+        cases = list(plan.tests) or _plain(plan.test_questions or [DEFAULT_QUESTION])
+    return tuple(_as_started(case, graph) for case in cases[:MOST_TESTS])
+
+
+def why_not_testable(case: TestCase, graph: GraphIR) -> str | None:
+    """Why a conversation cannot be held from here; None when it can."""
+    start = _start_of(graph)
+    if case.input == "schedule":
+        return "The flow is started by its schedule and cannot be started from here: its answers are not tested."
+    if case.input != "webhook":
+        return None
+    if start.get("webhookEnableAuth"):
+        return "The webhook needs a signature with its own secret: it is not called from here."
+    if str(start.get("webhookMethod") or "POST") != "POST":
+        return "The webhook takes other requests than POST: it is not called from here."
+    if str(start.get("webhookResponseMode") or "sync") != "sync":
+        return "The webhook answers later, at another address: its answers are not tested."
+    return None
+
+
+def next_id(cases: Iterable[TestCase]) -> str:
+    """An id that none of the cases has."""
+    return f"t{max((int(case.id[1:]) for case in cases), default=0) + 1}"
+
+
+def _plain(questions: Sequence[str], first: int = 1) -> list[TestCase]:
+    return [TestCase(id=f"t{number}", turns=[question]) for number, question in enumerate(questions, start=first)]
+
+
+def _start_of(graph: GraphIR) -> Mapping[str, object]:
+    return next((node.inputs for node in graph.nodes if node.name == _START), {})
+
+
+def _as_started(case: TestCase, graph: GraphIR) -> TestCase:
+    """The case by the flow's own start, whatever the plan says: a form that is sent a question answers nothing."""
+    start = _start_of(graph)
+    match start.get("startInputType"):
+        case "formInput":
+            return case.model_copy(update={"input": "form", "payload": case.payload or _form(start, case.turns[0])})
+        case "webhookTrigger":
+            return case.model_copy(update={"input": "webhook", "payload": case.payload or _body(graph, case.turns[0])})
+        case "scheduleInput":
+            return case.model_copy(update={"input": "schedule"})
+        case _:
+            return case.model_copy(update={"input": "chat"})
+
+
+def _form(start: Mapping[str, object], text: str) -> JsonObject:
+    rows = start.get("formInputTypes")
+    fields = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    return {str(row.get("name")): _field(row, text) for row in fields if row.get("name")}
+
+
+def _field(row: Mapping[str, object], text: str) -> JsonValue:
+    match row.get("type"):
+        case "number":
+            found = re.search(r"\d+", text)
+            return int(found.group()[:9]) if found else 1
+        case "boolean":
+            return True
+        case "options":
+            options = row.get("addOptions")
+            first = options[0] if isinstance(options, list) and options else None
+            return str(first.get("option")) if isinstance(first, dict) else text
+        case _:
+            return text
+
+
+def _body(graph: GraphIR, text: str) -> JsonObject:
+    """A request with the fields that the flow reads."""
+    body: JsonObject = {}
+    for path in _WEBHOOK_FIELD.findall(graph.to_flow_data()):
+        place = body
+        *parents, last = path.split(".")
+        for name in parents:
+            inner = place.setdefault(name, {})
+            if not isinstance(inner, dict):
+                break
+            place = inner
+        place.setdefault(last, text)
+    return body

@@ -1,0 +1,192 @@
+"""What happened inside a flow, from what Flowise tells of a conversation: read, masked and bounded."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from pydantic import JsonValue
+
+from flowise_dev_agent.contracts.base import JsonObject
+from flowise_dev_agent.contracts.verdict import Trace, TracedSource, TracedTool, TracedTurn, TraceStep
+from flowise_dev_agent.flowise.models import Prediction
+from flowise_dev_agent.patch.model.secrecy import looks_secret, masked
+from flowise_dev_agent.sanitize import clean_json
+
+#: Bytes of a stored trace.
+TRACE_BYTES: Final = 256 * 1024
+#: Characters of each text in it, from what is shown at best to what is left of many large ones.
+_TEXT_CHARS: Final = (20_000, 4_000, 1_000, 200)
+_MOST_STEPS: Final = 200
+_MOST_SOURCES: Final = 50
+_CUT: Final = "… [cut]"
+_MASK: Final = "[secret]"
+_DEEPEST: Final = 12
+#: Names of headers and of Flowise's own fields that hold secrets or ids of credentials.
+_SECRET_KEYS: Final = frozenset(
+    {"authorization", "cookie", "set-cookie", "x-api-key", "api-key", "flowise_credential_id", "credential"}
+)
+#: Parts of a step's output that say nothing about what it did.
+_NOISE: Final = frozenset({"timeMetadata", "usageMetadata", "responseMetadata", "availableTools", "usedTools"})
+
+
+@dataclass
+class Exchange:
+    """One turn: what was said, and what the flow replied last; the steps of the whole turn are in that reply."""
+
+    said: str
+    reply: Prediction = field(default_factory=Prediction)
+    answers: list[str] = field(default_factory=list[str])
+
+
+def trace_of(exchanges: Sequence[Exchange], failed_steps: Sequence[JsonObject] = ()) -> Trace:
+    """The trace of a conversation; `failed_steps` are those of a turn that ended in an error."""
+    raw = [step for exchange in exchanges for step in exchange.reply.agent_flow_executed_data]
+    raw += failed_steps
+    outputs = [_mapping(_data(step).get("output")) for step in raw]
+    tools = [tool for exchange in exchanges for tool in exchange.reply.used_tools]
+    tools += [tool for output in outputs for tool in _mappings(output.get("usedTools"))]
+    sources = [item for exchange in exchanges for item in exchange.reply.source_documents]
+    sources += [item for output in outputs for item in _mappings(output.get("sourceDocuments"))]
+    states = [state for step in raw if (state := _mapping(_data(step).get("state")))]
+    trace = Trace(
+        turns=[TracedTurn(said=masked(one.said), answer=masked("\n".join(one.answers))) for one in exchanges],
+        steps=[_step(step) for step in raw],
+        used_tools=[_tool(tool) for tool in tools],
+        sources=_unique(_source(item) for item in sources),
+        state=_mapping(_masked(clean_json(states[-1]))) if states else {},
+        tokens=_tokens(outputs),
+    )
+    return _fitted(trace)
+
+
+def _step(raw: JsonObject) -> TraceStep:
+    data = _data(raw)
+    output = _mapping(data.get("output"))
+    kept = {key: value for key, value in output.items() if key not in _NOISE}
+    took = _mapping(output.get("timeMetadata")).get("delta")
+    return TraceStep(
+        node_id=str(raw.get("nodeId") or data.get("id") or ""),
+        label=str(raw.get("nodeLabel") or ""),
+        name=str(data.get("name") or ""),
+        status=str(raw.get("status") or ""),
+        input=_masked(clean_json(data.get("input"))),
+        output=_masked(clean_json(kept)),
+        error=_text(data.get("error")),
+        duration_ms=round(took) if isinstance(took, int | float) else None,
+    )
+
+
+def _tool(raw: JsonObject) -> TracedTool:
+    return TracedTool(
+        tool=str(raw.get("tool") or "?"),
+        input=_masked(clean_json(raw.get("toolInput"))),
+        output=_masked(clean_json(raw.get("toolOutput"))),
+        error=_text(raw.get("error")),
+    )
+
+
+def _source(raw: JsonObject) -> TracedSource:
+    return TracedSource(
+        text=_text(raw.get("pageContent")), metadata=_mapping(_masked(clean_json(_mapping(raw.get("metadata")))))
+    )
+
+
+def _tokens(outputs: Iterable[JsonObject]) -> dict[str, int]:
+    names = {"input_tokens": "input", "output_tokens": "output", "total_tokens": "total"}
+    sums: dict[str, int] = {}
+    for output in outputs:
+        usage = _mapping(output.get("usageMetadata"))
+        for name, short in names.items():
+            count = usage.get(name)
+            if isinstance(count, int | float):
+                sums[short] = sums.get(short, 0) + round(count)
+    return sums
+
+
+def _data(step: JsonObject) -> JsonObject:
+    return _mapping(step.get("data"))
+
+
+def _mapping(value: JsonValue) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _mappings(value: JsonValue) -> list[JsonObject]:
+    """The objects in a list, which may be nested: Flowise keeps one list for each call of a tool."""
+    if isinstance(value, dict):
+        return [value]
+    return [found for item in value for found in _mappings(item)] if isinstance(value, list) else []
+
+
+def _unique(items: Iterable[TracedSource]) -> list[TracedSource]:
+    return list({item.model_dump_json(): item for item in items}.values())
+
+
+def _text(value: JsonValue) -> str:
+    return masked(str(clean_json(value))) if value else ""
+
+
+def _masked(value: JsonValue, depth: int = 0) -> JsonValue:
+    if depth > _DEEPEST:
+        return _CUT
+    if isinstance(value, dict):
+        return {key: _MASK if _secret(key, item) else _masked(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_masked(item, depth + 1) for item in value]
+    return masked(value) if isinstance(value, str) else value
+
+
+def _secret(name: str, value: JsonValue) -> bool:
+    if not value:
+        return False
+    return name.lower() in _SECRET_KEYS or (isinstance(value, str) and looks_secret(name, value))
+
+
+# --- size ------------------------------------------------------------------------------------------------------------
+
+
+def _fitted(trace: Trace) -> Trace:
+    """The trace in at most TRACE_BYTES: long texts are shortened first, then steps in the middle are left out."""
+    steps, sources = trace.steps, trace.sources[:_MOST_SOURCES]
+    if len(steps) > _MOST_STEPS:
+        steps = steps[: _MOST_STEPS // 2] + steps[-_MOST_STEPS // 2 :]
+    dropped = len(steps) < len(trace.steps) or len(sources) < len(trace.sources)
+    trace = trace.model_copy(update={"steps": steps, "sources": sources, "cut": dropped})
+    for limit in _TEXT_CHARS:
+        shorter = _shortened(trace, limit)
+        if _size(shorter) <= TRACE_BYTES:
+            return shorter
+    # Many small values: what is left of the steps is that they ran.
+    bare = [
+        TraceStep(node_id=step.node_id, name=step.name, status=step.status, error=step.error[:200]) for step in steps
+    ]
+    turns = [TracedTurn(said=_head(turn.said, 1_000), answer=_head(turn.answer, 10_000)) for turn in trace.turns]
+    return Trace(turns=turns, steps=bare, tokens=trace.tokens, cut=True)
+
+
+def _shortened(trace: Trace, limit: int) -> Trace:
+    dumped = trace.model_dump(mode="json")
+    cut: list[bool] = []
+    shorter = Trace.model_validate(_walk(dumped, lambda text: _head(text, limit, cut)))
+    return shorter.model_copy(update={"cut": trace.cut or bool(cut)})
+
+
+def _head(text: str, limit: int, cut: list[bool] | None = None) -> str:
+    if len(text) <= limit:
+        return text
+    if cut is not None:
+        cut.append(True)
+    return text[:limit] + _CUT
+
+
+def _walk(value: JsonValue, change: Callable[[str], str]) -> JsonValue:
+    """The same JSON with every text changed; keys stay."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {key: _walk(item, change) for key, item in value.items()}
+    return [_walk(item, change) for item in value] if isinstance(value, list) else value
+
+
+def _size(trace: Trace) -> int:
+    return len(trace.model_dump_json().encode())

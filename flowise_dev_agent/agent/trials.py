@@ -1,0 +1,166 @@
+"""Holding the conversations of a test with a written flow: several turns, forms, webhooks, decisions of a person."""
+
+import itertools
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from flowise_dev_agent.agent.domains.verdicts import classify_failure, classify_prediction
+from flowise_dev_agent.agent.test_cases import MOST_TESTS, next_id
+from flowise_dev_agent.agent.traces import Exchange, trace_of
+from flowise_dev_agent.contracts.base import JsonObject
+from flowise_dev_agent.contracts.plan import Expectation, TestCase
+from flowise_dev_agent.contracts.verdict import Trace, Trial, VerdictCategory
+from flowise_dev_agent.errors import FlowiseError
+from flowise_dev_agent.flowise.client import FlowiseClient
+from flowise_dev_agent.flowise.models import HumanAnswer, Prediction
+
+#: Decisions in one turn. A loop through a person has no end of its own.
+MOST_DECISIONS: Final = 6
+
+Decision = Literal["proceed", "reject"]
+
+
+@dataclass(frozen=True)
+class TrialRun:
+    """A conversation that was held: its result, what happened inside the flow, and where it waited for a person."""
+
+    trial: Trial
+    trace: Trace
+    #: Node that waited for a person, and what was decided, in order.
+    decisions: tuple[tuple[str, Decision], ...] = ()
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """One conversation to hold: a test case, the how-many-th time, in which session of the flow.
+
+    At each node that waits for a person the answer is `proceed`, but the first time at `rejects` it is `reject`. With
+    `case.human` the first decision is that one.
+    """
+
+    chatflow_id: str
+    case: TestCase
+    number: int
+    session_id: str
+    rejects: str | None = None
+    #: Why it cannot be held; then it is not.
+    not_testable: str | None = None
+
+
+def undriven(cases: Sequence[TestCase], runs: Sequence[TrialRun]) -> list[tuple[TestCase, str | None]]:
+    """New cases for the decisions that no conversation has taken, each with the node at which it rejects, if any.
+
+    A case repeats the conversation that came to the node first.
+    """
+    taken = {decision for run in runs for decision in run.decisions}
+    by_id = {case.id: case for case in cases}
+    first: dict[str, TestCase] = {}
+    for run in runs:
+        for node, _ in run.decisions:
+            first.setdefault(node, by_id[str(run.trial.test)])
+    added: list[tuple[TestCase, str | None]] = []
+    outcomes: tuple[Decision, ...] = ("proceed", "reject")
+    for node, outcome in itertools.product(first, outcomes):
+        if (node, outcome) not in taken and len(cases) + len(added) < MOST_TESTS:
+            new = next_id([*cases, *(case for case, _ in added)])
+            case = first[node].model_copy(update={"id": new, "human": outcome, "expect": Expectation()})
+            added.append((case, node if outcome == "reject" else None))
+    return added
+
+
+class ConversationRunner:
+    """Holds one conversation."""
+
+    def __init__(self, flowise: FlowiseClient, conversation: Conversation) -> None:
+        self._flowise = flowise
+        self._of = conversation
+        self._exchanges: list[Exchange] = []
+        self._decisions: list[tuple[str, Decision]] = []
+
+    async def run(self) -> TrialRun:
+        """To the end of the last turn, or to the first error. Errors of Flowise are results, never raised."""
+        start = time.monotonic()
+        case = self._of.case
+        question = "\n".join(case.turns)
+        if self._of.not_testable:
+            trial = Trial(
+                question=question, trial=self._of.number, passed=False, error=self._of.not_testable, test=case.id
+            )
+            return TrialRun(trial, Trace())
+        category: VerdictCategory | None = None
+        error = ""
+        failed_steps: Sequence[JsonObject] = ()
+        try:
+            for said in self._said():
+                category, error = await self._turn(said)
+                if category:
+                    break
+        except FlowiseError as failure:
+            category, error = classify_failure(failure), str(failure)
+            with suppress(FlowiseError):
+                failed_steps = await self._flowise.executed_steps(self._of.chatflow_id, self._of.session_id)
+            # The steps of the failed turn are among those, as far as they ran.
+            self._exchanges[-1].reply = Prediction()
+        trace = trace_of(self._exchanges, failed_steps)
+        taken = [decision for _, decision in self._decisions]
+        trial = Trial(
+            question=question,
+            trial=self._of.number,
+            passed=category is None,
+            answer=self._exchanges[-1].reply.answer,
+            category=category,
+            error=error,
+            duration_ms=int((time.monotonic() - start) * 1000),
+            used_tools=[tool.tool for tool in trace.used_tools],
+            test=case.id,
+            human="reject" if "reject" in taken else "proceed" if taken else None,
+        )
+        return TrialRun(trial, trace, tuple(self._decisions))
+
+    def _said(self) -> Sequence[str]:
+        """One entry per turn; a form and a webhook are filled in once."""
+        return self._of.case.turns if self._of.case.input == "chat" else self._of.case.turns[:1]
+
+    async def _turn(self, said: str) -> tuple[VerdictCategory | None, str]:
+        exchange = Exchange(said)
+        self._exchanges.append(exchange)
+        exchange.reply = await self._ask(said)
+        exchange.answers.append(exchange.reply.answer)
+        for _ in range(MOST_DECISIONS):
+            if (node := exchange.reply.waits_at) is None:
+                return classify_prediction(exchange.reply)
+            decision = self._decision(node)
+            self._decisions.append((node, decision.type))
+            exchange.reply = await self._decide(decision)
+            exchange.answers += [f"[{decision.type}] {decision.feedback}".rstrip(), exchange.reply.answer]
+        if exchange.reply.waits_at is None:
+            return classify_prediction(exchange.reply)
+        return (
+            "LOGIC",
+            f"After {MOST_DECISIONS} decisions the flow still waits for a person: it does not come to an end.",
+        )
+
+    def _decision(self, node: str) -> HumanAnswer:
+        case, at = self._of.case, self._of.rejects
+        is_first = not self._decisions
+        rejected = any(decision == "reject" for _, decision in self._decisions)
+        rejects = not rejected and (node == at if at else case.human == "reject")
+        feedback = case.human_feedback if rejects or (is_first and case.human == "proceed") else ""
+        return HumanAnswer(type="reject" if rejects else "proceed", start_node_id=node, feedback=feedback)
+
+    async def _ask(self, said: str) -> Prediction:
+        of, case = self._of, self._of.case
+        if case.input == "webhook":
+            return await self._flowise.call_webhook(of.chatflow_id, case.payload or {}, session_id=of.session_id)
+        if case.input == "form":
+            return await self._flowise.predict(of.chatflow_id, session_id=of.session_id, form=case.payload or {})
+        return await self._flowise.predict(of.chatflow_id, said, session_id=of.session_id)
+
+    async def _decide(self, decision: HumanAnswer) -> Prediction:
+        of = self._of
+        if of.case.input == "webhook":
+            return await self._flowise.call_webhook(of.chatflow_id, {}, session_id=of.session_id, human=decision)
+        return await self._flowise.predict(of.chatflow_id, session_id=of.session_id, human=decision)

@@ -1,0 +1,210 @@
+"""Conversations with a written flow: turns, forms, webhooks, decisions of a person, and the trace of each."""
+
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.agent.test_cases import cases_for, why_not_testable
+from flowise_dev_agent.agent.traces import TRACE_BYTES, Exchange, trace_of
+from flowise_dev_agent.agent.trials import MOST_DECISIONS, Conversation, ConversationRunner, undriven
+from flowise_dev_agent.contracts.plan import TestCase
+from flowise_dev_agent.contracts.verdict import Trace
+from flowise_dev_agent.errors import FlowiseServerError
+from flowise_dev_agent.flowise.models import HumanAnswer, Prediction
+from flowise_dev_agent.patch import GraphIR
+from tests.unit.agent.rig import BenchFlowise, plan
+from tests.unit.agent.test_judgement import bench
+
+ASK = Prediction.model_validate({"text": "Send this?", "action": {"data": {"nodeId": "humanInputAgentflow_0"}}})
+KEY = "sk-" + "a1B2" * 8
+
+
+def step(node: str, **data: Any) -> dict[str, Any]:
+    return {"nodeId": node, "nodeLabel": node, "status": "FINISHED", "data": {"name": node[:-2], **data}}
+
+
+def reply(*steps: dict[str, Any], text: str = "ok") -> Prediction:
+    return Prediction.model_validate({"text": text, "agentFlowExecutedData": list(steps)})
+
+
+def approval(question: str | None, session: str, human: HumanAnswer | None) -> Prediction:
+    """A flow that asks a person and says what came of it."""
+    return Prediction(text=f"{human.type} {human.feedback}".strip()) if human else ASK
+
+
+async def hold(flowise: Any, case: TestCase, **more: Any) -> Any:
+    return await ConversationRunner(flowise, Conversation("flow", case, 1, "s", **more)).run()
+
+
+def start(**inputs: Any) -> GraphIR:
+    node = {"id": "startAgentflow_0", "data": {"id": "startAgentflow_0", "name": "startAgentflow", "inputs": inputs}}
+    return GraphIR({"nodes": [node], "edges": []})  # type: ignore[typeddict-item,list-item]
+
+
+# --- conversations ---------------------------------------------------------------------------------------------------
+
+
+async def test_all_turns_of_a_test_are_one_conversation() -> None:
+    flowise = BenchFlowise()
+    run = await hold(flowise, TestCase(id="t1", turns=["I am Eva", "Who am I?"]))
+    assert flowise.asked == [("I am Eva", "s"), ("Who am I?", "s")]
+    assert run.trial.question == "I am Eva\nWho am I?"
+    assert run.trial.answer == "Answer to: Who am I?"
+    assert [turn.answer for turn in run.trace.turns] == ["Answer to: I am Eva", "Answer to: Who am I?"]
+
+
+@pytest.mark.parametrize("outcome", ["proceed", "reject"])
+async def test_the_decision_of_a_test_is_given_with_its_remark_and_driven_to_the_end(outcome: Any) -> None:
+    flowise = BenchFlowise()
+    flowise.waits = approval
+    run = await hold(flowise, TestCase(id="t1", turns=["Hi"], human=outcome, human_feedback="warmer"))
+    assert (run.trial.answer, run.trial.human) == (f"{outcome} warmer", outcome)
+    assert flowise.given[-1]["human"].start_node_id == "humanInputAgentflow_0"
+    assert "Send this?" in run.trace.turns[0].answer
+
+
+async def test_after_a_rejection_the_next_draft_is_approved() -> None:
+    flowise = BenchFlowise()
+    replies = [ASK, ASK, Prediction(text="sent")]
+    flowise.waits = lambda *_: replies.pop(0)
+    run = await hold(flowise, TestCase(id="t1", turns=["Hi"]), rejects="humanInputAgentflow_0")
+    assert run.decisions == (("humanInputAgentflow_0", "reject"), ("humanInputAgentflow_0", "proceed"))
+    assert (run.trial.answer, run.trial.passed) == ("sent", True)
+
+
+async def test_a_flow_that_asks_a_person_without_end_fails() -> None:
+    flowise = BenchFlowise()
+    flowise.waits = lambda *_: ASK
+    run = await hold(flowise, TestCase(id="t1", turns=["Hi"]))
+    assert (run.trial.passed, run.trial.category) == (False, "LOGIC")
+    assert len(flowise.asked) == MOST_DECISIONS + 1
+
+
+async def test_p98_what_a_plan_does_not_decide_is_decided_both_ways() -> None:
+    made = bench()
+    made.flowise.waits = approval
+    made.reasoner.plans = [plan(test_questions=["Refund me", "Hello"])]
+    await made.start()
+    review = await made.answer(action="approve")
+    told = [(test["test"], test["human"], test["answer"]) for test in review["data"]["tests"]]
+    assert told == [("t1", "proceed", "proceed"), ("t2", "proceed", "proceed"), ("t3", "reject", "reject")]
+
+
+async def test_decisions_that_the_plan_tests_are_not_tested_again() -> None:
+    flowise = BenchFlowise()
+    flowise.waits = approval
+    cases = [TestCase(id="t1", turns=["Hi"], human="reject")]
+    runs = [await hold(flowise, cases[0])]
+    ((added, rejects),) = undriven(cases, runs)
+    assert (added.id, added.human, rejects) == ("t2", "proceed", None)
+    cases.append(added)
+    assert undriven(cases, [*runs, await hold(flowise, added)]) == []
+
+
+async def test_a_form_is_filled_in_with_what_it_asks_for() -> None:
+    rows = [
+        {"type": "string", "name": "name"},
+        {"type": "number", "name": "age"},
+        {"type": "boolean", "name": "new"},
+        {"type": "options", "name": "size", "addOptions": [{"option": "small"}]},
+    ]
+    (case,) = cases_for(
+        plan(test_questions=["Eva is 41"]), start(startInputType="formInput", formInputTypes=rows), None
+    )
+    flowise = BenchFlowise()
+    await hold(flowise, case)
+    assert flowise.given == [{"form": {"name": "Eva is 41", "age": 41, "new": True, "size": "small"}}]
+
+
+async def test_a_webhook_gets_the_fields_that_the_flow_reads() -> None:
+    graph = start(
+        startInputType="webhookTrigger", webhookDefaultInput="{{ $webhook.body.order.id }} {{$webhook.body.who}}"
+    )
+    (case,) = cases_for(plan(test_questions=["42"]), graph, None)
+    flowise = BenchFlowise()
+    run = await hold(flowise, case)
+    assert flowise.given == [{"webhook": {"order": {"id": "42"}, "who": "42"}}]
+    assert run.trial.passed
+
+
+@pytest.mark.parametrize(
+    ("inputs", "word"),
+    [
+        ({"startInputType": "scheduleInput"}, "schedule"),
+        ({"startInputType": "webhookTrigger", "webhookEnableAuth": True}, "signature"),
+        ({"startInputType": "webhookTrigger", "webhookMethod": "GET"}, "POST"),
+        ({"startInputType": "webhookTrigger", "webhookResponseMode": "async"}, "later"),
+    ],
+)
+async def test_a_flow_that_cannot_be_started_from_here_is_not_asked(inputs: dict[str, Any], word: str) -> None:
+    graph = start(**inputs)
+    (case,) = cases_for(plan(test_questions=["Hi"]), graph, None)
+    why = why_not_testable(case, graph)
+    flowise = BenchFlowise()
+    run = await hold(flowise, case, not_testable=why)
+    assert word in run.trial.error
+    assert (run.trial.passed, run.trial.category, flowise.asked) == (False, None, [])
+
+
+def test_the_questions_of_the_person_come_before_the_tests_of_the_plan() -> None:
+    planned = plan(tests=[TestCase(id="t1", turns=["planned"])])
+    assert [case.turns for case in cases_for(planned, GraphIR.empty(), None)] == [["planned"]]
+    assert [(case.id, case.turns) for case in cases_for(planned, GraphIR.empty(), ["mine"])] == [("t2", ["mine"])]
+
+
+# --- traces ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_trace_has_steps_tools_sources_state_and_tokens() -> None:
+    tool = {"tool": "calculator", "toolInput": {"input": "1+1"}, "toolOutput": "2"}
+    source = {"pageContent": "Returns within 30 days.", "metadata": {"source": "returns.txt"}}
+    output = {"content": "2", "usedTools": [tool], "sourceDocuments": [source], "usageMetadata": {"total_tokens": 5}}
+    trace = trace_of([Exchange("Hi", reply(step("start_0"), step("agent_0", output=output, state={"a": "b"})))])
+    assert [item.node_id for item in trace.steps] == ["start_0", "agent_0"]
+    assert trace.steps[1].output == {"content": "2", "sourceDocuments": [source]}
+    assert [(item.tool, item.output) for item in trace.used_tools] == [("calculator", "2")]
+    assert [(item.text, item.metadata) for item in trace.sources] == [(source["pageContent"], source["metadata"])]
+    assert (trace.state, trace.tokens, trace.cut) == ({"a": "b"}, {"total": 5}, False)
+
+
+def test_p102_a_trace_holds_no_secrets() -> None:
+    headers = {"authorization": "Basic abc", "X-Api-Key": "abc", "password": "abc", "FLOWISE_CREDENTIAL_ID": "abc"}
+    made = reply(step("http_0", input={"headers": headers, "text": f"use {KEY}"}), text=KEY)
+    text = trace_of([Exchange(KEY, made, [KEY])]).model_dump_json()
+    assert KEY not in text
+    assert '"abc"' not in text
+    assert "Basic" not in text
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        reply(*(step(f"llm_{n}", output={"content": "x" * 50_000}) for n in range(30))),
+        reply(*(step(f"llm_{n}", output={str(k): k for k in range(900)}) for n in range(500))),
+        reply(step("llm_0", output={"content": "é" * 2_000_000}), text="y" * 500_000),
+    ],
+)
+def test_a_large_trace_is_cut_and_says_so(made: Prediction) -> None:
+    trace = trace_of([Exchange("Hi", made, [made.answer])])
+    text = trace.model_dump_json()
+    assert len(text.encode()) <= TRACE_BYTES
+    assert trace.cut
+    assert Trace.model_validate_json(text) == trace
+
+
+async def test_the_trace_of_a_failed_turn_shows_the_step_that_failed() -> None:
+    flowise = BenchFlowise()
+    flowise.in_turn = [FlowiseServerError("Error: boom")]
+    flowise.failed_steps = [{"nodeId": "code_0", "status": "ERROR", "data": {"name": "code", "error": "boom"}}]
+    run = await hold(flowise, TestCase(id="t1", turns=["Hi"]))
+    assert (run.trial.passed, run.trial.answer) == (False, "")
+    assert [(item.node_id, item.error) for item in run.trace.steps] == [("code_0", "boom")]
+
+
+async def test_each_trial_of_a_review_names_its_stored_trace() -> None:
+    made = bench()
+    await made.start()
+    review = await made.answer(action="approve")
+    for test in review["data"]["tests"]:
+        trace = Trace.model_validate_json(made.blobs.rows[test["trace_sha256"]])
+        assert [turn.said for turn in trace.turns] == [test["question"]]
