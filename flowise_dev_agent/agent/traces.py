@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.contracts.verdict import Trace, TracedSource, TracedTool, TracedTurn, TraceStep
 from flowise_dev_agent.flowise.models import Prediction
-from flowise_dev_agent.patch.model.secrecy import looks_secret, masked
+from flowise_dev_agent.redaction import masked, redacted
 from flowise_dev_agent.sanitize import clean_json
 
 #: Bytes of a stored trace.
@@ -19,12 +19,6 @@ _TEXT_CHARS: Final = (20_000, 4_000, 1_000, 200)
 _MOST_STEPS: Final = 200
 _MOST_SOURCES: Final = 50
 _CUT: Final = "… [cut]"
-_MASK: Final = "[secret]"
-_DEEPEST: Final = 12
-#: Names of headers and of Flowise's own fields that hold secrets or ids of credentials.
-_SECRET_KEYS: Final = frozenset(
-    {"authorization", "cookie", "set-cookie", "x-api-key", "api-key", "flowise_credential_id", "credential"}
-)
 #: Parts of a step's output that say nothing about what it did.
 _NOISE: Final = frozenset({"timeMetadata", "usageMetadata", "responseMetadata", "availableTools", "usedTools"})
 
@@ -53,7 +47,7 @@ def trace_of(exchanges: Sequence[Exchange], failed_steps: Sequence[JsonObject] =
         steps=[_step(step) for step in raw],
         used_tools=[_tool(tool) for tool in tools],
         sources=_unique(_source(item) for item in sources),
-        state=_mapping(_masked(clean_json(states[-1]))) if states else {},
+        state=_mapping(redacted(clean_json(states[-1]))) if states else {},
         tokens=_tokens(outputs),
     )
     return _fitted(trace)
@@ -69,8 +63,8 @@ def _step(raw: JsonObject) -> TraceStep:
         label=str(raw.get("nodeLabel") or ""),
         name=str(data.get("name") or ""),
         status=str(raw.get("status") or ""),
-        input=_masked(clean_json(data.get("input"))),
-        output=_masked(clean_json(kept)),
+        input=redacted(clean_json(data.get("input"))),
+        output=redacted(clean_json(kept)),
         error=_text(data.get("error")),
         duration_ms=round(took) if isinstance(took, int | float) else None,
     )
@@ -79,15 +73,15 @@ def _step(raw: JsonObject) -> TraceStep:
 def _tool(raw: JsonObject) -> TracedTool:
     return TracedTool(
         tool=str(raw.get("tool") or "?"),
-        input=_masked(clean_json(raw.get("toolInput"))),
-        output=_masked(clean_json(raw.get("toolOutput"))),
+        input=redacted(clean_json(raw.get("toolInput"))),
+        output=redacted(clean_json(raw.get("toolOutput"))),
         error=_text(raw.get("error")),
     )
 
 
 def _source(raw: JsonObject) -> TracedSource:
     return TracedSource(
-        text=_text(raw.get("pageContent")), metadata=_mapping(_masked(clean_json(_mapping(raw.get("metadata")))))
+        text=_text(raw.get("pageContent")), metadata=_mapping(redacted(clean_json(_mapping(raw.get("metadata")))))
     )
 
 
@@ -124,22 +118,6 @@ def _unique(items: Iterable[TracedSource]) -> list[TracedSource]:
 
 def _text(value: JsonValue) -> str:
     return masked(str(clean_json(value))) if value else ""
-
-
-def _masked(value: JsonValue, depth: int = 0) -> JsonValue:
-    if depth > _DEEPEST:
-        return _CUT
-    if isinstance(value, dict):
-        return {key: _MASK if _secret(key, item) else _masked(item, depth + 1) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_masked(item, depth + 1) for item in value]
-    return masked(value) if isinstance(value, str) else value
-
-
-def _secret(name: str, value: JsonValue) -> bool:
-    if not value:
-        return False
-    return name.lower() in _SECRET_KEYS or (isinstance(value, str) and looks_secret(name, value))
 
 
 # --- size ------------------------------------------------------------------------------------------------------------

@@ -168,7 +168,7 @@ def test_a_trace_has_steps_tools_sources_state_and_tokens() -> None:
 
 
 def test_p102_a_trace_holds_no_secrets() -> None:
-    headers = {"authorization": "Basic abc", "X-Api-Key": "abc", "password": "abc", "FLOWISE_CREDENTIAL_ID": "abc"}
+    headers = {"authorization": "Basic abc", "X-Api-Key": "abc", "password": "abc"}
     made = reply(step("http_0", input={"headers": headers, "text": f"use {KEY}"}), text=KEY)
     text = trace_of([Exchange(KEY, made, [KEY])]).model_dump_json()
     assert KEY not in text
