@@ -1,7 +1,9 @@
 """Reads a model's text into a typed value, or says in sentences what is wrong with it."""
 
 import json
-from typing import Any, TypeVar
+import re
+from collections.abc import Iterator
+from typing import Any, Final, TypeVar
 
 from json_repair import repair_json
 from pydantic import BaseModel, ValidationError
@@ -11,6 +13,12 @@ from flowise_dev_agent.sanitize import clean_json
 
 _MAX_PROBLEMS = 12
 M = TypeVar("M", bound=BaseModel)
+#: Thinking that a server left in the text, before the answer. Without an end all of it is thinking.
+_THINKING: Final = re.compile(r"\s*<(think|thinking|thought|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+#: The end of thinking whose beginning the server's template has swallowed, and an answer behind it.
+_END_OF_THINKING: Final = re.compile(r"</(?:think|thinking|thought|reasoning)>\s*(?=[{\[`]|\Z)", re.IGNORECASE)
+_BEGIN_OF_THINKING: Final = re.compile(r"<(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
+_JSON_BEGINS: Final = ("{", "[", "`")
 
 
 class UnusableOutputError(Exception):
@@ -21,44 +29,136 @@ class UnusableOutputError(Exception):
         self.problems = problems
 
 
+def answer_text(text: str) -> str:
+    """What a model wrote, without its thinking and without comments in the JSON."""
+    text = _without_thinking(text)
+    if "//" not in text and "/*" not in text:
+        return text
+    try:
+        json.loads(text)
+    except ValueError:
+        return "".join(_without_comments(text))
+    return text
+
+
 def parse_object(text: str) -> JsonObject:
-    """The JSON object in `text`. Accepts code fences, prose around it, trailing commas and single quotes.
+    """The first JSON object in `text`. Accepts code fences, prose around it, trailing commas and single quotes.
 
     Does not accept truncation: closing the brackets of half an answer would make it another answer.
 
     Raises:
         UnusableOutputError: no object, or one that is cut off.
     """
+    return next(_objects(text))
+
+
+def parse_model(text: str, model: type[M]) -> M:
+    """The first object of `parse_object`'s kind that fits `model`; keys that the model does not have are ignored.
+
+    A null where the field takes none counts as left out.
+
+    Raises:
+        UnusableOutputError: with one sentence per field that is missing or wrong.
+    """
+    problems: list[str] = []
+    try:
+        for value in _objects(text):
+            try:
+                return _validated(value, model)
+            except ValidationError as error:
+                problems = problems or [
+                    f"{'.'.join(str(part) for part in item['loc']) or 'the object'}: {item['msg']}"
+                    for item in error.errors(include_input=False, include_url=False)
+                ]
+    except UnusableOutputError:
+        # Behind an object that does not fit there may be prose with a brace.
+        if not problems:
+            raise
+    raise UnusableOutputError(problems[:_MAX_PROBLEMS])
+
+
+def is_cut(text: str) -> bool:
+    """Whether `text` begins a JSON object and ends before it is closed."""
+    start = text.find("{")
+    return start >= 0 and _end_of_object(text, start) is None
+
+
+def _objects(text: str) -> Iterator[JsonObject]:
+    """The objects of `text`, at least one. Raises UnusableOutputError instead, or at one that is cut off."""
     start = text.find("{")
     if start < 0:
         raise UnusableOutputError(["The answer holds no JSON object. Give one JSON object and nothing else."])
+    found = False
     while start >= 0:
         end = _end_of_object(text, start)
         if end is None:
             raise UnusableOutputError(["The JSON is cut off before its end. Give the whole object again, shorter."])
         value = _load(text[start:end])
-        if isinstance(value, dict) and value:
-            return clean_json(value)
         # Prose can contain braces, too.
+        if isinstance(value, dict) and value:
+            found = True
+            yield clean_json(value)
         start = text.find("{", end)
-    raise UnusableOutputError(["The answer is not valid JSON. Give one JSON object and nothing else."])
+    if not found:
+        raise UnusableOutputError(["The answer is not valid JSON. Give one JSON object and nothing else."])
 
 
-def parse_model(text: str, model: type[M]) -> M:
-    """`parse_object` read into `model`; keys that the model does not have are ignored.
-
-    Raises:
-        UnusableOutputError: with one sentence per field that is missing or wrong.
-    """
-    value = parse_object(text)
+def _validated(value: JsonObject, model: type[M]) -> M:
     try:
         return model.model_validate(value, extra="ignore")
     except ValidationError as error:
-        problems = [
-            f"{'.'.join(str(part) for part in item['loc']) or 'the object'}: {item['msg']}"
-            for item in error.errors(include_input=False, include_url=False)
-        ]
-        raise UnusableOutputError(problems[:_MAX_PROBLEMS]) from None
+        nulls = [item["loc"] for item in error.errors(include_url=False) if item["input"] is None]
+        if not nulls:
+            raise
+    for path in nulls:
+        _leave_out(value, path)
+    return model.model_validate(value, extra="ignore")
+
+
+def _leave_out(value: Any, path: tuple[int | str, ...]) -> None:
+    try:
+        for part in path[:-1]:
+            value = value[part]
+        del value[path[-1]]
+    except (LookupError, TypeError):
+        # The path of an error names the members of unions, too.
+        return
+
+
+def _without_thinking(text: str) -> str:
+    while match := _THINKING.match(text):
+        text = text[match.end() :]
+    if text.lstrip().startswith(_JSON_BEGINS) or _BEGIN_OF_THINKING.search(text):
+        return text
+    match = _END_OF_THINKING.search(text)
+    return text[match.end() :] if match else text
+
+
+def _without_comments(text: str) -> Iterator[str]:
+    """The characters of `text`, but not the comments between the brackets of a JSON value."""
+    depth, quote, position = 0, "", 0
+    while position < len(text):
+        char = text[position]
+        if quote:
+            if char == "\\":
+                yield char
+                position += 1
+                char = text[position : position + 1]
+            elif char == quote:
+                quote = ""
+        elif depth and text.startswith(("//", "/*"), position):
+            line = text[position + 1] == "/"
+            end = text.find("\n" if line else "*/", position + 2)
+            position = len(text) if end < 0 else end if line else end + 2
+            continue
+        elif char in "\"'" and depth:
+            quote = char
+        elif char in "{[":
+            depth += 1
+        elif char in "}]":
+            depth = max(0, depth - 1)
+        yield char
+        position += 1
 
 
 def _load(text: str) -> Any:

@@ -16,6 +16,7 @@ from flowise_dev_agent.reasoning.contracts import (
     Usage,
 )
 from flowise_dev_agent.reasoning.engines.base import ReasoningEngine
+from flowise_dev_agent.reasoning.parsing import answer_text
 from flowise_dev_agent.reasoning.prompts import Prompt, retry_text, tool_text
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.settings import ReasoningSettings
@@ -106,7 +107,7 @@ class ToolLoop:
             error.details["usage"] = (self.usage + Usage(**error.details.get("usage", {}))).model_dump()
             raise
         self.usage += response.usage
-        return response
+        return response.model_copy(update={"text": answer_text(response.text)})
 
     async def _look_up(self, tools: Toolbox, calls: Sequence[ToolCall]) -> list[Message]:
         """The results, in the order of the calls: providers want one for each."""

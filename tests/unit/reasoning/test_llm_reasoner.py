@@ -462,3 +462,11 @@ async def test_existing_node_in_a_plan_needs_no_credential(catalogue: NodeStore)
 async def test_ops_keep_what_the_model_wrote(catalogue: NodeStore) -> None:
     result = await reasoner(ScriptedEngine(GOOD_OPS)).patch(patch_request(catalogue))
     assert result.value[0] == AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0", params={"modelName": "gpt-4o"})
+
+
+async def test_thinking_and_comments_around_ops_cost_no_second_call(catalogue: NodeStore) -> None:
+    thought = '<think>Or {"ops": [{"op_type": "RemoveNode", "node_id": "x_0"}]}?</think>'
+    text = json.dumps(GOOD_OPS, indent=1).replace('"ops": [', '"ops": [ // both are new')
+    engine = ScriptedEngine(f"{thought}\n```json\n{text}\n```")
+    result = await reasoner(engine).patch(patch_request(catalogue))
+    assert (result.tries, [op.op_type for op in result.value]) == (1, ["AddNode", "AddNode"])
