@@ -9,7 +9,7 @@ from flowise_dev_agent.knowledge.drift import CatalogueChange
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
 from flowise_dev_agent.knowledge.repair import Repair
-from flowise_dev_agent.knowledge.templates import TemplateStore
+from flowise_dev_agent.knowledge.templates import Template, TemplateStore
 from flowise_dev_agent.publish import Publisher
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.settings import DriftPolicy, LimitSettings
@@ -32,6 +32,10 @@ class Knowledge(Protocol):
 
     async def templates(self) -> TemplateStore:
         """The last known marketplace of the instance, else the committed list; asks no server."""
+        ...
+
+    async def template_flow(self, template: Template) -> str:
+        """The flow of a marketplace template; from the cache, else from the server. Raises AgentError."""
         ...
 
     async def repair(self, name: str) -> Repair:

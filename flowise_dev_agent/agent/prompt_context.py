@@ -1,20 +1,39 @@
 """What a prompt sees of a flow: all of a small one, and of a large one the part that matters, always bounded."""
 
+import asyncio
+import contextlib
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
-from flowise_dev_agent.patch import FlowNode, GraphIR, summarize
+from flowise_dev_agent.agent.context import AgentContext
+from flowise_dev_agent.errors import AgentError
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch import AddNode, FlowNode, GraphIR, Schemas, decompile, summarize
+from flowise_dev_agent.patch.model.agentflow import NOTE_NAMES
+from flowise_dev_agent.patch.model.json_text import is_uuid
 from flowise_dev_agent.patch.model.nested import nested_components
 from flowise_dev_agent.patch.model.references import referenced
-from flowise_dev_agent.reasoning.contracts import AgentTools
+from flowise_dev_agent.reasoning.contracts import AgentTools, PlanContract
 from flowise_dev_agent.redaction import looks_secret
+from flowise_dev_agent.sanitize import shortened
 
 #: Characters; a flow of 15 nodes takes about 1 500.
 SUMMARY_LIMIT = 6_000
 #: The share of the limit that nodes and connections in focus may take.
 _FOCUS_SHARE = 0.6
 _TEXT_SHOWN, _TEXTS_TOTAL, _LONG_TEXT = 4_000, 12_000, 40
+#: A plan of fewer nodes is simple enough without an example.
+_LIKE_FROM_NODES = 6
+#: Of the ops of one marketplace flow, about 1 500 tokens; and of one text in them.
+_LIKE_CHARS, _LIKE_TEXT = 6_000, 160
+_LIKE_SECS = 10.0
+_ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]{0,20}://[^\s\"'<>]+", re.IGNORECASE)
+_EMPTY: Final = ("", None, [], {})
+_MARKUP = re.compile(r"</?\w[^<>]*>")
+#: What an op of an example does not need: places on the canvas, ids of credentials, defaults of today.
+_NOT_SHOWN = frozenset({"SetPosition", "BindCredential", "UnsetParam"})
 _WORD = re.compile(r"[a-z0-9]{3,}")
 
 
@@ -88,6 +107,51 @@ def agents_of(graph: GraphIR) -> tuple[AgentTools, ...]:
         if any(part.get("name") == "agentSelectedTool" for part in entry.get("array") or ())
         and isinstance(rows := node.inputs.get(entry["name"]) or [], list)
     )
+
+
+async def like_flows(context: AgentContext, plan: PlanContract, nodes: NodeStore) -> tuple[str, ...]:
+    """Marketplace flows of much the same node types as the plan of a new flow, each as its name and its ops in JSON
+    lines; none for a small plan. What cannot be read within ten seconds is left out."""
+    if plan.operation != "create" or len(plan.nodes) < _LIKE_FROM_NODES:
+        return ()
+    names = [node.node_name for node in plan.nodes]
+    shown: list[str] = []
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_LIKE_SECS):
+            for template in (await context.knowledge.templates()).made_of(names, nodes.schemas):
+                with contextlib.suppress(AgentError):
+                    text = ops_text(await context.knowledge.template_flow(template), nodes.schemas)
+                    shown += [f"{template.name}\n{text}"] if len(text) <= _LIKE_CHARS else []
+    return tuple(shown)
+
+
+def ops_text(flow: str, schemas: Schemas) -> str:
+    """A flow as the ops that build it, one JSON object a line, without credentials, addresses and positions; texts
+    are cut at 160 characters. Raises PatchError for a text that is not a flow."""
+    return "\n".join(
+        json.dumps(_example(op.model_dump(mode="json", exclude_defaults=True)) | {"op_type": op.op_type}, **_COMPACT)
+        for op in decompile(flow, schemas)
+        if op.op_type not in _NOT_SHOWN and not (isinstance(op, AddNode) and op.node_name in NOTE_NAMES)
+    )
+
+
+_COMPACT: Final[dict[str, Any]] = {"ensure_ascii": False, "separators": (",", ":")}
+
+
+def _example(value: Any) -> Any:
+    """A value of a flow as an example: without what is empty, belongs to its owner, or may be secret."""
+    if isinstance(value, dict):
+        shown = {key: _example(item) for key, item in value.items()}
+        return {key: item for key, item in shown.items() if item not in _EMPTY and not _private(key, item)}
+    if isinstance(value, list):
+        return [_example(item) for item in value]
+    if isinstance(value, str):
+        return shortened(_ADDRESS.sub("<address>", _MARKUP.sub("", value)), _LIKE_TEXT)
+    return value
+
+
+def _private(key: str, value: Any) -> bool:
+    return isinstance(value, str) and (is_uuid(value) or looks_secret(key, value))
 
 
 def _texts(inputs: Mapping[str, Any], around: str = "") -> Iterator[tuple[str, str]]:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import islice
@@ -19,6 +19,7 @@ from flowise_dev_agent.knowledge.search import Query, TextIndex
 from flowise_dev_agent.knowledge.snapshot import lines_text, schemas_dir, sha256_of, text_of, write_text
 from flowise_dev_agent.knowledge.sources import TemplateCache, TemplateSource
 from flowise_dev_agent.patch import GraphIR, Schemas, outline
+from flowise_dev_agent.patch.model.agentflow import NOTE_NAMES
 from flowise_dev_agent.patch.model.shape import parse_document
 from flowise_dev_agent.patch.model.suggest import closest, fold
 
@@ -30,6 +31,10 @@ _log = logging.getLogger(__name__)
 #: Of name, uses, categories and description, node types.
 _WEIGHTS = (6.0, 4.0, 1.5, 1.0)
 _DESCRIPTION_CHARS = 120
+#: From this relevance on, and this share of the best one's, a flow counts as like a description.
+_RELEVANT, _NEAR_THE_BEST = 5.0, 0.3
+#: From this share of common node types on, a flow counts as like a plan.
+_ALIKE = 0.5
 #: Of one template in a prompt.
 _PROMPT_CHARS = 600
 #: What is not part of a tool itself: its place in the marketplace, and an id that changes with every call.
@@ -120,10 +125,24 @@ class TemplateStore:
         return [self._templates[number] for number in fitting[:limit]]
 
     def find_flows(self, text: str, schemas: Schemas, limit: int = 3) -> list[Template]:
-        """Flows that fit a description and can be built today: no node type of theirs is gone or deprecated."""
-        current = {name for name, schema in schemas.items() if not schema.deprecated}
-        buildable = (one for one in self.find(text, len(self)) if one.graph and current.issuperset(one.nodes))
-        return list(islice(buildable, limit))
+        """Flows that fit a description well and can be built today, best first."""
+        scores = self._index.scores(Query.of(text))
+        best = max(scores.values(), default=0.0)
+        enough = max(_RELEVANT, best * _NEAR_THE_BEST)
+        close = sorted((number for number in scores if scores[number] >= enough), key=lambda one: (-scores[one], one))
+        return list(islice(_buildable((self._templates[number] for number in close), schemas), limit))
+
+    def made_of(self, node_types: Iterable[str], schemas: Schemas, limit: int = 2) -> list[Template]:
+        """Flows that consist of much the same node types (at least half of all that either has) and can be built
+        today, best first."""
+        wanted = set(node_types)
+        alike = {
+            number: len(wanted & set(one.nodes) - NOTE_NAMES) / len(wanted | set(one.nodes) - NOTE_NAMES)
+            for number, one in enumerate(self._templates)
+            if wanted & set(one.nodes)
+        }
+        close = sorted((number for number in alike if alike[number] >= _ALIKE), key=lambda one: (-alike[one], one))
+        return list(islice(_buildable((self._templates[number] for number in close), schemas), limit))
 
     def get(self, name: str, type_: str | None = None) -> Template:
         """By name, ignoring case and separators; the InvalidInputError for an unknown one names close ones."""
@@ -209,6 +228,12 @@ class TemplateKnowledge:
     @cached_property
     def _committed_at(self) -> datetime:
         return TemplatesMeta.model_validate_json((schemas_dir() / TEMPLATES_META_FILE).read_bytes()).generated_at
+
+
+def _buildable(templates: Iterable[Template], schemas: Schemas) -> Iterator[Template]:
+    """Flows of which no node type is gone or deprecated."""
+    current = {name for name, schema in schemas.items() if not schema.deprecated}
+    return (one for one in templates if one.graph and current.issuperset(one.nodes))
 
 
 def snapshot_text(templates: Sequence[Template]) -> str:

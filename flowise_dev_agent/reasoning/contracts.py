@@ -246,6 +246,8 @@ class PatchRequest(_Request):
     findings: tuple[Finding, ...] = ()
     previous_ops: tuple[PatchOp, ...] = ()
     max_ops: int = 60
+    #: Marketplace flows of much the same node types: name and ops of each, without credentials and addresses.
+    like_flows: tuple[str, ...] = ()
     #: The ops that made what `existing` holds, when that comes from a pattern and not from a person's flow.
     seed: tuple[PatchOp, ...] = ()
 

@@ -42,7 +42,7 @@ _ANSWER_SHOWN = 6_000
 #: The beginning of one of our tags, opening or closing.
 _OUR_TAG = re.compile(
     r"<(?=\s*/?\s*(?:requirement|clarifications|named_by_the_request|target|catalogue|credentials_on_the_server|flow|"
-    r"texts_in_the_flow|pattern|similar_flows|intent|previous_plan|verdict_of_the_last_test|playbook|node_fields|"
+    r"texts_in_the_flow|pattern|similar_flows|intent|previous_plan|verdict_of_the_last_test|playbook|node_fields|like_flows|"
     r"requested_changes|node_types|approved_plan|limit|nodes_that_exist_already|chosen_approach|your_last_ops|findings_on_them|goal|success_criteria|placeholders|"
     r"trials?|question|answer)\b)",
     re.IGNORECASE,
@@ -121,6 +121,7 @@ def patch_prompt(request: PatchRequest, skills: Skills = PACKAGED) -> Prompt:
             _tag("node_types", "\n\n".join(schema_card(schema) for schema in cards)),
             _tag("flow", request.flow_summary and shortened(request.flow_summary, _FLOW_SHOWN)),
             _tag("nodes_that_exist_already", existing or None),
+            _tag("like_flows", "\n\n".join(request.like_flows) or None),
             _tag("texts_in_the_flow", _texts(request.texts)),
             _tag("approved_plan", _plan_text(request.plan)),
             _tag("chosen_approach", request.approach),

@@ -28,7 +28,7 @@ from flowise_dev_agent.knowledge.drift import CatalogueChange
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge, NodeStore
 from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
 from flowise_dev_agent.knowledge.repair import Repair
-from flowise_dev_agent.knowledge.templates import TemplateKnowledge, TemplateStore
+from flowise_dev_agent.knowledge.templates import Template, TemplateKnowledge, TemplateStore
 from flowise_dev_agent.persistence import (
     Blobs,
     Database,
@@ -152,6 +152,9 @@ class _InstanceKnowledge:
 
     async def templates(self) -> TemplateStore:
         return await self.template_knowledge.store(self.instance_id, self.client.endpoint)
+
+    async def template_flow(self, template: Template) -> str:
+        return await self.template_knowledge.content(self.instance_id, self.client, template.name, template.type)
 
     async def repair(self, name: str) -> Repair:
         return await self.node_knowledge.repair(self.instance_id, self.client, name)

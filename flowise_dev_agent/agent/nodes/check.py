@@ -11,7 +11,8 @@ from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.state import AgentState, BudgetQuestion, BudgetState, CheckState, Update
 from flowise_dev_agent.contracts.events import ArtifactData, DecisionData, DriftData, RepairNote
 from flowise_dev_agent.knowledge.flow_check import excused
-from flowise_dev_agent.patch import AddNode, Finding, errors, payload_sha256
+from flowise_dev_agent.patch import AddNode, Finding, PatchOp, errors, payload_sha256
+from flowise_dev_agent.patch.model.agentflow import START
 from flowise_dev_agent.settings import LimitSettings
 
 #: The person decided to go on without a credential: what follows from that is not an error any more.
@@ -63,6 +64,24 @@ async def repair_schema(state: AgentState, runtime: Runtime[AgentContext]) -> Up
     data = DriftData(asked=len(names), found=found, names=names, decisions=notes)
     Emitter(runtime, "repair_schema").put(data, f"{found} of {len(names)} unknown node types found")
     return {"check": CheckState(repairs=check.repairs + len(names), findings=[])}
+
+
+def untitled(ops: Sequence[PatchOp]) -> list[Finding]:
+    """The steps that are added to an agentflow under the name of their type: a person cannot tell them apart."""
+    return [
+        Finding(
+            code="STEP_WITHOUT_TITLE",
+            severity="warning",
+            message=f"The step {op.node_id} has no title of its own.",
+            where=op.node_id,
+            field="label",
+            hint="Give its AddNode a `label` of two to four words that says what the step does.",
+            op_index=index,
+            op_type=op.op_type,
+        )
+        for index, op in enumerate(ops)
+        if isinstance(op, AddNode) and op.label is None and op.node_name != START
+    ]
 
 
 def _why_given_up(check: CheckState, keys: Sequence[str], limits: LimitSettings) -> str | None:

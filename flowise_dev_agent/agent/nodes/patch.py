@@ -21,6 +21,7 @@ from flowise_dev_agent.agent.prompt_context import (
     components_of,
     connected_inputs,
     focused_summary,
+    like_flows,
     texts_in_scope,
 )
 from flowise_dev_agent.agent.state import (
@@ -67,6 +68,7 @@ async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *,
     if plan.operation == "copy" and not plan.nodes and not plan.removals:
         return {"patch": PatchState(ops=[]), "check": CheckState(findings=[], flow_sha=None, validated_sha=None)}
     graph = await base_graph(state, context)
+    nodes = await context.knowledge.nodes()
     request = PatchRequest(
         requirement=state.request.requirement,
         clarifications=tuple(state.intent.clarifications),
@@ -74,7 +76,7 @@ async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *,
         on_delta=emit.delta,
         budget=budget_of(state, context.limits),
         plan=plan,
-        nodes=await context.knowledge.nodes(),
+        nodes=nodes,
         target=state.target.flow.name if state.target.flow else None,
         approach=state.plan.approach,
         flow_summary=focused_summary(graph, plan.goal, scope.nodes) if graph.nodes else None,
@@ -88,6 +90,7 @@ async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *,
         findings=tuple(findings),
         previous_ops=tuple(state.patch.ops),
         max_ops=scope.max_ops,
+        like_flows=() if graph.nodes else await like_flows(context, plan, nodes),
         seed=tuple(state.pattern.ops) if state.write.current_sha is None else (),
     )
     if findings:

@@ -14,14 +14,14 @@ from flowise_dev_agent.agent.interrupts import check_answer
 from flowise_dev_agent.contracts.base import read_as
 from flowise_dev_agent.contracts.events import NodeEvent
 from flowise_dev_agent.contracts.interrupts import INTERRUPT
-from flowise_dev_agent.errors import AgentError
+from flowise_dev_agent.errors import AgentError, InvalidInputError
 from flowise_dev_agent.flowise.models import Chatflow, HumanAnswer, Prediction
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.knowledge.drift import CatalogueChange, compare
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
 from flowise_dev_agent.knowledge.repair import Repair, decide_repair, not_found
-from flowise_dev_agent.knowledge.templates import TemplateStore
+from flowise_dev_agent.knowledge.templates import Template, TemplateStore
 from flowise_dev_agent.patch import NodeSchema, PatchOp
 from flowise_dev_agent.publish import Publisher
 from flowise_dev_agent.reasoning.contracts import (
@@ -137,6 +137,8 @@ class BenchKnowledge:
         self.server_only: dict[str, NodeSchema] = {}
         self.on_refresh: Callable[[], CredentialStore] | None = None
         self.repairs: list[str] = []
+        #: The marketplace's flows by name.
+        self.template_flows: dict[str, str] = {}
         #: What the server offers by now; read at the first refresh.
         self.upgraded: NodeStore | None = None
         self.former = {self.store.fingerprint: self.store}
@@ -156,6 +158,11 @@ class BenchKnowledge:
 
     async def templates(self) -> TemplateStore:
         return TemplateStore.from_snapshot()
+
+    async def template_flow(self, template: Template) -> str:
+        if template.name not in self.template_flows:
+            raise InvalidInputError(f"There is no template called {template.name!r}.")
+        return self.template_flows[template.name]
 
     async def repair(self, name: str) -> Repair:
         self.repairs.append(name)

@@ -101,10 +101,29 @@ def test_find_flows_gives_short_graphs_for_prompts(schemas: Schemas, text: str, 
 
 
 def test_flows_of_types_that_are_gone_are_not_offered(schemas: Schemas) -> None:
-    names = {template.name for template in TemplateStore.from_snapshot().find_flows("agent csv react", schemas, 50)}
+    names = {
+        template.name
+        for template in TemplateStore.from_snapshot().find_flows(
+            "tool agent, csv agent, react agent, assistant", schemas, 50
+        )
+    }
 
     assert "Tool Agent" in names
     assert not names & {"CSV Agent", "ReAct Agent", "OpenAI Assistant"}
+
+
+def test_a_flow_that_fits_badly_is_not_like_a_description(schemas: Schemas) -> None:
+    store = TemplateStore.from_snapshot()
+    assert store.find("a news agent that uses the Brave Search MCP", 3)
+    assert store.find_flows("a news agent that uses the Brave Search MCP", schemas) == []
+
+
+def test_flows_made_of_the_same_types_are_found_without_the_other_ones(schemas: Schemas) -> None:
+    store = TemplateStore.from_snapshot()
+    rag = ["conversationalRetrievalQAChain", "chatOpenAI", "openAIEmbeddings", "memoryVectorStore", "github"]
+    assert [one.name for one in store.made_of(rag, schemas)] == ["Github Docs QnA"]
+    assert store.made_of(["chatOpenAI", "toolAgent", "serpAPI", "arxiv", "redisCache"], schemas) == []
+    assert store.made_of([], schemas) == []
 
 
 def test_find_by_type_and_for_nothing() -> None:
