@@ -103,9 +103,7 @@ def test_find_flows_gives_short_graphs_for_prompts(schemas: Schemas, text: str, 
 def test_flows_of_types_that_are_gone_are_not_offered(schemas: Schemas) -> None:
     names = {
         template.name
-        for template in TemplateStore.from_snapshot().find_flows(
-            "tool agent, csv agent, react agent, assistant", schemas, 50
-        )
+        for template in TemplateStore.from_snapshot().find_flows("agent csv react tools calculator", schemas, 50)
     }
 
     assert "Tool Agent" in names
