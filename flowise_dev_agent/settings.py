@@ -28,12 +28,13 @@ _CONFIG = SettingsConfigDict(
     populate_by_name=True,
 )
 
-EngineName = Literal["claude", "openai", "deterministic"]
+EngineName = Literal["claude", "openai", "azure", "bedrock", "vertex", "deterministic"]
 Phase = Literal["classify", "plan", "patch", "judge"]
 Mode = Literal["llm_guided", "deterministic"]
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
+#: Azure calls deployments, Bedrock and Vertex models by names of their own: those have no default.
 DEFAULT_MODELS: dict[str, str] = {"claude": "claude-sonnet-4-6", "openai": "gpt-4o", "deterministic": "rules"}
 
 
@@ -69,6 +70,17 @@ class ReasoningSettings(BaseSettings):
     anthropic_base_url: str | None = Field(default=None, alias="ANTHROPIC_BASE_URL")
     openai_api_key: SecretStr | None = Field(default=None, alias="OPENAI_API_KEY")
     openai_base_url: str | None = Field(default=None, alias="OPENAI_BASE_URL")
+    azure_endpoint: str | None = Field(default=None, alias="AZURE_OPENAI_ENDPOINT")
+    #: Without it an Entra token is asked for, with what azure-identity finds.
+    azure_api_key: SecretStr | None = Field(default=None, alias="AZURE_OPENAI_API_KEY")
+    azure_api_version: str = Field(default="2024-10-21", alias="OPENAI_API_VERSION")
+    aws_region: str | None = Field(default=None, alias="AWS_REGION")
+    aws_profile: str | None = Field(default=None, alias="AWS_PROFILE")
+    bedrock_api_key: SecretStr | None = Field(default=None, alias="AWS_BEARER_TOKEN_BEDROCK")
+    bedrock_base_url: str | None = Field(default=None, alias="ANTHROPIC_BEDROCK_BASE_URL")
+    vertex_project: str | None = Field(default=None, alias="ANTHROPIC_VERTEX_PROJECT_ID")
+    vertex_region: str | None = Field(default=None, alias="CLOUD_ML_REGION")
+    vertex_base_url: str | None = Field(default=None, alias="ANTHROPIC_VERTEX_BASE_URL")
 
     @cached_property
     def engine(self) -> EngineName:
@@ -84,7 +96,12 @@ class ReasoningSettings(BaseSettings):
     def model_for(self, phase: Phase, session_model: str | None = None) -> str:
         """The model of a phase: the phase's own setting, then the session's, then the general one, then the default."""
         own: str | None = getattr(self, f"model_{phase}")
-        return own or session_model or self.model_choice or DEFAULT_MODELS[self.engine]
+        return own or session_model or self.general_model
+
+    @property
+    def general_model(self) -> str:
+        """The model of phases and sessions that name none."""
+        return self.model_choice or DEFAULT_MODELS[self.engine]
 
     def mode_of(self, phase: Phase) -> Mode:
         """Whether the model or the rules answer a phase. Without a model it is always the rules."""
@@ -92,11 +109,30 @@ class ReasoningSettings(BaseSettings):
         return "deterministic" if self.engine == "deterministic" else chosen
 
     @model_validator(mode="after")
-    def _named_engine_has_a_key(self) -> Self:
-        if self.engine_choice == "claude" and not self.anthropic_api_key:
-            raise ValueError("REASONING_ENGINE=claude needs ANTHROPIC_API_KEY. Set it, or choose another engine.")
-        if self.engine_choice == "openai" and not (self.openai_api_key or self.openai_base_url):
-            raise ValueError("REASONING_ENGINE=openai needs OPENAI_API_KEY or OPENAI_BASE_URL. Set one of them.")
+    def _named_engine_has_what_it_needs(self) -> Self:
+        needs: dict[str, object] = {}
+        match self.engine_choice:
+            case "claude":
+                needs = {"ANTHROPIC_API_KEY": self.anthropic_api_key}
+            case "openai":
+                needs = {"OPENAI_API_KEY or OPENAI_BASE_URL": self.openai_api_key or self.openai_base_url}
+            case "azure":
+                needs = {"AZURE_OPENAI_ENDPOINT": self.azure_endpoint, "REASONING_MODEL": self.model_choice}
+            case "bedrock":
+                needs = {"AWS_REGION": self.aws_region, "REASONING_MODEL": self.model_choice}
+            case "vertex":
+                needs = {
+                    "ANTHROPIC_VERTEX_PROJECT_ID": self.vertex_project,
+                    "CLOUD_ML_REGION": self.vertex_region,
+                    "REASONING_MODEL": self.model_choice,
+                }
+            case _:
+                pass
+        if missing := [name for name, value in needs.items() if not value]:
+            raise ValueError(
+                f"REASONING_ENGINE={self.engine_choice} needs {' and '.join(missing)}. "
+                "Set what is missing, or choose another engine."
+            )
         return self
 
 

@@ -1,8 +1,11 @@
 """Anthropic's dialect: messages, plain and streamed."""
 
+import base64
 import json
+import struct
 import uuid
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from flowise_dev_agent.devkit.standin.openai import text_of
@@ -114,6 +117,26 @@ def stream_chat(request: RecordedRequest, reply: Reply) -> Iterator[str]:
     end = {"stop_reason": _stop_reason(reply), "stop_sequence": None}
     yield _event("message_delta", delta=end, usage={"output_tokens": usage["output_tokens"]})
     yield _event("message_stop")
+
+
+def event_stream(events: Iterable[str]) -> bytes:
+    """The events as Bedrock sends them: binary frames, each with one event as base64 in a chunk."""
+    frames: list[bytes] = []
+    headers = b"".join(
+        bytes([len(name)]) + name + b"\x07" + struct.pack(">H", len(value)) + value
+        for name, value in (
+            (b":event-type", b"chunk"),
+            (b":content-type", b"application/json"),
+            (b":message-type", b"event"),
+        )
+    )
+    for event in events:
+        data = event.partition("data: ")[2].strip().encode()
+        payload = json.dumps({"bytes": base64.b64encode(data).decode()}).encode()
+        prelude = struct.pack(">II", 16 + len(headers) + len(payload), len(headers))
+        frame = prelude + struct.pack(">I", zlib.crc32(prelude)) + headers + payload
+        frames.append(frame + struct.pack(">I", zlib.crc32(frame)))
+    return b"".join(frames)
 
 
 def render_error(failure: Failure) -> Body:

@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+import re
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -15,10 +17,15 @@ from starlette.types import Receive, Scope, Send
 
 from flowise_dev_agent.devkit.serving import BackgroundServer
 from flowise_dev_agent.devkit.standin import anthropic, openai
+from flowise_dev_agent.devkit.standin.anthropic import event_stream
 from flowise_dev_agent.devkit.standin.behaviour import default_reply
 from flowise_dev_agent.devkit.standin.protocol import Failure, RecordedRequest, Reply
 
 LABEL = "model stand-in"
+#: `/model/<model>/invoke...` of Bedrock, `.../models/<model>:rawPredict` of Vertex.
+_ON_PLATFORM = re.compile(
+    r"/models?/(?P<model>[^/]+)[/:](?P<way>invoke|invoke-with-response-stream|rawPredict|streamRawPredict)$"
+)
 _HEADERS = {"x-model-stand-in": "1"}
 _MODELS = ("gpt-4o", "gpt-4o-mini", "claude-sonnet-4-6", "text-embedding-3-small")
 _MAX_REQUESTS = 1000
@@ -122,11 +129,20 @@ class ModelStandIn(BackgroundServer):
 
     async def _post(self, http: Request) -> Response:
         path = http.url.path
-        key = http.headers.get("x-api-key") or http.headers.get("authorization", "").removeprefix("Bearer ")
+        headers = http.headers
+        key = headers.get("x-api-key") or headers.get("api-key") or headers.get("authorization", "")
+        key = key.removeprefix("Bearer ")
         try:
             body = json.loads(await http.body())
         except ValueError:
             return JSONResponse({"error": {"message": "The body is not JSON."}}, 400)
+        on_bedrock = False
+        if found := _ON_PLATFORM.search(path):
+            # Bedrock and Vertex name the model in the path, Bedrock the stream, too.
+            model, way = unquote(found["model"]), found["way"]
+            on_bedrock = way.startswith("invoke")
+            body = {**body, "model": model, "stream": "stream" in way}
+            path = f"{path}/messages"
         if path.endswith("/chat/completions"):
             request = openai.parse_chat(path, body, key)
         elif path.endswith("/messages"):
@@ -142,6 +158,9 @@ class ModelStandIn(BackgroundServer):
             return JSONResponse(openai.render_embeddings(request))
         await asyncio.sleep(answer.delay)
         dialect = anthropic if request.provider == "anthropic" else openai
+        if request.stream and on_bedrock:
+            frames = event_stream(anthropic.stream_chat(request, answer))
+            return Response(frames, media_type="application/vnd.amazon.eventstream")
         if request.stream:
             events = _paced(list(dialect.stream_chat(request, answer)), answer)
             return StreamingResponse(events, media_type="text/event-stream")

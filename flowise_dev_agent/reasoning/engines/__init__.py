@@ -3,6 +3,8 @@
 Each engine imports its provider's SDK, which has thousands of modules: use `engine_for`, which imports only one.
 """
 
+from importlib.util import find_spec
+
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.reasoning.engines.base import ReasoningEngine
 from flowise_dev_agent.settings import ReasoningSettings
@@ -21,7 +23,36 @@ def engine_for(settings: ReasoningSettings) -> ReasoningEngine:
             from flowise_dev_agent.reasoning.engines.openai import OpenAIEngine
 
             return OpenAIEngine(settings)
+        case "azure":
+            from flowise_dev_agent.reasoning.engines.openai import AzureEngine
+
+            if settings.azure_api_key is None:
+                _require("azure.identity", extra="azure")
+            return AzureEngine(settings)
+        case "bedrock":
+            from flowise_dev_agent.reasoning.engines.claude import BedrockEngine
+
+            # With a key, too: it reads the streams.
+            _require("botocore", extra="bedrock")
+            return BedrockEngine(settings)
+        case "vertex":
+            from flowise_dev_agent.reasoning.engines.claude import VertexEngine
+
+            _require("google.auth", extra="vertex")
+            return VertexEngine(settings)
         case "deterministic":
             raise ConfigurationError(
                 "The rules need no model engine.", hint="Set REASONING_ENGINE to claude or openai."
             )
+
+
+def _require(package: str, *, extra: str) -> None:
+    try:
+        found = find_spec(package) is not None
+    except ModuleNotFoundError:
+        found = False
+    if not found:
+        raise ConfigurationError(
+            f"REASONING_ENGINE={extra} needs the package '{package}', which is not installed.",
+            hint=f'Install it: pip install "flowise-dev-agent[{extra}]".',
+        )

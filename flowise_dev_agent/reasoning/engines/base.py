@@ -179,9 +179,11 @@ class SdkEngine(ReasoningEngine):
     sdk_errors: ClassVar[SdkErrors]
     #: The stop reasons that mean "output limit reached".
     cut_by: ClassVar[tuple[str, ...]]
+    #: The package that looks for credentials on the machine, where the SDK leaves that to one.
+    credentials_package: ClassVar[str | None] = None
 
-    def __init__(self, settings: ReasoningSettings, model: str, key: SecretStr | None, base_url: str | None) -> None:
-        self._model = model
+    def __init__(self, settings: ReasoningSettings, key: SecretStr | None, base_url: str | None) -> None:
+        self._model = settings.general_model
         self._key = key
         self._base_url = base_url
         self._timeout_secs = settings.timeout_secs
@@ -270,6 +272,19 @@ class SdkEngine(ReasoningEngine):
             raise self._unavailable(model, f"broke off the connection ({type(error).__name__})") from None
         except ValueError:
             raise self._unreadable(model) from None
+        except Exception as error:
+            if not self._lacks_credentials(error):
+                raise
+            raise ModelAuthError(
+                f"{self._who(model)} got no request: there are no credentials for it ({type(error).__name__}).",
+                hint=f"Check {self.key_variable}.",
+                details=self._details(model),
+            ) from None
+
+    def _lacks_credentials(self, error: Exception) -> bool:
+        """Whether the search for credentials failed: the SDKs let those errors through."""
+        package = self.credentials_package
+        return package is not None and (type(error).__module__.startswith(package) or "Could not resolve" in str(error))
 
     async def _negotiate(self, completion: Completion) -> ResponseBuffer:
         """Send the request, again without each thing that the model refuses."""

@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any, ClassVar, Final, Protocol
 
 import anthropic
+from anthropic.lib.bedrock import AsyncAnthropicBedrock
+from anthropic.lib.vertex import AsyncAnthropicVertex
 from anthropic.types import (
     ContentBlockParam,
     MessageParam,
@@ -28,7 +30,9 @@ from flowise_dev_agent.reasoning.engines.base import (
 )
 from flowise_dev_agent.reasoning.engines.response_buffer import ResponseBuffer, TokenCounts
 from flowise_dev_agent.sanitize import clean_text
-from flowise_dev_agent.settings import DEFAULT_MODELS, ReasoningSettings
+from flowise_dev_agent.settings import ReasoningSettings
+
+_Client = anthropic.AsyncAnthropic | AsyncAnthropicBedrock | AsyncAnthropicVertex
 
 _ANSWER: Final = "give_answer"
 #: A stream that fails half-way has an error type but the status 200.
@@ -65,14 +69,9 @@ class ClaudeEngine(SdkEngine):
     )
     cut_by: ClassVar[tuple[str, ...]] = ("max_tokens", "model_context_window_exceeded")
 
-    def __init__(self, settings: ReasoningSettings, model: str | None = None) -> None:
-        super().__init__(
-            settings,
-            model or settings.model_choice or DEFAULT_MODELS["claude"],
-            settings.anthropic_api_key,
-            settings.anthropic_base_url,
-        )
-        self._client = anthropic.AsyncAnthropic(**self._client_options)
+    def __init__(self, settings: ReasoningSettings) -> None:
+        super().__init__(settings, settings.anthropic_api_key, settings.anthropic_base_url)
+        self._client: _Client = anthropic.AsyncAnthropic(**self._client_options)
 
     async def aclose(self) -> None:
         await self._client.close()
@@ -81,7 +80,7 @@ class ClaudeEngine(SdkEngine):
         return ModelCapabilities(formats=("tool", "prompt"))
 
     def _learn(self, error: Exception, completion: Completion, capabilities: ModelCapabilities) -> bool:
-        said = (error.api_message or "") if isinstance(error, anthropic.BadRequestError) else ""
+        said = _sentence(error) if isinstance(error, anthropic.BadRequestError) else ""
         if completion.output_schema is not None and len(capabilities.formats) > 1 and "tool_choice" in said:
             capabilities.formats = capabilities.formats[1:]
         elif refuses_tools(said, completion, capabilities):
@@ -94,7 +93,7 @@ class ClaudeEngine(SdkEngine):
         if not isinstance(error, anthropic.APIStatusError):
             return None
         status = error.status_code if error.status_code >= 400 else _STATUS_OF.get(error.type or "", 500)
-        return Refusal(status, error.api_message or "")
+        return Refusal(status, _sentence(error))
 
     async def _send(self, completion: Completion, capabilities: ModelCapabilities) -> ResponseBuffer:
         params = _params(completion, capabilities)
@@ -110,6 +109,47 @@ class ClaudeEngine(SdkEngine):
                 buffer = await _from_stream(stream, completion.on_delta)
         buffer.use_call_as_text(_ANSWER)
         return buffer
+
+
+class BedrockEngine(ClaudeEngine):
+    """Claude on Amazon Bedrock, by a Bedrock key or by the AWS credentials that boto3 finds."""
+
+    provider: ClassVar[str] = "Amazon Bedrock"
+    key_variable: ClassVar[str] = "AWS_BEARER_TOKEN_BEDROCK or the AWS credentials, and their access to the model"
+    price_list: ClassVar[str] = "aws"
+    credentials_package: ClassVar[str | None] = "botocore"
+
+    def __init__(self, settings: ReasoningSettings) -> None:
+        # A private endpoint of the platform has the platform's prices.
+        SdkEngine.__init__(self, settings, settings.bedrock_api_key, None)
+        key = settings.bedrock_api_key
+        self._client = AsyncAnthropicBedrock(
+            aws_region=settings.aws_region,
+            aws_profile=None if key else settings.aws_profile,
+            api_key=key.get_secret_value() if key else None,
+            base_url=settings.bedrock_base_url,
+            timeout=self._client_options["timeout"],
+            max_retries=self._client_options["max_retries"],
+        )
+
+
+class VertexEngine(ClaudeEngine):
+    """Claude on Google Vertex AI, by the credentials that google-auth finds."""
+
+    provider: ClassVar[str] = "Google Vertex AI"
+    key_variable: ClassVar[str] = "the Google credentials of this machine, and their access to the model"
+    price_list: ClassVar[str] = "google"
+    credentials_package: ClassVar[str | None] = "google.auth"
+
+    def __init__(self, settings: ReasoningSettings) -> None:
+        SdkEngine.__init__(self, settings, None, None)
+        self._client = AsyncAnthropicVertex(
+            region=settings.vertex_region or "",
+            project_id=settings.vertex_project or "",
+            base_url=settings.vertex_base_url,
+            timeout=self._client_options["timeout"],
+            max_retries=self._client_options["max_retries"],
+        )
 
 
 def _params(completion: Completion, capabilities: ModelCapabilities) -> MessageCreateParamsBase:
@@ -230,3 +270,10 @@ def _count(counts: TokenCounts, usage: _Counts) -> None:
     if usage.cache_creation_input_tokens is not None:
         counts.cache_written = usage.cache_creation_input_tokens
     counts.output = usage.output_tokens
+
+
+def _sentence(error: anthropic.APIStatusError) -> str:
+    """The provider's own sentence: Bedrock leaves out the envelope."""
+    body = error.body
+    said = body.get("message") if isinstance(body, dict) else None
+    return error.api_message or (said if isinstance(said, str) else "")

@@ -1,7 +1,9 @@
 """OpenAI's chat completions through its SDK, and every server that speaks them."""
 
+import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from importlib import import_module
 from typing import Any, ClassVar, Final
 
 import openai
@@ -26,7 +28,9 @@ from flowise_dev_agent.reasoning.engines.base import (
 )
 from flowise_dev_agent.reasoning.engines.response_buffer import ResponseBuffer, TokenCounts
 from flowise_dev_agent.sanitize import clean_text
-from flowise_dev_agent.settings import DEFAULT_MODELS, ReasoningSettings
+from flowise_dev_agent.settings import ReasoningSettings
+
+_ENTRA_SCOPE: Final = "https://cognitiveservices.azure.com/.default"
 
 #: By what a server names the option that asks for an object.
 _FORMAT_WORDS: Final = (
@@ -70,13 +74,8 @@ class OpenAIEngine(SdkEngine):
     )
     cut_by: ClassVar[tuple[str, ...]] = ("length",)
 
-    def __init__(self, settings: ReasoningSettings, model: str | None = None) -> None:
-        super().__init__(
-            settings,
-            model or settings.model_choice or DEFAULT_MODELS["openai"],
-            settings.openai_api_key,
-            settings.openai_base_url,
-        )
+    def __init__(self, settings: ReasoningSettings) -> None:
+        super().__init__(settings, settings.openai_api_key, settings.openai_base_url)
         self._client = openai.AsyncOpenAI(**self._client_options)
 
     async def aclose(self) -> None:
@@ -126,6 +125,35 @@ class OpenAIEngine(SdkEngine):
         stream = await self._client.chat.completions.create(**params, stream=True)
         async with stream:
             return await _from_stream(stream, completion.on_delta)
+
+
+class AzureEngine(OpenAIEngine):
+    """OpenAI's models on Azure, by a key of the resource or by Entra tokens. The model is the name of a deployment."""
+
+    provider: ClassVar[str] = "Azure OpenAI"
+    key_variable: ClassVar[str] = "AZURE_OPENAI_API_KEY, or the Entra identity of this machine and its role"
+    price_list: ClassVar[str] = "azure"
+    credentials_package: ClassVar[str | None] = "azure"
+
+    def __init__(self, settings: ReasoningSettings) -> None:
+        SdkEngine.__init__(self, settings, settings.azure_api_key, None)
+        key = settings.azure_api_key
+        self._client = openai.AsyncAzureOpenAI(
+            azure_endpoint=settings.azure_endpoint or "",
+            api_version=settings.azure_api_version,
+            api_key=key.get_secret_value() if key else None,
+            azure_ad_token_provider=None if key else _entra_tokens(),
+            timeout=self._client_options["timeout"],
+            max_retries=self._client_options["max_retries"],
+        )
+
+
+def _entra_tokens() -> Callable[[], Awaitable[str]]:
+    """Tokens of the identity that azure-identity finds: environment, workload, managed identity, command line."""
+    identity: Any = import_module("azure.identity")
+    token: Callable[[], str] = identity.get_bearer_token_provider(identity.DefaultAzureCredential(), _ENTRA_SCOPE)
+    # It blocks while it asks for a token, and keeps it as long as it is valid.
+    return lambda: asyncio.to_thread(token)
 
 
 def _params(completion: Completion, capabilities: ModelCapabilities) -> CompletionCreateParamsBase:

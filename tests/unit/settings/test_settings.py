@@ -37,8 +37,8 @@ def test_the_engine_follows_from_the_keys_unless_named(
     assert reasoning.model_for("plan") == model
 
 
-@pytest.mark.parametrize("engine", ["claude", "openai"])
-def test_a_named_engine_without_a_key_stops_the_start(monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
+@pytest.mark.parametrize("engine", ["claude", "openai", "azure", "bedrock", "vertex"])
+def test_a_named_engine_without_what_it_needs_stops_the_start(monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
     monkeypatch.setenv("REASONING_ENGINE", engine)
     with pytest.raises(ConfigurationError, match=f"REASONING_ENGINE={engine} needs"):
         load_settings()
