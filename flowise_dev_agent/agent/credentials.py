@@ -12,6 +12,7 @@ from flowise_dev_agent.contracts.interrupts import (
     CredentialCheckInterrupt,
     MissingCredential,
 )
+from flowise_dev_agent.knowledge.credential_store import CredentialStore
 
 #: Credential type -> those of the instance.
 Available = Mapping[str, Sequence[CredentialCandidate]]
@@ -19,11 +20,15 @@ Available = Mapping[str, Sequence[CredentialCandidate]]
 
 async def available_credentials(context: AgentContext, *, refresh: bool = False) -> Available:
     """The instance's credentials by type; `refresh` reads them again."""
-    store = await context.knowledge.credentials(refresh=refresh)
-    by_type: dict[str, list[CredentialCandidate]] = {}
+    return by_type(await context.knowledge.credentials(refresh=refresh))
+
+
+def by_type(store: CredentialStore) -> Available:
+    """Credentials by type."""
+    found: dict[str, list[CredentialCandidate]] = {}
     for item in store.all():
-        by_type.setdefault(item.type, []).append(CredentialCandidate(id=item.id, name=item.name))
-    return by_type
+        found.setdefault(item.type, []).append(CredentialCandidate(id=item.id, name=item.name))
+    return found
 
 
 def match_credentials(required: Sequence[str], available: Available, chosen: Mapping[str, str]) -> CredentialState:

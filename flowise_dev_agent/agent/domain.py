@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from flowise_dev_agent.agent.context import AgentContext
+from flowise_dev_agent.agent.context import AgentContext, Knowledge
 from flowise_dev_agent.agent.credentials import Available
+from flowise_dev_agent.agent.registry import ToolRegistry
 from flowise_dev_agent.agent.tools import DomainTools, ToolResult
 from flowise_dev_agent.agent.trials import Conversation, TrialRun
 from flowise_dev_agent.contracts.base import JsonObject
@@ -14,8 +15,10 @@ from flowise_dev_agent.contracts.interrupts import CredentialCandidate
 from flowise_dev_agent.contracts.plan import TestCase
 from flowise_dev_agent.contracts.verdict import Trial
 from flowise_dev_agent.errors import ConfigurationError
+from flowise_dev_agent.flowise.client import FlowiseClient
+from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
 from flowise_dev_agent.knowledge.templates import Template
-from flowise_dev_agent.patch import Finding, NodeSchema, PatchOp, errors
+from flowise_dev_agent.patch import Finding, GraphIR, NodeSchema, PatchOp, errors
 from flowise_dev_agent.reasoning.contracts import (
     Budget,
     DeltaSink,
@@ -25,6 +28,31 @@ from flowise_dev_agent.reasoning.contracts import (
     Reasoned,
     Verdict,
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolScope:
+    """What tools work with: an instance, and what the phase of a session adds to it."""
+
+    flowise: FlowiseClient
+    knowledge: Knowledge
+    patterns: PatternLibrary | None = None
+    session_id: str = ""
+    #: A flow is made that does not exist yet.
+    is_new: bool = False
+    #: The flow as a person has it or approved it: its values may be sent to the server to list options.
+    stored: GraphIR | None = None
+    #: What the ops apply to, and the ids of its nodes that come from a pattern.
+    base: GraphIR = field(default_factory=GraphIR.empty)
+    seeded: Sequence[str] = ()
+    #: The text of the flow before the session.
+    original: str | None = None
+    #: Only when the person has approved it.
+    plan: PlanContract | None = None
+    #: Credential type -> id, as code or the person chose.
+    chosen: Mapping[str, str] = field(default_factory=dict[str, str])
+    #: The flow that was tested.
+    tested_id: str | None = None
 
 
 @dataclass(frozen=True)
@@ -104,10 +132,9 @@ class DomainCapability(ABC):
 
     name: str
 
-    @property
     @abstractmethod
-    def domain_tools(self) -> DomainTools:
-        """The domain's tools as data."""
+    def domain_tools(self, scope: ToolScope) -> DomainTools:
+        """The domain's tools, working on `scope`."""
 
     @abstractmethod
     async def discover(self, context: AgentContext, request: DiscoverRequest) -> DomainDiscoveryResult:
@@ -157,6 +184,13 @@ class Domains:
     def primary(self) -> DomainCapability:
         """Discovers, validates, tests and evaluates."""
         return next(iter(self._by_name.values()))
+
+    def registry(self, scope: ToolScope) -> ToolRegistry:
+        """The tools of all domains, working on `scope`."""
+        registry = ToolRegistry()
+        for domain in self._by_name.values():
+            registry.register_domain(domain.domain_tools(scope))
+        return registry
 
     def of(self, plan: PlanContract) -> list[DomainCapability]:
         """The domains that a plan names and that exist here; the primary one when it names none of them."""

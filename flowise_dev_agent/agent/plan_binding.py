@@ -71,7 +71,7 @@ def capability_of(plan: PlanContract, said: Iterable[str], schemas: Schemas) -> 
     ]
     return Capability(
         nodes=nodes,
-        hosts=sorted({host for text in texts for host in _hosts(text)}),
+        hosts=sorted({host for text in texts for host in hosts_in(text)}),
         credentials=[CredentialBinding(node_id="*", type=type_) for type_ in plan.credential_requirements],
         code=[id_ for id_, schema in planned.items() if schema and _holds_code(schema)],
         tools=tools,
@@ -275,13 +275,13 @@ def _fields(name: str, value: JsonValue) -> Iterator[tuple[str, str]]:
             yield from _fields(name, item)
 
 
-def _hosts(text: str) -> list[str]:
+def hosts_in(text: str) -> list[str]:
     return [host.casefold() for host in _HOST.findall(text)]
 
 
 def _field_hosts(name: str, text: str) -> list[str]:
     """Hosts that Flowise would call: those of addresses, and the value of a field that is an address."""
-    found = _hosts(text)
+    found = hosts_in(text)
     last = name.rpartition(".")[2]
     if not found and _ADDRESS_FIELD.search(last) and text.strip() and "{{" not in text and "[" not in text:
         found = [re.split(r"[/:?#]", text.strip(), maxsplit=1)[0].casefold()]

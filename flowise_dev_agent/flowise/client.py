@@ -6,9 +6,9 @@ from typing import Any, Self, TypeVar, cast
 from urllib.parse import quote
 
 import httpx2
-from pydantic import SecretStr, TypeAdapter, ValidationError
+from pydantic import JsonValue, SecretStr, TypeAdapter, ValidationError
 
-from flowise_dev_agent.contracts.base import JsonObject
+from flowise_dev_agent.contracts.base import JsonMapping, JsonObject
 from flowise_dev_agent.errors import FlowiseUnexpectedResponseError
 from flowise_dev_agent.flowise.models import (
     Chatflow,
@@ -246,6 +246,14 @@ class FlowiseClient:
             "POST", path, total_secs=self._timeout, route="/node-load-method/:name", body=body
         )
         return self._rows(answer, f"POST {path}")
+
+    async def run_function(self, code: str, variables: JsonMapping) -> JsonValue:
+        """Run JavaScript in Flowise's sandbox and return what it returns; `variables` are `$name` in the code.
+
+        FlowiseServerError with the message of the code when it throws. Sent once.
+        """
+        body = {"javascriptFunction": code, "functionInputVariables": dict(variables)}
+        return await self._transport.call("POST", "/node-custom-function", total_secs=self._timeout, body=body)
 
     async def list_credentials(self) -> list[Credential]:
         """All credentials: id, name and type, never a secret."""

@@ -1,10 +1,10 @@
 """The Flowise domain: retrieval over node schemas, ops, validation, predictions, verdicts."""
 
 from dataclasses import replace
-from functools import partial
+from typing import Final
 
 from flowise_dev_agent.agent.context import AgentContext
-from flowise_dev_agent.agent.credentials import available_credentials
+from flowise_dev_agent.agent.credentials import by_type
 from flowise_dev_agent.agent.domain import (
     DiscoverRequest,
     DomainCapability,
@@ -12,14 +12,17 @@ from flowise_dev_agent.agent.domain import (
     DomainPatchResult,
     EvaluateRequest,
     TestSuite,
+    ToolScope,
     ValidationReport,
 )
 from flowise_dev_agent.agent.domains.candidates import candidates
+from flowise_dev_agent.agent.domains.flowise_checks import CHECK_CHARS, RUN_CHARS, FlowiseChecks
+from flowise_dev_agent.agent.domains.flowise_tools import CARD_CHARS, LIST_CHARS, FlowiseTools
 from flowise_dev_agent.agent.domains.verdicts import failed_verdict, with_pass_k
 from flowise_dev_agent.agent.test_cases import cases_for, why_not_testable
-from flowise_dev_agent.agent.tools import DomainTools, ToolResult, execute_tool, shorten
+from flowise_dev_agent.agent.tool_definition import as_tool
+from flowise_dev_agent.agent.tools import DomainTools, execute_tool
 from flowise_dev_agent.agent.trials import Conversation, ConversationRunner, TrialRun
-from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.knowledge.flow_check import check_flow
 from flowise_dev_agent.patch import GraphIR
@@ -28,17 +31,16 @@ from flowise_dev_agent.reasoning.contracts import (
     PatchRequest,
     PlanContract,
     Reasoned,
-    ToolDef,
     Verdict,
 )
 
-_NODE_NAME: JsonObject = {
-    "type": "object",
-    "properties": {"name": {"type": "string"}},
-    "required": ["name"],
-    "additionalProperties": False,
-}
-_NOTHING: JsonObject = {"type": "object", "properties": {}, "additionalProperties": False}
+#: By phase; what only an approved plan allows is in patch and test.
+_DISCOVER: Final = (
+    *("search_nodes", "get_node", "list_options", "search_templates", "get_template"),
+    *("read_flow", "list_flows", "list_credentials", "search_patterns", "use_pattern"),
+)
+_PATCH: Final = ("get_node", "list_options", "get_template", "read_flow", "check_ops", "run_function")
+_TEST: Final = ("ask_flow",)
 
 
 class FlowiseCapability(DomainCapability):
@@ -46,25 +48,41 @@ class FlowiseCapability(DomainCapability):
 
     name = "flowise"
 
-    @property
-    def domain_tools(self) -> DomainTools:
-        get_node = ToolDef(
-            name="get_node", description="One node type: inputs, anchors, outputs.", parameters=_NODE_NAME
+    def domain_tools(self, scope: ToolScope) -> DomainTools:
+        lookups, checks = FlowiseTools(scope), FlowiseChecks(scope)
+        tools = [
+            as_tool(lookups.search_nodes, limit=LIST_CHARS),
+            as_tool(lookups.get_node, limit=CARD_CHARS),
+            as_tool(lookups.list_options, limit=CARD_CHARS),
+            as_tool(lookups.search_templates, limit=LIST_CHARS),
+            as_tool(lookups.get_template, limit=CARD_CHARS),
+            as_tool(lookups.read_flow, limit=CARD_CHARS),
+            as_tool(lookups.list_flows, limit=LIST_CHARS),
+            as_tool(lookups.list_credentials, limit=1_000),
+            as_tool(lookups.search_patterns, limit=1_500),
+            as_tool(lookups.use_pattern, limit=LIST_CHARS),
+            as_tool(checks.check_ops, limit=CHECK_CHARS),
+            as_tool(checks.run_function, limit=RUN_CHARS),
+            as_tool(checks.ask_flow, limit=RUN_CHARS),
+        ]
+        definitions = {definition.name: definition for definition, _ in tools}
+        return DomainTools(
+            name=self.name,
+            discover=[definitions[name] for name in _DISCOVER],
+            patch=[definitions[name] for name in _PATCH],
+            test=[definitions[name] for name in _TEST],
+            executor={definition.name: function for definition, function in tools},
         )
-        credentials = ToolDef(
-            name="list_credentials",
-            description="Credential types of the instance, with counts.",
-            parameters=_NOTHING,
-        )
-        return DomainTools(name=self.name, discover=(get_node, credentials), patch=(get_node,))
 
     async def discover(self, context: AgentContext, request: DiscoverRequest) -> DomainDiscoveryResult:
         store = await context.knowledge.nodes()
-        listed = await execute_tool("list_credentials", {}, {"list_credentials": partial(_list_credentials, context)})
+        tools = self.domain_tools(ToolScope(flowise=context.flowise, knowledge=context.knowledge))
+        listed = await execute_tool("list_credentials", {}, tools.executor)
         if isinstance(listed.data, FlowiseError):
             raise listed.data
+        credentials = by_type(listed.data)
         text = f"{request.requirement}\n{request.feedback or ''}"
-        counts = {type_: len(items) for type_, items in listed.data.items()}
+        counts = {type_: len(items) for type_, items in credentials.items()}
         suggested = context.reasoner.suggest_node_types(text, store, counts)
         shown = candidates(store, text, similar=[*suggested, *request.similar], kind=request.kind)
         known = f"{len(shown)} candidate node types of {len(store.schemas)} (Flowise {store.flowise_version})"
@@ -74,7 +92,7 @@ class FlowiseCapability(DomainCapability):
             facts=listed.facts,
             tool_results=(listed,),
             candidates=shown,
-            credentials=listed.data,
+            credentials=credentials,
             templates=tuple(templates),
         )
 
@@ -124,12 +142,3 @@ class FlowiseCapability(DomainCapability):
             )
         )
         return replace(judged, value=with_pass_k(judged.value, request.results))
-
-
-async def _list_credentials(context: AgentContext) -> ToolResult:
-    by_type = await available_credentials(context)
-    counts: JsonObject = {type_: len(items) for type_, items in sorted(by_type.items())}
-    text = ", ".join(f"{type_} ({count})" for type_, count in counts.items()) or "none"
-    return ToolResult(
-        True, f"Credential types of the instance: {shorten(text)}.", facts={"credentials": counts}, data=by_type
-    )

@@ -113,7 +113,7 @@ async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *,
         ops += completed
         if result.mode == "llm_guided" and plan.capability is not None:
             problems += outside_plan(completed, plan, plan.capability, request.nodes.schemas, graph)
-    problems += _unplanned_removals(ops, plan, {node.id for node in graph.nodes})
+    problems += unplanned_removals(ops, plan, {node.id for node in graph.nodes})
     return {
         "patch": PatchState(ops=ops),
         "check": CheckState(
@@ -144,7 +144,7 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
     schemas = drift.store.schemas
     try:
         result = await asyncio.to_thread(
-            compile_ops, graph, ops, schemas, credentials=state.credentials.chosen, unbound=_seeded(state)
+            compile_ops, graph, ops, schemas, credentials=state.credentials.chosen, unbound=seeded_ids(state)
         )
     except PatchError as error:
         findings = findings_of(error)
@@ -175,7 +175,7 @@ async def base_graph(state: AgentState, context: AgentContext) -> GraphIR:
     return GraphIR.from_flow_data(await context.blobs.get(seed)) if seed else await flow_so_far(state, context)
 
 
-def _seeded(state: AgentState) -> list[str]:
+def seeded_ids(state: AgentState) -> list[str]:
     """The nodes of the base that come from a pattern, which has no credentials."""
     return [op.node_id for op in state.pattern.ops if isinstance(op, AddNode)] if not state.write.current_sha else []
 
@@ -208,7 +208,7 @@ def _out_of_scope(ops: Sequence[PatchOp], scope: PatchScope) -> list[Finding]:
     return problems
 
 
-def _unplanned_removals(ops: Sequence[PatchOp], plan: PlanContract, existing: set[str]) -> list[Finding]:
+def unplanned_removals(ops: Sequence[PatchOp], plan: PlanContract, existing: set[str]) -> list[Finding]:
     """What the person has in the flow goes only when the approved plan says so."""
     return [
         Finding(

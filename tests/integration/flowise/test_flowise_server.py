@@ -153,3 +153,30 @@ def test_bootstrap_again_reuses_the_key(flowise: FlowiseAccess, flowise_server: 
     mode = (flowise_server.data_dir / "access.json").stat().st_mode & 0o777
     assert mode == 0o600
     assert flowise.api_key.get_secret_value() not in repr(flowise)
+
+
+@pytest.mark.parametrize(
+    ("code", "given"),
+    [
+        ("return $name.toUpperCase()", "ANA"),
+        ("return { total: $rows.length }", {"total": 2}),
+        ("return [1, 2]", [1, 2]),
+        ("return 7", 7),
+    ],
+)
+async def test_code_runs_on_sample_variables(flowise_client: FlowiseClient, code: str, given: object) -> None:
+    assert await flowise_client.run_function(code, {"name": "Ana", "rows": [1, 2]}) == given
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("return $name.nothing.more", "Cannot read properties of undefined"),
+        ("return $missing", r"\$missing is not defined"),
+        ("throw new Error('too early')", "too early"),
+        ("return (", "Unexpected token"),
+    ],
+)
+async def test_code_that_fails_says_why(flowise_client: FlowiseClient, code: str, why: str) -> None:
+    with pytest.raises(FlowiseServerError, match=why):
+        await flowise_client.run_function(code, {"name": "Ana"})

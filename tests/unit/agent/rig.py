@@ -1,7 +1,7 @@
 """The graph on a bench: real nodes, compiler and validator; Flowise, the tables and the reasoner in memory."""
 
 import hashlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from functools import cache
 from typing import Any
 from uuid import UUID, uuid4
@@ -22,7 +22,7 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
 from flowise_dev_agent.knowledge.repair import Repair, decide_repair, not_found
 from flowise_dev_agent.knowledge.templates import Template, TemplateStore
-from flowise_dev_agent.patch import NodeSchema, PatchOp
+from flowise_dev_agent.patch import NodeSchema, OptionEntry, PatchOp
 from flowise_dev_agent.publish import Publisher
 from flowise_dev_agent.reasoning.contracts import (
     Intent,
@@ -58,6 +58,12 @@ class BenchFlowise(FakeFlowise):
         #: Custom tools of the instance, or why they may not be listed.
         self.tools: list[dict[str, Any]] | AgentError = []
         self.tool_lists = 0
+        #: Options that the server lists, and what it was asked for.
+        self.options: list[OptionEntry] = []
+        self.option_calls: list[dict[str, Any]] = []
+        #: What a custom function returns, and those that were run.
+        self.function_result: Any = None
+        self.functions: list[tuple[str, dict[str, Any]]] = []
         self.asked: list[tuple[str, str]] = []
         self.asked_of: list[str] = []
         self.forgotten: list[tuple[str, str]] = []
@@ -68,6 +74,16 @@ class BenchFlowise(FakeFlowise):
 
     async def delete_messages(self, chatflow_id: str, session_id: str) -> None:
         self.forgotten.append((chatflow_id, session_id))
+
+    async def node_options(self, name: str, method: str, **sent: Any) -> list[OptionEntry]:
+        self.option_calls.append({"name": name, "method": method, **sent})
+        return self.options
+
+    async def run_function(self, code: str, variables: Mapping[str, Any]) -> Any:
+        self.functions.append((code, dict(variables)))
+        if isinstance(self.function_result, AgentError):
+            raise self.function_result
+        return self.function_result
 
     async def predict(self, chatflow_id: str, question: str | None = None, *, session_id: str, **given: Any) -> Any:
         self.asked.append((question or "", session_id))

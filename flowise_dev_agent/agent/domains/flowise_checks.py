@@ -1,0 +1,120 @@
+"""The tools that try something out: ops against the plan, code of the plan in Flowise's sandbox, a tested flow.
+
+`run_function` and `ask_flow` run what the person has approved, and nothing else. None of them writes.
+"""
+
+import asyncio
+import json
+import re
+from contextlib import suppress
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from flowise_dev_agent.agent.domain import ToolScope
+from flowise_dev_agent.agent.nodes.patch import unplanned_removals
+from flowise_dev_agent.agent.plan_binding import hosts_in, not_met, outside_plan
+from flowise_dev_agent.agent.tool_definition import AnyObject
+from flowise_dev_agent.agent.tools import ToolResult, shorten
+from flowise_dev_agent.errors import FlowiseError, InvalidInputError, PatchError
+from flowise_dev_agent.knowledge.flow_check import check_flow, excused
+from flowise_dev_agent.patch import Finding, PatchOp, compile_ops, errors, ops_from_list
+from flowise_dev_agent.redaction import masked
+from flowise_dev_agent.sanitize import shortened
+
+CHECK_CHARS: Final = 4_000
+RUN_CHARS: Final = 2_000
+#: Questions that a judge may ask on top of the tests.
+MAX_QUESTIONS: Final = 3
+MAX_CODE_CHARS: Final = 20_000
+_FINDINGS_SHOWN: Final = 20
+_SERVER_VARIABLES: Final = re.compile(r"\$vars\b")
+
+
+class FlowiseChecks:
+    """One object per phase try."""
+
+    def __init__(self, scope: ToolScope) -> None:
+        self._scope = scope
+        self._asked = 0
+
+    async def check_ops(self, ops: list[AnyObject]) -> ToolResult:
+        """Compile and validate ops against the flow and the approved plan; nothing is written."""
+        try:
+            findings = await self._findings(ops_from_list(list(ops)))
+        except PatchError as error:
+            findings = [Finding(**item) for item in error.details.get("findings") or []]
+            if not findings:
+                raise
+        wrong = len(errors(findings))
+        head = f"{wrong} errors, {len(findings) - wrong} warnings." if findings else "The ops are right."
+        lines = [f"- {item.severity}: {shorten(item.text, 400)}" for item in findings[:_FINDINGS_SHOWN]]
+        return ToolResult(True, "\n".join([head, *lines]), data=findings)
+
+    async def run_function(
+        self,
+        node_id: Annotated[str, Field(max_length=120)],
+        code: Annotated[str, Field(min_length=1, max_length=MAX_CODE_CHARS)],
+        variables: AnyObject,
+    ) -> ToolResult:
+        """Run the JavaScript of a planned code node on sample variables (name to value) in Flowise's sandbox."""
+        plan = self._scope.plan
+        capability = plan.capability if plan else None
+        if capability is None or node_id not in capability.code:
+            raise InvalidInputError(f"The approved plan has no code in {shorten(node_id, 60)!r}; it is not run.")
+        if beyond := sorted(set(hosts_in(code)) - set(capability.hosts)):
+            raise InvalidInputError(
+                f"The code reaches hosts that the approved plan does not name: {', '.join(beyond)}."
+            )
+        if _SERVER_VARIABLES.search(code):
+            raise InvalidInputError("Code that reads the server's variables ($vars) is not run here.")
+        try:
+            given = await self._scope.flowise.run_function(code, variables)
+        except FlowiseError as error:
+            text = masked(shorten(error.message, RUN_CHARS))
+            return ToolResult(True, f"The function fails: {text}", data=error)
+        text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+        return ToolResult(True, f"The function gives {type(given).__name__}: {masked(text)}", data=given)
+
+    async def ask_flow(self, question: Annotated[str, Field(min_length=1, max_length=2_000)]) -> ToolResult:
+        """Ask the tested flow one more question, in a conversation of its own."""
+        flow_id = self._scope.tested_id
+        if flow_id is None:
+            raise InvalidInputError("There is no tested flow to ask.")
+        if self._asked >= MAX_QUESTIONS:
+            raise InvalidInputError(f"{MAX_QUESTIONS} more questions have been asked; judge by what is known.")
+        self._asked += 1
+        session = f"fda-ask-{self._scope.session_id}-{self._asked}"
+        try:
+            answer = await self._scope.flowise.predict(flow_id, question, session_id=session)
+        except FlowiseError as error:
+            return ToolResult(True, f"The flow fails: {masked(error.message)}", data=error)
+        finally:
+            with suppress(FlowiseError):
+                await asyncio.shield(self._scope.flowise.delete_messages(flow_id, session))
+        tools = ", ".join(str(tool.get("tool", "?")) for tool in answer.used_tools)
+        used = f"\nTools used: {tools}" if tools else ""
+        return ToolResult(True, f"Answer: {masked(shortened(answer.answer, RUN_CHARS - 200))}{used}", data=answer)
+
+    async def _findings(self, ops: list[PatchOp]) -> list[Finding]:
+        scope = self._scope
+        store = await scope.knowledge.nodes()
+        found = unplanned_removals(ops, scope.plan, {node.id for node in scope.base.nodes}) if scope.plan else []
+        if scope.plan and scope.plan.capability:
+            found += outside_plan(ops, scope.plan, scope.plan.capability, store.schemas, scope.base)
+        compiled = await asyncio.to_thread(
+            compile_ops, scope.base, ops, store.schemas, credentials=scope.chosen, unbound=scope.seeded
+        )
+        if scope.plan:
+            found += not_met(scope.plan, scope.base, compiled.graph)
+            kind = scope.plan.flow_kind
+            credentials = (await scope.knowledge.credentials()).types()
+            checked = [
+                await check_flow(
+                    scope.flowise, text, kind=kind, schemas=store.schemas, credentials=credentials, base_flow_data=base
+                )
+                for text, base in ((compiled.flow_data, scope.original), (scope.original, None))
+                if text is not None
+            ]
+            found += excused(checked[0], checked[1] if len(checked) > 1 else [])
+        return found

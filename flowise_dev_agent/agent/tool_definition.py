@@ -1,0 +1,51 @@
+"""A typed function as a tool: its name, its docstring and its parameters are what a model is offered."""
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, Final, TypeAlias, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, WithJsonSchema, create_model
+
+from flowise_dev_agent.agent.tools import SUMMARY_LIMIT, ToolFunction, ToolResult
+from flowise_dev_agent.contracts.base import JsonObject
+from flowise_dev_agent.reasoning.contracts import ToolDef
+
+#: Of a parameter's schema. Limits and defaults are checked and filled in here.
+_SHOWN: Final = frozenset({"type", "items", "enum", "description"})
+#: A JSON object of any form.
+AnyObject: TypeAlias = Annotated[JsonObject, WithJsonSchema({"type": "object"})]
+
+
+def as_tool(
+    function: Callable[..., Awaitable[ToolResult]], *, limit: int = SUMMARY_LIMIT
+) -> tuple[ToolDef, ToolFunction]:
+    """(definition, function). The function checks its arguments and ignores those that it does not have.
+
+    `limit` is the number of characters that a prompt may see of a result.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    fields: dict[str, Any] = {
+        name: (hints[name], ... if parameter.default is parameter.empty else parameter.default)
+        for name, parameter in inspect.signature(function).parameters.items()
+    }
+    name = function.__name__
+    model: type[BaseModel] = create_model(name, __config__=ConfigDict(extra="ignore"), **fields)
+
+    async def call(**arguments: Any) -> ToolResult:
+        given = model.model_validate(arguments)
+        return await function(**{field: getattr(given, field) for field in fields})
+
+    description = " ".join((inspect.getdoc(function) or "").split())
+    definition = ToolDef(name=name, description=description, parameters=_parameters(model), summary_limit=limit)
+    return definition, call
+
+
+def _parameters(model: type[BaseModel]) -> JsonObject:
+    """The JSON schema without what a model does not need: it is sent with every request."""
+    schema = model.model_json_schema()
+    properties: dict[str, JsonObject] = schema.get("properties", {})
+    shown: JsonObject = {
+        name: {key: value for key, value in entry.items() if key in _SHOWN} for name, entry in properties.items()
+    }
+    required: JsonObject = {"required": schema["required"]} if schema.get("required") else {}
+    return {"type": "object", "properties": shown, **required}

