@@ -170,7 +170,7 @@ async def test_ac9_a_tool_that_gives_a_chatflow_says_its_id_in_summary_and_artif
         (7, True, "7"),
     ],
 )
-def test_raw_results_get_their_summary_by_the_first_rule_that_fits(raw: Any, ok: bool, summary: str) -> None:
+def test_the_first_rule_that_fits_makes_the_summary(raw: Any, ok: bool, summary: str) -> None:
     result = _wrap_result("t", raw)
 
     assert (result.ok, result.summary) == (ok, summary)
