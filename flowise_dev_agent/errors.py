@@ -58,6 +58,12 @@ class NeedsPersonError(InvalidInputError):
     code = "needs_person"
 
 
+class SecretInTextError(InvalidInputError):
+    """A text that would be kept and shown holds a secret; nothing was stored. ``details.field`` says where."""
+
+    code = "secret_in_text"
+
+
 class WebhookUrlError(InvalidInputError):
     """A `webhook_url` that nothing may be sent to. ``details.reason`` says by which rule."""
 

@@ -104,6 +104,15 @@ def guarded(text: str) -> str:
     return _WORD.sub(lambda word: word[0] if "://" in word[0] else _RANDOM.sub(_masked_random, word[0]), text)
 
 
+def guarded_json(value: Any) -> Any:
+    """A copy of JSON in which every text is `guarded`; names are not looked at."""
+    if isinstance(value, str):
+        return guarded(value)
+    if isinstance(value, Mapping):
+        return {key: guarded_json(item) for key, item in value.items()}
+    return [guarded_json(item) for item in value] if isinstance(value, list) else value
+
+
 def named_items(value: Mapping[Any, Any]) -> Iterator[tuple[str, str, Any]]:
     """Keys of an object with the name and the value of each; in a row `{key, value}` the key names the value."""
     row = value.get("key") if "value" in value else None

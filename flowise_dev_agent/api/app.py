@@ -17,6 +17,7 @@ from flowise_dev_agent.api.middleware import (
 )
 from flowise_dev_agent.api.origin import OriginMiddleware
 from flowise_dev_agent.api.routes import (
+    credentials,
     deliveries,
     flows,
     health,
@@ -83,6 +84,7 @@ def create_app(settings: Settings, engine: Runtime | None = None, *, model_stand
     app.include_router(versions.router)
     app.include_router(flows.router)
     app.include_router(instances.router)
+    app.include_router(credentials.router)
     app.include_router(knowledge.router)
     app.include_router(deliveries.router)
     app.include_router(public_settings.router)

@@ -19,6 +19,7 @@ from starlette.responses import JSONResponse
 
 from flowise_dev_agent import errors
 from flowise_dev_agent.contracts.problem import FieldError, Problem
+from flowise_dev_agent.redaction import guarded
 
 logger = logging.getLogger(__name__)
 
@@ -173,7 +174,8 @@ def _field_error(item: Mapping[str, Any]) -> FieldError:
     detail = str(item["msg"]).removeprefix("Value error, ")
     return FieldError(
         source=str(source),
-        pointer=_printable(pointer)[:_MAX_POINTER],
+        # Names of fields come from the client too.
+        pointer=guarded(_printable(pointer)[:_MAX_POINTER]),
         code=str(item["type"]),
         detail=_printable(detail),
     )

@@ -259,6 +259,21 @@ class FlowiseClient:
         """All credentials: id, name and type, never a secret."""
         return self._parse(_CREDENTIALS, await self._get("/credentials"), "GET /credentials")
 
+    async def credential_fields(self, type_: str) -> dict[str, bool]:
+        """The fields of a credential type with whether each is required; FlowiseNotFoundError for an unknown type."""
+        path = f"/components-credentials/{_segment(type_)}"
+        body = await self._get(path, route="/components-credentials/:name")
+        if not isinstance(body, dict):
+            raise self._odd(f"GET {path}", "no credential type")
+        fields = self._rows(body.get("inputs") or [], f"GET {path}")
+        return {str(field.get("name")): not field.get("optional") and "default" not in field for field in fields}
+
+    async def create_credential(self, *, name: str, type_: str, fields: Mapping[str, str]) -> Credential:
+        """Create a credential; the server encrypts it. Sent once: after an error it may exist."""
+        body = {"name": name, "credentialName": type_, "plainDataObj": dict(fields)}
+        answer = await self._transport.call("POST", "/credentials", total_secs=self._timeout, body=body)
+        return self._parse(Credential, answer, "POST /credentials")
+
     async def list_templates(self) -> list[TemplateRow]:
         """The marketplace templates, raw. Their ids change with every call."""
         return self._rows(await self._get("/marketplaces/templates"), "GET /marketplaces/templates")

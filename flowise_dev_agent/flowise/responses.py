@@ -20,6 +20,7 @@ from flowise_dev_agent.errors import (
     FlowiseServerError,
     FlowiseUnexpectedResponseError,
 )
+from flowise_dev_agent.redaction import masked
 
 _MESSAGE_CHARS = 2000
 # Escapes that JSON can carry and Postgres cannot: NUL, and half of a surrogate pair.
@@ -45,7 +46,7 @@ def read_json(response: httpx2.Response, body: bytes, *, call: str, endpoint: st
         raise _unexpected(response, f"{kind} instead of JSON", call, endpoint)
     try:
         value = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise _unexpected(response, "an empty body" if not body else "broken JSON", call, endpoint) from None
     return storable(value) if _UNSTORABLE_ESCAPE.search(body) else value
 
@@ -77,19 +78,20 @@ def error_for(response: httpx2.Response, body: bytes, *, call: str, endpoint: st
 
 
 def flowise_message(body: bytes) -> str:
-    """Flowise's own words in an error body of any of its shapes; never its stack, at most 2000 characters."""
+    """Flowise's own words in an error body of any of its shapes, secrets masked; never its stack, at most 2000
+    characters."""
     text = body.decode("utf-8", errors="replace").strip()
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         value = None
     if isinstance(value, dict):
         said = value.get("message") or value.get("error") or ""
         text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
     elif text.lower().startswith(("<!doctype", "<html")):
-        title = re.search(r"<title>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
+        title = re.search(r"<title>([^<]{0,200})", text, re.IGNORECASE)
         text = f"a web page ({title.group(1).strip()})" if title else "a web page"
-    return str(storable(text))[:_MESSAGE_CHARS]
+    return masked(str(storable(text))[:_MESSAGE_CHARS])
 
 
 def _classify(status: int, said: str, call: str) -> tuple[type[FlowiseError], str | None]:

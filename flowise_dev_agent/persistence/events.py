@@ -17,6 +17,7 @@ from flowise_dev_agent.errors import LeaseLostError
 from flowise_dev_agent.persistence.database import Connection, Database, jsonb
 from flowise_dev_agent.persistence.lease import Lease
 from flowise_dev_agent.persistence.notices import Notices
+from flowise_dev_agent.redaction import masked, redacted
 from flowise_dev_agent.sanitize import bounded, clean_json, json_size, shortened
 
 #: Whole events without a number, never stored.
@@ -60,7 +61,7 @@ _COLUMNS: Final = "session_id, seq, ts, run_id, type, node, phase, status, durat
 
 @dataclass(frozen=True)
 class NewEvent:
-    """An event to be stored. `summary` and `data` are cut to what the log takes."""
+    """An event to be stored. `summary` and `data` are cut to what the log takes, with secrets masked."""
 
     type: str
     node: str | None = None
@@ -125,8 +126,8 @@ class Events:
                 "node": event.node,
                 "phase": event.phase,
                 "status": event.status,
-                "summary": shortened(event.summary, MAX_SUMMARY_CHARS),
-                "data": bounded(event.data, MAX_DATA_BYTES),
+                "summary": shortened(masked(event.summary), MAX_SUMMARY_CHARS),
+                "data": bounded(redacted(event.data), MAX_DATA_BYTES),
             }
         )
         if json_size(payload) > MAX_LIVE_BYTES:
@@ -184,8 +185,8 @@ def event_params(session_id: UUID, run_id: UUID | None, events: Sequence[NewEven
             "phase": event.phase,
             "status": event.status,
             "duration_ms": event.duration_ms,
-            "summary": shortened(event.summary, MAX_SUMMARY_CHARS),
-            "data": bounded(event.data, MAX_DATA_BYTES),
+            "summary": shortened(masked(event.summary), MAX_SUMMARY_CHARS),
+            "data": bounded(redacted(event.data), MAX_DATA_BYTES),
         }
         for event in events
     ]

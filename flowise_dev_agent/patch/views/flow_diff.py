@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from flowise_dev_agent.patch.model.flow_data import Values
 from flowise_dev_agent.patch.model.graph import FlowEdge, GraphIR
 from flowise_dev_agent.patch.model.json_text import dump_json
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.values import is_empty
-from flowise_dev_agent.redaction import guarded, looks_secret, named_items
+from flowise_dev_agent.redaction import guarded, looks_secret, named_items, named_secret, redacted
 
 #: Characters of a value that are shown, and of what is alike before the first difference.
 _SHOWN = 80
@@ -176,6 +177,7 @@ def _value_changes(path: str, before: Any, after: Any, *, hidden: bool) -> Itera
     if before == after or (is_empty(before) and is_empty(after)):
         return
     if isinstance(before, dict) and isinstance(after, dict):
+        hidden = hidden or _is_secret_row(before) or _is_secret_row(after)
         for key in dict.fromkeys([*after, *before]):
             yield from _value_changes(f"{path}.{key}", before.get(key), after.get(key), hidden=hidden)
     elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
@@ -206,7 +208,12 @@ def _has_secret(name: str, value: Any) -> bool:
         return any(key == CREDENTIAL_KEY or _has_secret(named, item) for key, named, item in named_items(value))
     if isinstance(value, list):
         return any(_has_secret(name, item) for item in value)
-    return looks_secret(name, value)
+    # JSON in a text may name one.
+    return looks_secret(name, value) or redacted(value) != value
+
+
+def _is_secret_row(value: Values) -> bool:
+    return "value" in value and named_secret(str(value.get("key")))
 
 
 def _readable(value: Any) -> Any:

@@ -9,7 +9,7 @@ from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.references import referenced
 from flowise_dev_agent.patch.model.values import is_empty, shown
 from flowise_dev_agent.patch.model.visibility import js_truthy
-from flowise_dev_agent.redaction import guarded, looks_secret, named_items
+from flowise_dev_agent.redaction import guarded, looks_secret, named_items, redacted
 
 _LONGEST_TEXT = 120
 #: No line takes more than such a part of a summary.
@@ -115,7 +115,7 @@ def _text(value: Any) -> str:
         return shown(value)
     if len(value) > _LONGEST_TEXT and not referenced(value):
         return f"(text of {len(value)} characters)"
-    return repr(shown(guarded(value)))
+    return repr(shown(guarded(redacted(value))))
 
 
 def _structure(value: Any) -> str:

@@ -4,19 +4,21 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from typing import Any
 from uuid import UUID, uuid4
 
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from pydantic import ValidationError
 
 from flowise_dev_agent.contracts.events import EventPage, SessionEvent
-from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
+from flowise_dev_agent.contracts.requests import RequestBody, ResumeSession, StartSession
 from flowise_dev_agent.contracts.session import ListTotals, SessionPage, SessionView
 from flowise_dev_agent.contracts.verdict import Trace
 from flowise_dev_agent.contracts.webhooks import DeliveryList, DeliveryPage, DeliveryView, StartedView
 from flowise_dev_agent.errors import (
     DatabaseUnavailableError,
     InvalidInputError,
+    SecretInTextError,
     SessionConflictError,
     SessionExistsError,
     SessionNotFoundError,
@@ -25,6 +27,7 @@ from flowise_dev_agent.errors import (
 from flowise_dev_agent.persistence import Blobs, Database, Events, SessionFilter, SessionRow, Sessions
 from flowise_dev_agent.persistence.database import translated_errors
 from flowise_dev_agent.persistence.sessions import NewSession
+from flowise_dev_agent.redaction import guarded_json, holds_secret
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.sessions.feed import Feed
 from flowise_dev_agent.runtime.sessions.views import (
@@ -77,11 +80,14 @@ class SessionService:
         A secret of its own is in the answer to the call that made the session, and in no later one.
 
         Raises:
-            InvalidInputError: the instance is not known; WebhookUrlError and WebhookSecretError are such, too.
+            InvalidInputError: the instance is not known; SecretInTextError, WebhookUrlError and WebhookSecretError are
+                such, too.
             SessionExistsError: `thread_id` is taken; nothing was changed.
             SessionConflictError: the key was used for another body.
         """
         check_key(idempotency_key)
+        fingerprint = request.fingerprint()
+        request = request.model_copy(update=without_secrets(request, "requirement", "session_name", "test_questions"))
         instance_id = self._agent.resolve_instance(request.flowise_instance_id)
         session_id = request.thread_id or uuid4()
         webhook = await self._webhooks.endpoint_for(request)
@@ -94,7 +100,7 @@ class SessionService:
             request=stored,
             instance_id=instance_id,
             idempotency_key=idempotency_key,
-            fingerprint=request.fingerprint(),
+            fingerprint=fingerprint,
             webhook=webhook,
         )
         if (row := await self._sessions.start(new)) is not None:
@@ -116,10 +122,11 @@ class SessionService:
 
         Raises:
             SessionConflictError: nothing is open, or not this interrupt; `details` has `status` and `interrupt_id`.
-            InvalidAnswerError: the answer does not fit; the interrupt stays open.
+            InvalidAnswerError: the answer does not fit; the interrupt stays open, as after SecretInTextError.
         """
         check_key(idempotency_key)
         fingerprint = body.fingerprint()
+        body = body.model_copy(update=without_secrets(body, "answer", "response"))
         row = await self._sessions.get(session_id)
         if await self._answered_before(session_id, idempotency_key, fingerprint):
             return self._view(row)
@@ -213,6 +220,8 @@ class SessionService:
 
     async def rename(self, session_id: UUID, name: str) -> SessionView:
         """Give the session another title (1 to 120 characters)."""
+        if holds_secret(name):
+            raise SecretInTextError("The name holds a secret. Nothing was stored.", details={"field": "session_name"})
         if not name.strip() or len(name) > 120 or clean_text(name) != name:
             raise InvalidInputError("A session's name has 1 to 120 characters, none of them NUL.")
         await self._sessions.rename(session_id, name)
@@ -304,6 +313,25 @@ class SessionService:
                 await AsyncPostgresSaver(self._database.pool).aprune([str(session_id)])
         except (DatabaseUnavailableError, SessionNotFoundError):
             return
+
+
+def without_secrets(body: RequestBody, *fields: str) -> dict[str, Any]:
+    """The given fields as they may be kept: random texts masked.
+
+    Raises SecretInTextError when one holds a known form of a secret.
+    """
+    kept: dict[str, Any] = {}
+    for name in fields:
+        value: Any = getattr(body, name)
+        if holds_secret(value):
+            raise SecretInTextError(
+                f"`{name}` holds a secret (a key, a token or a password in an address). Nothing was stored.",
+                hint="Take it out of the text, create a credential with it (POST /credentials, or in Flowise) and name "
+                "the credential instead.",
+                details={"field": name},
+            )
+        kept[name] = guarded_json(value)
+    return kept
 
 
 def check_key(key: str | None) -> None:

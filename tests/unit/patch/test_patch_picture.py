@@ -4,6 +4,8 @@ import dataclasses
 import json
 from typing import Any
 
+import pytest
+
 from flowise_dev_agent.patch import (
     AddNode,
     CanvasView,
@@ -16,6 +18,7 @@ from flowise_dev_agent.patch import (
     compile_ops,
     diff,
     public_op,
+    summarize,
 )
 from flowise_dev_agent.patch.views.canvas_view import HIDDEN, public_value
 from tests.fixtures.golden_flows import NOWHERE, chat, rag
@@ -62,6 +65,50 @@ def test_p70_neither_credentials_nor_secrets_are_drawn(schemas: Schemas) -> None
     values = {param.name: param.value for param in model.params}
     assert values["basepath"] == HIDDEN
     assert json.loads(values["baseOptions"]) == {"apiKey": HIDDEN, "a": 1}
+
+
+#: Values of one field of a flow, with the part of each that nobody may see.
+PLANTED = {
+    "address": ("postgres://bot:hunter2pass@db.example/main", "hunter2pass"),
+    "header row": ([{"key": "X-Api-Key", "value": "abc-planted"}], "abc-planted"),
+    "header in a text": (json.dumps({"X-Api-Key": "abc-planted"}), "abc-planted"),
+    "header text": (json.dumps({"Authorization": "Basic cGxhbnRlZDEyMw=="}), "cGxhbnRlZDEyMw"),
+    "query": ("https://api.example/v1?api_key=planted12345", "planted12345"),
+    "jwt": (f"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.{'aB3' * 10}", "aB3" * 10),
+    "slack": ("https://hooks.slack.com/services/T00000000/B00000000/plantedplantedplanted", "plantedplanted"),
+    "stripe": ("sk_live_plantedplanted12345", "plantedplanted"),
+    "telegram": (f"123456789:AA{'aB3' * 11}", "aB3aB3"),
+    "azure": ("4f2a9c1b7e8d3f6a5b0c9d8e7f6a5b4c", "4f2a9c1b7e8d"),
+    "in a prompt": (f"You are a bot. Use {KEY} to log in.", "abcdefghijklmnopqrstuvwx"),
+}
+
+
+@pytest.mark.parametrize("kind", PLANTED)
+def test_p102_a_planted_secret_is_in_no_view_of_a_flow(schemas: Schemas, kind: str) -> None:
+    value, marked = PLANTED[kind]
+    plain = compile_ops(GraphIR.empty(), chat(NOWHERE), schemas).graph
+    flow = json.loads(plain.to_flow_data())
+    model = next(node for node in flow["nodes"] if node["id"] == "chatOpenAI_0")
+    model["data"]["inputs"]["basepath"] = value
+    graph = GraphIR.from_flow_data(json.dumps(flow))
+    op = SetParam(node_id="chatOpenAI_0", param_name="basepath", value=value)
+    views = {
+        "graph": json.dumps(dataclasses.asdict(canvas_view(graph))),
+        "summary": summarize(graph),
+        "diff": json.dumps(dataclasses.asdict(diff(plain, graph))),
+        "op": json.dumps(public_op(op.model_dump(mode="json"))),
+    }
+    assert [name for name, text in views.items() if marked in text] == []
+
+
+def test_p102_a_changed_header_shows_neither_value(schemas: Schemas) -> None:
+    graphs: list[GraphIR] = []
+    for secret in ("old-planted", "new-planted"):
+        flow = json.loads(compile_ops(GraphIR.empty(), chat(NOWHERE), schemas).graph.to_flow_data())
+        inputs = next(node for node in flow["nodes"] if node["id"] == "chatOpenAI_0")["data"]["inputs"]
+        inputs["headers"] = [{"key": "X-Api-Key", "value": secret}]
+        graphs.append(GraphIR.from_flow_data(json.dumps(flow)))
+    assert "planted" not in json.dumps(dataclasses.asdict(diff(*graphs)))
 
 
 def test_values_are_public_whatever_they_are_nested_in() -> None:

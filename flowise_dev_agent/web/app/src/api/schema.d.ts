@@ -4,6 +4,26 @@
  */
 
 export interface paths {
+    "/credentials": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Post Credential
+         * @description Create a credential on a Flowise server. It goes there and is stored nowhere here; sessions use it by its id.
+         */
+        post: operations["post_credential"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/deliveries": {
         parameters: {
             query?: never;
@@ -1596,6 +1616,20 @@ export interface components {
             type: "cost";
         };
         /**
+         * CreatedCredential
+         * @description What is known of the credential from now on.
+         */
+        CreatedCredential: {
+            /** Id */
+            id: string;
+            /** Instance */
+            instance: string;
+            /** Name */
+            name: string;
+            /** Type */
+            type: string;
+        };
+        /**
          * CredentialBinding
          * @description A node that gets a credential of a type.
          */
@@ -3129,6 +3163,34 @@ export interface components {
             /** Candidates */
             candidates: components["schemas"]["CredentialCandidate"][];
             /** Type */
+            type: string;
+        };
+        /**
+         * NewCredential
+         * @description The body of `POST /credentials`.
+         */
+        NewCredential: {
+            /**
+             * Fields
+             * @description The type's fields, such as `openAIApiKey`, with their values.
+             */
+            fields: {
+                [key: string]: string;
+            };
+            /**
+             * Instance
+             * @description Flowise instance; the default one.
+             */
+            instance?: string | null;
+            /**
+             * Name
+             * @description How people will recognise it.
+             */
+            name: string;
+            /**
+             * Type
+             * @description A credential type of the server, such as `openAIApi`.
+             */
             type: string;
         };
         /**
@@ -5981,6 +6043,44 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    post_credential: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewCredential"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreatedCredential"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Request Entity Too Large */
+            413: components["responses"]["Problem413"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Bad Gateway */
+            502: components["responses"]["Problem502"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+            /** @description Gateway Timeout */
+            504: components["responses"]["Problem504"];
+        };
+    };
     list_deliveries: {
         parameters: {
             query?: {

@@ -1,0 +1,100 @@
+"""Marked secrets that arrive in every place where people put text are in no answer and no table afterwards."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx2
+import pytest
+from psycopg import sql
+
+from flowise_dev_agent.api import create_app
+from flowise_dev_agent.settings import ServerSettings, load_settings
+from tests.runtime_world import World, running_engine
+from tests.unit.test_redaction import KNOWN
+
+RANDOM = "Zx9Kq2LmP4vT7wRb1NcY5sHd8JfG"
+
+
+@pytest.fixture
+def world(database_dsn: str) -> World:
+    return World(database_dsn)
+
+
+@pytest.fixture
+async def http(database_dsn: str) -> AsyncIterator[httpx2.AsyncClient]:
+    server = ServerSettings(rate_limit_sessions_per_min=0, wait_secs=20, api_key=None)
+    async with running_engine(database_dsn) as engine:
+        app = create_app(load_settings(server=server), engine)
+        transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://localhost", timeout=30) as client:
+            yield client
+
+
+async def everything_stored(world: World) -> str:
+    """The text of every row of every table."""
+    tables = await world.fetch(
+        "SELECT schemaname, tablename FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')"
+    )
+    found: list[str] = []
+    for schema, table in tables:
+        rows = await world.fetch(sql.SQL("SELECT * FROM {}").format(sql.Identifier(schema, table)))  # type: ignore[arg-type]
+        for row in rows:
+            found += [value.decode(errors="replace") if isinstance(value, bytes) else str(value) for value in row]
+    return "\n".join(found)
+
+
+async def everything_shown(http: httpx2.AsyncClient) -> str:
+    shown: list[str] = []
+    for session in (await http.get("/sessions")).json()["sessions"]:
+        path = f"/sessions/{session['thread_id']}"
+        views = ("", "/events", "/summary", "/decisions", "/versions", "/change", "/deliveries")
+        shown += [(await http.get(path + view)).text for view in views]
+    return "\n".join([(await http.get("/sessions")).text, *shown])
+
+
+def places(text: str) -> list[dict[str, Any]]:
+    """Bodies of a start with the text in each place that takes words."""
+    return [
+        {"requirement": f"ask:q {text}"},
+        {"requirement": "ask:q", "session_name": text[:120]},
+        {"requirement": "ask:q", "test_questions": ["hello", text]},
+    ]
+
+
+@pytest.mark.parametrize("kind", KNOWN)
+async def test_p102_a_text_with_a_known_secret_is_refused_and_stored_nowhere(
+    http: httpx2.AsyncClient, world: World, kind: str
+) -> None:
+    secret = KNOWN[kind]
+    view = (await http.post("/sessions", json={"requirement": "ask:q"})).json()
+    resume = f"/sessions/{view['thread_id']}/resume"
+    bodies = [
+        *(("/sessions", body) for body in places(secret)),
+        (resume, {"response": f"use {secret}"}),
+        (resume, {"interrupt_id": view["interrupt"]["id"], "answer": {"answers": [{"deep": [secret]}]}}),
+    ]
+    for path, body in bodies:
+        response = await http.post(path, json=body)
+        assert (response.status_code, response.json()["code"]) == (422, "secret_in_text"), body
+        assert "POST /credentials" in response.json()["hint"]
+        assert secret not in response.text
+    rename = await http.patch(f"/sessions/{view['thread_id']}/name", json={"session_name": secret[:120]})
+    assert rename.status_code == 422
+    assert len((await http.get("/sessions")).json()["sessions"]) == 1
+    assert (await http.get(f"/sessions/{view['thread_id']}")).json()["interrupt"] == view["interrupt"]
+    for text in (await everything_stored(world), await everything_shown(http)):
+        assert secret not in text
+        assert json.dumps(secret)[1:-1] not in text
+
+
+async def test_p102_a_random_text_is_masked_before_it_is_stored(http: httpx2.AsyncClient, world: World) -> None:
+    for body in places(RANDOM):
+        view = (await http.post("/sessions", json=body)).json()
+        assert view["status"] == "pending_interrupt"
+        answer = {"interrupt_id": view["interrupt"]["id"], "answer": {"answers": [RANDOM]}}
+        assert (await http.post(f"/sessions/{view['thread_id']}/resume", json=answer)).status_code == 200
+    stored, shown = await everything_stored(world), await everything_shown(http)
+    assert RANDOM not in stored
+    assert RANDOM not in shown
+    assert "[secret]" in shown

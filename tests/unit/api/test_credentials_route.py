@@ -1,0 +1,76 @@
+"""`POST /credentials`: the secret goes to Flowise and is in no answer, whatever goes wrong."""
+
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.errors import FlowiseNotFoundError, FlowiseServerError
+from flowise_dev_agent.flowise.models import Credential
+from tests.unit.api.conftest import MakeApp, client_of
+from tests.unit.api.service_double import EngineDouble
+
+SECRET = "Zx9Kq2LmP4vT7wRb1NcY5sHd8JfG"
+BODY: dict[str, Any] = {"name": "Main", "type": "openAIApi", "fields": {"openAIApiKey": SECRET}}
+
+
+class Flowise:
+    """Stands for the client and for `Instances`."""
+
+    default_id = "dev"
+
+    def __init__(self) -> None:
+        self.made: list[dict[str, Any]] = []
+
+    def client(self, _: str | None) -> "Flowise":
+        return self
+
+    async def credential_fields(self, type_: str) -> dict[str, bool]:
+        if type_ != "openAIApi":
+            raise FlowiseNotFoundError("no such type")
+        return {"openAIApiKey": True, "organization": False}
+
+    async def create_credential(self, *, name: str, type_: str, fields: dict[str, str]) -> Credential:
+        if name == "broken":
+            raise FlowiseServerError("Flowise answered POST /credentials with 500.")
+        self.made.append({"name": name, "type": type_, "fields": fields})
+        return Credential(id="c-1", name=name, credential_name=type_)
+
+
+@pytest.fixture
+def flowise(engine: EngineDouble) -> Flowise:
+    double: Any = Flowise()
+    engine.instances = double
+    return double
+
+
+async def test_p102_a_credential_goes_to_flowise_and_its_id_comes_back(make_app: MakeApp, flowise: Flowise) -> None:
+    async with client_of(make_app()) as http:
+        response = await http.post("/credentials", json=BODY)
+    assert response.status_code == 201
+    assert response.json() == {"id": "c-1", "name": "Main", "type": "openAIApi", "instance": "dev"}
+    assert flowise.made == [{"name": "Main", "type": "openAIApi", "fields": {"openAIApiKey": SECRET}}]
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"type": "unheardOf"}, 422),
+        ({"fields": {"openAIApiKey": SECRET, "other": SECRET}}, 422),
+        ({"fields": {"organization": SECRET}}, 422),
+        ({"fields": {SECRET: "x"}}, 422),
+        ({"fields": {f"{SECRET}!": SECRET}}, 422),
+        ({"fields": {"openAIApiKey": [SECRET]}}, 422),
+        ({"fields": SECRET}, 422),
+        ({SECRET: SECRET}, 422),
+        ({"name": {"a": SECRET}}, 422),
+        ({"name": "broken"}, 502),
+    ],
+)
+async def test_p102_a_refused_credential_is_in_no_answer(
+    make_app: MakeApp, flowise: Flowise, change: dict[str, Any], status: int
+) -> None:
+    async with client_of(make_app()) as http:
+        response = await http.post("/credentials", json=BODY | change)
+    assert response.status_code == status
+    assert SECRET not in response.text
+    assert flowise.made == []
