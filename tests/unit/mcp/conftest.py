@@ -45,7 +45,7 @@ def server_of(
 ) -> AgentMcpServer:
     """The tools over the REST API of an app in this process; `server` are settings of the app."""
     transport = StreamingASGITransport(app_of(engine, **server), client=("agent", 1))
-    client = AgentClient(PAGE, reconnects=0, transport=transport)
+    client = AgentClient("http://localhost", reconnects=0, transport=transport)
     return AgentMcpServer(Host(lambda _: client, approval, lambda _: PAGE), secret=secret)
 
 
