@@ -13,6 +13,8 @@ from flowise_dev_agent.patch.model.suggest import closest, fold
 from flowise_dev_agent.patch.model.visibility import is_visible
 
 _VARIABLE = re.compile(r"\{\{[^{}]*\}\}")
+#: What the editor writes around a text.
+_MARKUP = re.compile(r"<[^<>]*>")
 _SHOWN_LENGTH = 60
 #: Options are listed in full up to this number.
 _LISTED_OPTIONS = 30
@@ -35,6 +37,15 @@ def is_empty(value: Any) -> bool:
     return value is None or (isinstance(value, str) and not value.strip()) or value == []
 
 
+def without_markup(text: str) -> str:
+    """The text as the server reads it: the editor writes some of them as HTML.
+
+    >>> without_markup("<p>11</p>")
+    '11'
+    """
+    return _MARKUP.sub("", text).strip()
+
+
 def shown(value: Any) -> str:
     """A value short enough for a message."""
     text = value if isinstance(value, str) else dump_json(value)
@@ -53,7 +64,7 @@ def normalize(definition: InputEntry, value: Any, inputs: Values | None = None) 
         return value, None
     match kind:
         case "number":
-            return _number(value)
+            return _number(definition, value)
         case "boolean":
             return _boolean(value)
         case "options" | "multiOptions":
@@ -72,12 +83,12 @@ def normalize(definition: InputEntry, value: Any, inputs: Values | None = None) 
             return value, None
 
 
-def _number(value: Any) -> tuple[Any, ValueProblem | None]:
+def _number(definition: InputEntry, value: Any) -> tuple[Any, ValueProblem | None]:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return value, None
     if isinstance(value, str):
         try:
-            number = float(value)
+            number = float(without_markup(value) if definition.get("acceptVariable") else value)
         except ValueError:
             number = float("nan")
         if number == number and abs(number) != float("inf"):

@@ -14,21 +14,39 @@ from flowise_dev_agent.patch.model.shape import parse_document
 # Importing a rule module registers its rules.
 from flowise_dev_agent.patch.validate import (
     agentflow,
+    branches,
     connections,
     credentials,
+    limits,
     nested,
     nodes,
     params,
     prompts,
     rows,
+    teamwork,
     topology,
+    variables,
 )
 from flowise_dev_agent.patch.validate.context import RULES, FlowContext, known_names
 from flowise_dev_agent.patch.validate.params import CUSTOM_TOOL
 
 __all__ = ["CUSTOM_TOOL", "RULE_MODULES", "validate_flow"]
 
-RULE_MODULES = (nodes, connections, topology, agentflow, params, rows, nested, prompts, credentials)
+RULE_MODULES = (
+    nodes,
+    connections,
+    topology,
+    agentflow,
+    branches,
+    variables,
+    params,
+    limits,
+    rows,
+    nested,
+    prompts,
+    teamwork,
+    credentials,
+)
 
 #: Of the other types only the shape is checked: they are carried through, not built.
 _KINDS = frozenset({"CHATFLOW", "AGENTFLOW", "MULTIAGENT", "ASSISTANT"})

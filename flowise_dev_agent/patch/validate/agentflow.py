@@ -1,20 +1,15 @@
 """Rules on flows of type AGENTFLOW (V2) as a whole: where they start, how they branch, loop and iterate."""
 
-import re
 from collections.abc import Iterator
 
 from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.findings import Finding, error, warning
-from flowise_dev_agent.patch.model.references import has_variable, variable_head, variables
+from flowise_dev_agent.patch.model.references import has_variable
 from flowise_dev_agent.patch.model.suggest import closest
+from flowise_dev_agent.patch.model.values import without_markup
 from flowise_dev_agent.patch.validate.context import AGENTFLOW, FlowContext, rule
 
 _ITERATED = "iterationInput"
-#: What the editor writes around a text.
-_MARKUP = re.compile(r"<[^>]*>")
-_STATE = "$flow.state."
-#: How fields with rows of the state end: startState, llmUpdateState.
-_STATE_ROWS = "State"
 
 
 @rule("NO_START_NODE", "MULTIPLE_START_NODES", "UNREACHED_NODE", kinds=(AGENTFLOW,))
@@ -133,7 +128,7 @@ def iterated(flow: FlowContext) -> Iterator[Finding]:
         value = node.inputs.get(_ITERATED)
         if node.name != v2.ITERATION or not isinstance(value, str) or has_variable(value):
             continue
-        text = _MARKUP.sub("", value).strip()
+        text = without_markup(value)
         if text and not text.startswith("["):
             yield error(
                 "BAD_JSON",
@@ -164,39 +159,3 @@ def loops(flow: FlowContext) -> Iterator[Finding]:
                 allowed=options,
                 hint="The target is written as the node's id, a dash and its title.",
             )
-
-
-@rule("UNKNOWN_VARIABLE", "UNDECLARED_STATE", kinds=(AGENTFLOW,))
-def node_variables(flow: FlowContext) -> Iterator[Finding]:
-    """A variable for the output of a missing node stays in the text as it is, without an error."""
-    state = _declared_state(flow)
-    for node in flow.nodes:
-        for name, value in node.inputs.items():
-            for variable in dict.fromkeys(variables(value)):
-                head = variable_head(variable)
-                kind = flow.schemas.get(head.rpartition("_")[0])
-                if kind is not None and kind.is_agentflow and flow.graph.node(head) is None:
-                    yield error(
-                        "UNKNOWN_VARIABLE",
-                        f"`{name}` uses the output of {head!r}, which is not in the flow; "
-                        f"`{{{{ {variable} }}}}` stays in the text as it is.",
-                        where=node.id,
-                        field=name,
-                        hint="Use the id of a node that runs before.",
-                    )
-                key = variable.removeprefix(_STATE)
-                if key != variable and key not in state:
-                    yield warning(
-                        "UNDECLARED_STATE",
-                        f"`{name}` reads the state {key!r}, which no node declares or sets.",
-                        where=node.id,
-                        field=name,
-                        hint="Add it to `startState` of the start node.",
-                    )
-
-
-def _declared_state(flow: FlowContext) -> set[str]:
-    """Keys that the start node declares, and those that another node sets as it runs."""
-    lists = [value for node in flow.nodes for name, value in node.inputs.items() if name.endswith(_STATE_ROWS)]
-    rows = [row for rows in lists if isinstance(rows, list) for row in rows]
-    return {str(row.get("key")) for row in rows if isinstance(row, dict)}

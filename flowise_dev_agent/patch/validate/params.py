@@ -14,6 +14,8 @@ from flowise_dev_agent.patch.validate.context import FlowContext, rule
 CUSTOM_TOOL = "customTool"
 #: The schema calls it required, but only the server knows whether the chosen tool takes any.
 TOOL_ARGUMENTS = ("toolAgentflow", "toolInputArgs")
+#: The schema calls them required, but the model gives the address where they are empty.
+_GIVEN_BY_MODEL = frozenset({"requestsGetUrl", "requestsPostUrl", "requestsPutUrl", "requestsDeleteUrl"})
 #: Fields that are texts by their type and that the server parses.
 JSON_TEXTS: Mapping[str, tuple[str, ...]] = {
     "fewShotPromptTemplate": ("examples",),
@@ -52,7 +54,7 @@ def required_params(flow: FlowContext) -> Iterator[Finding]:
 def is_missing(inputs: Values, param: InputEntry) -> bool:
     """Whether a field that must be filled in is not."""
     # An unset switch is off.
-    if param.get("optional") or param["type"] in ("boolean", "tabs"):
+    if param.get("optional") or param["type"] in ("boolean", "tabs") or param["name"] in _GIVEN_BY_MODEL:
         return False
     default, name = param.get("default"), param["name"]
     if name not in inputs and js_truthy(default):

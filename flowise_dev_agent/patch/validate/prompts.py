@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from flowise_dev_agent.patch.model.findings import Finding, error
+from flowise_dev_agent.patch.model.findings import Finding, error, warning
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.references import has_variable
 from flowise_dev_agent.patch.validate.context import CHATFLOW, FlowContext, rule
@@ -50,8 +50,12 @@ _TEMPLATES: Mapping[str, Mapping[str, _Template]] = {
         )
     },
     "conversationalRetrievalQAChain": {
-        "responsePrompt": _Template(frozenset({"context", _QUESTION, _MEMORY_KEY}), json_is_text=False),
-        "rephrasePrompt": _Template(frozenset({_QUESTION, _MEMORY_KEY}), json_is_text=False),
+        "responsePrompt": _Template(
+            frozenset({"context", _QUESTION, _MEMORY_KEY}), needed=frozenset({"context"}), json_is_text=False
+        ),
+        "rephrasePrompt": _Template(
+            frozenset({_QUESTION, _MEMORY_KEY}), needed=frozenset({_QUESTION}), json_is_text=False
+        ),
     },
 }
 #: Nodes that take a prompt from another node: the anchor, and the placeholders that they fill besides its values.
@@ -84,7 +88,7 @@ def braces(flow: FlowContext) -> Iterator[Finding]:
                 )
 
 
-@rule("PROMPT_VALUE_MISSING", kinds=(CHATFLOW,))
+@rule("PROMPT_VALUE_MISSING", "PROMPT_WITHOUT_QUESTION", kinds=(CHATFLOW,))
 def placeholders(flow: FlowContext) -> Iterator[Finding]:
     """A placeholder that nothing fills stops the chain, at its first question or when there is a history."""
     for node in flow.nodes:
@@ -101,6 +105,7 @@ def placeholders(flow: FlowContext) -> Iterator[Finding]:
                     f"`{name}` must contain {_braced(lacking)}: {node.name} puts its data there.",
                     where=node.id,
                     field=name,
+                    hint=f"Add {_braced(lacking)} to the text where the data belongs.",
                 )
         yield from _unfilled_prompts(flow, node)
 
@@ -123,10 +128,22 @@ def _unfilled_prompts(flow: FlowContext, node: FlowNode) -> Iterator[Finding]:
             for _, template, text in _templates(flow, prompt)
             for one in read_template(text, json_is_text=template.json_is_text)[0]
         ]
+        if node.name == _CHAIN and not found and prompt.name in _TEMPLATES and not _broken(flow, prompt):
+            yield warning(
+                "PROMPT_WITHOUT_QUESTION",
+                f"The prompt has no placeholder, so the question never reaches the model of {node.id}.",
+                where=prompt.id,
+                hint="Add one, for example {question}; the chain fills it with the question.",
+            )
         unfilled = [one for one in dict.fromkeys(found) if one not in filled | given]
         if len(unfilled) > by_question:
             asked = " One of them may stay open for the question." if by_question else ""
             yield _unfilled(prompt.id, "promptValues", unfilled, f"Give them values in `promptValues`.{asked}")
+
+
+def _broken(flow: FlowContext, prompt: FlowNode) -> bool:
+    """Whether PROMPT_BRACES says more."""
+    return any(read_template(text, json_is_text=kind.json_is_text)[1] for _, kind, text in _templates(flow, prompt))
 
 
 def _templates(flow: FlowContext, node: FlowNode) -> Iterator[tuple[str, _Template, str]]:

@@ -48,6 +48,7 @@ RENAMED_OUTPUTS = {
 #: What templates are published without.
 LACKING = {"CREDENTIAL_UNBOUND", "NESTED_CREDENTIAL_UNBOUND", "REQUIRED_PARAM_MISSING"}
 BROKEN = {
+    "Advanced Structured Output Parser": {"BAD_ZOD_SCHEMA"},
     "CSV Agent": {"UNKNOWN_NODE_NAME"},
     "ReAct Agent": {"UNKNOWN_NODE_NAME"},
     # Their edge leaves at the handle of a former version: the editor does not draw it.

@@ -16,6 +16,8 @@ async def test_p27_the_server_fails_on_the_very_flows_that_are_said_to_fail(
 ) -> None:
     free = asyncio.Semaphore(AT_ONCE)
 
+    answers: dict[str, str] = {}
+
     async def fails(trial: TrialFlow) -> bool:
         text = compile_ops(GraphIR.empty(), trial.build(flowise.credentials), schemas).flow_data
         async with free:
@@ -24,7 +26,10 @@ async def test_p27_the_server_fails_on_the_very_flows_that_are_said_to_fail(
             )
             try:
                 for _ in range(1 + trial.fails_later):
-                    await flowise_client.predict(flow.id, "What is 12 times 14?", session_id=f"trial-{flow.id}")
+                    answer = await flowise_client.predict(
+                        flow.id, "What is 12 times 14?", session_id=f"trial-{flow.id}"
+                    )
+                    answers[trial.name] = answer.answer
             except FlowiseError:
                 return True
         return False
@@ -33,3 +38,7 @@ async def test_p27_the_server_fails_on_the_very_flows_that_are_said_to_fail(
 
     said = {trial.name for trial in TRIAL_FLOWS if trial.fails or trial.fails_later}
     assert {trial.name for trial, has in zip(TRIAL_FLOWS, failed, strict=True) if has} == said
+    otherwise = {
+        trial.name: answers.get(trial.name) for trial in TRIAL_FLOWS if trial.says not in answers.get(trial.name, "")
+    }
+    assert otherwise == {}

@@ -65,22 +65,22 @@ def _finding(schemas: Schemas, graph: GraphIR, op: PatchOp) -> Finding:
 
 def test_removing_a_node_takes_its_edges_and_exactly_its_references(schemas: Schemas) -> None:
     more: list[PatchOp] = []
-    for node_id in ("calculator_1", "calculator_10"):
+    for node_id in ("requestsGet_1", "requestsGet_10"):
         more += [
-            AddNode(node_name="calculator", node_id=node_id),
+            AddNode(node_name="requestsGet", node_id=node_id),
             Connect(source_node_id=node_id, target_node_id="toolAgent_0", target_anchor="tools"),
         ]
     base = _build(schemas, [*tool_agent(NOWHERE), *more])
 
-    graph = _edit(schemas, base, RemoveNode(node_id="calculator_1")).graph
+    graph = _edit(schemas, base, RemoveNode(node_id="requestsGet_1")).graph
 
-    assert graph.node("calculator_1") is None
+    assert graph.node("requestsGet_1") is None
     assert _node(graph, "toolAgent_0").inputs["tools"] == [
+        "{{requestsGet_10.data.instance}}",
         "{{calculator_0.data.instance}}",
         "{{currentDateTime_0.data.instance}}",
-        "{{calculator_10.data.instance}}",
     ]
-    assert not any("calculator_1" in (edge.source, edge.target) for edge in graph.edges)
+    assert not any("requestsGet_1" in (edge.source, edge.target) for edge in graph.edges)
     assert _errors(schemas, graph) == []
 
 

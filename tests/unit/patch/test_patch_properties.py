@@ -42,7 +42,7 @@ SCHEMAS = NodeStore.from_snapshot().schemas
 CHATFLOW_TYPES = sorted(
     name for name, schema in SCHEMAS.items() if schema.category not in KIND_OF_CATEGORY and name != "stickyNote"
 )
-#: What is not decided by the ops being well formed: whether the flow is complete, and where it ends.
+#: What is not decided by the ops being well formed: whether the flow is complete, where it ends, and what values mean.
 INCOMPLETE = {
     "REQUIRED_ANCHOR_UNCONNECTED",
     "REQUIRED_PARAM_MISSING",
@@ -52,6 +52,14 @@ INCOMPLETE = {
     "ENDING_NODE_KIND",
     "ENDING_NODE_OUTPUT",
     "MULTIPLE_ENDING_NODES",
+    "ADDRESS_WITHOUT_SCHEME",
+    "BAD_TOOL_NAME",
+    "BAD_ZOD_SCHEMA",
+    "CHUNK_OVERLAP",
+    "DUPLICATE_TOOL_NAME",
+    "MODEL_WITHOUT_TOOLS",
+    "NUMBER_OUT_OF_RANGE",
+    "SHARED_MODEL",
 }
 
 

@@ -1,0 +1,231 @@
+"""Rules on where agentflows branch, loop and begin: what runs although it should not, and what never runs."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from flowise_dev_agent.patch.model import agentflow as v2
+from flowise_dev_agent.patch.model.findings import Finding, error, warning
+from flowise_dev_agent.patch.model.node import FlowNode
+from flowise_dev_agent.patch.model.references import has_variable
+from flowise_dev_agent.patch.model.values import is_empty, without_markup
+from flowise_dev_agent.patch.validate.context import AGENTFLOW, Connection, FlowContext, rule
+from flowise_dev_agent.patch.validate.order import RunOrder
+
+#: A text that is one field of a step's structured answer, and nothing else.
+_FIELD = re.compile(r"\{\{\s*([A-Za-z0-9_]{1,100})\.output\.([A-Za-z0-9_]{1,100})\s*\}\}")
+#: How each type of a condition takes a field of another type: the texts fail, the others are never equal.
+_STRUCTURED: Final[Mapping[str, str]] = {"number": "number", "boolean": "boolean", "string": "string", "enum": "string"}
+_TIME = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d")
+
+
+@rule("BRANCH_HAS_TWO_TARGETS", kinds=(AGENTFLOW,))
+def split(flow: FlowContext) -> Iterator[Finding]:
+    """The second step of a branch runs whichever branch is taken."""
+    for node in flow.nodes:
+        for handle, connections in _by_handle(flow, node).items():
+            targets = list(dict.fromkeys(one.target.id for one in connections))
+            if node.name in v2.BRANCHING and len(targets) > 1:
+                yield error(
+                    "BRANCH_HAS_TWO_TARGETS",
+                    f"Branch {handle.rpartition('-')[2]} of {node.id} leads to {', '.join(targets)}; "
+                    f"{', '.join(targets[1:])} would run even when the branch is not taken.",
+                    where=node.id,
+                    field=handle.rpartition("-")[2],
+                    hint=f"Let the branch lead to {targets[0]} only, and Connect the next step to that one.",
+                )
+
+
+@rule("BRANCH_LEADS_NOWHERE", kinds=(AGENTFLOW,))
+def ends(flow: FlowContext) -> Iterator[Finding]:
+    """A branch without a step answers with what the branching step itself gives."""
+    shown = {
+        v2.CONDITION: "the answer is empty then",
+        v2.CONDITION_AGENT: "people are shown raw JSON then",
+        v2.HUMAN_INPUT: "the answer is only the word 'proceed' or 'reject' then",
+    }
+    for node in flow.nodes:
+        taken = _by_handle(flow, node)
+        for number, output in enumerate(node.outputs):
+            if node.name in v2.BRANCHING and output.handle not in taken:
+                yield warning(
+                    "BRANCH_LEADS_NOWHERE",
+                    f"Branch {number} ({output.label}) of {node.id} leads nowhere; {shown[node.name]}.",
+                    where=node.id,
+                    field=str(number),
+                    hint=f'Connect {node.id} with source_anchor "{number}" to a step that answers.',
+                )
+
+
+def _by_handle(flow: FlowContext, node: FlowNode) -> dict[str, list[Connection]]:
+    grouped: dict[str, list[Connection]] = {}
+    for one in flow.connections_out_of.get(node.id, ()):
+        grouped.setdefault(one.edge.source_handle, []).append(one)
+    return grouped
+
+
+@rule("CONDITION_TYPE_MISMATCH", "BAD_REGULAR_EXPRESSION", kinds=(AGENTFLOW,))
+def conditions(flow: FlowContext) -> Iterator[Finding]:
+    """A field of a structured answer is compared as what it is: as a text, a number fails at every question."""
+    for node in flow.nodes:
+        rows = node.inputs.get("conditions")
+        if node.name != v2.CONDITION or not isinstance(rows, list):
+            continue
+        for number, row in enumerate(rows):
+            if not isinstance(row, dict):
+                continue
+            field = f"conditions[{number}]"
+            compared = row.get("type")
+            for name in ("value1", "value2"):
+                type_ = _type_of_field(flow, row.get(name))
+                if type_ is None or compared not in _STRUCTURED or type_ == compared:
+                    continue
+                if compared == "number" and type_ == "string":
+                    continue  # a number is read from the beginning of a text
+                result = "the server fails on it" if compared == "string" else "it never holds"
+                yield error(
+                    "CONDITION_TYPE_MISMATCH",
+                    f"`{field}.{name}` is a {type_} and is compared as a {compared}: {result}.",
+                    where=node.id,
+                    field=field,
+                    hint=f'Set `{field}.type` to "{type_}" and choose one of its operations.',
+                )
+            pattern = row.get("value2")
+            if row.get("operation") != "regex" or not isinstance(pattern, str) or has_variable(pattern):
+                continue
+            if why := broken_pattern(without_markup(pattern)):
+                yield error(
+                    "BAD_REGULAR_EXPRESSION",
+                    f"The regular expression in `{field}.value2` cannot be read: {why}; it never matches.",
+                    where=node.id,
+                    field=f"{field}.value2",
+                    hint=r"Write \ before a character that is meant as it is, and close each bracket.",
+                )
+
+
+def _type_of_field(flow: FlowContext, value: Any) -> str | None:
+    """The type of the structured field that a value is, None when it is something else."""
+    match = _FIELD.fullmatch(value.strip()) if isinstance(value, str) else None
+    source = flow.graph.node(match[1]) if match else None
+    if match is None or source is None:
+        return None
+    rows = [
+        rows for name, rows in source.inputs.items() if name.endswith("StructuredOutput") and isinstance(rows, list)
+    ]
+    for row in (row for one in rows for row in one):
+        if isinstance(row, dict) and row.get("key") == match[2]:
+            return _STRUCTURED.get(str(row.get("type")))
+    return None
+
+
+def broken_pattern(pattern: str) -> str:
+    """Why JavaScript refuses a regular expression, '' when brackets and repetitions are in order. Nothing is run."""
+    depth, in_class, repeatable = 0, False, False
+    position = 0
+    while position < len(pattern):
+        one = pattern[position]
+        if one == "\\":
+            if position + 1 == len(pattern):
+                return "it ends in a single \\"
+            position, repeatable = position + 2, True
+            continue
+        if in_class:
+            in_class, repeatable = one != "]", True
+        elif one == "[":
+            in_class = True
+        elif one == "(":
+            depth, repeatable = depth + 1, False
+            if pattern.startswith("(?", position):
+                position += 1
+        elif one == ")":
+            depth -= 1
+            if depth < 0:
+                return "a ) has no ("
+            repeatable = True
+        elif one in "*+?":
+            if not repeatable:
+                return f"nothing comes before {one}"
+            if one == "?" or not pattern.startswith("?", position + 1):
+                repeatable = False
+        else:
+            repeatable = one not in "|^"
+        position += 1
+    return "a [ is not closed" if in_class else "a ( is not closed" if depth else ""
+
+
+@rule("LOOP_WITHOUT_EXIT", "LOOP_LIMIT", kinds=(AGENTFLOW,))
+def loops(flow: FlowContext) -> Iterator[Finding]:
+    """A loop is left by a branch or at its limit; what nothing leaves runs to the limit at each question."""
+    runs = RunOrder(flow)
+    for node in flow.nodes:
+        target = node.inputs.get(v2.LOOP_TARGET)
+        if node.name != v2.LOOP or not isinstance(target, str) or not target:
+            continue
+        back = flow.graph.node(target.partition("-")[0])
+        limit = node.inputs.get("maxLoopCount")
+        if not is_empty(limit) and not has_variable(limit) and not _is_limit(limit):
+            yield error(
+                "LOOP_LIMIT",
+                f"`maxLoopCount` must be a whole number from 1 on; {limit} ends the loop at once or at a default.",
+                where=node.id,
+                field="maxLoopCount",
+                hint="It counts all runs of the step that the loop goes back to: 3 is the first and two more.",
+            )
+        if back is None:
+            continue
+        if not runs.before(back.id, node.id):
+            yield warning(
+                "LOOP_WITHOUT_EXIT",
+                f"The loop goes to {back.id}, which does not lead to the loop: it is no repetition.",
+                where=node.id,
+                field=v2.LOOP_TARGET,
+                hint="Go back to a step that runs before the loop, or use Connect.",
+            )
+        elif not any(
+            fork.name in v2.BRANCHING
+            and (fork is back or runs.before(back.id, fork.id))
+            and runs.before(fork.id, node.id)
+            for fork in flow.nodes
+        ):
+            yield warning(
+                "LOOP_WITHOUT_EXIT",
+                f"No branch leads out of the loop from {back.id} to {node.id}: it always runs to its limit.",
+                where=node.id,
+                field=v2.LOOP_TARGET,
+                hint="Put a condition before the loop, one branch of which leads to it and another one to the answer.",
+            )
+
+
+def _is_limit(value: Any) -> bool:
+    text = str(value).strip()
+    return text.isascii() and text.isdigit() and int(text[:9]) > 0
+
+
+@rule("BAD_SCHEDULE", kinds=(AGENTFLOW,))
+def schedules(flow: FlowContext) -> Iterator[Finding]:
+    """A schedule that the server cannot read is stored and never runs."""
+    for node in flow.nodes:
+        inputs = node.inputs
+        if node.name != v2.START or inputs.get("startInputType") != "scheduleInput":
+            continue
+        if inputs.get("scheduleType") != "visualPicker":
+            continue
+        frequency = inputs.get("scheduleFrequency")
+        if frequency in ("daily", "weekly", "monthly") and not _TIME.fullmatch(str(inputs.get("scheduleOnTime") or "")):
+            text = "`scheduleOnTime` must be HH:mm, from 00:00 to 23:59; the flow would never start."
+            yield error("BAD_SCHEDULE", text, where=node.id, field="scheduleOnTime", hint='For example "09:05".')
+        if frequency == "weekly" and not _days(inputs.get("scheduleOnDayOfWeek"), 7):
+            text = "`scheduleOnDayOfWeek` must be days from 1 to 7; the flow would never start."
+            hint = 'For example "2,5": 1 is Monday, 7 Sunday.'
+            yield error("BAD_SCHEDULE", text, where=node.id, field="scheduleOnDayOfWeek", hint=hint)
+        if frequency == "monthly" and not _days(inputs.get("scheduleOnDayOfMonth"), 31, last="L"):
+            text = "`scheduleOnDayOfMonth` must be days from 1 to 31, or L for the last; the flow would never start."
+            yield error("BAD_SCHEDULE", text, where=node.id, field="scheduleOnDayOfMonth", hint='For example "1,15".')
+
+
+def _days(value: Any, most: int, *, last: str = "") -> bool:
+    """Whether these are days that the server reads."""
+    days = [day for day in (part.strip() for part in str(value or "").split(",")) if day]
+    return bool(days) and all(
+        day == last or (day.isascii() and day.isdigit() and 1 <= int(day[:9]) <= most) for day in days
+    )

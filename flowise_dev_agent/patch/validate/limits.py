@@ -1,0 +1,147 @@
+"""Rules on values of the right type that still fail: numbers out of range, addresses, schemas, sizes of chunks."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from flowise_dev_agent.patch.model.findings import Finding, error
+from flowise_dev_agent.patch.model.flow_data import Values
+from flowise_dev_agent.patch.model.node import FlowNode
+from flowise_dev_agent.patch.model.references import has_variable
+from flowise_dev_agent.patch.model.values import is_empty, without_markup
+from flowise_dev_agent.patch.validate.context import FlowContext, rule
+
+#: Smallest and largest value by the name of the field; None is no bound.
+_BOUNDS: Final[Mapping[str, tuple[float, float | None]]] = {
+    "chunkOverlap": (0, None),
+    "chunkSize": (1, None),
+    "frequencyPenalty": (-2, 2),
+    "k": (1, None),
+    "maxTokens": (0, None),
+    "presencePenalty": (-2, 2),
+    "temperature": (0, 2),
+    "timeout": (0, None),
+    "topK": (1, None),
+    "topP": (0, 1),
+}
+#: What the server takes where the fields are empty.
+_CHUNK_SIZE, _CHUNK_OVERLAP = 1000.0, 200.0
+#: Fields that the server calls as they are.
+_ADDRESSES: Final = frozenset(
+    {"basepath", "baseUrl", "requestsGetUrl", "requestsPostUrl", "requestsPutUrl", "requestsDeleteUrl"}
+)
+_ADDRESS_OF: Final = frozenset(
+    {("httpAgentflow", "url"), ("cheerioWebScraper", "url"), ("playwrightWebScraper", "url")}
+)
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s/]")
+_ZOD_FIELD: Final = ("advancedStructuredOutputParser", "exampleJson")
+_ZOD_WORD = re.compile(r"\bz\.([A-Za-z_]{1,40})")
+_COMMENT = re.compile(r"//[^\n]*")
+_ZOD_TYPES: Final = frozenset({"string", "number", "boolean", "date", "enum", "object", "array", "int"})
+_PAIRS: Final = {")": "(", "]": "[", "}": "{"}
+
+
+@rule("NUMBER_OUT_OF_RANGE", "ADDRESS_WITHOUT_SCHEME")
+def bounds(flow: FlowContext) -> Iterator[Finding]:
+    """A search for no documents, a temperature that providers refuse, an address that cannot be called."""
+    for node, path, owner, inputs in _settings(flow):
+        for name, value in inputs.items():
+            if is_empty(value) or has_variable(value):
+                continue
+            field = f"{path}{name}"
+            if name in _BOUNDS and (number := _number(value)) is not None:
+                low, high = _BOUNDS[name]
+                if number < low or (high is not None and number > high):
+                    most = f" to {high:g}" if high is not None else " on"
+                    yield error(
+                        "NUMBER_OUT_OF_RANGE",
+                        f"`{field}` is {number:g}; it must be from {low:g}{most}.",
+                        where=node.id,
+                        field=field,
+                        hint=f"Use SetParam on `{field}` of {node.id}.",
+                    )
+            is_address = name in _ADDRESSES or (owner, name) in _ADDRESS_OF
+            if is_address and isinstance(value, str) and not _SCHEME.match(without_markup(value)):
+                yield error(
+                    "ADDRESS_WITHOUT_SCHEME",
+                    f"`{field}` must be a whole address with its scheme; the server fails on it.",
+                    where=node.id,
+                    field=field,
+                    hint=f"For example https://{value.strip().lstrip('/')[:60]}",
+                )
+
+
+def _settings(flow: FlowContext) -> Iterator[tuple[FlowNode, str, str, Values]]:
+    """Node, beginning of the path, type and inputs: of nodes and of the models and tools inside them."""
+    for node in flow.nodes:
+        shown = {entry["name"] for entry in flow.visible_params(node)}
+        yield node, "", node.name, {name: value for name, value in node.inputs.items() if name in shown}
+        for nested in flow.nested(node):
+            if isinstance(nested.config, dict):
+                yield node, f"{nested.path}.", nested.component, nested.config
+
+
+@rule("CHUNK_OVERLAP")
+def chunks(flow: FlowContext) -> Iterator[Finding]:
+    """A piece of text cannot repeat more of the one before than it has room for."""
+    for node in flow.nodes:
+        if node.category != "Text Splitters":
+            continue
+        size, overlap = node.inputs.get("chunkSize"), node.inputs.get("chunkOverlap")
+        if has_variable(size) or has_variable(overlap):
+            continue
+        large = _CHUNK_SIZE if is_empty(size) else _number(size)
+        repeated = _CHUNK_OVERLAP if is_empty(overlap) else _number(overlap)
+        if large is not None and repeated is not None and repeated >= large > 0:
+            yield error(
+                "CHUNK_OVERLAP",
+                f"`chunkOverlap` ({repeated:g}) must be smaller than `chunkSize` ({large:g}); the server fails on it.",
+                where=node.id,
+                field="chunkOverlap",
+                hint=f"A tenth of `chunkSize` is usual, here {large / 10:g}.",
+            )
+
+
+@rule("BAD_ZOD_SCHEMA")
+def zod(flow: FlowContext) -> Iterator[Finding]:
+    """The schema of a structured answer: the server reads a small part of zod and fails on the rest."""
+    for node in flow.nodes:
+        value = node.inputs.get(_ZOD_FIELD[1])
+        if node.name != _ZOD_FIELD[0] or not isinstance(value, str) or is_empty(value) or has_variable(value):
+            continue
+        if why := "" if "/*" in value else _broken_schema(_COMMENT.sub("", value).strip()):
+            yield error(
+                "BAD_ZOD_SCHEMA",
+                f"`{_ZOD_FIELD[1]}` cannot be read: {why}.",
+                where=node.id,
+                field=_ZOD_FIELD[1],
+                hint='For example z.object({ title: z.string().describe("the title"), score: z.number() })',
+            )
+
+
+def _broken_schema(text: str) -> str:
+    if not text.startswith("z.object("):
+        return "it must begin with z.object("
+    opened: list[str] = []
+    quote, escaped = "", False
+    for one in text:
+        if quote:
+            quote = "" if one == quote and not escaped else quote
+            escaped = one == "\\" and not escaped
+        elif one in "\"'`":
+            quote = one
+        elif one in _PAIRS.values():
+            opened.append(one)
+        elif one in _PAIRS and (not opened or opened.pop() != _PAIRS[one]):
+            return f"a {one} has no {_PAIRS[one]}"
+    if quote or opened:
+        return f"{quote or opened[-1]} is not closed"
+    unknown = next((word for word in _ZOD_WORD.findall(text) if word not in _ZOD_TYPES), "")
+    return f"z.{unknown} is not one of z.{', z.'.join(sorted(_ZOD_TYPES))}" if unknown else ""
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return None if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        return None

@@ -1,0 +1,98 @@
+"""What runs before what in an agentflow: by connections, branches, iterations and loops."""
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
+from flowise_dev_agent.patch.model import agentflow as v2
+from flowise_dev_agent.patch.validate.context import FlowContext
+
+_Targets = Mapping[str, list[tuple[str, str]]]
+
+
+class RunOrder:
+    """The order of one flow's steps. Answers are kept: each question costs one walk through the flow."""
+
+    def __init__(self, flow: FlowContext) -> None:
+        self._flow = flow
+        self._reached: dict[tuple[str, str, bool], frozenset[str]] = {}
+        self.start = next((node.id for node in flow.nodes if node.name == v2.START), "")
+
+    def before(self, first: str, second: str, *, loops: bool = False) -> bool:
+        """Whether a path leads from one step to the other; with ``loops`` also by a loop back."""
+        return second in self._reach(first, loops=loops)
+
+    def reaches(self, first: str, second: str, *, avoiding: str) -> bool:
+        """Whether a path leads from one step to the other past a third."""
+        return second in self._reach(first, avoiding=avoiding)
+
+    def apart(self, one: str, other: str) -> bool:
+        """Whether no run has both: they are behind different branches of one step."""
+        return any(
+            handles_of_one and handles_of_other and not handles_of_one & handles_of_other
+            for handles_of_one, handles_of_other in self._branches(one, other)
+        )
+
+    def skipped(self, step: str, later: str) -> bool:
+        """Whether a run can come to ``later`` without ``step``, by another branch."""
+        for fork in self._forks:
+            if not self.before(fork, step):
+                continue
+            with_step = {handle for handle, target in self._next[fork] if self._leads(target, step)}
+            past = {handle for handle, target in self._next[fork] if self._leads(target, later, avoiding=step)}
+            if past - with_step:
+                return True
+        return False
+
+    def _branches(self, one: str, other: str) -> Iterable[tuple[set[str], set[str]]]:
+        for fork in self._forks:
+            yield (
+                {handle for handle, target in self._next[fork] if self._leads(target, one)},
+                {handle for handle, target in self._next[fork] if self._leads(target, other)},
+            )
+
+    def _leads(self, first: str, second: str, *, avoiding: str = "") -> bool:
+        return first != avoiding and (first == second or second in self._reach(first, avoiding=avoiding))
+
+    @cached_property
+    def _forks(self) -> list[str]:
+        return [
+            node.id for node in self._flow.nodes if node.name in v2.BRANCHING and len(self._next.get(node.id, ())) > 1
+        ]
+
+    @cached_property
+    def _next(self) -> _Targets:
+        """Node id to (handle, target) of what can run next; the end of an iteration's inside leads out of it."""
+        found: dict[str, list[tuple[str, str]]] = {node.id: [] for node in self._flow.nodes}
+        for one in self._flow.connections:
+            found.setdefault(one.source.id, []).append((one.edge.source_handle, one.target.id))
+        for node in self._flow.nodes:
+            if node.parent in found and node.parent != node.id:
+                if node.id not in self._flow.connections_into:
+                    found[node.parent].append(("", node.id))
+                if not self._flow.connections_out_of.get(node.id):
+                    outside = self._flow.connections_out_of.get(node.parent, ())
+                    found[node.id].extend(("", one.target.id) for one in outside)
+        return found
+
+    @cached_property
+    def _back(self) -> Mapping[str, str]:
+        """Loops, and the steps that they go back to."""
+        targets = {node.id: node.inputs.get(v2.LOOP_TARGET) for node in self._flow.nodes if node.name == v2.LOOP}
+        return {loop: target.partition("-")[0] for loop, target in targets.items() if isinstance(target, str)}
+
+    def _reach(self, first: str, *, avoiding: str = "", loops: bool = False) -> frozenset[str]:
+        key = (first, avoiding, loops)
+        if key not in self._reached:
+            seen: set[str] = set()
+            queue = [first]
+            while queue:
+                node_id = queue.pop()
+                targets = [target for _, target in self._next.get(node_id, ())]
+                if loops and node_id in self._back:
+                    targets.append(self._back[node_id])
+                for target in targets:
+                    if target not in seen and target != avoiding:
+                        seen.add(target)
+                        queue.append(target)
+            self._reached[key] = frozenset(seen)
+        return self._reached[key]

@@ -1,0 +1,235 @@
+"""Rules on `{{ ... }}` in agentflows. What Flowise cannot fill stays in the text as it is, and people read it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from itertools import islice
+from typing import Final
+
+from flowise_dev_agent.patch.model import agentflow as v2
+from flowise_dev_agent.patch.model.findings import Finding, error, warning
+from flowise_dev_agent.patch.model.flow_data import Values
+from flowise_dev_agent.patch.model.node import FlowNode
+from flowise_dev_agent.patch.model.references import variable_head, variables
+from flowise_dev_agent.patch.model.visibility import js_truthy
+from flowise_dev_agent.patch.validate.context import AGENTFLOW, FlowContext, rule
+from flowise_dev_agent.patch.validate.order import RunOrder
+
+_STATE = "$flow.state."
+#: How fields with rows of the state end: startState, llmUpdateState.
+_STATE_ROWS = "State"
+_UPDATES = "UpdateState"
+_QUESTION = "question"
+_PLAIN: Final = frozenset(
+    {_QUESTION, "chat_history", "current_date_time", "runtime_messages_length", "file_attachment", "loop_count"}
+)
+_FLOW: Final = frozenset({"state", "sessionId", "chatId", "chatflowId", "apiMessageId", "input", "chatHistory"})
+#: Where the values of a start come from, by how it starts.
+_OF_START: Final = {"$form": "formInput", "$webhook": "webhookTrigger"}
+_FORM_ROWS = "formInputTypes"
+#: Steps that are shown the whole form as the person's message while they remember the conversation.
+_READERS: Final = {"llmAgentflow": "llmEnableMemory", "agentAgentflow": "agentEnableMemory"}
+#: As alike as `qestion` and `question`.
+_ALIKE: Final = 0.75
+_LONGEST = 80
+#: What is read of a flow at most: nobody writes more, and the work grows with both.
+_MOST, _MOST_NODES = 1000, 200
+
+
+@rule("UNKNOWN_VARIABLE", kinds=(AGENTFLOW,))
+def unknown(flow: FlowContext) -> Iterator[Finding]:
+    """Names that nothing fills: a step that is not there, a misspelt word, a field that the form does not have."""
+    start = next((node.inputs for node in flow.nodes if node.name == v2.START), {})
+    fields = {str(row.get("name")) for row in _rows(start.get(_FORM_ROWS))}
+    inside = {node.id for node in flow.nodes if node.parent}
+    for node, name, variable in _used(flow):
+        head = variable_head(variable)
+        if flow.graph.node(head) is not None:
+            continue
+        kind = flow.schemas.get(head.rpartition("_")[0])
+        if kind is not None and kind.is_agentflow:
+            hint = "Use the id of a node that runs before."
+            yield _stays(node, name, variable, f"uses the output of {head!r}, which is not in the flow", hint)
+        elif head in _OF_START:
+            field = variable_head(variable.removeprefix(f"{head}."))
+            if start.get("startInputType") != _OF_START[head]:
+                hint = f"Set `startInputType` of the start to {_OF_START[head]}, or use another variable."
+                yield _stays(node, name, variable, f"uses {head}, but the flow does not start that way", hint)
+            elif head == "$form" and field not in fields:
+                hint = f"Its fields: {', '.join(sorted(fields)) or 'none'}."
+                yield _stays(node, name, variable, f"uses the form field {field!r}, which the form does not have", hint)
+        elif head == "$iteration":
+            if node.id not in inside:
+                hint = "Move the step into the iteration with SetParent, or use the answer of the iteration."
+                yield _stays(node, name, variable, "uses $iteration outside of an iteration", hint)
+        else:
+            yield from _misspelt(flow, node, name, variable)
+
+
+def _misspelt(flow: FlowContext, node: FlowNode, name: str, variable: str) -> Iterator[Finding]:
+    head = variable_head(variable)
+    if head in _PLAIN or head == "$vars" or not head or len(variable) > _LONGEST:
+        return
+    if head == "output":
+        if not name.endswith(_UPDATES):
+            hint = "Use {{ <node id> }} of the step whose answer is meant."
+            yield _stays(
+                node, name, variable, f"uses the answer of the step itself, which only `...{_UPDATES}` has", hint
+            )
+        return
+    known = [*_PLAIN, *(other.id for other in flow.nodes)]
+    if head == "$flow":
+        head, known = variable_head(variable.removeprefix("$flow.")), [*_FLOW]
+        if head in _FLOW:
+            return
+    near = [one for one in known if SequenceMatcher(None, head.lower(), one.lower()).ratio() >= _ALIKE]
+    if near:
+        best = max(near, key=lambda one: SequenceMatcher(None, head.lower(), one.lower()).ratio())
+        yield _stays(node, name, variable, f"uses {head!r}, which is no variable", f"Did you mean {best!r}?")
+    elif variable.startswith("$") or "." not in variable:
+        text = f"`{name}`: nothing fills {{{{ {variable} }}}}; it stays in the text as it is."
+        hint = "Right if the text is meant to show it."
+        yield warning("UNKNOWN_VARIABLE", text, where=node.id, field=name, hint=hint)
+
+
+@rule("VARIABLE_WITHOUT_FIELD", kinds=(AGENTFLOW,))
+def fields(flow: FlowContext) -> Iterator[Finding]:
+    """`{{ node }}` is the answer of a step and `{{ node.output.x }}` a field; any other form is not read."""
+    for node, name, variable in _used(flow):
+        source = flow.graph.node(variable_head(variable))
+        if source is None:
+            continue
+        rest = variable.removeprefix(source.id)
+        if rest.startswith(".output.") or (not rest and source.name != v2.START):
+            continue
+        right = f"{source.id}.output.question" if source.name == v2.START else source.id
+        hint = f"Use {{{{ {right} }}}} for its text, or {{{{ {source.id}.output.<field> }}}} for a field."
+        text = f"`{name}` uses {{{{ {variable} }}}}, which stays in the text as it is."
+        yield error("VARIABLE_WITHOUT_FIELD", text, where=node.id, field=name, hint=hint)
+
+
+@rule("VARIABLE_NOT_SET", kinds=(AGENTFLOW,))
+def order(flow: FlowContext) -> Iterator[Finding]:
+    """The output of a step that runs later, on another branch, or not each time."""
+    runs = RunOrder(flow)
+    for node, name, variable in _used(flow):
+        source = variable_head(variable)
+        if flow.graph.node(source) is None or source == runs.start:
+            continue
+        stays = f"`{{{{ {variable} }}}}` stays in the text as it is"
+        hint = "Use a step that has run by then; keep what may be missing in the state, with a value at the start."
+        make, why = error, ""
+        if runs.before(source, node.id):
+            if runs.skipped(source, node.id):
+                make, why = warning, f"{source} does not run on every path to {node.id}: without it {stays}."
+        elif runs.before(source, node.id, loops=True):
+            make, why = warning, f"In the first round {source} has not run yet, and {stays}."
+        elif runs.before(node.id, source) or node.id == source:
+            why = f"{source} has not run by then, so {stays}."
+        elif runs.apart(source, node.id):
+            why = f"{source} is on another branch than {node.id}, so {stays}."
+        else:
+            make, why = warning, f"{source} need not have run before {node.id}; then {stays}."
+        if why and not (name.endswith(_UPDATES) and node.id == source):
+            yield make("VARIABLE_NOT_SET", f"`{name}`: {why}", where=node.id, field=name, hint=hint)
+
+
+@rule("QUESTION_AFTER_HUMAN_INPUT", kinds=(AGENTFLOW,))
+def question(flow: FlowContext) -> Iterator[Finding]:
+    """Once a person has answered, the run has no question any more."""
+    asking = [node.id for node in flow.nodes if node.name == v2.HUMAN_INPUT]
+    start = next((node.id for node in flow.nodes if node.name == v2.START), "")
+    if not asking or not start:
+        return
+    runs = RunOrder(flow)
+    for node, name, variable in _used(flow):
+        behind = [one for one in asking if variable == _QUESTION and runs.before(one, node.id)]
+        if behind:
+            make = warning if runs.reaches(start, node.id, avoiding=behind[0]) else error
+            yield make(
+                "QUESTION_AFTER_HUMAN_INPUT",
+                f"`{name}`: after {behind[0]} has asked a person, {{{{ question }}}} is empty.",
+                where=node.id,
+                field=name,
+                hint=f"Use {{{{ {start}.output.question }}}}.",
+            )
+
+
+@rule("UNDECLARED_STATE", kinds=(AGENTFLOW,))
+def state(flow: FlowContext) -> Iterator[Finding]:
+    """A key that the start does not declare has no value until a step sets it."""
+    declared, setters = _state_keys(flow)
+    runs = RunOrder(flow)
+    for node, name, variable in _used(flow):
+        key = variable.removeprefix(_STATE)
+        root = variable_head(key)
+        if key == variable or key in declared or root in declared:
+            continue
+        by = setters.get(root, [])
+        if any(runs.before(one, node.id) and not runs.skipped(one, node.id) for one in by):
+            continue
+        why = f"which only {', '.join(by)} sets, perhaps later" if by else "which no node declares or sets"
+        yield warning(
+            "UNDECLARED_STATE",
+            f"`{name}` reads the state {root!r}, {why}; until then `{{{{ {variable} }}}}` stays in the text.",
+            where=node.id,
+            field=name,
+            hint=f'Add {{"key": "{root}", "value": ""}} to `startState` of the start node.',
+        )
+
+
+@rule("FORM_FIELD_UNREAD", kinds=(AGENTFLOW,))
+def form(flow: FlowContext) -> Iterator[Finding]:
+    """A form field that no text uses and that no model is shown."""
+    used = {variable for _, _, variable in _used(flow)}
+    shown = any(js_truthy(node.inputs.get(_READERS[node.name], True)) for node in flow.nodes if node.name in _READERS)
+    for node in flow.nodes:
+        if node.name != v2.START or node.inputs.get("startInputType") != "formInput" or shown:
+            continue
+        for row in _rows(node.inputs.get(_FORM_ROWS)):
+            wanted = f"$form.{row.get('name')}"
+            if not any(one == wanted or one.startswith((f"{wanted}.", f"{wanted}[")) for one in used):
+                yield warning(
+                    "FORM_FIELD_UNREAD",
+                    f"Nothing uses the form field {row.get('name')!r}.",
+                    where=node.id,
+                    field=_FORM_ROWS,
+                    hint=f"Use {{{{ {wanted} }}}} in a step, or leave the field out.",
+                )
+
+
+def _stays(node: FlowNode, name: str, variable: str, why: str, hint: str) -> Finding:
+    text = f"`{name}` {why}; `{{{{ {variable} }}}}` stays in the text as it is."
+    return error("UNKNOWN_VARIABLE", text, where=node.id, field=name, hint=hint)
+
+
+def _used(flow: FlowContext) -> Iterator[tuple[FlowNode, str, str]]:
+    """Node, field and text of each variable, once per field, the first `_MOST` of them. Code has braces of its own."""
+    return islice(_all_used(flow), _MOST if len(flow.nodes) <= _MOST_NODES else 0)
+
+
+def _all_used(flow: FlowContext) -> Iterator[tuple[FlowNode, str, str]]:
+    for node in flow.nodes:
+        code = {entry["name"] for entry in flow.definitions(node).params if entry["type"] == "code"}
+        for name, value in node.inputs.items():
+            if name not in code:
+                for variable in dict.fromkeys(variables(value)):
+                    yield node, name, variable.replace("\\", "")
+
+
+def _rows(value: object) -> Sequence[Values]:
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+
+
+def _state_keys(flow: FlowContext) -> tuple[set[str], Mapping[str, list[str]]]:
+    """Keys that the start declares, and those that other nodes set as they run, with the nodes."""
+    declared: set[str] = set()
+    setters: dict[str, list[str]] = {}
+    for node in flow.nodes:
+        for name, value in node.inputs.items():
+            for row in _rows(value) if name.endswith(_STATE_ROWS) else ():
+                key = str(row.get("key"))
+                if node.name == v2.START:
+                    declared.add(key)
+                else:
+                    setters.setdefault(key, []).append(node.id)
+    return declared, setters
