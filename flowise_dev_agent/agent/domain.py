@@ -12,13 +12,13 @@ from flowise_dev_agent.agent.tools import DomainTools, ToolResult
 from flowise_dev_agent.agent.trials import Conversation, TrialRun
 from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.contracts.interrupts import CredentialCandidate
-from flowise_dev_agent.contracts.plan import TestCase
+from flowise_dev_agent.contracts.plan import PatchAnswer, TestCase
 from flowise_dev_agent.contracts.verdict import Trial
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
 from flowise_dev_agent.knowledge.templates import Template
-from flowise_dev_agent.patch import Finding, GraphIR, NodeSchema, PatchOp, errors
+from flowise_dev_agent.patch import Finding, GraphIR, NodeSchema, errors
 from flowise_dev_agent.reasoning.contracts import (
     Budget,
     DeltaSink,
@@ -88,7 +88,7 @@ class DomainDiscoveryResult:
 
 
 #: The ops for a plan, with what they cost.
-DomainPatchResult: TypeAlias = Reasoned[list[PatchOp]]
+DomainPatchResult: TypeAlias = Reasoned[PatchAnswer]
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class DomainCapability(ABC):
 
     @abstractmethod
     async def compile_ops(self, context: AgentContext, request: PatchRequest) -> DomainPatchResult:
-        """The ops for an approved plan, without ids of credentials: the compiler binds those.
+        """The ops for an approved plan, without ids of credentials: the compiler binds those; or what the plan lacks.
 
         Raises:
             PatchError: the ops cannot be read; `details["findings"]` says why.

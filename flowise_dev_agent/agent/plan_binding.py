@@ -13,6 +13,7 @@ from typing import Any, Final
 from pydantic import JsonValue
 
 from flowise_dev_agent.contracts.plan import (
+    AmendAnswer,
     Capability,
     CredentialBinding,
     NodeCapability,
@@ -76,6 +77,43 @@ def capability_of(plan: PlanContract, said: Iterable[str], schemas: Schemas) -> 
         code=[id_ for id_, schema in planned.items() if schema and _holds_code(schema)],
         tools=tools,
     )
+
+
+def amended(plan: PlanContract, answer: AmendAnswer, more_credentials: Iterable[str]) -> PlanContract:
+    """The plan with what the op writer says that it lacks, still without a capability of its own."""
+    new = {(value.node_id, value.param) for value in answer.values}
+    known = {node.node_id for node in plan.nodes}
+    return plan.model_copy(
+        update={
+            "nodes": [*plan.nodes, *(node for node in answer.nodes if node.node_id not in known)],
+            "removals": [*dict.fromkeys([*plan.removals, *answer.removals])],
+            "values": [*(one for one in plan.values if (one.node_id, one.param) not in new), *answer.values],
+            "credential_requirements": [*dict.fromkeys([*plan.credential_requirements, *more_credentials])],
+        }
+    )
+
+
+def beyond_approval(capability: Capability, agreed: Capability) -> Capability | None:
+    """What `capability` has and `agreed` does not cover; None when it is contained."""
+    beyond = Capability(
+        nodes={id_: node for id_, node in capability.nodes.items() if not _covers(agreed.nodes.get(id_), node)},
+        hosts=[host for host in capability.hosts if host not in agreed.hosts],
+        credentials=[one for one in capability.credentials if one not in agreed.credentials],
+        code=[id_ for id_ in capability.code if id_ not in agreed.code],
+        tools=[tool for tool in capability.tools if tool not in agreed.tools],
+        effects=[effect for effect in capability.effects if effect not in agreed.effects],
+    )
+    return None if beyond == Capability() else beyond
+
+
+def _covers(agreed: NodeCapability | None, wanted: NodeCapability) -> bool:
+    if agreed is None or (wanted.node_name and agreed.node_name and wanted.node_name != agreed.node_name):
+        return False
+    if wanted.action == "change":
+        # A node that this session added is in the flow by the next iteration.
+        settled = agreed.action in ("add", "replace", "change")
+        return settled and (agreed.params == "all" or set(wanted.params) <= set(agreed.params))
+    return wanted.action == agreed.action
 
 
 def outside_plan(

@@ -131,6 +131,16 @@ def after_scope(state: AgentState) -> Decision:
     )
 
 
+def after_patch(state: AgentState) -> Decision:
+    """The op writer may find that the plan lacks something, or that nothing is to be done."""
+    nothing = state.patch.nothing_to_change is not None
+    return decide(
+        ("hitl_plan_v2", not state.plan.approved, "the plan needs more than was approved"),
+        ("hitl_review_v2", nothing, "the flow already is as the plan wants it"),
+        otherwise=("compile_flow_data", "there are ops to compile"),
+    )
+
+
 def after_validate(state: AgentState) -> Decision:
     """Valid flows go on; the rest goes back to the op writer within its tries, then to the person."""
     check = state.check
@@ -208,6 +218,7 @@ ROUTERS: Final[dict[str, tuple[Router, tuple[str, ...]]]] = {
         ("define_patch_scope", "classify_intent", "plan_v2", "apply_patch", END),
     ),
     "define_patch_scope": (after_scope, ("define_patch_scope", "compile_patch_ir", "apply_patch", END)),
+    "compile_patch_ir": (after_patch, ("hitl_plan_v2", "hitl_review_v2", "compile_flow_data")),
     "validate": (after_validate, ("preflight_validate_patch", "repair_schema", "compile_patch_ir")),
     "preflight_validate_patch": (
         after_preflight,
@@ -224,7 +235,6 @@ EDGES: Final[tuple[tuple[str, str], ...]] = (
     ("classify_intent", "hydrate_context"),
     ("load_current_flow", "summarize_current_flow"),
     ("summarize_current_flow", "plan_v2"),
-    ("compile_patch_ir", "compile_flow_data"),
     ("compile_flow_data", "validate"),
     ("repair_schema", "compile_flow_data"),
 )

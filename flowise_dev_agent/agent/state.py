@@ -16,7 +16,7 @@ from flowise_dev_agent.agent.stages import Stage
 from flowise_dev_agent.contracts.base import Contract, JsonObject, Outcome
 from flowise_dev_agent.contracts.change import Difference
 from flowise_dev_agent.contracts.interrupts import MissingCredential, TargetCandidate, TargetFlow, WriteMode
-from flowise_dev_agent.contracts.plan import Intent, Operation, PlanContract
+from flowise_dev_agent.contracts.plan import Capability, Intent, Operation, PlanContract
 from flowise_dev_agent.contracts.usage import BudgetCeilings, DegradedPhase, Usage
 from flowise_dev_agent.contracts.verdict import Trial, Verdict
 from flowise_dev_agent.errors import AgentError
@@ -98,6 +98,10 @@ class PlanState(Part):
     contract: PlanContract | None = None
     #: The person approved a plan, and no later one went beyond it.
     approved: bool = False
+    #: What the last approval covers.
+    agreed: Capability | None = None
+    #: Why the op writer needs more than the approved plan says, until the person has answered.
+    amended: str | None = None
     approach: str | None = None
     feedback: str | None = None
     #: What the person must know in addition to the plan.
@@ -142,6 +146,8 @@ class PatchState(Part):
 
     scope: PatchScope | None = None
     ops: list[PatchOp] = Field(default_factory=list[PatchOp])
+    #: Why the flow already is as the plan wants it.
+    nothing_to_change: str | None = None
 
 
 class CheckState(Part):

@@ -9,7 +9,7 @@ from typing_extensions import TypeAliasType
 from flowise_dev_agent.contracts.answers import Action, InterruptType, answer_schema
 from flowise_dev_agent.contracts.base import Bounded, Contract, JsonObject, Maybe, Versioned
 from flowise_dev_agent.contracts.change import Difference
-from flowise_dev_agent.contracts.plan import Approach, PlanContract
+from flowise_dev_agent.contracts.plan import Approach, Capability, PlanContract
 from flowise_dev_agent.contracts.usage import BudgetCeilings, DegradedPhase, Usage
 from flowise_dev_agent.contracts.verdict import Regression, Trial, Verdict
 from flowise_dev_agent.patch import Finding, PatchOp
@@ -100,6 +100,8 @@ class PlanApprovalData(Bounded):
     write_mode: WriteMode | None = None
     notes: list[str] = Field(default_factory=list)
     pattern: PatternUse = PatternUse()
+    capability: Capability | None = Field(default=None, description="What an approval allows.")
+    added: Capability | None = Field(default=None, description="What of it the last approval does not cover.")
 
 
 class CredentialCheckData(Bounded):
@@ -182,7 +184,7 @@ class PlanApprovalInterrupt(_Interrupt):
     """The plan, before anything is written."""
 
     type: Literal["plan_approval"] = "plan_approval"
-    reason: Literal["plan_ready", "plan_revised", "declined"]
+    reason: Literal["plan_ready", "plan_revised", "plan_widened", "declined"]
     data: PlanApprovalData
     response_schema: JsonObject = _schema_of("plan_approval")
 
@@ -209,7 +211,7 @@ class ResultReviewInterrupt(_Interrupt):
     """The written and tested flow."""
 
     type: Literal["result_review"] = "result_review"
-    reason: Literal["tests_passed", "tests_failed"]
+    reason: Literal["tests_passed", "tests_failed", "nothing_to_change"]
     data: ResultReviewData
     response_schema: JsonObject = _schema_of("result_review")
 

@@ -1,14 +1,11 @@
 """Reasoning by a model: sends prompts, reads typed values, and puts what is wrong with an answer into the next try."""
 
-import re
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import TypeVar, cast
 
-from flowise_dev_agent.contracts.plan import FlowKind
+from flowise_dev_agent.contracts.plan import AmendAnswer, NothingToChange, OpsAnswer, PatchAnswer
 from flowise_dev_agent.errors import ModelOutputError, PatchError
-from flowise_dev_agent.patch import AddNode, BindCredential, Finding, NodeSchema, PatchOp, ops_from_json
-from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY
-from flowise_dev_agent.patch.model.suggest import closest
+from flowise_dev_agent.patch import AddNode, BindCredential, Finding, PatchOp, ops_from_json
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
     Intent,
@@ -16,15 +13,19 @@ from flowise_dev_agent.reasoning.contracts import (
     JudgeRequest,
     PatchRequest,
     PlanContract,
-    PlannedNode,
     PlanProposal,
     PlanRequest,
     Reasoned,
     Verdict,
 )
-from flowise_dev_agent.reasoning.credential_requirements import required_types
 from flowise_dev_agent.reasoning.engines.base import ReasoningEngine
-from flowise_dev_agent.reasoning.parsing import UnusableOutputError, parse_model
+from flowise_dev_agent.reasoning.parsing import (
+    IncompleteOutputError,
+    UnusableOutputError,
+    parse_model,
+    parse_object,
+)
+from flowise_dev_agent.reasoning.plan_checks import checked_amendment, checked_plan
 from flowise_dev_agent.reasoning.prompts import (
     Prompt,
     classify_prompt,
@@ -72,14 +73,14 @@ class LlmReasoner(Reasoner):
         def read(text: str) -> PlanContract:
             proposal = parse_model(text, PlanProposal)
             plan = PlanContract(operation=request.intent.operation, **vars(proposal))
-            return _checked_plan(plan.linked(), request)
+            return checked_plan(plan.linked(), request)
 
         whole = self._settings.context_tokens >= _WHOLE_CATALOGUE_FROM
         return await self._ask("plan", plan_prompt(request, self._skills, whole_catalogue=whole), read, request)
 
-    async def patch(self, request: PatchRequest) -> Reasoned[list[PatchOp]]:
-        def read(text: str) -> list[PatchOp]:
-            return _checked_ops(text, request)
+    async def patch(self, request: PatchRequest) -> Reasoned[PatchAnswer]:
+        def read(text: str) -> PatchAnswer:
+            return _checked_answer(text, request)
 
         return await self._ask("patch", patch_prompt(request, self._skills), read, request)
 
@@ -122,6 +123,7 @@ class LlmReasoner(Reasoner):
         )
         tries = 1 + self._settings.retry_count
         problems: list[str] = []
+        usable: T | None = None
         for number in range(1, tries + 1):
             response = await loop.answer()
             if response.truncated:
@@ -131,6 +133,11 @@ class LlmReasoner(Reasoner):
                     return Reasoned(read(response.text), mode="llm_guided", usage=loop.usage, tries=number)
                 except UnusableOutputError as error:
                     problems = error.problems
+                    better = cast("T", error.value) if isinstance(error, IncompleteOutputError) else None
+                    last = number == tries or (usable is not None and better is not None)
+                    usable = usable if better is None else better
+                    if last and usable is not None:
+                        return Reasoned(usable, mode="llm_guided", usage=loop.usage, tries=number)
             loop.hand_back(response.text, problems)
         raise ModelOutputError(
             f"The model {model} gave no usable answer for the phase '{phase}' in {tries} tries. "
@@ -140,82 +147,25 @@ class LlmReasoner(Reasoner):
         )
 
 
-def _checked_plan(plan: PlanContract, request: PlanRequest) -> PlanContract:
-    """The plan with what code knows for certain: operation, spelling of node names, credential types."""
-    update: dict[str, Any] = {}
-    if plan.declined or request.intent.operation == "question":
-        if not plan.declined and not plan.answer:
-            raise UnusableOutputError(["This is a question about a flow: put what you found into `answer`."])
-        return plan.model_copy(update=update | {"nodes": [], "credential_requirements": []})
-    as_it_is = request.intent.operation == "copy" and not plan.removals
-    problems: list[str] = []
-    if not (plan.nodes or plan.removals or plan.values or as_it_is):
-        problems.append("`nodes` is empty. List the nodes to add or to change, or fill `declined`.")
-    nodes: list[PlannedNode] = []
-    new = []
-    pattern = request.pattern.nodes if request.pattern else {}
-    for node in plan.nodes:
-        schema = request.nodes.get(node.node_name)
-        if schema is None:
-            near = ", ".join(request.nodes.suggest(node.node_name)) or "none"
-            problems.append(f"There is no node type '{node.node_name}'. Close names: {near}.")
-            continue
-        if any(node.node_id == other.node_id for other in nodes):
-            problems.append(f"The node id '{node.node_id}' occurs twice.")
-        from_pattern = node.existing and pattern.get(node.node_id) == schema.name
-        existing = node.existing and (from_pattern or node.node_id in request.existing)
-        nodes.append(node.model_copy(update={"node_name": schema.name, "existing": existing}))
-        if not existing or from_pattern:
-            new.append(schema)
-    problems += _unknown_ids(plan, nodes, request)
-    kinds = {_kind(request.nodes.schemas[node.node_name]) for node in nodes}
-    if len(kinds) > 1:
-        problems.append(
-            "FLOW_KIND_MIX: a flow consists of nodes of the category Agent Flows only, or of none of them. "
-            "In an agentflow, models and tools are settings of its steps (`llmModel`, `agentTools`), not nodes."
-        )
-    if problems:
-        raise UnusableOutputError(problems)
-    if kinds and request.intent.operation == "create":
-        update["flow_kind"] = kinds.pop()
-    required = required_types(new, request.credential_types)
-    if any(request.nodes.schemas[node.node_name].category == AGENTFLOW_CATEGORY for node in nodes):
-        # The schema of such a node does not say which models and tools it holds: trust the plan.
-        known = {name for schema in request.nodes.schemas.values() for name in schema.credential_names}
-        required = list(dict.fromkeys([*required, *(name for name in plan.credential_requirements if name in known)]))
-    update |= {"nodes": nodes, "credential_requirements": required}
-    return plan.model_copy(update=update)
-
-
-def _kind(schema: NodeSchema) -> FlowKind:
-    return "AGENTFLOW" if schema.is_agentflow else "CHATFLOW"
-
-
-def _unknown_ids(plan: PlanContract, nodes: Sequence[PlannedNode], request: PlanRequest) -> list[str]:
-    """Ids and params that the plan names and that neither it nor the flow has."""
-    types = {**request.existing, **{node.node_id: node.node_name for node in nodes}}
-    problems = [
-        f"`removals` names '{node_id}', which is not in the flow. It has: {', '.join(request.existing) or 'no nodes'}."
-        for node_id in plan.removals
-        if node_id not in request.existing
-    ]
-    for value in plan.values:
-        schema = request.nodes.get(types.get(value.node_id, ""))
-        if value.node_id not in types:
-            problems.append(f"`values` names '{value.node_id}', which is neither planned nor in the flow.")
-        elif schema is not None and (problem := _unknown_param(schema, value.param)):
-            problems.append(f"`values` of '{value.node_id}': {problem}")
-    return problems
-
-
-def _unknown_param(schema: NodeSchema, path: str) -> str | None:
-    """What is wrong with the beginning of a path; what is inside a model or tool is checked when it is compiled."""
-    root = re.split(r"[.\[]", path, maxsplit=1)[0]
-    names = [entry["name"] for entry in schema.input_definitions]
-    if root in names or root.removesuffix("Config") in names or root == "credential":
-        return None
-    near = ", ".join(closest(root, names)) or ", ".join(names[:12])
-    return f"{schema.name} has no field '{root}'. Close names: {near}."
+def _checked_answer(text: str, request: PatchRequest) -> PatchAnswer:
+    """Ops, an amendment of the plan, or that nothing is to be done; an answer without a kind is one of ops."""
+    try:
+        answer = parse_object(text)
+    except UnusableOutputError:
+        answer = {}
+    match answer.get("kind"):
+        case "amend":
+            return checked_amendment(parse_model(text, AmendAnswer), request)
+        case "nothing_to_change":
+            if not request.existing or request.seed:
+                raise UnusableOutputError(["There is no flow yet, so there is something to do: answer with ops."])
+            return parse_model(text, NothingToChange)
+        case _:
+            pass
+    plan = request.plan
+    if answer.get("ops") == [] and plan.values and not plan.removals and all(node.existing for node in plan.nodes):
+        return OpsAnswer()
+    return OpsAnswer(ops=_checked_ops(text, request))
 
 
 def _checked_ops(text: str, request: PatchRequest) -> list[PatchOp]:

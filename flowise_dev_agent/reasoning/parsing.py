@@ -29,6 +29,14 @@ class UnusableOutputError(Exception):
         self.problems = problems
 
 
+class IncompleteOutputError(UnusableOutputError):
+    """An answer that can be used as `value`, and should be better: it goes back once, if a try is left."""
+
+    def __init__(self, problems: list[str], value: object) -> None:
+        super().__init__(problems)
+        self.value = value
+
+
 def answer_text(text: str) -> str:
     """What a model wrote, without its thinking and without comments in the JSON."""
     text = _without_thinking(text)

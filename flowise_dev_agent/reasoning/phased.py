@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Final, TypeVar
 
+from flowise_dev_agent.contracts.plan import PatchAnswer
 from flowise_dev_agent.errors import BudgetSpentError, ModelOutputError, ModelUnavailableError, ReasoningError
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import PatchOp
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
     Degraded,
@@ -48,7 +48,7 @@ class PhasedReasoner(Reasoner):
     async def plan(self, request: PlanRequest) -> Reasoned[PlanContract]:
         return await self._run("plan", lambda reasoner: reasoner.plan(request))
 
-    async def patch(self, request: PatchRequest) -> Reasoned[list[PatchOp]]:
+    async def patch(self, request: PatchRequest) -> Reasoned[PatchAnswer]:
         return await self._run("patch", lambda reasoner: reasoner.patch(request))
 
     async def judge(self, request: JudgeRequest) -> Reasoned[Verdict]:

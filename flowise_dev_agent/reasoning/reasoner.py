@@ -3,8 +3,8 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
+from flowise_dev_agent.contracts.plan import PatchAnswer
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import PatchOp
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
     Intent,
@@ -29,8 +29,8 @@ class Reasoner(ABC):
         """What will be built or changed; `declined` when it cannot be done."""
 
     @abstractmethod
-    async def patch(self, request: PatchRequest) -> Reasoned[list[PatchOp]]:
-        """The ops that implement the plan."""
+    async def patch(self, request: PatchRequest) -> Reasoned[PatchAnswer]:
+        """The ops that implement the plan, what the plan lacks, or that nothing is to be done."""
 
     @abstractmethod
     async def judge(self, request: JudgeRequest) -> Reasoned[Verdict]:

@@ -4,7 +4,7 @@ from functools import cache
 from typing import Any, Final
 
 from flowise_dev_agent.contracts.base import JsonObject
-from flowise_dev_agent.contracts.plan import Intent, PlanProposal
+from flowise_dev_agent.contracts.plan import AmendAnswer, Intent, PlanProposal
 from flowise_dev_agent.contracts.verdict import Judgement
 from flowise_dev_agent.patch import OP_TYPES
 from flowise_dev_agent.settings import Phase
@@ -26,9 +26,12 @@ def answer_schema(phase: Phase) -> JsonObject:
 
 
 def _ops() -> JsonObject:
-    """One object for all ops: the op reference in the prompt says which fields each of them has."""
+    """One object for all answers and all ops: the op reference in the prompt says which fields each op has."""
     op: JsonObject = {"type": "object", "properties": {"op_type": {"enum": [*OP_TYPES]}}, "required": ["op_type"]}
-    return {"type": "object", "properties": {"ops": {"type": "array", "items": op}}, "required": ["ops"]}
+    kinds = {"kind": {"enum": ["ops", "amend", "nothing_to_change"]}, "ops": {"type": "array", "items": op}}
+    schema = AmendAnswer.model_json_schema()
+    amendment = _compact(schema, schema.get("$defs", {}))["properties"]
+    return {"type": "object", "properties": amendment | kinds, "required": ["kind"]}
 
 
 def _compact(schema: Any, definitions: JsonObject) -> Any:

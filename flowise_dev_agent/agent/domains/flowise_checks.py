@@ -14,6 +14,7 @@ from pydantic import Field
 from flowise_dev_agent.agent.domain import ToolScope
 from flowise_dev_agent.agent.nodes.patch import unplanned_removals
 from flowise_dev_agent.agent.plan_binding import hosts_in, not_met, outside_plan
+from flowise_dev_agent.agent.plan_values import with_planned_values
 from flowise_dev_agent.agent.tool_definition import AnyObject
 from flowise_dev_agent.agent.tools import ToolResult, shorten
 from flowise_dev_agent.errors import FlowiseError, InvalidInputError, PatchError
@@ -99,6 +100,8 @@ class FlowiseChecks:
     async def _findings(self, ops: list[PatchOp]) -> list[Finding]:
         scope = self._scope
         store = await scope.knowledge.nodes()
+        if scope.plan:
+            ops = with_planned_values(ops, scope.plan, scope.base)
         found = unplanned_removals(ops, scope.plan, {node.id for node in scope.base.nodes}) if scope.plan else []
         if scope.plan and scope.plan.capability:
             found += outside_plan(ops, scope.plan, scope.plan.capability, store.schemas, scope.base)

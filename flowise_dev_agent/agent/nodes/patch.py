@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -10,11 +11,16 @@ from langgraph.types import interrupt
 
 from flowise_dev_agent.agent.budget import asks_for_budget, budget_of, waits_for_budget
 from flowise_dev_agent.agent.context import AgentContext
-from flowise_dev_agent.agent.credentials import credential_question, settle_credentials
+from flowise_dev_agent.agent.credentials import (
+    available_credentials,
+    credential_question,
+    match_credentials,
+    settle_credentials,
+)
 from flowise_dev_agent.agent.domain import Domains
 from flowise_dev_agent.agent.drift import check_drift
 from flowise_dev_agent.agent.emit import Emitter
-from flowise_dev_agent.agent.plan_binding import not_met, outside_plan
+from flowise_dev_agent.agent.plan_binding import amended, beyond_approval, capability_of, not_met, outside_plan
 from flowise_dev_agent.agent.plan_values import with_planned_values
 from flowise_dev_agent.agent.prompt_context import (
     agents_of,
@@ -29,17 +35,23 @@ from flowise_dev_agent.agent.state import (
     CheckState,
     PatchScope,
     PatchState,
+    PlanState,
     Update,
 )
 from flowise_dev_agent.contracts.change import Difference
 from flowise_dev_agent.contracts.events import ArtifactData, RetryData
+from flowise_dev_agent.contracts.plan import AmendAnswer, NothingToChange, OpsAnswer, PatchAnswer
 from flowise_dev_agent.errors import ModelOutputError, PatchError
+from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Finding, GraphIR, NodeSchema, PatchOp, RemoveNode, ReplaceNode, compile_ops
 from flowise_dev_agent.publish import changes
 from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanContract
+from flowise_dev_agent.reasoning.credential_requirements import required_types
 
 #: Similarity (difflib ratio) from which an unknown node type counts as a known one misspelt.
 MISSPELT = 0.85
+#: Amendments that the approval covers, in one go.
+_MAX_AMENDMENTS = 2
 
 
 async def define_patch_scope(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
@@ -66,7 +78,10 @@ async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *,
     if scope is None:
         raise LookupError("The scope of the patch is not defined.")
     if plan.operation == "copy" and not plan.nodes and not plan.removals:
-        return {"patch": PatchState(ops=[]), "check": CheckState(findings=[], flow_sha=None, validated_sha=None)}
+        return {
+            "patch": PatchState(ops=[], nothing_to_change=None),
+            "check": CheckState(findings=[], flow_sha=None, validated_sha=None),
+        }
     graph = await base_graph(state, context)
     nodes = await context.knowledge.nodes()
     request = PatchRequest(
@@ -99,23 +114,48 @@ async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *,
     ops: list[PatchOp] = []
     problems: list[Finding] = []
     usage = state.usage
+    reasons: list[str] = []
     for domain in domains.of(plan):
-        try:
-            result = await domain.compile_ops(context, request)
-        except (PatchError, ModelOutputError) as error:
-            problems += findings_of(error)
-            usage = usage.spent_on(error)
-            continue
-        emit.reasoned("patch", result)
-        usage = usage.plus("patch", result)
-        problems += _out_of_scope(result.value, scope)
-        completed = with_planned_values(result.value, plan, graph)
-        ops += completed
-        if result.mode == "llm_guided" and plan.capability is not None:
-            problems += outside_plan(completed, plan, plan.capability, request.nodes.schemas, graph)
+        answer: PatchAnswer | None = None
+        by_model = False
+        for _ in range(_MAX_AMENDMENTS + 1):
+            try:
+                result = await domain.compile_ops(context, request)
+            except (PatchError, ModelOutputError) as error:
+                problems += findings_of(error)
+                usage = usage.spent_on(error)
+                answer = None
+                break
+            emit.reasoned("patch", result)
+            usage = usage.plus("patch", result)
+            answer, by_model = result.value, result.mode == "llm_guided"
+            if not isinstance(answer, AmendAnswer):
+                break
+            plan = _amended(plan, answer, state, request.nodes)
+            if _needs_approval(plan, state):
+                return {**await _back_to_the_person(plan, answer.reason, state, context), "usage": usage}
+            request = replace(request, plan=plan)
+        match answer:
+            case OpsAnswer():
+                problems += _out_of_scope(answer.ops, scope)
+                completed = with_planned_values(answer.ops, plan, graph)
+                ops += completed
+                if by_model and plan.capability is not None:
+                    problems += outside_plan(completed, plan, plan.capability, request.nodes.schemas, graph)
+            case NothingToChange():
+                reasons.append(answer.reason)
+            case AmendAnswer():
+                text = f"The plan was amended {_MAX_AMENDMENTS + 1} times without any ops."
+                problems.append(Finding(code="NO_OPS", severity="error", message=text, hint="Answer with the ops now."))
+            case None:
+                pass
     problems += unplanned_removals(ops, plan, {node.id for node in graph.nodes})
+    nothing = " ".join(reasons) if reasons and not ops and not problems else None
+    if nothing and plan.operation == "copy" and state.write.chatflow_id is None:
+        nothing = None  # the copy itself is still to be made
     return {
-        "patch": PatchState(ops=ops),
+        "plan": PlanState(contract=plan),
+        "patch": PatchState(ops=ops, nothing_to_change=nothing),
         "check": CheckState(
             findings=problems,
             flow_sha=None,
@@ -123,6 +163,31 @@ async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *,
             retries=state.check.retries + (1 if findings else 0),
         ),
         "usage": usage,
+    }
+
+
+def _amended(plan: PlanContract, answer: AmendAnswer, state: AgentState, nodes: NodeStore) -> PlanContract:
+    """The plan with the amendment, and with the capability that follows."""
+    new = [schema for node in answer.nodes if not node.existing and (schema := nodes.get(node.node_name))]
+    wider = amended(plan, answer, required_types(new, {}))
+    made = capability_of(wider, [state.full_requirement], nodes.schemas)
+    hosts = {*made.hosts, *(plan.capability.hosts if plan.capability else ())}
+    return wider.model_copy(update={"capability": made.model_copy(update={"hosts": sorted(hosts)})})
+
+
+def _needs_approval(plan: PlanContract, state: AgentState) -> bool:
+    agreed = state.plan.agreed
+    return agreed is None or plan.capability is None or beyond_approval(plan.capability, agreed) is not None
+
+
+async def _back_to_the_person(plan: PlanContract, reason: str, state: AgentState, context: AgentContext) -> Update:
+    """The amended plan is shown before anything is written; `define_patch_scope` asks for credentials that are new."""
+    available = await available_credentials(context)
+    return {
+        "plan": PlanState(contract=plan, approved=False, amended=reason),
+        "patch": PatchState(ops=[]),
+        "check": CheckState(findings=[], flow_sha=None, validated_sha=None),
+        "credentials": match_credentials(plan.credential_requirements, available, state.credentials.chosen),
     }
 
 

@@ -13,7 +13,7 @@ from flowise_dev_agent.agent.domain import DiscoverRequest, Domains
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.nodes.patch import flow_so_far
-from flowise_dev_agent.agent.plan_binding import capability_of
+from flowise_dev_agent.agent.plan_binding import beyond_approval, capability_of
 from flowise_dev_agent.agent.prompt_context import (
     agents_of,
     components_of,
@@ -91,9 +91,11 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
     )
     if not plan.declined and plan.answer is None:
         said = [state.full_requirement, feedback or ""]
-        plan = plan.model_copy(
-            update={"capability": capability_of(plan, said, (await context.knowledge.nodes()).schemas)}
-        )
+        capability = capability_of(plan, said, (await context.knowledge.nodes()).schemas)
+        if state.plan.agreed:
+            # A host that the person has agreed to stays theirs, although a revision need not name it again.
+            capability = capability.model_copy(update={"hosts": sorted({*capability.hosts, *state.plan.agreed.hosts})})
+        plan = plan.model_copy(update={"capability": capability})
     if plan.answer is not None:
         emit.put(ArtifactData(), plan.answer)
         return {"plan": PlanState(contract=plan), "outcome": "answered", "usage": usage}
@@ -112,9 +114,9 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
     is_compared = state.intent.operation == "update" and state.tests.baseline is None
     event = StageEvent.PLANNED_WITHOUT_BASELINE if is_compared else StageEvent.PLANNED
     update: Update = {
-        "plan": PlanState(contract=plan, approved=state.plan.approved and not _needs_new_approval(previous, plan)),
+        "plan": PlanState(contract=plan, approved=_is_approved(state, previous, plan), amended=None),
         "credentials": credentials,
-        "patch": PatchState(ops=[]),
+        "patch": PatchState(ops=[], nothing_to_change=None),
         "check": CheckState(findings=[], retries=0, repairs=0, validated_sha=None),
         "write": WriteState(stage=next_stage(state.write.stage, event), reviewed_sha=None),
         "review": ReviewState(next_step=None),
@@ -135,7 +137,13 @@ async def hitl_plan_v2(state: AgentState, runtime: Runtime[AgentContext]) -> Upd
     if answer["action"] == "approve":
         update: Update = {
             "answer": answer,
-            "plan": PlanState(approved=True, approach=answer.get("approach"), feedback=None),
+            "plan": PlanState(
+                approved=True,
+                agreed=state.plan.current.capability,
+                amended=None,
+                approach=answer.get("approach"),
+                feedback=None,
+            ),
         }
         if questions := answer.get("test_questions"):
             update["tests"] = TestsState(questions=questions)
@@ -167,21 +175,17 @@ def _about_target(plan: PlanContract, state: AgentState) -> PlanContract:
     return plan.model_copy(update=fixed)
 
 
-def _needs_new_approval(previous: PlanContract | None, plan: PlanContract) -> bool:
-    """The approved plan covers a revision unless the operation or a credential changed, or something is removed."""
-    if previous is None or plan.declined:
-        return True
-    kept = {node.node_name for node in plan.nodes}
-    return (
-        previous.operation != plan.operation
-        or set(plan.credential_requirements) != set(previous.credential_requirements)
-        or any(node.node_name not in kept for node in previous.nodes)
-        or not set(plan.removals) <= set(previous.removals)
-    )
+def _is_approved(state: AgentState, previous: PlanContract | None, plan: PlanContract) -> bool:
+    """An approval covers every later plan of the same operation that stays within what was agreed to."""
+    agreed = state.plan.agreed
+    if not state.plan.approved or agreed is None or previous is None or plan.declined or plan.capability is None:
+        return False
+    return previous.operation == plan.operation and beyond_approval(plan.capability, agreed) is None
 
 
 def _plan_approval(state: AgentState) -> PlanApprovalInterrupt:
     plan, verdict, target = state.plan.current, state.review.verdict, state.target.flow
+    agreed = state.plan.agreed
     if questions := state.tests.questions:
         plan = plan.with_questions(questions)
     cancel = option("cancel", "Cancel", "End the session; nothing is written.")
@@ -192,7 +196,10 @@ def _plan_approval(state: AgentState) -> PlanApprovalInterrupt:
             options=[option("request_changes", "Ask for something else", "Say what to build instead."), cancel],
             data=PlanApprovalData(plan=plan.to_markdown(), contract=plan),
         )
-    if state.iteration:
+    added = beyond_approval(plan.capability, agreed) if plan.capability and agreed else None
+    if added:
+        reason, message = "plan_widened", "The plan needs more than you approved. " + (state.plan.amended or "")
+    elif state.iteration:
         reason, message = "plan_revised", "The plan changed."
         if verdict:
             message = f"{message} {verdict.reason} {verdict.fix}".strip()
@@ -202,7 +209,7 @@ def _plan_approval(state: AgentState) -> PlanApprovalInterrupt:
             message += f" The change is tried on a draft; '{target.name}' stays as it is until you accept."
     return PlanApprovalInterrupt(
         reason=reason,
-        message=" ".join([message, *state.plan.notes]),
+        message=" ".join([message.strip(), *state.plan.notes]),
         options=[
             option("approve", "Approve", "Build it and test it."),
             option("request_changes", "Ask for changes", "Say what should be different."),
@@ -216,6 +223,8 @@ def _plan_approval(state: AgentState) -> PlanApprovalInterrupt:
             target=target,
             write_mode=state.write.mode,
             notes=state.plan.notes,
+            capability=plan.capability,
+            added=added,
             pattern=PatternUse(
                 pattern_used=state.pattern.id is not None,
                 pattern_id=state.pattern.id,

@@ -168,6 +168,8 @@ async def hitl_review_v2(state: AgentState, runtime: Runtime[AgentContext]) -> U
     answer: dict[str, Any] = interrupt(_result_review(state, runtime.context, difference).as_value())
     stage = state.write.stage
     match answer["action"]:
+        case "accept" if _is_unwritten(state):
+            return {"answer": answer, "outcome": "accepted"}
         case "accept" if state.intent.operation != "update":
             return {"answer": answer, "write": WriteState(stage=next_stage(stage, StageEvent.NEW_FLOW_ACCEPTED))}
         case "accept" if state.is_staged:
@@ -185,6 +187,12 @@ async def hitl_review_v2(state: AgentState, runtime: Runtime[AgentContext]) -> U
             }
 
 
+def _is_unwritten(state: AgentState) -> bool:
+    """There was nothing to change: the flow is what it was before the session."""
+    write = state.write
+    return state.patch.nothing_to_change is not None and not write.draft_id and write.current_sha == write.original_sha
+
+
 async def _difference(state: AgentState, context: AgentContext) -> Difference | None:
     """What the session changed in the flow that it was given, all iterations together."""
     if state.write.original_sha is None:
@@ -200,7 +208,9 @@ def _result_review(state: AgentState, context: AgentContext, difference: Differe
     plan, verdict, write = state.plan.current, state.review.verdict, state.write
     results, baseline = state.tests.results, state.tests.baseline or []
     chatflow_id = str(write.chatflow_id)
-    if verdict and verdict.done:
+    if state.patch.nothing_to_change is not None:
+        reason, message = "nothing_to_change", f"Nothing was changed. {state.patch.nothing_to_change}"
+    elif verdict and verdict.done:
         passed = sum(result.passed for result in results)
         reason, message = "tests_passed", f"The chatflow works: {passed} of {len(results)} test questions passed."
     else:
@@ -245,6 +255,9 @@ def _result_review(state: AgentState, context: AgentContext, difference: Differe
 
 
 def _options(state: AgentState) -> list[Option]:
+    iterate = option("iterate", "Change it", "Say what should be different.")
+    if _is_unwritten(state):
+        return [option("accept", "Accept", "Leave the flow as it is."), iterate]
     if state.intent.operation != "update":
         accept, undo = "Deploy the chatflow.", "Delete the chatflow that this session made."
     elif state.is_staged:
@@ -256,7 +269,7 @@ def _options(state: AgentState) -> list[Option]:
         accept, undo = "Keep the change.", "Put the flow back to what it was."
     return [
         option("accept", "Accept", accept),
-        option("iterate", "Change it", "Say what should be different."),
+        iterate,
         option("rollback", "Roll back", undo),
     ]
 

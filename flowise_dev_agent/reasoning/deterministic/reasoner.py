@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from flowise_dev_agent.contracts.plan import OpsAnswer, PatchAnswer
 from flowise_dev_agent.errors import ModelOutputError
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import PatchOp
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
     Intent,
@@ -64,7 +64,7 @@ class DeterministicReasoner(Reasoner):
             return _reasoned(as_copy(contract, request.requirement))
         return _reasoned(plan_change(request, existing, language) if existing else plan_new(request, language))
 
-    async def patch(self, request: PatchRequest) -> Reasoned[list[PatchOp]]:
+    async def patch(self, request: PatchRequest) -> Reasoned[PatchAnswer]:
         if request.plan.operation == "copy":
             request = replace(request, requirement=wish_for_copy(request.requirement, request.target))
         schemas = schemas_of(request.existing, request.nodes)
@@ -93,7 +93,7 @@ class DeterministicReasoner(Reasoner):
             raise ModelOutputError("The rules find nothing to change for this plan.")
         if len(ops) > request.max_ops:
             raise ModelOutputError(f"The plan takes {len(ops)} ops, at most {request.max_ops} are allowed.")
-        return _reasoned(ops)
+        return _reasoned(OpsAnswer(ops=ops))
 
     def suggest_node_types(self, text: str, nodes: NodeStore, credential_types: Mapping[str, int]) -> list[str]:
         return suggested(text, nodes, credential_types)

@@ -43,7 +43,7 @@ async def test_flow_of_the_rules_answers_its_own_test_questions(
     available = dict.fromkeys(flowise.credentials, 1)
     planned = PlanRequest(requirement=requirement, intent=intent, nodes=catalogue, credential_types=available)
     plan = (await rules.plan(planned)).value
-    ops = (await rules.patch(PatchRequest(requirement=requirement, plan=plan, nodes=catalogue))).value
+    ops = (await rules.patch(PatchRequest(requirement=requirement, plan=plan, nodes=catalogue))).value.ops
     chosen = {type_: flowise.credentials[type_] for type_ in plan.credential_requirements}
     flow_data = compile_ops(GraphIR.empty(), ops, catalogue.schemas, credentials=chosen).flow_data
     flow = await flowise_client.create_chatflow(

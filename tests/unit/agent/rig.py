@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any
 from uuid import UUID, uuid4
@@ -14,6 +15,7 @@ from flowise_dev_agent.agent.interrupts import check_answer
 from flowise_dev_agent.contracts.base import read_as
 from flowise_dev_agent.contracts.events import NodeEvent
 from flowise_dev_agent.contracts.interrupts import INTERRUPT
+from flowise_dev_agent.contracts.plan import OpsAnswer, PatchAnswer
 from flowise_dev_agent.errors import AgentError, InvalidInputError
 from flowise_dev_agent.flowise.models import Chatflow, HumanAnswer, Prediction
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
@@ -115,7 +117,7 @@ class Script(Reasoner):
     def __init__(self) -> None:
         self.intents = [Intent(operation="create", ambiguity=0, title="Support bot")]
         self.plans = [plan()]
-        self.patches: list[list[PatchOp] | Exception] = []
+        self.patches: list[list[PatchOp] | PatchAnswer | Exception] = []
         self.verdicts = [Verdict(done=True)]
         self.usage = Usage(model_calls=1, input_tokens=10, output_tokens=5)
         self.seen: dict[str, list[Any]] = {"classify": [], "plan": [], "patch": [], "judge": []}
@@ -133,8 +135,9 @@ class Script(Reasoner):
     async def plan(self, request: Any) -> Reasoned[PlanContract]:
         return self._next("plan", request, self.plans)
 
-    async def patch(self, request: Any) -> Reasoned[list[PatchOp]]:
-        return self._next("patch", request, self.patches)
+    async def patch(self, request: Any) -> Reasoned[PatchAnswer]:
+        result = self._next("patch", request, self.patches)
+        return replace(result, value=OpsAnswer(ops=result.value)) if isinstance(result.value, list) else result
 
     async def judge(self, request: Any) -> Reasoned[Verdict]:
         return self._next("judge", request, self.verdicts)

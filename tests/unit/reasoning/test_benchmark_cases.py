@@ -35,7 +35,7 @@ async def test_a_wish_becomes_a_valid_flow_with_what_it_names(case: dict[str, An
     wish, expect = case["requirement"], case["expect"]
     plan = await plan_of(wish, catalogue)
     assert plan.declined is None
-    ops = (await DeterministicReasoner().patch(PatchRequest(requirement=wish, plan=plan, nodes=catalogue))).value
+    ops = (await DeterministicReasoner().patch(PatchRequest(requirement=wish, plan=plan, nodes=catalogue))).value.ops
     chosen = dict.fromkeys(plan.credential_requirements, DUMMY)
     flow_data = compile_ops(GraphIR.empty(), ops, catalogue.schemas, credentials=chosen).flow_data
     findings = validate_flow(flow_data, schemas=catalogue.schemas, credentials=None, kind=plan.flow_kind)

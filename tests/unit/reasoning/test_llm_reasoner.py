@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.contracts.plan import Criterion, PlannedValue
+from flowise_dev_agent.contracts.plan import AmendAnswer, Criterion, NothingToChange, OpsAnswer, PlannedValue
 from flowise_dev_agent.errors import ModelOutputError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, BindCredential, Finding, SetParam
@@ -198,11 +198,42 @@ async def test_p06_node_that_exists_is_not_added(catalogue: NodeStore) -> None:
         await reasoner(engine).patch(patch_request(catalogue, existing={"bufferMemory_0": "bufferMemory"}))
 
 
+async def test_p96_nothing_to_change_is_an_answer_where_a_flow_exists(catalogue: NodeStore) -> None:
+    engine = ScriptedEngine({"kind": "nothing_to_change", "reason": "The address is a placeholder."}, GOOD_OPS)
+    flow = {"bufferMemory_9": "bufferMemory"}
+    result = await reasoner(engine).patch(patch_request(catalogue, existing=flow))
+    assert result.value == NothingToChange(reason="The address is a placeholder.")
+    result = await reasoner(ScriptedEngine(engine.answers[0], GOOD_OPS)).patch(patch_request(catalogue))
+    assert isinstance(result.value, OpsAnswer)
+    assert result.tries == 2
+
+
+async def test_an_amendment_names_what_exists(catalogue: NodeStore) -> None:
+    tool = {"node_id": "calculator_0", "node_name": "Calculator", "purpose": "counts"}
+    wrong = {"kind": "amend", "nodes": [{**tool, "node_name": "abacus"}], "removals": ["x_0"], "reason": "r"}
+    engine = ScriptedEngine({"kind": "amend", "reason": "r"}, wrong, {**wrong, "nodes": [tool], "removals": []})
+    result = await reasoner(engine, 2).patch(patch_request(catalogue))
+    assert isinstance(result.value, AmendAnswer)
+    assert [node.node_name for node in result.value.nodes] == ["calculator"]
+    assert "what the plan lacks" in engine.calls[1][0][-1].content
+    assert "abacus" in last_text(engine)
+    assert "`removals` names 'x_0'" in last_text(engine)
+
+
+async def test_no_ops_are_enough_where_code_sets_all_of_the_plan(catalogue: NodeStore) -> None:
+    value = PlannedValue(node_id="chatOpenAI_0", param="temperature", value=0.2)
+    model = PlannedNode(node_id="chatOpenAI_0", node_name="chatOpenAI", purpose="model", existing=True)
+    contract = PlanContract(goal="x", operation="update", flow_name="x", nodes=[model], values=[value])
+    result = await reasoner(ScriptedEngine({"kind": "ops", "ops": []})).patch(patch_request(catalogue, plan=contract))
+    assert result.value == OpsAnswer()
+
+
 async def test_credential_ids_of_a_model_are_dropped(catalogue: NodeStore) -> None:
     made_up = {"op_type": "BindCredential", "node_id": "chatOpenAI_0", "credential_id": "sk-made-up"}
     engine = ScriptedEngine({"ops": [*GOOD_OPS["ops"], made_up]})
     result = await reasoner(engine).patch(patch_request(catalogue))
-    assert [op for op in result.value if isinstance(op, BindCredential)] == [BindCredential(node_id="chatOpenAI_0")]
+    assert isinstance(result.value, OpsAnswer)
+    assert [op for op in result.value.ops if isinstance(op, BindCredential)] == [BindCredential(node_id="chatOpenAI_0")]
 
 
 async def test_plan_knows_names_and_credentials_better_than_the_model(catalogue: NodeStore) -> None:
@@ -461,7 +492,10 @@ async def test_existing_node_in_a_plan_needs_no_credential(catalogue: NodeStore)
 
 async def test_ops_keep_what_the_model_wrote(catalogue: NodeStore) -> None:
     result = await reasoner(ScriptedEngine(GOOD_OPS)).patch(patch_request(catalogue))
-    assert result.value[0] == AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0", params={"modelName": "gpt-4o"})
+    assert isinstance(result.value, OpsAnswer)
+    assert result.value.ops[0] == AddNode(
+        node_name="chatOpenAI", node_id="chatOpenAI_0", params={"modelName": "gpt-4o"}
+    )
 
 
 async def test_thinking_and_comments_around_ops_cost_no_second_call(catalogue: NodeStore) -> None:
@@ -469,4 +503,5 @@ async def test_thinking_and_comments_around_ops_cost_no_second_call(catalogue: N
     text = json.dumps(GOOD_OPS, indent=1).replace('"ops": [', '"ops": [ // both are new')
     engine = ScriptedEngine(f"{thought}\n```json\n{text}\n```")
     result = await reasoner(engine).patch(patch_request(catalogue))
-    assert (result.tries, [op.op_type for op in result.value]) == (1, ["AddNode", "AddNode"])
+    assert isinstance(result.value, OpsAnswer)
+    assert (result.tries, [op.op_type for op in result.value.ops]) == (1, ["AddNode", "AddNode"])

@@ -35,7 +35,7 @@ async def plan(
 
 
 async def write(text: str, contract: PlanContract, nodes: NodeStore) -> list[PatchOp]:
-    return (await DeterministicReasoner().patch(PatchRequest(requirement=text, plan=contract, nodes=nodes))).value
+    return (await DeterministicReasoner().patch(PatchRequest(requirement=text, plan=contract, nodes=nodes))).value.ops
 
 
 def params_of(ops: Sequence[PatchOp]) -> dict[str, Any]:

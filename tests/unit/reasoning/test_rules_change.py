@@ -74,7 +74,7 @@ class Session:
             nodes=self.nodes,
             existing={node.id: node.name for node in self.graph.nodes},
         )
-        ops = (await self.rules.patch(request)).value
+        ops = (await self.rules.patch(request)).value.ops
         if compiled:
             chosen = dict.fromkeys(self.contract.credential_requirements, DUMMY)
             result = compile_ops(self.graph, ops, self.nodes.schemas, credentials=chosen)
@@ -268,7 +268,7 @@ async def test_a_way_to_behave_is_added_to_a_prompt_that_a_person_wrote(catalogu
     patch = PatchRequest(
         requirement=wish, plan=contract, nodes=catalogue, existing=request.existing, texts=request.texts
     )
-    (op,) = (await session.rules.patch(patch)).value
+    (op,) = (await session.rules.patch(patch)).value.ops
     assert isinstance(op, SetParam)
     assert op.value == f"{theirs}\nAnswer like a pirate."
 
@@ -316,7 +316,7 @@ async def test_p29_limit_of_ops_holds_for_the_rules(catalogue: NodeStore) -> Non
     request = PatchRequest(requirement=SUPPORT, plan=contract, nodes=catalogue, max_ops=3)
     with pytest.raises(ModelOutputError, match="at most 3"):
         await rules.patch(request)
-    assert (await rules.patch(replace(request, max_ops=6))).value
+    assert (await rules.patch(replace(request, max_ops=6))).value.ops
 
 
 async def test_question_is_answered_from_the_flow(catalogue: NodeStore) -> None:

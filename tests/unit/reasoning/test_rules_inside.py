@@ -50,7 +50,7 @@ async def done(
         contract = (await rules.plan(PlanRequest(**flow, **asked, previous=contract, feedback=feedback))).value
     if contract.declined:
         return contract, []
-    return contract, (await rules.patch(PatchRequest(**flow, plan=contract))).value
+    return contract, (await rules.patch(PatchRequest(**flow, plan=contract))).value.ops
 
 
 async def test_values_of_the_model_inside_a_node_are_set_by_their_path(catalogue: NodeStore) -> None:

@@ -48,7 +48,7 @@ async def ops_for(wish: str, flow: dict[str, str], nodes: NodeStore) -> list[Pat
         )
     ).value
     assert contract.declined is None, contract.declined
-    ops = (await rules.patch(PatchRequest(requirement=wish, plan=contract, nodes=nodes, existing=flow))).value
+    ops = (await rules.patch(PatchRequest(requirement=wish, plan=contract, nodes=nodes, existing=flow))).value.ops
     return [op for op in ops if op.op_type != "BindCredential"]
 
 

@@ -148,7 +148,7 @@ async def test_the_wish_becomes_a_flow_that_validates(
     plan = (await rules.plan(request)).value
     assert plan.declined is None
     assert expected <= {node.node_name for node in plan.nodes}
-    ops = (await rules.patch(PatchRequest(requirement=wish, plan=plan, nodes=catalogue))).value
+    ops = (await rules.patch(PatchRequest(requirement=wish, plan=plan, nodes=catalogue))).value.ops
     added = [op for op in ops if isinstance(op, AddNode)]
     params = {f"{op.node_name}.{name}": value for op in added for name, value in op.params.items()}
     assert {key: str(params.get(key)) for key in values} == {key: str(value) for key, value in values.items()}

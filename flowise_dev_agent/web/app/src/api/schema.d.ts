@@ -3706,8 +3706,12 @@ export interface components {
          * @description What a `plan_approval` is about.
          */
         PlanApprovalData: {
+            /** @description What of it the last approval does not cover. */
+            added: components["schemas"]["Capability"] | null;
             /** Approaches */
             approaches: components["schemas"]["Approach"][];
+            /** @description What an approval allows. */
+            capability: components["schemas"]["Capability"] | null;
             contract: components["schemas"]["PlanContract"];
             /**
              * Missing Credentials
@@ -3758,7 +3762,7 @@ export interface components {
              * Reason
              * @enum {string}
              */
-            reason: "plan_ready" | "plan_revised" | "declined";
+            reason: "plan_ready" | "plan_revised" | "plan_widened" | "declined";
             /**
              * Response Schema
              * @description JSON Schema of `answer` in `resume`.
@@ -4339,7 +4343,7 @@ export interface components {
              * Reason
              * @enum {string}
              */
-            reason: "tests_passed" | "tests_failed";
+            reason: "tests_passed" | "tests_failed" | "nothing_to_change";
             /**
              * Response Schema
              * @description JSON Schema of `answer` in `resume`.

@@ -1,0 +1,120 @@
+"""What code knows better than a model about a plan, and what is wrong with one."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from flowise_dev_agent.contracts.plan import AmendAnswer, FlowKind
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch import NodeSchema
+from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY
+from flowise_dev_agent.patch.model.suggest import closest
+from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanContract, PlannedNode, PlanRequest
+from flowise_dev_agent.reasoning.credential_requirements import required_types
+from flowise_dev_agent.reasoning.parsing import UnusableOutputError
+
+
+def checked_plan(plan: PlanContract, request: PlanRequest) -> PlanContract:
+    """The plan with what code knows for certain: operation, spelling of node names, credential types."""
+    update: dict[str, Any] = {}
+    if plan.declined or request.intent.operation == "question":
+        if not plan.declined and not plan.answer:
+            raise UnusableOutputError(["This is a question about a flow: put what you found into `answer`."])
+        return plan.model_copy(update=update | {"nodes": [], "credential_requirements": []})
+    as_it_is = request.intent.operation == "copy" and not plan.removals
+    problems: list[str] = []
+    if not (plan.nodes or plan.removals or plan.values or as_it_is):
+        problems.append("`nodes` is empty. List the nodes to add or to change, or fill `declined`.")
+    nodes: list[PlannedNode] = []
+    new = []
+    pattern = request.pattern.nodes if request.pattern else {}
+    for node in plan.nodes:
+        schema = request.nodes.get(node.node_name)
+        if schema is None:
+            problems.append(_no_such_type(node, request.nodes))
+            continue
+        if any(node.node_id == other.node_id for other in nodes):
+            problems.append(f"The node id '{node.node_id}' occurs twice.")
+        from_pattern = node.existing and pattern.get(node.node_id) == schema.name
+        existing = node.existing and (from_pattern or node.node_id in request.existing)
+        nodes.append(node.model_copy(update={"node_name": schema.name, "existing": existing}))
+        if not existing or from_pattern:
+            new.append(schema)
+    problems += _unknown_ids(plan, nodes, request.nodes, request.existing)
+    kinds = {_kind(request.nodes.schemas[node.node_name]) for node in nodes}
+    if len(kinds) > 1:
+        problems.append(
+            "FLOW_KIND_MIX: a flow consists of nodes of the category Agent Flows only, or of none of them. "
+            "In an agentflow, models and tools are settings of its steps (`llmModel`, `agentTools`), not nodes."
+        )
+    if problems:
+        raise UnusableOutputError(problems)
+    if kinds and request.intent.operation == "create":
+        update["flow_kind"] = kinds.pop()
+    required = required_types(new, request.credential_types)
+    if any(request.nodes.schemas[node.node_name].category == AGENTFLOW_CATEGORY for node in nodes):
+        # The schema of such a node does not say which models and tools it holds: trust the plan.
+        known = {name for schema in request.nodes.schemas.values() for name in schema.credential_names}
+        required = list(dict.fromkeys([*required, *(name for name in plan.credential_requirements if name in known)]))
+    update |= {"nodes": nodes, "credential_requirements": required}
+    return plan.model_copy(update=update)
+
+
+def checked_amendment(answer: AmendAnswer, request: PatchRequest) -> AmendAnswer:
+    """The amendment with the names of node types as they are spelt."""
+    planned = [*request.plan.nodes]
+    problems: list[str] = []
+    nodes: list[PlannedNode] = []
+    for node in answer.nodes:
+        schema = request.nodes.get(node.node_name)
+        if schema is None:
+            problems.append(_no_such_type(node, request.nodes))
+            continue
+        kind = request.plan.flow_kind
+        if _kind(schema) != kind:
+            problems.append(f"FLOW_KIND_MIX: {schema.name} does not belong into a flow of the kind {kind}.")
+        nodes.append(node.model_copy(update={"node_name": schema.name, "existing": node.node_id in request.existing}))
+    problems += _unknown_ids(answer, [*planned, *nodes], request.nodes, request.existing)
+    if not (answer.nodes or answer.removals or answer.values):
+        problems.append("`amend` must say in `nodes`, `removals` or `values` what the plan lacks.")
+    if problems:
+        raise UnusableOutputError(problems)
+    return answer.model_copy(update={"nodes": nodes})
+
+
+def _no_such_type(node: PlannedNode, store: NodeStore) -> str:
+    near = ", ".join(store.suggest(node.node_name)) or "none"
+    return f"There is no node type '{node.node_name}'. Close names: {near}."
+
+
+def _kind(schema: NodeSchema) -> FlowKind:
+    return "AGENTFLOW" if schema.is_agentflow else "CHATFLOW"
+
+
+def _unknown_ids(
+    plan: PlanContract | AmendAnswer, nodes: Sequence[PlannedNode], store: NodeStore, existing: Mapping[str, str]
+) -> list[str]:
+    """Ids and params that the plan names and that neither it nor the flow has."""
+    types = {**existing, **{node.node_id: node.node_name for node in nodes}}
+    problems = [
+        f"`removals` names '{node_id}', which is not in the flow. It has: {', '.join(existing) or 'no nodes'}."
+        for node_id in plan.removals
+        if node_id not in existing
+    ]
+    for value in plan.values:
+        schema = store.get(types.get(value.node_id, ""))
+        if value.node_id not in types:
+            problems.append(f"`values` names '{value.node_id}', which is neither planned nor in the flow.")
+        elif schema is not None and (problem := _unknown_param(schema, value.param)):
+            problems.append(f"`values` of '{value.node_id}': {problem}")
+    return problems
+
+
+def _unknown_param(schema: NodeSchema, path: str) -> str | None:
+    """What is wrong with the beginning of a path; what is inside a model or tool is checked when it is compiled."""
+    root = re.split(r"[.\[]", path, maxsplit=1)[0]
+    names = [entry["name"] for entry in schema.input_definitions]
+    if root in names or root.removesuffix("Config") in names or root == "credential":
+        return None
+    near = ", ".join(closest(root, names)) or ", ".join(names[:12])
+    return f"{schema.name} has no field '{root}'. Close names: {near}."

@@ -1,0 +1,148 @@
+"""The op writer may say that the plan lacks something, or that nothing is to be done; an approval covers no more."""
+
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.agent.plan_binding import beyond_approval
+from flowise_dev_agent.contracts.plan import (
+    AmendAnswer,
+    Capability,
+    CredentialBinding,
+    NodeCapability,
+    NothingToChange,
+    ToolBinding,
+)
+from flowise_dev_agent.patch import AddNode, Connect, PatchOp
+from flowise_dev_agent.reasoning.contracts import Verdict
+from tests.unit.agent.rig import Bench, plan
+from tests.unit.agent.test_plan_binding import planned, value
+from tests.unit.agent.test_update import COLDER, add_flow, drafts, inputs_of, made_for
+
+COLD = value("chatOpenAI_0", "temperature", 0.1)
+MODEL = planned("chatOpenAI_0")
+
+
+def change(name: str, *params: str) -> NodeCapability:
+    return NodeCapability(node_name=name, action="change", params=list(params))
+
+
+AGREED = Capability(
+    nodes={
+        "a_0": NodeCapability(node_name="a", action="add", params="all"),
+        "b_0": change("b", "temperature", "settings"),
+        "c_0": NodeCapability(node_name="", action="remove"),
+    },
+    hosts=["api.example.org"],
+    credentials=[CredentialBinding(node_id="*", type="openAIApi")],
+)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "beyond"),
+    [
+        (AGREED, None),
+        (Capability(nodes={"a_0": change("a", "systemMessage")}), None),
+        (Capability(nodes={"b_0": change("b", "settings")}), None),
+        (Capability(nodes={"b_0": change("b", "systemMessage")}), "nodes"),
+        (Capability(nodes={"b_0": NodeCapability(node_name="b", action="remove")}), "nodes"),
+        (Capability(nodes={"a_0": change("z", "settings")}), "nodes"),
+        (Capability(nodes={"d_0": change("d")}), "nodes"),
+        (Capability(hosts=["evil.example"]), "hosts"),
+        (Capability(credentials=[CredentialBinding(node_id="*", type="awsApi")]), "credentials"),
+        (Capability(code=["a_0"]), "code"),
+        (Capability(tools=[ToolBinding(node_id="a_0", name="requestsGet")]), "tools"),
+        (Capability(effects=["document_store"]), "effects"),
+    ],
+)
+def test_p85_an_approval_covers_what_it_named_and_nothing_else(wanted: Capability, beyond: str | None) -> None:
+    found = beyond_approval(wanted, AGREED)
+    assert (found.model_dump(exclude_defaults=True).keys() if found else None) == ({beyond} if beyond else None)
+
+
+async def updating(*answers: Any) -> tuple[Bench, str]:
+    bench = made_for("update")
+    bench.reasoner.plans = [plan(operation="update", nodes=[MODEL], values=[COLD], credential_requirements=[])]
+    bench.reasoner.patches = list(answers)
+    row = await add_flow(bench)
+    await bench.start("make it colder", target=row.id)
+    return bench, row.id
+
+
+async def test_an_amendment_within_the_approval_goes_on_with_the_amended_plan() -> None:
+    more = AmendAnswer(values=[value("chatOpenAI_0", "temperature", 0.3)], reason="0.1 is too cold")
+    bench, _ = await updating(more, list(COLDER))
+    review = await bench.answer(action="approve")
+    assert review["type"] == "result_review"
+    assert bench.reasoner.seen["patch"][1].plan.values == more.values
+    assert inputs_of(drafts(bench)[0], "chatOpenAI_0")["temperature"] == 0.3
+
+
+async def test_an_amendment_beyond_the_approval_goes_to_the_person_with_what_is_added() -> None:
+    swap = AmendAnswer(
+        nodes=[planned("bufferWindowMemory_0", existing=False)],
+        removals=["bufferMemory_0"],
+        values=[value("chatOpenAI_0", "basepath", "https://models.example.org/v1")],
+        reason="The memory is too long for this model.",
+    )
+    ops: list[PatchOp] = [
+        *COLDER,
+        AddNode(node_name="bufferWindowMemory", node_id="bufferWindowMemory_0"),
+        Connect(source_node_id="bufferWindowMemory_0", target_node_id="conversationChain_0", target_anchor="memory"),
+    ]
+    bench, _ = await updating(swap, ops)
+    question = await bench.answer(action="approve")
+    assert (question["type"], question["reason"]) == ("plan_approval", "plan_widened")
+    assert "The memory is too long" in question["message"]
+    added = question["data"]["added"]
+    assert set(added["nodes"]) == {"bufferWindowMemory_0", "bufferMemory_0", "chatOpenAI_0"}
+    assert added["hosts"] == ["models.example.org"]
+    assert question["data"]["contract"]["removals"] == ["bufferMemory_0"]
+    assert drafts(bench) == []
+    await bench.answer(action="approve")
+    assert bench.reasoner.seen["patch"][-1].plan.removals == ["bufferMemory_0"]
+
+
+async def test_amendments_without_end_are_a_finding() -> None:
+    more = AmendAnswer(values=[COLD], reason="again")
+    bench, _ = await updating(more)
+    question = await bench.answer(action="approve")
+    assert question["type"] == "patch_review"
+    assert [finding["code"] for finding in question["data"]["findings"]] == ["NO_OPS"]
+
+
+async def test_p96_nothing_to_change_goes_to_the_review_and_nothing_is_written() -> None:
+    bench, chatflow_id = await updating(NothingToChange(reason="The temperature is 0.1 already."))
+    before = bench.flowise.flows[chatflow_id].flow_data
+    review = await bench.answer(action="approve")
+    assert (review["type"], review["reason"]) == ("result_review", "nothing_to_change")
+    assert "The temperature is 0.1 already." in review["message"]
+    assert [option["value"] for option in review["options"]] == ["accept", "iterate"]
+    await bench.answer(action="accept")
+    assert (await bench.state()).outcome == "accepted"
+    assert bench.flowise.flows[chatflow_id].flow_data == before
+    assert len(bench.flowise.flows) == 1
+
+
+async def test_p96_nothing_to_change_after_a_failed_test_keeps_the_draft_as_it_is() -> None:
+    bench, chatflow_id = await updating(list(COLDER), NothingToChange(reason="The key is wrong, not the flow."))
+    bench.reasoner.verdicts = [Verdict(done=False, category="LOGIC", reason="It fails.", fix="Repair it.")]
+    review = await bench.answer(action="approve")
+    assert review["reason"] == "nothing_to_change"
+    assert [option["value"] for option in review["options"]] == ["accept", "iterate", "rollback"]
+    await bench.answer(action="accept")
+    assert (await bench.state()).outcome == "accepted"
+    assert inputs_of(bench.flowise.flows[chatflow_id], "chatOpenAI_0")["temperature"] == 0.1
+
+
+async def test_a_revision_beyond_the_approval_is_shown_and_one_within_it_is_not() -> None:
+    bench, _ = await updating(list(COLDER))
+    await bench.answer(action="approve")
+    wider = [COLD, value("chatOpenAI_0", "modelName", "gpt-4.1")]
+    bench.reasoner.plans = [plan(operation="update", nodes=[MODEL], values=wider, credential_requirements=[])]
+    question = await bench.answer(action="iterate", feedback="use another model")
+    assert (question["type"], question["reason"]) == ("plan_approval", "plan_widened")
+    assert question["data"]["added"]["nodes"]["chatOpenAI_0"]["params"] == ["temperature", "modelName", "settings"]
+    await bench.answer(action="approve")
+    review = await bench.answer(action="iterate", feedback="once more")
+    assert review["type"] == "result_review"
