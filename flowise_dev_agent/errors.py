@@ -210,6 +210,18 @@ class ModelOutputError(ReasoningError):
     code = "model_output"
 
 
+class ModelRefusedError(ModelOutputError):
+    """The model, or a filter of its provider, declined to answer."""
+
+    code = "model_refused"
+
+
+class ModelContextError(ModelOutputError):
+    """The prompt is longer than what the model reads at once."""
+
+    code = "model_context"
+
+
 # --- Sessions ----------------------------------------------------------------------------------------------------
 
 

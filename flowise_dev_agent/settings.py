@@ -30,6 +30,8 @@ _CONFIG = SettingsConfigDict(
 
 EngineName = Literal["claude", "openai", "azure", "bedrock", "vertex", "deterministic"]
 Phase = Literal["classify", "plan", "patch", "judge"]
+Effort = Literal["low", "medium", "high", "xhigh", "max"]
+Thinking = Literal["adaptive", "disabled"]
 Mode = Literal["llm_guided", "deterministic"]
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -55,6 +57,11 @@ class ReasoningSettings(BaseSettings):
     mode_judge: Mode = Field(default="llm_guided", alias="REASONING_MODE_JUDGE")
     fallback_enabled: bool = Field(default=True, alias="REASONING_FALLBACK_ENABLED")
     temperature: float = Field(default=0.2, ge=0, le=2, alias="REASONING_TEMPERATURE")
+    #: How much work a model puts into an answer, and whether Claude thinks before it; unset: as the model has it.
+    effort: Effort | None = Field(default=None, alias="REASONING_EFFORT")
+    thinking: Thinking | None = Field(default=None, alias="REASONING_THINKING")
+    #: Of one answer, thinking included. The default is enough for sixty ops with their prompt texts.
+    max_output_tokens: int = Field(default=8_000, ge=256, le=128_000, alias="REASONING_MAX_OUTPUT_TOKENS")
     retry_count: int = Field(default=1, ge=0, le=5, alias="REASONING_RETRY_COUNT")
     #: Rounds of tool calls in one phase; 0 offers no tools.
     max_tool_iterations: int = Field(default=5, ge=0, le=20, alias="MAX_TOOL_ITERATIONS")
@@ -65,6 +72,7 @@ class ReasoningSettings(BaseSettings):
     max_parallel_calls: int = Field(default=5, ge=1, alias="REASONING_MAX_PARALLEL_CALLS")
     connect_timeout_secs: float = Field(default=10, gt=0, alias="REASONING_CONNECT_TIMEOUT_SECS")
     timeout_secs: float = Field(default=180, gt=0, alias="REASONING_TIMEOUT_SECS")
+    first_token_timeout_secs: float = Field(default=120, gt=0, alias="REASONING_FIRST_TOKEN_TIMEOUT_SECS")
     max_retries: int = Field(default=2, ge=0, le=5, alias="REASONING_MAX_RETRIES")
     anthropic_api_key: SecretStr | None = Field(default=None, alias="ANTHROPIC_API_KEY")
     anthropic_base_url: str | None = Field(default=None, alias="ANTHROPIC_BASE_URL")

@@ -97,6 +97,8 @@ class Message(Contract):
     content: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
+    #: What the provider signed of the thinking that led to the calls: it wants to see it again, unchanged.
+    thinking: tuple[JsonObject, ...] = ()
 
 
 class Toolbox(Protocol):
@@ -118,6 +120,7 @@ class EngineResponse(Contract):
 
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
+    thinking: tuple[JsonObject, ...] = ()
     usage: Usage = Usage()
     model: str = ""
     stop_reason: str = ""

@@ -74,7 +74,12 @@ class ToolLoop:
                 return response
             self._rounds_left -= 1
             self._messages += [
-                Message(role="assistant", content=response.text, tool_calls=response.tool_calls),
+                Message(
+                    role="assistant",
+                    content=response.text,
+                    tool_calls=response.tool_calls,
+                    thinking=response.thinking,
+                ),
                 *await self._look_up(self._tools, response.tool_calls),
             ]
 

@@ -103,7 +103,13 @@ def stream_chat(request: RecordedRequest, reply: Reply) -> Iterator[str]:
     yield _event("message_start", message={**opening, "usage": {**usage, "output_tokens": 1}})
     calls = iter(reply.tool_calls)
     for index, block in enumerate(_blocks(reply)):
-        if block["type"] == "text":
+        if block["type"] == "thinking":
+            yield _event("content_block_start", index=index, content_block={**block, "thinking": "", "signature": ""})
+            for piece in pieces(block["thinking"]):
+                yield _event("content_block_delta", index=index, delta={"type": "thinking_delta", "thinking": piece})
+            delta = {"type": "signature_delta", "signature": block["signature"]}
+            yield _event("content_block_delta", index=index, delta=delta)
+        elif block["type"] == "text":
             yield _event("content_block_start", index=index, content_block={"type": "text", "text": ""})
             for piece in pieces(block["text"]):
                 yield _event("content_block_delta", index=index, delta={"type": "text_delta", "text": piece})
@@ -151,7 +157,11 @@ def _head(request: RecordedRequest) -> Body:
 
 def _blocks(reply: Reply) -> list[Body]:
     text = json.dumps(reply.json, ensure_ascii=False) if reply.json is not None else reply.text
-    blocks: list[Body] = [{"type": "text", "text": text}] if text or not reply.tool_calls else []
+    blocks: list[Body] = []
+    if reply.thinking:
+        blocks.append({"type": "thinking", "thinking": reply.thinking, "signature": f"signed:{len(reply.thinking)}"})
+    if text or not reply.tool_calls:
+        blocks.append({"type": "text", "text": text})
     for call in reply.tool_calls:
         identity = call.id or f"toolu_{uuid.uuid4().hex[:24]}"
         blocks.append({"type": "tool_use", "id": identity, "name": call.name, "input": call.arguments})

@@ -105,7 +105,9 @@ def _inputs(value: Any) -> list[str]:
 
 def render_chat(request: RecordedRequest, reply: Reply) -> Body:
     """The whole answer as one JSON object."""
-    message: Body = {"role": "assistant", "content": _content(reply), "refusal": None}
+    message: Body = {"role": "assistant", "content": _content(reply), "refusal": reply.refusal or None}
+    if reply.thinking:
+        message["reasoning_content"] = reply.thinking
     if reply.tool_calls:
         message["tool_calls"] = _tool_calls(reply.tool_calls)
     return {
@@ -143,6 +145,10 @@ def stream_chat(request: RecordedRequest, reply: Reply) -> Iterator[str]:
         return _event({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}]})
 
     yield chunk({"role": "assistant", "content": ""})
+    if reply.thinking:
+        yield chunk({"reasoning_content": reply.thinking})
+    if reply.refusal:
+        yield chunk({"refusal": reply.refusal})
     for piece in pieces(_content(reply) or ""):
         if piece:
             yield chunk({"content": piece})

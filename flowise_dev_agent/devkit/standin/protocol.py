@@ -101,6 +101,10 @@ class Reply:
     chunk_delay: float = 0.0
     gate: threading.Event | None = None
     tokens: tuple[int, int] | None = None
+    #: Comes before the rest: as signed blocks with Anthropic, as `reasoning_content` with OpenAI.
+    thinking: str = ""
+    #: What OpenAI's models say in place of an answer when they decline.
+    refusal: str = ""
     #: Replaces the stop reason that follows from the content, in the provider's own words ("length", ...).
     stop_reason: str | None = None
 

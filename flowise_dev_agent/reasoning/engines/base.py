@@ -2,31 +2,41 @@
 without what the model refuses, one way to name failures, usage with its price."""
 
 import asyncio
-import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar, Final, Literal, NamedTuple, TypedDict, TypeVar
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, NamedTuple, TypedDict
 
 import httpx2
 from pydantic import SecretStr
 
 from flowise_dev_agent.contracts.base import JsonObject
-from flowise_dev_agent.errors import ModelAuthError, ModelOutputError, ModelUnavailableError, ReasoningError
-from flowise_dev_agent.reasoning.contracts import DeltaSink, EngineResponse, Message, ToolCall, ToolDef
+from flowise_dev_agent.errors import (
+    ModelAuthError,
+    ModelContextError,
+    ModelOutputError,
+    ModelRefusedError,
+    ModelUnavailableError,
+    ReasoningError,
+)
+from flowise_dev_agent.reasoning.contracts import DeltaSink, EngineResponse, Message, ToolDef, Usage
+from flowise_dev_agent.reasoning.engines.completion import (
+    Completion,
+    ModelCapabilities,
+    wire_name,
+    with_registry_names,
+    with_wire_names,
+)
 from flowise_dev_agent.reasoning.engines.response_buffer import ResponseBuffer
 from flowise_dev_agent.sanitize import shortened
-from flowise_dev_agent.settings import ReasoningSettings
+from flowise_dev_agent.settings import Effort, ReasoningSettings, Thinking
 
-#: Enough for sixty ops with their prompt texts; within the limits of every current model.
-DEFAULT_MAX_TOKENS: Final = 8_000
-#: What servers say about tools that they do not know: "does not support tools", "no endpoints that support tool use".
-_NO_TOOLS = re.compile(
-    r"(?:not support|unsupported|no endpoints|not available|not allowed|requires --)[^.]*(?:tool|function)"
-    r"|(?:tool|function)[^.]*(?:not support|unsupported|not available|not allowed|requires --)",
-    re.IGNORECASE,
+#: What providers say about a prompt that is too long, and about one that a filter stopped.
+_TOO_LONG = re.compile(
+    r"context[ _](?:length|window|size|limit)|(?:prompt|input) is too long|too many (?:input )?tokens", re.IGNORECASE
 )
+_FILTERED = re.compile(r"content[ _](?:filter|management policy|policy)", re.IGNORECASE)
 _KEY_LIKE = re.compile(r"\b(sk|key|gsk|pk)[-_][A-Za-z0-9_*-]{6,}")
 
 
@@ -48,19 +58,22 @@ class ReasoningEngine(ABC):
         may_look_up: bool = True,
         output_schema: JsonObject | None = None,
         model: str | None = None,
-        max_tokens: int = DEFAULT_MAX_TOKENS,
+        max_tokens: int | None = None,
         on_delta: DeltaSink | None = None,
     ) -> EngineResponse:
         """One answer. With `output_schema` its `text` should be one JSON object of that shape (not guaranteed).
 
         `system` is the stable prefix and is marked for the provider's prompt cache. `temperature` is sent only where
-        the provider takes it. `on_delta` receives text as it is written and makes the call a streamed one. Tools have
-        the names of the registry (`flowise.get_node`) here and in the answer. Without `may_look_up` they are only named
-        (they belong to the conversation so far, and to the cached prefix) and the answer holds no call.
+        the provider takes it, without `max_tokens` the limit of the settings. `on_delta` receives text as it is written
+        and makes the call a streamed one. Tools have the names of the registry (`flowise.get_node`) here and in the
+        answer. Without `may_look_up` they are only named (they belong to the conversation so far, and to the cached
+        prefix) and the answer holds no call.
 
         Raises:
             ModelUnavailableError: unreachable, overloaded, rate limited or out of time, after the SDK's own retries.
             ModelAuthError: the key or the model name is refused.
+            ModelContextError: the prompt is longer than what the model reads at once.
+            ModelRefusedError: the model or a filter of the provider declines; `details.usage` is what that cost.
             ModelOutputError: the request is refused for another reason, or the answer cannot be read.
         """
 
@@ -71,77 +84,6 @@ class ReasoningEngine(ABC):
     @abstractmethod
     async def aclose(self) -> None:
         """Close the connections. Closing twice is fine."""
-
-
-#: Providers accept no dots in the names of tools.
-_DOT: Final = "__"
-_HasCalls = TypeVar("_HasCalls", Message, EngineResponse)
-
-
-def wire_name(name: str) -> str:
-    """The name of a tool as providers accept it: `flowise__get_node` for `flowise.get_node`."""
-    return name.replace(".", _DOT)
-
-
-def _with_names(item: _HasCalls, renamed: Callable[[str], str]) -> _HasCalls:
-    if not item.tool_calls:
-        return item
-    calls: tuple[ToolCall, ...] = tuple(
-        call.model_copy(update={"name": renamed(call.name)}) for call in item.tool_calls
-    )
-    return item.model_copy(update={"tool_calls": calls})
-
-
-#: How an object can be asked for: by a tool that must be called, by an option of the API, or by a text in the prompt.
-OutputFormat = Literal["tool", "json_schema", "json_object", "prompt"]
-
-
-@dataclass
-class ModelCapabilities:
-    """What a model accepts, as far as its refusals have shown. Kept per model, so that each refusal happens once."""
-
-    #: The ways to ask for an object that are not refused yet, best first; the last one is never refused.
-    formats: tuple[OutputFormat, ...]
-    tools: bool = True
-    temperature: bool = True
-    stream_usage: bool = True
-    #: Newer OpenAI models accept only `max_completion_tokens`, most compatible servers only `max_tokens`.
-    limit_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
-    limit_learned: bool = False
-
-
-@dataclass(frozen=True)
-class Completion:
-    """The arguments of one `complete`, with the model in force."""
-
-    model: str
-    messages: Sequence[Message]
-    system: str
-    tools: Sequence[ToolDef]
-    temperature: float | None
-    may_look_up: bool
-    output_schema: JsonObject | None
-    max_tokens: int
-    on_delta: DeltaSink | None
-
-    def without_tools(self) -> "Completion":
-        """The one-shot form, for models and servers that know no tools."""
-        return replace(self, tools=(), may_look_up=False)
-
-    def system_for(self, asked_by: OutputFormat | None) -> str:
-        """The system prompt; with the schema as a text where the request does not carry it as an option."""
-        if self.output_schema is None or asked_by in ("tool", "json_schema"):
-            return self.system
-        schema = json.dumps(self.output_schema, separators=(",", ":"), ensure_ascii=False)
-        return (
-            f"{self.system}\n\n"
-            f"Answer with exactly one JSON object, no prose and no code fence, that fits this JSON schema:\n{schema}"
-        )
-
-
-def refuses_tools(said: str, completion: Completion, capabilities: ModelCapabilities) -> bool:
-    """Whether a refusal says that the model or the server knows no tools."""
-    return bool(completion.tools) and capabilities.tools and _NO_TOOLS.search(said) is not None
 
 
 class ClientOptions(TypedDict):
@@ -179,6 +121,8 @@ class SdkEngine(ReasoningEngine):
     sdk_errors: ClassVar[SdkErrors]
     #: The stop reasons that mean "output limit reached".
     cut_by: ClassVar[tuple[str, ...]]
+    #: Those that mean "declined to answer".
+    refused_by: ClassVar[tuple[str, ...]]
     #: The package that looks for credentials on the machine, where the SDK leaves that to one.
     credentials_package: ClassVar[str | None] = None
 
@@ -186,7 +130,15 @@ class SdkEngine(ReasoningEngine):
         self._model = settings.general_model
         self._key = key
         self._base_url = base_url
+        self._max_tokens = settings.max_output_tokens
+        self._effort: Effort | None = settings.effort
+        self._thinking: Thinking | None = settings.thinking
         self._timeout_secs = settings.timeout_secs
+        self._silence_secs = min(settings.first_token_timeout_secs, settings.timeout_secs)
+        #: Of a streamed request: it ends when nothing comes for a while.
+        self._stream_timeout = httpx2.Timeout(
+            settings.timeout_secs, connect=settings.connect_timeout_secs, read=self._silence_secs
+        )
         self._slots = asyncio.Semaphore(settings.max_parallel_calls)
         self._capabilities: dict[str, ModelCapabilities] = {}
         # An explicit key keeps the SDKs from looking for one in files and the environment; local servers need none,
@@ -230,29 +182,32 @@ class SdkEngine(ReasoningEngine):
         may_look_up: bool = True,
         output_schema: JsonObject | None = None,
         model: str | None = None,
-        max_tokens: int = DEFAULT_MAX_TOKENS,
+        max_tokens: int | None = None,
         on_delta: DeltaSink | None = None,
     ) -> EngineResponse:
         model = model or self._model
         completion = Completion(
             model,
-            [_with_names(message, wire_name) for message in messages],
+            [with_wire_names(message) for message in messages],
             system,
             [tool.model_copy(update={"name": wire_name(tool.name)}) for tool in tools],
             temperature,
             may_look_up and bool(tools),
             output_schema,
-            max_tokens,
+            max_tokens or self._max_tokens,
             on_delta,
+            self._effort,
+            self._thinking,
         )
         async with self._slots:
             buffer = await self._answer(completion)
         if buffer.is_blank:
             raise self._unreadable(model)
         usage = buffer.counts.usage(model, provider=self._price_list())
+        if buffer.stop_reason in self.refused_by or buffer.refusal:
+            raise self._declined(model, buffer.refusal, usage)
         response = buffer.response(usage=usage, fallback_model=model, cut_by=self.cut_by)
-        offered = {wire_name(tool.name): tool.name for tool in tools}
-        return _with_names(response, lambda name: offered.get(name, name.replace(_DOT, ".", 1)))
+        return with_registry_names(response, tools)
 
     async def _answer(self, completion: Completion) -> ResponseBuffer:
         """The answer within the time of one call, the SDK's retries included. Failures become our errors."""
@@ -260,8 +215,11 @@ class SdkEngine(ReasoningEngine):
         try:
             async with asyncio.timeout(self._timeout_secs):
                 return await self._negotiate(completion)
-        except (TimeoutError, self.sdk_errors.timeout):
+        except TimeoutError:
             raise self._unavailable(model, f"gave no complete answer within {self._timeout_secs:g} s") from None
+        except (self.sdk_errors.timeout, httpx2.ReadTimeout):
+            silence = self._timeout_secs if completion.on_delta is None else self._silence_secs
+            raise self._unavailable(model, f"sent nothing within {silence:g} s") from None
         except self.sdk_errors.connection:
             raise self._unavailable(model, "cannot be reached") from None
         except self.sdk_errors.any as error:
@@ -311,6 +269,14 @@ class SdkEngine(ReasoningEngine):
             details=self._details(model),
         )
 
+    def _declined(self, model: str, said: str, usage: Usage | None = None) -> ModelRefusedError:
+        quoted = f': "{shortened(self._without_key(said), 300)}"' if said else ""
+        return ModelRefusedError(
+            f"{self._who(model)} declined to answer{quoted}.",
+            hint="Say the requirement in other words, or name another model with REASONING_MODEL.",
+            details={**self._details(model), **({"usage": usage.model_dump()} if usage else {})},
+        )
+
     def _unreadable(self, model: str) -> ModelOutputError:
         return ModelOutputError(
             f"{self._who(model)} sent something that is not an answer of its API.",
@@ -344,6 +310,14 @@ class SdkEngine(ReasoningEngine):
                 hint="Try again later, or choose another engine with REASONING_ENGINE.",
                 details=details,
             )
+        if _FILTERED.search(refusal.detail):
+            return self._declined(model, refusal.detail)
+        if status == 413 or _TOO_LONG.search(refusal.detail):
+            return ModelContextError(
+                f"{who} cannot read a prompt of this length{detail}.",
+                hint="Name a model that reads more at once, or set REASONING_CONTEXT_TOKENS to what this one reads.",
+                details=details,
+            )
         return ModelOutputError(
             f"{who} refuses the request (HTTP {status}){detail}.",
             hint="Check that the model fits the task (context length, structured output), or name another one.",
@@ -353,7 +327,7 @@ class SdkEngine(ReasoningEngine):
     def _who(self, model: str) -> str:
         return f"{self.provider} (model {model})"
 
-    def _details(self, model: str) -> dict[str, str]:
+    def _details(self, model: str) -> dict[str, Any]:
         return {"provider": self.provider, "model": model}
 
     def _without_key(self, text: str) -> str:

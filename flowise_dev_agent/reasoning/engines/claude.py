@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Sequence
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol, cast
 
 import anthropic
 from anthropic.lib.bedrock import AsyncAnthropicBedrock
@@ -20,14 +20,8 @@ from anthropic.types import Message as ClaudeMessage
 from anthropic.types.message_create_params import MessageCreateParamsBase
 
 from flowise_dev_agent.reasoning.contracts import DeltaSink, Message
-from flowise_dev_agent.reasoning.engines.base import (
-    Completion,
-    ModelCapabilities,
-    Refusal,
-    SdkEngine,
-    SdkErrors,
-    refuses_tools,
-)
+from flowise_dev_agent.reasoning.engines.base import Refusal, SdkEngine, SdkErrors
+from flowise_dev_agent.reasoning.engines.completion import Completion, ModelCapabilities, refuses_tools
 from flowise_dev_agent.reasoning.engines.response_buffer import ResponseBuffer, TokenCounts
 from flowise_dev_agent.sanitize import clean_text
 from flowise_dev_agent.settings import ReasoningSettings
@@ -68,6 +62,7 @@ class ClaudeEngine(SdkEngine):
         any=anthropic.AnthropicError,
     )
     cut_by: ClassVar[tuple[str, ...]] = ("max_tokens", "model_context_window_exceeded")
+    refused_by: ClassVar[tuple[str, ...]] = ("refusal",)
 
     def __init__(self, settings: ReasoningSettings) -> None:
         super().__init__(settings, settings.anthropic_api_key, settings.anthropic_base_url)
@@ -83,6 +78,10 @@ class ClaudeEngine(SdkEngine):
         said = _sentence(error) if isinstance(error, anthropic.BadRequestError) else ""
         if completion.output_schema is not None and len(capabilities.formats) > 1 and "tool_choice" in said:
             capabilities.formats = capabilities.formats[1:]
+        elif completion.effort and capabilities.effort and ("effort" in said or "output_config" in said):
+            capabilities.effort = False
+        elif completion.thinking and capabilities.thinking and "thinking" in said:
+            capabilities.thinking = False
         elif refuses_tools(said, completion, capabilities):
             capabilities.tools = False
         else:
@@ -104,7 +103,7 @@ class ClaudeEngine(SdkEngine):
         else:
             # The raw events and not the SDK's accumulator: that one raises on a tool input that is broken JSON,
             # which the reasoner must see in order to hand it back to the model.
-            stream = await self._client.messages.create(**params, stream=True)
+            stream = await self._client.messages.create(**params, stream=True, timeout=self._stream_timeout)
             async with stream:
                 buffer = await _from_stream(stream, completion.on_delta)
         buffer.use_call_as_text(_ANSWER)
@@ -166,6 +165,10 @@ def _params(completion: Completion, capabilities: ModelCapabilities) -> MessageC
         "system": [prefix],
         "messages": _turns(completion.messages),
     }
+    if completion.effort and capabilities.effort:
+        params["output_config"] = {"effort": completion.effort}
+    if completion.thinking and capabilities.thinking:
+        params["thinking"] = {"type": "adaptive"} if completion.thinking == "adaptive" else {"type": "disabled"}
     tools = [ToolParam(name=t.name, description=t.description, input_schema={**t.parameters}) for t in completion.tools]
     if completion.output_schema is not None and asked_by == "tool":
         schema = completion.output_schema
@@ -196,7 +199,9 @@ def _turns(messages: Sequence[Message]) -> list[MessageParam]:
                 {"type": "tool_result", "tool_use_id": message.tool_call_id or "", "content": text or "(nothing)"}
             )
         elif message.role == "assistant" and message.tool_calls:
-            blocks: list[ContentBlockParam] = [{"type": "text", "text": text}] if text else []
+            blocks = [cast(ContentBlockParam, block) for block in message.thinking]
+            if text:
+                blocks.append({"type": "text", "text": text})
             blocks.extend(
                 ToolUseBlockParam(type="tool_use", id=call.id, name=call.name, input={**call.arguments})
                 for call in message.tool_calls
@@ -217,6 +222,8 @@ def _from_message(answer: ClaudeMessage) -> ResponseBuffer:
     for block in answer.content:
         if block.type == "text":
             buffer.add_text(block.text)
+        elif block.type in ("thinking", "redacted_thinking"):
+            buffer.thinking.append(block.model_dump(exclude_none=True))
         elif block.type == "tool_use":
             arguments = json.dumps(block.input, ensure_ascii=False)
             buffer.add_arguments(buffer.start_call(block.id, block.name), arguments)
@@ -227,12 +234,20 @@ def _from_message(answer: ClaudeMessage) -> ResponseBuffer:
 async def _from_stream(events: AsyncIterator[RawMessageStreamEvent], on_delta: DeltaSink) -> ResponseBuffer:
     buffer = ResponseBuffer()
     places: dict[int, int] = {}
+    thinking: dict[int, dict[str, Any]] = {}
     async for event in events:
         if event.type == "message_start":
             buffer.model = event.message.model
             _count(buffer.counts, event.message.usage)
         elif event.type == "content_block_start" and event.content_block.type == "tool_use":
             places[event.index] = buffer.start_call(event.content_block.id, event.content_block.name)
+        elif event.type == "content_block_start" and event.content_block.type in ("thinking", "redacted_thinking"):
+            thinking[event.index] = event.content_block.model_dump(exclude_none=True)
+            buffer.thinking.append(thinking[event.index])
+        elif event.type == "content_block_delta" and event.delta.type == "thinking_delta":
+            thinking[event.index]["thinking"] += event.delta.thinking
+        elif event.type == "content_block_delta" and event.delta.type == "signature_delta":
+            thinking[event.index]["signature"] = event.delta.signature
         elif event.type == "content_block_delta" and event.delta.type == "text_delta":
             buffer.add_text(event.delta.text)
             on_delta(clean_text(event.delta.text))

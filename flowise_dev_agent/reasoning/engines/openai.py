@@ -18,14 +18,8 @@ from openai.types.chat import (
 from openai.types.chat.completion_create_params import CompletionCreateParamsBase
 
 from flowise_dev_agent.reasoning.contracts import DeltaSink, Message
-from flowise_dev_agent.reasoning.engines.base import (
-    Completion,
-    ModelCapabilities,
-    Refusal,
-    SdkEngine,
-    SdkErrors,
-    refuses_tools,
-)
+from flowise_dev_agent.reasoning.engines.base import Refusal, SdkEngine, SdkErrors
+from flowise_dev_agent.reasoning.engines.completion import Completion, ModelCapabilities, refuses_tools
 from flowise_dev_agent.reasoning.engines.response_buffer import ResponseBuffer, TokenCounts
 from flowise_dev_agent.sanitize import clean_text
 from flowise_dev_agent.settings import ReasoningSettings
@@ -73,6 +67,7 @@ class OpenAIEngine(SdkEngine):
         any=openai.OpenAIError,
     )
     cut_by: ClassVar[tuple[str, ...]] = ("length",)
+    refused_by: ClassVar[tuple[str, ...]] = ("content_filter",)
 
     def __init__(self, settings: ReasoningSettings) -> None:
         super().__init__(settings, settings.openai_api_key, settings.openai_base_url)
@@ -94,6 +89,8 @@ class OpenAIEngine(SdkEngine):
         wants_object = completion.output_schema is not None
         if capabilities.temperature and "temperature" in text:
             capabilities.temperature = False
+        elif completion.effort and capabilities.effort and _has(text, ("reasoning_effort", "reasoning effort")):
+            capabilities.effort = False
         elif capabilities.stream_usage and "stream_options" in text:
             capabilities.stream_usage = False
         elif not capabilities.limit_learned and capabilities.limit_name in text and _has(text, _UNKNOWN_WORDS):
@@ -122,7 +119,7 @@ class OpenAIEngine(SdkEngine):
             return _from_completion(answer) if is_answer else ResponseBuffer()
         if capabilities.stream_usage:
             params["stream_options"] = {"include_usage": True}
-        stream = await self._client.chat.completions.create(**params, stream=True)
+        stream = await self._client.chat.completions.create(**params, stream=True, timeout=self._stream_timeout)
         async with stream:
             return await _from_stream(stream, completion.on_delta)
 
@@ -168,6 +165,8 @@ def _params(completion: Completion, capabilities: ModelCapabilities) -> Completi
     params[capabilities.limit_name] = completion.max_tokens
     if completion.temperature is not None and capabilities.temperature:
         params["temperature"] = completion.temperature
+    if completion.effort and capabilities.effort:
+        params["reasoning_effort"] = completion.effort
     if completion.tools:
         params["tools"] = [
             {
@@ -212,7 +211,8 @@ def _turn(message: Message) -> ChatCompletionMessageParam:
 def _from_completion(answer: ChatCompletion) -> ResponseBuffer:
     choice = answer.choices[0]
     buffer = ResponseBuffer(model=answer.model or "", stop_reason=choice.finish_reason or "")
-    buffer.add_text(choice.message.content or choice.message.refusal or "")
+    buffer.refusal = choice.message.refusal or ""
+    buffer.add_text(choice.message.content or "")
     for call in choice.message.tool_calls or []:
         if call.type == "function":
             buffer.add_arguments(buffer.start_call(call.id, call.function.name), call.function.arguments)
@@ -229,8 +229,8 @@ async def _from_stream(chunks: AsyncIterator[ChatCompletionChunk], on_delta: Del
         _count(buffer, chunk.usage)
         for choice in chunk.choices or []:
             buffer.stop_reason = choice.finish_reason or buffer.stop_reason
-            text = choice.delta.content or choice.delta.refusal or ""
-            if text:
+            buffer.refusal += choice.delta.refusal or ""
+            if text := choice.delta.content or "":
                 buffer.add_text(text)
                 on_delta(clean_text(text))
             for call in choice.delta.tool_calls or []:

@@ -60,6 +60,10 @@ class ResponseBuffer:
     model: str = ""
     #: Empty until the provider says why it stopped; an answer that never says so was cut off.
     stop_reason: str = ""
+    #: The model's own words when it declines.
+    refusal: str = ""
+    #: Blocks of thinking as the provider wants to see them again.
+    thinking: list[JsonObject] = field(default_factory=list)
     counts: TokenCounts = field(default_factory=TokenCounts)
     _text: list[str] = field(default_factory=list)
     _calls: list[_Call] = field(default_factory=list)
@@ -67,7 +71,7 @@ class ResponseBuffer:
     @property
     def is_blank(self) -> bool:
         """Whether nothing at all has been read: not a single event of the provider's protocol."""
-        return not (self.model or self.stop_reason or self._text or self._calls)
+        return not (self.model or self.stop_reason or self.refusal or self._text or self._calls)
 
     def add_text(self, text: str) -> None:
         self._text.append(text)
@@ -99,6 +103,7 @@ class ResponseBuffer:
         return EngineResponse(
             text=clean_text("".join(self._text)),
             tool_calls=tuple(_tool_call(call) for call in self._calls if call.name),
+            thinking=tuple(self.thinking),
             usage=usage,
             model=self.model or fallback_model,
             stop_reason=self.stop_reason,

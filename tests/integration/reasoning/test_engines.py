@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -9,7 +10,13 @@ import pytest
 
 from flowise_dev_agent.devkit.standin import Failure, ModelStandIn, Reply, ToolCall
 from flowise_dev_agent.devkit.standin import openai as openai_dialect
-from flowise_dev_agent.errors import ModelAuthError, ModelOutputError, ModelUnavailableError
+from flowise_dev_agent.errors import (
+    ModelAuthError,
+    ModelContextError,
+    ModelOutputError,
+    ModelRefusedError,
+    ModelUnavailableError,
+)
 from flowise_dev_agent.reasoning import LlmReasoner, ReasoningEngine, ReasoningSettings
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, Message, ToolDef
 from flowise_dev_agent.reasoning.contracts import ToolCall as Call
@@ -430,3 +437,133 @@ async def test_tool_loop_over_the_wire_looks_up_corrects_and_answers(
     assert [text.split(":")[0] for text in results] == ["flowise.get_node of a", "flowise.get_node of b"]
     assert not any("</requirement>" in text or KEY in text for text in results)
     await reasoner.aclose()
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_refusal_is_an_error_for_people_with_what_it_cost(
+    streamed: bool, name: str, engine: ReasoningEngine, standin: ModelStandIn
+) -> None:
+    declined = Reply(stop_reason="refusal", tokens=(30, 2)) if name == "claude" else Reply(refusal="I cannot help.")
+    standin.script("Hello", declined)
+    with pytest.raises(ModelRefusedError, match="declined to answer") as caught:
+        await engine.complete(HELLO, "s", on_delta=[].append if streamed else None)
+    assert caught.value.code == "model_refused"
+    assert caught.value.details["usage"]["model_calls"] == 1
+    assert ("I cannot help." in caught.value.message) is (name == "openai")
+
+
+async def test_a_filter_of_the_provider_is_a_refusal_too(engine: ReasoningEngine, standin: ModelStandIn) -> None:
+    standin.script("Hello", Failure.http(400, "The response was filtered by the content management policy."))
+    with pytest.raises(ModelRefusedError):
+        await engine.complete(HELLO, "s")
+    standin.script(
+        "Bye", Reply("Half of it", stop_reason="content_filter" if "gpt" in engine.model_id() else "refusal")
+    )
+    with pytest.raises(ModelRefusedError):
+        await engine.complete([Message(role="user", content="Bye")], "s")
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (400, "prompt is too long: 210000 tokens > 200000 maximum"),
+        (400, "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens."),
+        (400, "the request exceeds the available context size, try increasing it"),
+        (400, "Input is too long for requested model."),
+        (413, "Request exceeds the maximum size"),
+    ],
+)
+async def test_p30_a_prompt_that_is_too_long_says_what_to_do(
+    status: int, said: str, engine: ReasoningEngine, standin: ModelStandIn
+) -> None:
+    standin.script("Hello", Failure.http(status, said))
+    with pytest.raises(ModelContextError, match="cannot read a prompt of this length") as caught:
+        await engine.complete(HELLO, "s")
+    assert caught.value.code == "model_context"
+    assert "REASONING_CONTEXT_TOKENS" in str(caught.value.hint)
+
+
+async def test_effort_and_thinking_are_sent_as_set_and_left_out_where_they_are_refused(
+    name: str, standin: ModelStandIn
+) -> None:
+    settings = settings_for(name, standin, REASONING_EFFORT="high", REASONING_THINKING="adaptive")
+    engine = engine_for(settings)
+    await engine.complete(HELLO, "s")
+    body = standin.requests[0].body
+    if name == "claude":
+        assert (body["output_config"], body["thinking"]) == ({"effort": "high"}, {"type": "adaptive"})
+    else:
+        assert body["reasoning_effort"] == "high"
+        assert "thinking" not in body
+    standin.script(lambda r: "output_config" in r.body, Failure.http(400, "output_config.effort: not with this model"))
+    standin.script(lambda r: "reasoning_effort" in r.body, Failure.http(400, "Unrecognized argument: reasoning_effort"))
+    standin.script(lambda r: "thinking" in r.body, Failure.http(400, "adaptive thinking is not supported"))
+    await engine.complete(HELLO, "s")
+    refused = len(standin.requests)
+    await engine.complete(HELLO, "s")
+    assert len(standin.requests) == refused + 1
+    await engine.aclose()
+
+
+async def test_thinking_that_forbids_a_forced_tool_is_asked_for_by_words(standin: ModelStandIn) -> None:
+    forced = "Thinking may not be enabled when tool_choice forces tool use."
+    standin.script(lambda r: r.forced_tool != "", Failure.http(400, forced))
+    standin.script("Hello", Reply(json={"name": "x"}, thinking="Perhaps."))
+    engine = engine_for(settings_for("claude", standin, REASONING_THINKING="adaptive"))
+    response = await engine.complete(HELLO, "s", (GET_NODE,), output_schema=SCHEMA)
+    assert json.loads(response.text) == {"name": "x"}
+    assert standin.requests[-1].body["thinking"] == {"type": "adaptive"}
+    await engine.aclose()
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_signed_thinking_goes_back_with_its_calls_and_never_into_the_text(
+    streamed: bool, name: str, engine: ReasoningEngine, standin: ModelStandIn
+) -> None:
+    calls = (ToolCall("flowise__get_node", {"name": "x"}, "c1"),)
+    standin.script("Hello", Reply("Looking.", thinking='Maybe {"name": "wrong"} ...', tool_calls=calls))
+    response = await engine.complete(HELLO, "s", (GET_NODE,), on_delta=[].append if streamed else None)
+    assert response.text == "Looking."
+    turns = [
+        *HELLO,
+        Message(role="assistant", content="Looking.", tool_calls=response.tool_calls, thinking=response.thinking),
+        Message(role="tool", content="A card.", tool_call_id="c1"),
+    ]
+    await engine.complete(turns, "s", (GET_NODE,))
+    said = standin.requests[-1].body["messages"]
+    if name == "claude":
+        block = {"type": "thinking", "thinking": 'Maybe {"name": "wrong"} ...', "signature": "signed:27"}
+        assert said[1]["content"][0] == block
+    else:
+        assert "wrong" not in json.dumps(said)
+
+
+async def test_a_streamed_answer_that_does_not_begin_costs_its_own_timeout(name: str, standin: ModelStandIn) -> None:
+    standin.script("Hello", Failure.hang())
+    engine = engine_for(settings_for(name, standin, REASONING_FIRST_TOKEN_TIMEOUT_SECS=0.2, REASONING_TIMEOUT_SECS=60))
+    async with asyncio.timeout(5):
+        with pytest.raises(ModelUnavailableError, match=r"sent nothing within 0\.2 s"):
+            await engine.complete(HELLO, "s", on_delta=[].append)
+    await engine.aclose()
+
+
+async def test_a_stream_that_falls_silent_ends_and_a_slow_one_does_not(name: str, standin: ModelStandIn) -> None:
+    settings = settings_for(name, standin, REASONING_FIRST_TOKEN_TIMEOUT_SECS=0.5, REASONING_TIMEOUT_SECS=60)
+    engine = engine_for(settings)
+    slow = Reply("a b c d e f g h i j k l m n o p q r s t u v w x y z", chunk_delay=0.1)
+    standin.script("Hello", slow)
+    assert (await engine.complete(HELLO, "s", on_delta=[].append)).text == slow.text
+    gate = threading.Event()
+    standin.script("Bye", Reply(slow.text, gate=gate))
+    with pytest.raises(ModelUnavailableError, match=r"sent nothing within 0\.5 s"):
+        await engine.complete([Message(role="user", content="Bye")], "s", on_delta=[].append)
+    gate.set()
+    await engine.aclose()
+
+
+async def test_length_of_an_answer_is_a_setting(name: str, standin: ModelStandIn) -> None:
+    engine = engine_for(settings_for(name, standin, REASONING_MAX_OUTPUT_TOKENS=12_345))
+    await engine.complete(HELLO, "s")
+    body = standin.requests[0].body
+    assert 12_345 in (body.get("max_tokens"), body.get("max_completion_tokens"))
+    await engine.aclose()

@@ -1,0 +1,101 @@
+"""What is asked of a provider, and what is known of the model that is asked."""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeVar
+
+from flowise_dev_agent.contracts.base import JsonObject
+from flowise_dev_agent.reasoning.contracts import DeltaSink, EngineResponse, Message, ToolCall, ToolDef
+from flowise_dev_agent.settings import Effort, Thinking
+
+#: What servers say about tools that they do not know: "does not support tools", "no endpoints that support tool use".
+_NO_TOOLS = re.compile(
+    r"(?:not support|unsupported|no endpoints|not available|not allowed|requires --)[^.]*(?:tool|function)"
+    r"|(?:tool|function)[^.]*(?:not support|unsupported|not available|not allowed|requires --)",
+    re.IGNORECASE,
+)
+#: Providers accept no dots in the names of tools.
+_DOT: Final = "__"
+_HasCalls = TypeVar("_HasCalls", Message, EngineResponse)
+
+
+def wire_name(name: str) -> str:
+    """The name of a tool as providers accept it: `flowise__get_node` for `flowise.get_node`."""
+    return name.replace(".", _DOT)
+
+
+def _with_names(item: _HasCalls, renamed: Callable[[str], str]) -> _HasCalls:
+    if not item.tool_calls:
+        return item
+    calls: tuple[ToolCall, ...] = tuple(
+        call.model_copy(update={"name": renamed(call.name)}) for call in item.tool_calls
+    )
+    return item.model_copy(update={"tool_calls": calls})
+
+
+def with_wire_names(message: Message) -> Message:
+    return _with_names(message, wire_name)
+
+
+def with_registry_names(response: EngineResponse, tools: Sequence[ToolDef]) -> EngineResponse:
+    """With the names of `tools` as they are offered; a name that is not among them loses its wire form, too."""
+    offered = {wire_name(tool.name): tool.name for tool in tools}
+    return _with_names(response, lambda name: offered.get(name, name.replace(_DOT, ".", 1)))
+
+
+#: How an object can be asked for: by a tool that must be called, by an option of the API, or by a text in the prompt.
+OutputFormat = Literal["tool", "json_schema", "json_object", "prompt"]
+
+
+@dataclass
+class ModelCapabilities:
+    """What a model accepts, as far as its refusals have shown. Kept per model, so that each refusal happens once."""
+
+    #: The ways to ask for an object that are not refused yet, best first; the last one is never refused.
+    formats: tuple[OutputFormat, ...]
+    tools: bool = True
+    temperature: bool = True
+    effort: bool = True
+    thinking: bool = True
+    stream_usage: bool = True
+    #: Newer OpenAI models accept only `max_completion_tokens`, most compatible servers only `max_tokens`.
+    limit_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    limit_learned: bool = False
+
+
+@dataclass(frozen=True)
+class Completion:
+    """The arguments of one `complete`, with the model in force."""
+
+    model: str
+    messages: Sequence[Message]
+    system: str
+    tools: Sequence[ToolDef]
+    temperature: float | None
+    may_look_up: bool
+    output_schema: JsonObject | None
+    max_tokens: int
+    on_delta: DeltaSink | None
+    effort: Effort | None
+    thinking: Thinking | None
+
+    def without_tools(self) -> "Completion":
+        """The one-shot form, for models and servers that know no tools."""
+        return replace(self, tools=(), may_look_up=False)
+
+    def system_for(self, asked_by: OutputFormat | None) -> str:
+        """The system prompt; with the schema as a text where the request does not carry it as an option."""
+        if self.output_schema is None or asked_by in ("tool", "json_schema"):
+            return self.system
+        schema = json.dumps(self.output_schema, separators=(",", ":"), ensure_ascii=False)
+        return (
+            f"{self.system}\n\n"
+            f"Answer with exactly one JSON object, no prose and no code fence, that fits this JSON schema:\n{schema}"
+        )
+
+
+def refuses_tools(said: str, completion: Completion, capabilities: ModelCapabilities) -> bool:
+    """Whether a refusal says that the model or the server knows no tools."""
+    return bool(completion.tools) and capabilities.tools and _NO_TOOLS.search(said) is not None
