@@ -1,9 +1,14 @@
 """What each prompt shows: everything that the phase needs, and nothing that does not concern it."""
 
+import json
+from typing import get_args
+
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.reasoning.contracts import Intent, PatchRequest, PlanContract, PlannedNode, PlanRequest
 from flowise_dev_agent.reasoning.prompts import patch_prompt, plan_prompt
+from flowise_dev_agent.reasoning.schemas import answer_schema
+from flowise_dev_agent.settings import Phase
 
 CREATE = Intent(operation="create", ambiguity=0, title="x")
 UPDATE = Intent(operation="update", ambiguity=0, title="x")
@@ -67,3 +72,7 @@ def test_the_op_reference_has_an_op_with_a_title_and_one_with_a_path(catalogue: 
     reference = patch_prompt(PatchRequest(requirement="x", plan=plan, nodes=catalogue)).system
     assert '"label":"Sort the mail"}' in reference
     assert '"credential_type":"openAIApi","path":"llmModelConfig"}' in reference
+
+
+def test_the_answer_schemas_of_a_session_take_1500_tokens_at_most() -> None:
+    assert sum(len(json.dumps(answer_schema(phase))) for phase in get_args(Phase)) <= 4 * 1_500
