@@ -9,6 +9,7 @@ from typing import Any, Final
 from flowise_dev_agent.patch import InputAnchor, InputEntry, NodeSchema, Values
 from flowise_dev_agent.patch.model.agentflow import BRANCHES_FROM, CONDITION, HUMAN_INPUT
 from flowise_dev_agent.patch.model.definitions import PARAM_TYPES
+from flowise_dev_agent.patch.model.visibility import is_visible
 from flowise_dev_agent.sanitize import shortened
 
 #: Up to this many options are listed in full; of longer lists some show their kind.
@@ -28,16 +29,18 @@ _NOTICED: Final = re.compile(r"prompt|message|temperature|maxtokens|topk|^k$|siz
 _MARKUP: Final = re.compile(r"</?\w[^<>]*>")
 
 
-def schema_card(schema: NodeSchema) -> str:
+def schema_card(schema: NodeSchema, chosen: Values | None = None) -> str:
     """What the op writer must know about a node type: inputs with accepted types, params, outputs, credential.
 
     `*` marks what is required. Params that the editor hides behind "Additional Parameters" are listed with type and
-    default only; params that depend on the value of another one say so. At most 6 000 characters.
+    default only; params that depend on the value of another one say so, and those that the values `chosen` already
+    rule out are left out. At most 6 000 characters.
     """
     lines = [f"### {schema.name} ({schema.category}): {shortened(_first_sentence(schema.description), 120)}"]
     if schema.anchors:
         lines.append("inputs: " + "; ".join(_anchor(anchor) for anchor in schema.anchors))
-    params = [entry for entry in schema.input_definitions if entry["type"] in PARAM_TYPES]
+    fields = (entry for entry in schema.input_definitions if entry["type"] in PARAM_TYPES)
+    params = [entry for entry in fields if not _ruled_out(entry, chosen or {})]
     lines += [
         line for entry in params if not _is_plain_extra(entry) for line in _param(entry, agentflow=schema.is_agentflow)
     ]
@@ -132,6 +135,15 @@ def _notes(entry: InputEntry, *, accepts_connection: bool) -> str:
     if not entry.get("optional") or entry["type"] in _UNUSUAL or entry.get("loadMethod"):
         notes += [said] if (said := _text(entry, "description")) else []
     return f" ({'; '.join(notes)})" if notes else ""
+
+
+def _ruled_out(entry: InputEntry, chosen: Values) -> bool:
+    """Whether one of the values that are chosen hides the field."""
+    return not all(
+        is_visible({"show": {path: wanted}}, chosen)
+        for path, wanted in (entry.get("show") or {}).items()
+        if path in chosen
+    )
 
 
 def _conditions(entry: InputEntry) -> tuple[tuple[str, Values | None], ...]:

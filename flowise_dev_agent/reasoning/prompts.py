@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from pydantic import JsonValue
+
 from flowise_dev_agent.contracts.plan import PlannedValue
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import OP_TYPES, AddNode, BindCredential, NodeSchema, PatchOp, example_op
@@ -110,7 +112,9 @@ def plan_prompt(request: PlanRequest, skills: Skills = PACKAGED, *, whole_catalo
 def patch_prompt(request: PatchRequest, skills: Skills = PACKAGED) -> Prompt:
     names = [node.node_name for node in request.plan.nodes]
     names += _named_in(request.plan.values, request.nodes)
-    names += [*request.existing.values(), *request.inside.values()]
+    stays = {node_id: name for node_id, name in request.existing.items() if node_id not in request.plan.removals}
+    names += [*stays.values(), *request.inside.values()]
+    chosen = _chosen(request)
     cards = _unique(request.nodes.get(name) for name in names)[:_CARDS_SHOWN]
     existing = "\n".join(f"{place}: {name}" for place, name in {**request.existing, **request.inside}.items())
     previous = json.dumps([_without_id(op) for op in request.previous_ops], ensure_ascii=False)
@@ -118,7 +122,7 @@ def patch_prompt(request: PatchRequest, skills: Skills = PACKAGED) -> Prompt:
         system=_system(skills, "Flows", _AGENTFLOWS, "Patch", _EXAMPLES, reference=True),
         user=_join(
             _tag("target", request.target if request.existing else None),
-            _tag("node_types", "\n\n".join(schema_card(schema) for schema in cards)),
+            _tag("node_types", "\n\n".join(schema_card(schema, chosen.get(schema.name)) for schema in cards)),
             _tag("flow", request.flow_summary and shortened(request.flow_summary, _FLOW_SHOWN)),
             _tag("nodes_that_exist_already", existing or None),
             _tag("like_flows", "\n\n".join(request.like_flows) or None),
@@ -160,11 +164,7 @@ def retry_text(problems: Sequence[str]) -> str:
     return "Your answer could not be used:\n" + "\n".join(f"- {p}" for p in problems) + "\nGive it again, corrected."
 
 
-_LEGEND = (
-    "All node types of the server, by category: name, purpose, credential type in brackets. A second line has the "
-    "inputs for connections (after `<-`) and the fields; `*` is required, `=` a default, `|` choices, `[{}]` the "
-    "fields of a row, `+` the field with the settings of the chosen model or tool.\n"
-)
+_LEGEND = "All node types of the server, by category: name, purpose, credential type in brackets, often the fields."
 #: The fields of ops that only agentflows need.
 _IN_STEPS = (
     "In an agentflow, with the title of the step and the place of its model or tool:",
@@ -194,7 +194,7 @@ def _system(skills: Skills, *sections: str, reference: bool = False, catalogue: 
             "\n".join(["# Ops", "These are all; there are no others.", *map(example_op, OP_TYPES), *_IN_STEPS])
         )
     if catalogue:
-        parts.append(f"# Catalogue\n{_LEGEND}{catalogue}")
+        parts.append(f"# Catalogue\n{_LEGEND}\n{catalogue}")
     return "\n\n".join(parts)
 
 
@@ -222,6 +222,21 @@ def _fields(request: PlanRequest, *, whole_catalogue: bool) -> str | None:
         lines.append(line)
         room -= len(line) + 1
     return "\n".join(lines) or None
+
+
+def _chosen(request: PatchRequest) -> dict[str, dict[str, JsonValue]]:
+    """Node type -> the values that the plan sets, of types that occur once and are new: they need no other fields."""
+    types = [node.node_name for node in request.plan.nodes]
+    alone = {
+        node.node_id: node.node_name
+        for node in request.plan.nodes
+        if types.count(node.node_name) == 1 and node.node_name not in request.existing.values()
+    }
+    chosen: dict[str, dict[str, JsonValue]] = {}
+    for value in request.plan.values:
+        if value.node_id in alone:
+            chosen.setdefault(alone[value.node_id], {})[value.param] = value.value
+    return chosen
 
 
 def _named_in(values: Iterable[PlannedValue], nodes: NodeStore) -> list[str]:

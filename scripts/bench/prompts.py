@@ -18,6 +18,7 @@ from typing import Any
 
 import yaml
 
+from flowise_dev_agent.agent.domain import ToolScope
 from flowise_dev_agent.agent.domains.candidates import candidates
 from flowise_dev_agent.agent.domains.flowise import FlowiseCapability
 from flowise_dev_agent.agent.prompt_context import components_of, focused_summary, texts_in_scope
@@ -203,7 +204,8 @@ def prompts_of(session: Session, nodes: NodeStore) -> dict[Phase, Prompt]:
 
 def tools_of(phase: Phase) -> list[ToolDef]:
     """What a model may look up in a phase."""
-    tools = FlowiseCapability().domain_tools
+    nothing: Any = None  # nothing is called
+    tools = FlowiseCapability().domain_tools(ToolScope(flowise=nothing, knowledge=nothing))
     offered = {
         "classify": (),
         "plan": tools.defs("discover"),

@@ -1,14 +1,10 @@
 """What each prompt shows: everything that the phase needs, and nothing that does not concern it."""
 
-import json
-from typing import get_args
-
+from flowise_dev_agent.contracts.plan import PlannedValue
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.reasoning.contracts import Intent, PatchRequest, PlanContract, PlannedNode, PlanRequest
 from flowise_dev_agent.reasoning.prompts import patch_prompt, plan_prompt
-from flowise_dev_agent.reasoning.schemas import answer_schema
-from flowise_dev_agent.settings import Phase
 
 CREATE = Intent(operation="create", ambiguity=0, title="x")
 UPDATE = Intent(operation="update", ambiguity=0, title="x")
@@ -67,12 +63,36 @@ def test_p93_the_op_writer_sees_what_flowise_warns_of() -> None:
     assert f"warning: {warning}" in tag("node_types", prompt.user)
 
 
+def card_of_start(*values: tuple[str, str], nodes: NodeStore, existing: dict[str, str] | None = None) -> str:
+    start = PlannedNode(node_id="startAgentflow_0", node_name="startAgentflow", purpose="x")
+    set_to = [PlannedValue(node_id="startAgentflow_0", param=param, value=value) for param, value in values]
+    plan = PlanContract(goal="x", operation="create", flow_name="x", nodes=[start], values=set_to)
+    request = PatchRequest(requirement="x", plan=plan, nodes=nodes, existing=existing or {})
+    return tag("node_types", patch_prompt(request).user)
+
+
+def test_a_card_leaves_out_what_the_values_of_the_plan_rule_out(catalogue: NodeStore) -> None:
+    daily = [("startInputType", "scheduleInput"), ("scheduleFrequency", "daily")]
+    card = card_of_start(*daily, nodes=catalogue)
+    assert "param scheduleOnTime*" in card
+    assert "param startState" in card
+    assert not [name for name in ("webhookMethod", "formTitle", "scheduleOnDayOfWeek") if f"param {name}" in card]
+    assert "param webhookMethod" in card_of_start(nodes=catalogue)
+    there = {"startAgentflow_1": "startAgentflow"}
+    assert "param webhookMethod" in card_of_start(*daily, nodes=catalogue, existing=there)
+
+
+def test_the_op_writer_sees_no_card_of_a_node_that_goes(catalogue: NodeStore) -> None:
+    plan = PlanContract(goal="x", operation="update", flow_name="x", removals=["calculator_0"])
+    existing = {"calculator_0": "calculator", "bufferMemory_0": "bufferMemory"}
+    request = PatchRequest(requirement="x", plan=plan, nodes=catalogue, existing=existing)
+    cards = tag("node_types", patch_prompt(request).user)
+    assert "### bufferMemory" in cards
+    assert "### calculator" not in cards
+
+
 def test_the_op_reference_has_an_op_with_a_title_and_one_with_a_path(catalogue: NodeStore) -> None:
     plan = PlanContract(goal="x", operation="create", flow_name="x")
     reference = patch_prompt(PatchRequest(requirement="x", plan=plan, nodes=catalogue)).system
     assert '"label":"Sort the mail"}' in reference
     assert '"credential_type":"openAIApi","path":"llmModelConfig"}' in reference
-
-
-def test_the_answer_schemas_of_a_session_take_1500_tokens_at_most() -> None:
-    assert sum(len(json.dumps(answer_schema(phase))) for phase in get_args(Phase)) <= 4 * 1_500
