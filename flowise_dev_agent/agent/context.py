@@ -69,6 +69,8 @@ class AgentContext:
     publisher: Publisher
     limits: LimitSettings
     drift_policy: DriftPolicy = "warn"
+    #: The models inside the flows are the devkit's stand-in: their answers say nothing about content.
+    model_stand_in: bool = False
     #: Accepted flows that new ones may start from; None: patterns are neither used nor stored.
     patterns: PatternLibrary | None = None
 

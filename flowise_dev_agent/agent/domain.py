@@ -13,7 +13,7 @@ from flowise_dev_agent.agent.trials import Conversation, TrialRun
 from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.contracts.interrupts import CredentialCandidate
 from flowise_dev_agent.contracts.plan import PatchAnswer, TestCase
-from flowise_dev_agent.contracts.verdict import Trial
+from flowise_dev_agent.contracts.verdict import Trace, Trial
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
@@ -122,6 +122,9 @@ class EvaluateRequest:
     requirement: str
     plan: PlanContract
     results: tuple[Trial, ...]
+    #: Of each trial.
+    traces: tuple[Trace, ...]
+    flow_data: str
     model: str | None = None
     on_delta: DeltaSink | None = None
     budget: Budget | None = None
@@ -155,11 +158,9 @@ class DomainCapability(ABC):
         """Everything that can be known to be wrong before a write; `base_flow_data` is the flow before an update."""
 
     @abstractmethod
-    def generate_tests(
-        self, plan: PlanContract, flow_data: str, *, questions: list[str] | None, trials: int
-    ) -> TestSuite:
-        """The suite: the person's questions, else the plan's tests, else one that every flow must answer; in the form
-        in which the flow is started."""
+    def generate_tests(self, plan: PlanContract, flow_data: str, *, trials: int) -> TestSuite:
+        """The suite: the plan's tests, else one question that every flow must answer; in the form in which the flow is
+        started."""
 
     @abstractmethod
     async def run_trial(self, context: AgentContext, conversation: Conversation) -> TrialRun:

@@ -11,6 +11,7 @@ from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.state import AgentState, PatternState
 from flowise_dev_agent.contracts.events import ArtifactData, Candidate, DecisionData
+from flowise_dev_agent.contracts.verdict import Verdict
 from flowise_dev_agent.errors import DatabaseUnavailableError, PatchError
 from flowise_dev_agent.knowledge.pattern_library import Match, trimmed
 from flowise_dev_agent.patch import AddNode, GraphIR, compile_ops, errors, summarize
@@ -115,8 +116,8 @@ async def apply_pattern(
 
 
 async def keep_as_pattern(state: AgentState, context: AgentContext, emit: Emitter) -> None:
-    """Keep the accepted flow of a CREATE for the next similar wish."""
-    if context.patterns is None or state.intent.operation != "create":
+    """Keep the accepted flow of a CREATE for the next similar wish, when its criteria were shown."""
+    if context.patterns is None or state.intent.operation != "create" or not _is_shown(state.review.verdict):
         return
     plan = state.plan.current
     try:
@@ -145,6 +146,14 @@ async def count_failure(state: AgentState, context: AgentContext) -> None:
         await context.patterns.failed(UUID(context.session_id), used)
     except DatabaseUnavailableError:
         _log.warning("a failure of pattern %s is not counted", used, exc_info=True)
+
+
+def _is_shown(verdict: Verdict | None) -> bool:
+    """Every criterion was shown. Where no model judged, the person's acceptance counts for what code cannot see."""
+    if verdict is None or verdict.headline == "works":
+        return verdict is not None
+    judged = any(item.judged_by == "model" for item in verdict.criteria)
+    return verdict.headline == "runs" and not judged
 
 
 def _is_fresh(state: AgentState) -> bool:

@@ -1,13 +1,13 @@
 """Which conversations are held to test a flow, in the form in which the flow is started."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from pydantic import JsonValue
 
 from flowise_dev_agent.contracts.base import JsonObject
-from flowise_dev_agent.contracts.plan import Criterion, PlanContract, TestCase
+from flowise_dev_agent.contracts.plan import PlanContract, TestCase
 from flowise_dev_agent.patch import GraphIR
 
 DEFAULT_QUESTION: Final = "Hello, what can you do for me?"
@@ -17,18 +17,9 @@ _START: Final = "startAgentflow"
 _WEBHOOK_FIELD: Final = re.compile(r"\{\{\s*\$webhook\.body\.([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)")
 
 
-def criteria_of(plan: PlanContract) -> list[Criterion]:
-    """The conditions of success; those of a plan that has only sentences are numbered."""
-    texts = plan.success_criteria
-    return plan.criteria or [Criterion(id=f"c{number}", text=text) for number, text in enumerate(texts, start=1)]
-
-
-def cases_for(plan: PlanContract, graph: GraphIR, questions: Sequence[str] | None) -> tuple[TestCase, ...]:
-    """The person's questions, else the plan's tests, else one question that every flow must answer; at most ten."""
-    if questions:
-        cases = _plain(questions, first=len(plan.tests) + 1)
-    else:
-        cases = list(plan.tests) or _plain(plan.test_questions or [DEFAULT_QUESTION])
+def cases_for(plan: PlanContract, graph: GraphIR) -> tuple[TestCase, ...]:
+    """The tests of the plan as the flow is started, else one question that every flow must answer."""
+    cases = plan.tests or [TestCase(id="t1", turns=[DEFAULT_QUESTION])]
     return tuple(_as_started(case, graph) for case in cases[:MOST_TESTS])
 
 
@@ -51,10 +42,6 @@ def why_not_testable(case: TestCase, graph: GraphIR) -> str | None:
 def next_id(cases: Iterable[TestCase]) -> str:
     """An id that none of the cases has."""
     return f"t{max((int(case.id[1:]) for case in cases), default=0) + 1}"
-
-
-def _plain(questions: Sequence[str], first: int = 1) -> list[TestCase]:
-    return [TestCase(id=f"t{number}", turns=[question]) for number, question in enumerate(questions, start=first)]
 
 
 def _start_of(graph: GraphIR) -> Mapping[str, object]:

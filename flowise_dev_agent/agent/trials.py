@@ -42,6 +42,7 @@ class Conversation:
     """
 
     chatflow_id: str
+    flow_data: str
     case: TestCase
     number: int
     session_id: str

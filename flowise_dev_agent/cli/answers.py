@@ -33,7 +33,7 @@ def default_answer(interrupt: Interrupt) -> JsonObject:
             return {"action": "choose", "choose": {item.type: item.candidates[0].id for item in _several(interrupt)}}
         case PatchReviewInterrupt() if "continue" in offered:
             return {"action": "continue"}
-        case ResultReviewInterrupt(data=data) if data.verdict and data.verdict.done:
+        case ResultReviewInterrupt(data=data, reason="tests_passed") if data.verdict and data.verdict.done:
             return {"action": "accept"}
         case _:
             raise NeedsPersonError(interrupt.message, hint="A person must answer this; the session waits.")

@@ -35,6 +35,12 @@ _MARKS: Final = {
     "retry": ("!", "yellow"),
     "drift": ("!", "yellow"),
 }
+_HEADLINES: Final = {
+    "works": "works: every criterion was shown",
+    "runs": "runs; not everything was shown:",
+    "fails": "fails:",
+    "not_tested": "not tested:",
+}
 
 
 async def build(client: AgentClient, requirement: str, *, assume_yes: bool) -> bool:
@@ -123,7 +129,9 @@ def conclude(view: SessionView, verdict: Verdict | None = None) -> bool:
         say(f"Chatflow  {view.chatflow_id}")
         say(f"Link      {view.chatflow_url}")
     if verdict:
-        say(f"Verdict   {'tests pass' if verdict.done else verdict.reason or 'not done'}")
+        say(f"Verdict   {_HEADLINES[verdict.headline or ('runs' if verdict.done else 'fails')]}")
+        for text in (*verdict.not_shown(), *([] if verdict.done else [verdict.reason])):
+            say(f"          {text}", "yellow")
     totals = view.totals
     tokens = totals.input_tokens + totals.output_tokens
     unknown = f", {totals.unpriced_calls} calls without a known price" if totals.unpriced_calls else ""

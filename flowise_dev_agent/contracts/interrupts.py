@@ -211,7 +211,7 @@ class ResultReviewInterrupt(_Interrupt):
     """The written and tested flow."""
 
     type: Literal["result_review"] = "result_review"
-    reason: Literal["tests_passed", "tests_failed", "nothing_to_change"]
+    reason: Literal["tests_passed", "tests_failed", "not_tested", "nothing_to_change"]
     data: ResultReviewData
     response_schema: JsonObject = _schema_of("result_review")
 

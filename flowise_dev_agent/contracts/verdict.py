@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field, JsonValue
+from pydantic import ConfigDict, Field, JsonValue
 
 from flowise_dev_agent.contracts.base import Contract, JsonMapping, JsonObject, Versioned
 
@@ -98,17 +98,6 @@ class Trace(Versioned):
     cut: bool = Field(default=False, description="Texts were shortened, or steps left out, because of the size.")
 
 
-class Judgement(Contract):
-    """Whether the answers meet the success criteria. `category`, `reason` and `fix` are set when they do not."""
-
-    done: bool
-    category: JudgedCategory | None = None
-    reason: str = ""
-    fix: str = ""
-    notes: list[str] = Field(default_factory=list, description="one short remark per trial, in order")
-    failed_trials: list[int] = Field(default_factory=list, description="numbers of the trials that fail, from 1")
-
-
 class PassK(Contract):
     """pass^k: a question has passed when each of its `k` trials has."""
 
@@ -125,10 +114,36 @@ class Evidence(Contract):
     quote: str
 
 
+class CriterionVote(Contract):
+    """What a model says about one criterion."""
+
+    id: str
+    state: Literal["shown", "not_shown", "failed"]
+    evidence: list[Evidence] = Field(default_factory=list, description="verbatim quotes from trials")
+    reason: str = ""
+    sure: bool = Field(default=True, description="false: a close call")
+
+
+class Judgement(Contract):
+    """Whether the trials show the criteria. `category`, `reason` and `fix` say why not, when something failed."""
+
+    # A model is asked for them in any case; an answer without those that it needs is handed back.
+    model_config = ConfigDict(json_schema_extra={"required": ["done", "category", "reason", "criteria"]})
+
+    done: bool
+    category: JudgedCategory | None = None
+    reason: str = ""
+    fix: str = ""
+    criteria: list[CriterionVote] = Field(default_factory=list)
+    notes: list[str] = Field(default_factory=list, description="one short remark per trial, in order")
+    failed_trials: list[int] = Field(default_factory=list, description="numbers of the trials that fail, from 1")
+
+
 class CriterionVerdict(Contract):
     """One condition of success, judged."""
 
     id: str
+    text: str = ""
     state: Literal["shown", "not_shown", "failed", "not_tested"] = "not_tested"
     judged_by: Literal["code", "model", "person"] = "code"
     evidence: list[Evidence] = Field(default_factory=list)
@@ -139,6 +154,7 @@ class PartVerdict(Contract):
     """One part of the requirement, as the flow has it now."""
 
     id: str
+    quote: str = ""
     state: Literal["done", "assumed", "not_shown", "missing", "not_possible"] = "missing"
     reason: str = ""
 
@@ -178,3 +194,17 @@ class Verdict(Versioned):
                 "fix": " ".join(str(fix) for fix in fixes) if isinstance(fixes, list) else "",
             }
         )
+
+    def not_shown(self) -> list[str]:
+        """What keeps a flow that runs from being called working, a line each."""
+        lines = [_with_reason(item.text, item.reason) for item in self.criteria if item.state != "shown"]
+        told = {item.reason for item in self.criteria}
+        return lines + [
+            _with_reason(f"“{part.quote}”", part.reason)
+            for part in self.parts
+            if part.state not in ("done", "assumed") and (not part.reason or part.reason not in told)
+        ]
+
+
+def _with_reason(text: str, reason: str) -> str:
+    return f"{text.rstrip('. ')} ({reason.rstrip('. ')})" if reason else text.rstrip(". ")

@@ -128,7 +128,7 @@ def _about(interrupt: Interrupt) -> Iterator[str]:
 
 def _tests(tests: Iterable[Trial]) -> Iterator[str]:
     for test in list(tests)[:_MOST_LINES]:
-        mark = "passed" if test.passed else "failed"
+        mark = "passed" if test.passed else "failed" if test.category else "not held"
         said = " ".join((test.answer or test.error).split())
         yield f"- {mark}: {shortened(test.question, _LINE_CHARS)} -> {shortened(said, _LINE_CHARS)}"
 

@@ -21,7 +21,7 @@ from flowise_dev_agent.contracts.plan import (
     PlanProposal,
 )
 from flowise_dev_agent.contracts.usage import Usage
-from flowise_dev_agent.contracts.verdict import FLOW_BUGS, Judgement, PassK, Trial, Verdict, VerdictCategory
+from flowise_dev_agent.contracts.verdict import FLOW_BUGS, Judgement, PassK, Trace, Trial, Verdict, VerdictCategory
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.templates import Template
 from flowise_dev_agent.patch import Finding, NodeSchema, PatchOp
@@ -257,10 +257,17 @@ class PatchRequest(_Request):
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeRequest(_Request):
-    """All trials passed the checks of code; say whether their content, in full, meets the plan's criteria."""
+    """All trials passed the checks of code; say what their content shows of the plan's criteria."""
 
     plan: PlanContract
     trials: tuple[Trial, ...]
+    #: What happened inside the flow, of each trial.
+    traces: tuple[Trace, ...] = ()
+    #: Expectations of the plan that a trial does not meet to the letter, of each trial.
+    remarks: tuple[Sequence[str], ...] = ()
+    flow_summary: str | None = None
+    #: The models of the flow are a stand-in.
+    stand_in: bool = False
 
 
 T = TypeVar("T")

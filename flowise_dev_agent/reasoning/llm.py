@@ -37,6 +37,7 @@ from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.reasoning.schemas import answer_schema
 from flowise_dev_agent.reasoning.skills import Skills
 from flowise_dev_agent.reasoning.tool_loop import ToolLoop
+from flowise_dev_agent.reasoning.votes import MORE_VOTES, checked_judgement, verdict_of
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.settings import Phase, ReasoningSettings
 
@@ -85,20 +86,20 @@ class LlmReasoner(Reasoner):
         return await self._ask("patch", patch_prompt(request, self._skills), read, request)
 
     async def judge(self, request: JudgeRequest) -> Reasoned[Verdict]:
-        def read(text: str) -> Verdict:
-            verdict = Verdict(**parse_model(text, Judgement).model_dump())
-            wrong = [number for number in verdict.failed_trials if not 1 <= number <= len(request.trials)]
-            if wrong:
-                raise UnusableOutputError([f"There are {len(request.trials)} trials; {wrong} is none of them."])
-            if verdict.done and verdict.failed_trials:
-                raise UnusableOutputError(["done is true only when every trial passes; `failed_trials` names some."])
-            if verdict.done:
-                return verdict.model_copy(update={"category": None})
-            if verdict.category is None or not verdict.reason:
-                raise UnusableOutputError(["done is false, so `category` and `reason` must say why."])
-            return verdict
+        prompt = judge_prompt(request, self._skills)
 
-        return await self._ask("judge", judge_prompt(request, self._skills), read, request)
+        def read(text: str) -> Judgement:
+            return checked_judgement(parse_model(text, Judgement), request)
+
+        first = await self._ask("judge", prompt, read, request)
+        judgements, usage = [first.value], first.usage
+        if not all(vote.sure for vote in first.value.criteria):
+            for _ in range(MORE_VOTES):
+                if request.budget and request.budget.exceeded_by(usage):
+                    break
+                again = await self._ask("judge", prompt, read, request)
+                judgements, usage = [*judgements, again.value], usage + again.usage
+        return Reasoned(verdict_of(judgements), mode="llm_guided", usage=usage, tries=first.tries)
 
     async def aclose(self) -> None:
         await self._engine.aclose()

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from flowise_dev_agent.contracts.plan import PlannedValue
+from flowise_dev_agent.contracts.verdict import Trace, TracedTurn
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import OP_TYPES, AddNode, BindCredential, NodeSchema, PatchOp, example_op
 from flowise_dev_agent.reasoning.cards import fields_line, schema_card
@@ -46,10 +47,16 @@ _OUR_TAG = re.compile(
     r"<(?=\s*/?\s*(?:requirement|clarifications|named_by_the_request|target|catalogue|credentials_on_the_server|flow|"
     r"texts_in_the_flow|pattern|similar_flows|intent|previous_plan|verdict_of_the_last_test|playbook|node_fields|like_flows|"
     r"requested_changes|node_types|approved_plan|limit|nodes_that_exist_already|chosen_approach|your_last_ops|findings_on_them|goal|success_criteria|placeholders|"
-    r"trials?|question|answer)\b)",
+    r"trials?|question|answer|parts|stand_in|steps|tools|sources|remarks)\b)",
     re.IGNORECASE,
 )
 _FLOW_SHOWN = 6_000
+#: Of a trace in the judge's prompt: characters of one step, steps and tools, sources.
+_STEP_SHOWN, _STEPS_SHOWN, _SOURCES_SHOWN = 400, 20, 5
+_STAND_IN = (
+    "The models inside the flow are a stand-in that makes answers up. What the answers say shows nothing about "
+    "content: a criterion about content is not_shown. Judge what the flow did: steps, tools, sources."
+)
 _TOOL_TEXT_SHOWN = 6_000
 #: Those of the plan come first; a large flow has more node types than fit into a prompt.
 _CARDS_SHOWN = 24
@@ -141,22 +148,55 @@ def patch_prompt(request: PatchRequest, skills: Skills = PACKAGED) -> Prompt:
 
 
 def judge_prompt(request: JudgeRequest, skills: Skills = PACKAGED) -> Prompt:
-    trials = [
-        f'<trial number="{index}">\n<question>{_as_data(trial.question)}</question>\n'
-        f"<answer>{_as_data(shortened(trial.answer, _ANSWER_SHOWN))}</answer>\n</trial>"
-        for index, trial in enumerate(request.trials, start=1)
+    criteria = [
+        f"{item.id}: {item.text} (tests {', '.join(item.tests)})" for item in request.plan.criteria if item.tests
     ]
-    criteria = "\n".join(f"- {criterion}" for criterion in request.plan.success_criteria)
+    parts = [f"{part.id}: {part.quote}" for part in request.plan.parts]
+    trials = [_trial(number, request) for number in range(1, len(request.trials) + 1)]
     return Prompt(
         system=_system(skills, "Judge"),
         user=_join(
             _tag("requirement", request.requirement),
+            _tag("parts", "\n".join(parts) or None),
             _tag("goal", request.plan.goal),
-            _tag("success_criteria", criteria or "- The answers fit the requirement."),
+            _tag("success_criteria", "\n".join(criteria) or "none: `criteria` stays empty"),
             _tag("placeholders", "\n".join(request.plan.placeholders) or None),
+            _tag("flow", request.flow_summary and shortened(request.flow_summary, _FLOW_SHOWN)),
+            _tag("stand_in", _STAND_IN if request.stand_in else None),
             "<trials>\n" + "\n".join(trials) + "\n</trials>",
         ),
     )
+
+
+def _trial(number: int, request: JudgeRequest) -> str:
+    trial = request.trials[number - 1]
+    trace = request.traces[number - 1] if number <= len(request.traces) else Trace()
+    remarks = request.remarks[number - 1] if number <= len(request.remarks) else ()
+    turns = trace.turns or [TracedTurn(said=trial.question, answer=trial.answer)]
+    steps = [
+        f"{step.node_id} ({step.label}): {shortened(json.dumps(step.output, ensure_ascii=False), _STEP_SHOWN)}"
+        for step in trace.steps[:_STEPS_SHOWN]
+    ]
+    tools = [
+        f"{tool.tool} {shortened(json.dumps([tool.input, tool.output], ensure_ascii=False), _STEP_SHOWN)}"
+        for tool in trace.used_tools[:_STEPS_SHOWN]
+    ]
+    sources = [shortened(source.text, _STEP_SHOWN) for source in trace.sources[:_SOURCES_SHOWN]]
+    not_held = f"not held: {trial.error}" if not trial.passed and trial.category is None else None
+    said = [
+        f"<question>{_as_data(turn.said)}</question>\n"
+        f"<answer>{_as_data(shortened(turn.answer, _ANSWER_SHOWN))}</answer>"
+        for turn in turns
+    ]
+    body = _join(
+        *said,
+        _tag("steps", "\n".join(steps) or None),
+        _tag("tools", "\n".join(tools) or None),
+        _tag("sources", "\n".join(sources) or None),
+        _tag("remarks", "\n".join(filter(None, [not_held, *remarks])) or None),
+    )
+    person = f' person="{trial.human}"' if trial.human else ""
+    return f'<trial number="{number}" test="{trial.test or ""}"{person}>\n{body}\n</trial>'
 
 
 def retry_text(problems: Sequence[str]) -> str:

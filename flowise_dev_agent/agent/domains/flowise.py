@@ -19,13 +19,15 @@ from flowise_dev_agent.agent.domains.candidates import candidates
 from flowise_dev_agent.agent.domains.flowise_checks import CHECK_CHARS, RUN_CHARS, FlowiseChecks
 from flowise_dev_agent.agent.domains.flowise_tools import CARD_CHARS, LIST_CHARS, FlowiseTools
 from flowise_dev_agent.agent.domains.verdicts import failed_verdict, with_pass_k
+from flowise_dev_agent.agent.judging import checked, judged, unmet_by
 from flowise_dev_agent.agent.test_cases import cases_for, why_not_testable
 from flowise_dev_agent.agent.tool_definition import as_tool
 from flowise_dev_agent.agent.tools import DomainTools, execute_tool
 from flowise_dev_agent.agent.trials import Conversation, ConversationRunner, TrialRun
+from flowise_dev_agent.contracts.plan import Expectation
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.knowledge.flow_check import check_flow
-from flowise_dev_agent.patch import GraphIR
+from flowise_dev_agent.patch import GraphIR, summarize
 from flowise_dev_agent.reasoning.contracts import (
     JudgeRequest,
     PatchRequest,
@@ -114,31 +116,49 @@ class FlowiseCapability(DomainCapability):
         )
         return ValidationReport(findings)
 
-    def generate_tests(
-        self, plan: PlanContract, flow_data: str, *, questions: list[str] | None, trials: int
-    ) -> TestSuite:
+    def generate_tests(self, plan: PlanContract, flow_data: str, *, trials: int) -> TestSuite:
         graph = GraphIR.from_flow_data(flow_data)
-        cases = cases_for(plan, graph, questions)
+        cases = cases_for(plan, graph)
         reasons = {case.id: why for case in cases if (why := why_not_testable(case, graph))}
         return TestSuite(cases, trials, reasons)
 
     async def run_trial(self, context: AgentContext, conversation: Conversation) -> TrialRun:
-        return await ConversationRunner(context.flowise, conversation).run()
+        run = await ConversationRunner(context.flowise, conversation).run()
+        case, stand_in = conversation.case, context.model_stand_in
+        return replace(run, trial=checked(run.trial, run.trace, case, conversation.flow_data, stand_in=stand_in))
 
     async def evaluate(self, context: AgentContext, request: EvaluateRequest) -> Reasoned[Verdict]:
+        result = await self._verdict(context, request)
+        by_model = result.mode == "llm_guided"
+        verdict = judged(
+            result.value, request.plan, request.results, request.traces, request.flow_data, by_model=by_model
+        )
+        return replace(result, value=with_pass_k(verdict, request.results))
+
+    async def _verdict(self, context: AgentContext, request: EvaluateRequest) -> Reasoned[Verdict]:
         failed = [result for result in request.results if result.category]
         if failed:
             numbers = [number for number, result in enumerate(request.results, start=1) if result.category]
             verdict = failed_verdict(failed, len(request.results)).model_copy(update={"failed_trials": numbers})
-            return Reasoned(value=with_pass_k(verdict, request.results), mode="deterministic")
-        judged = await context.reasoner.judge(
+            return Reasoned(value=verdict, mode="deterministic")
+        if not any(result.passed for result in request.results):
+            return Reasoned(value=Verdict(done=True, reason=request.results[0].error), mode="deterministic")
+        expects = {case.id: case.expect for case in request.plan.tests}
+        remarks = [
+            [unmet.text for unmet in unmet_by(trial, trace, expects.get(trial.test or "", Expectation()))]
+            for trial, trace in zip(request.results, request.traces, strict=True)
+        ]
+        return await context.reasoner.judge(
             JudgeRequest(
                 requirement=request.requirement,
                 plan=request.plan,
                 trials=request.results,
+                traces=request.traces,
+                remarks=tuple(remarks),
+                flow_summary=summarize(GraphIR.from_flow_data(request.flow_data)),
+                stand_in=context.model_stand_in,
                 model=request.model,
                 on_delta=request.on_delta,
                 budget=request.budget,
             )
         )
-        return replace(judged, value=with_pass_k(judged.value, request.results))

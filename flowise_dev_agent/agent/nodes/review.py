@@ -17,6 +17,7 @@ from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.domain import Domains, EvaluateRequest
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import option
+from flowise_dev_agent.agent.judging import NOT_JUDGED
 from flowise_dev_agent.agent.stages import Stage, StageEvent, next_stage
 from flowise_dev_agent.agent.state import (
     AgentState,
@@ -31,8 +32,8 @@ from flowise_dev_agent.agent.trials import Conversation, TrialRun, undriven
 from flowise_dev_agent.contracts.change import Difference
 from flowise_dev_agent.contracts.events import TestData
 from flowise_dev_agent.contracts.interrupts import FlowLink, Option, ResultReviewData, ResultReviewInterrupt
-from flowise_dev_agent.contracts.plan import TestCase
-from flowise_dev_agent.contracts.verdict import Regression, Trial
+from flowise_dev_agent.contracts.plan import PlanContract, TestCase
+from flowise_dev_agent.contracts.verdict import Regression, Trace, Trial
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.patch import GraphIR, payload_sha256
 from flowise_dev_agent.publish import changes
@@ -44,6 +45,8 @@ ANSWER_LIMIT = 1_000
 #: Predictions of one suite that run at the same time.
 PARALLEL_PREDICTIONS = 4
 _FULL_LIMIT = 1_000_000
+#: Lines of what is not shown in the message of a review; the verdict has all.
+_MOST_NOT_SHOWN = 5
 _RESULTS: Final = TypeAdapter(list[Trial])
 
 
@@ -58,9 +61,8 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
     chatflow_id = str(state.write.draft_id or state.write.chatflow_id)
     flow_data = (await context.flowise.get_chatflow(chatflow_id)).flow_data
     suite = domains.primary.generate_tests(
-        state.plan.current,
+        tested_plan(state),
         flow_data,
-        questions=state.tests.questions,
         trials=1 if before else state.request.test_trials,
     )
     gate = asyncio.Semaphore(PARALLEL_PREDICTIONS)
@@ -69,7 +71,9 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
         turn = "before" if before else state.iteration
         session = f"fda-test-{context.session_id}-{turn}-{case.id}-{number}"
         async with gate:
-            conversation = Conversation(chatflow_id, case, number, session, rejects, suite.not_testable.get(case.id))
+            conversation = Conversation(
+                chatflow_id, flow_data, case, number, session, rejects, suite.not_testable.get(case.id)
+            )
             run = await domains.primary.run_trial(context, conversation)
         if state.intent.operation == "update" and not state.write.draft_id:
             await _forget(context, chatflow_id, session)
@@ -125,12 +129,15 @@ async def evaluate(state: AgentState, runtime: Runtime[AgentContext], *, domains
     emit = Emitter(runtime, "evaluate")
     context = runtime.context
     results = _RESULTS.validate_json(await context.blobs.get(str(state.tests.answers_sha)))
+    traces = [Trace.model_validate_json(await context.blobs.get(str(trial.trace_sha256))) for trial in results]
     result = await domains.primary.evaluate(
         context,
         EvaluateRequest(
             requirement=state.request.requirement,
-            plan=state.plan.current,
+            plan=tested_plan(state),
             results=tuple(results),
+            traces=tuple(traces),
+            flow_data=await context.blobs.get(str(state.write.current_sha)),
             model=state.request.model,
             on_delta=emit.delta,
             budget=budget_of(state, context.limits),
@@ -146,6 +153,12 @@ async def evaluate(state: AgentState, runtime: Runtime[AgentContext], *, domains
         "iteration": iteration,
         "usage": state.usage.plus("judge", result),
     }
+
+
+def tested_plan(state: AgentState) -> PlanContract:
+    """The plan with the questions that the person asks instead of its own, if any."""
+    questions = state.tests.questions
+    return state.plan.current.with_questions(questions) if questions else state.plan.current
 
 
 def next_step(state: AgentState, verdict: Verdict, limits: LimitSettings) -> tuple[Literal["iterate", "review"], int]:
@@ -208,15 +221,9 @@ def _result_review(state: AgentState, context: AgentContext, difference: Differe
     plan, verdict, write = state.plan.current, state.review.verdict, state.write
     results, baseline = state.tests.results, state.tests.baseline or []
     chatflow_id = str(write.chatflow_id)
+    reason, message = _outcome(verdict, results)
     if state.patch.nothing_to_change is not None:
         reason, message = "nothing_to_change", f"Nothing was changed. {state.patch.nothing_to_change}"
-    elif verdict and verdict.done:
-        passed = sum(result.passed for result in results)
-        reason, message = "tests_passed", f"The chatflow works: {passed} of {len(results)} test questions passed."
-    else:
-        reason, message = "tests_failed", "The chatflow needs a look."
-        if verdict:
-            message = f"{message} {verdict.reason} {verdict.fix}".strip()
     if failed_alike(baseline, results):
         message += " It failed in the same way before the change."
     if verdict and (counted := verdict.pass_k) and counted.k > 1:
@@ -252,6 +259,27 @@ def _result_review(state: AgentState, context: AgentContext, difference: Differe
             degraded=state.usage.degraded,
         ),
     )
+
+
+def _outcome(
+    verdict: Verdict | None, results: Sequence[Trial]
+) -> tuple[Literal["tests_passed", "tests_failed", "not_tested", "nothing_to_change"], str]:
+    """The reason of the review, and what the tests came to in words."""
+    if verdict is None:
+        return "tests_failed", "The chatflow needs a look."
+    if verdict.headline == "not_tested":
+        return "not_tested", f"The chatflow was not tested. {verdict.reason}"
+    if not verdict.done:
+        return "tests_failed", f"The chatflow needs a look. {verdict.reason} {verdict.fix}".strip()
+    passed = sum(result.passed for result in results)
+    tested = f"{passed} of {len(results)} test questions passed."
+    if verdict.headline == "works":
+        return "tests_passed", f"The chatflow works: {tested}"
+    listed = verdict.not_shown()
+    shown, more = listed[:_MOST_NOT_SHOWN], len(listed) - _MOST_NOT_SHOWN
+    rest = f"; and {more} more" if more > 0 else ""
+    missing = f" Not shown: {'; '.join(shown)}{rest}." if shown else f" {NOT_JUDGED}"
+    return "tests_passed", f"The chatflow runs: {tested}{missing}"
 
 
 def _options(state: AgentState) -> list[Option]:

@@ -16,6 +16,7 @@ from flowise_dev_agent.contracts.base import read_as
 from flowise_dev_agent.contracts.events import NodeEvent
 from flowise_dev_agent.contracts.interrupts import INTERRUPT
 from flowise_dev_agent.contracts.plan import OpsAnswer, PatchAnswer
+from flowise_dev_agent.contracts.verdict import CriterionVerdict, Evidence
 from flowise_dev_agent.errors import AgentError, InvalidInputError
 from flowise_dev_agent.flowise.models import Chatflow, HumanAnswer, Prediction
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
@@ -140,7 +141,13 @@ class Script(Reasoner):
         return replace(result, value=OpsAnswer(ops=result.value)) if isinstance(result.value, list) else result
 
     async def judge(self, request: Any) -> Reasoned[Verdict]:
-        return self._next("judge", request, self.verdicts)
+        """A verdict without votes shows every criterion by the first answer, as far as it is done."""
+        given = self._next("judge", request, self.verdicts)
+        if given.value.criteria or not given.value.done:
+            return given
+        proof = [Evidence(trial=1, quote=request.trials[0].answer)]
+        votes = [CriterionVerdict(id=one.id, state="shown", evidence=proof) for one in request.plan.criteria]
+        return replace(given, value=given.value.model_copy(update={"criteria": votes}))
 
 
 #: Parsed once: the store is immutable.

@@ -33,7 +33,7 @@ def approval(question: str | None, session: str, human: HumanAnswer | None) -> P
 
 
 async def hold(flowise: Any, case: TestCase, **more: Any) -> Any:
-    return await ConversationRunner(flowise, Conversation("flow", case, 1, "s", **more)).run()
+    return await ConversationRunner(flowise, Conversation("flow", "{}", case, 1, "s", **more)).run()
 
 
 def start(**inputs: Any) -> GraphIR:
@@ -108,9 +108,7 @@ async def test_a_form_is_filled_in_with_what_it_asks_for() -> None:
         {"type": "boolean", "name": "new"},
         {"type": "options", "name": "size", "addOptions": [{"option": "small"}]},
     ]
-    (case,) = cases_for(
-        plan(test_questions=["Eva is 41"]), start(startInputType="formInput", formInputTypes=rows), None
-    )
+    (case,) = cases_for(plan(test_questions=["Eva is 41"]), start(startInputType="formInput", formInputTypes=rows))
     flowise = BenchFlowise()
     await hold(flowise, case)
     assert flowise.given == [{"form": {"name": "Eva is 41", "age": 41, "new": True, "size": "small"}}]
@@ -120,7 +118,7 @@ async def test_a_webhook_gets_the_fields_that_the_flow_reads() -> None:
     graph = start(
         startInputType="webhookTrigger", webhookDefaultInput="{{ $webhook.body.order.id }} {{$webhook.body.who}}"
     )
-    (case,) = cases_for(plan(test_questions=["42"]), graph, None)
+    (case,) = cases_for(plan(test_questions=["42"]), graph)
     flowise = BenchFlowise()
     run = await hold(flowise, case)
     assert flowise.given == [{"webhook": {"order": {"id": "42"}, "who": "42"}}]
@@ -138,18 +136,12 @@ async def test_a_webhook_gets_the_fields_that_the_flow_reads() -> None:
 )
 async def test_a_flow_that_cannot_be_started_from_here_is_not_asked(inputs: dict[str, Any], word: str) -> None:
     graph = start(**inputs)
-    (case,) = cases_for(plan(test_questions=["Hi"]), graph, None)
+    (case,) = cases_for(plan(test_questions=["Hi"]), graph)
     why = why_not_testable(case, graph)
     flowise = BenchFlowise()
     run = await hold(flowise, case, not_testable=why)
     assert word in run.trial.error
     assert (run.trial.passed, run.trial.category, flowise.asked) == (False, None, [])
-
-
-def test_the_questions_of_the_person_come_before_the_tests_of_the_plan() -> None:
-    planned = plan(tests=[TestCase(id="t1", turns=["planned"])])
-    assert [case.turns for case in cases_for(planned, GraphIR.empty(), None)] == [["planned"]]
-    assert [(case.id, case.turns) for case in cases_for(planned, GraphIR.empty(), ["mine"])] == [("t2", ["mine"])]
 
 
 # --- traces ----------------------------------------------------------------------------------------------------------

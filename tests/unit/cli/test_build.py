@@ -27,7 +27,9 @@ def asks(type_: str, data: dict[str, Any], *offered: str) -> Interrupt:
 
 
 APPROVAL = asks("plan_approval", PLAN, "approve", "request_changes", "cancel")
-REVIEW = asks("result_review", {"verdict": {"done": True}, "tests": [TEST]}, "accept", "iterate", "rollback")
+REVIEW = asks(
+    "result_review", {"verdict": {"done": True, "headline": "works"}, "tests": [TEST]}, "accept", "iterate", "rollback"
+)
 FAILED = asks(
     "result_review",
     {"verdict": {"done": False, "reason": "401 from the provider"}, "tests": [TEST | {"passed": False}]},
@@ -84,7 +86,7 @@ async def test_yes_approves_accepts_and_prints_what_was_made(capsys: pytest.Capt
     assert await run(client) is True
     assert client.answers == [{"action": "approve"}, {"action": "accept"}]
     out = capsys.readouterr().out
-    for expected in (str(client.id), "plan_v2", "Support bot", "I help.", "c-1", "http://f/canvas/c-1", "tests pass"):
+    for expected in (str(client.id), "plan_v2", "Support bot", "I help.", "c-1", "http://f/canvas/c-1", "works"):
         assert expected in out
 
 

@@ -1,0 +1,337 @@
+"""What tests show: the checks of code, the evidence of a model's votes, and the headline that follows from both."""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from flowise_dev_agent.contracts.plan import Criterion, Expectation, Part, PlanContract, TestCase
+from flowise_dev_agent.contracts.verdict import (
+    CriterionVerdict,
+    Evidence,
+    Headline,
+    PartVerdict,
+    Trace,
+    Trial,
+    Verdict,
+    VerdictCategory,
+)
+from flowise_dev_agent.patch import GraphIR
+from flowise_dev_agent.reasoning import playbook
+from flowise_dev_agent.sanitize import shortened
+
+NOT_JUDGED: Final = "The content of the answers was not judged, since no model judges here."
+_NO_EVIDENCE: Final = "The quoted evidence is not in the test."
+_PLACEHOLDER: Final = "[PLACEHOLDER"
+_VARIABLE: Final = re.compile(r"\{\{[^{}]{1,200}\}\}")
+_SHORTEST_QUOTE: Final = 2
+_QUOTE_CHARS: Final = 200
+
+
+@dataclass(frozen=True)
+class Unmet:
+    """An expectation that an answer and its trace do not meet.
+
+    Code is sure of what the flow did (`hard`); whether other words say the same is for a judge.
+    """
+
+    text: str
+    hard: bool
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A trial with its trace and the expectations of its test."""
+
+    number: int
+    trial: Trial
+    trace: Trace
+    expect: Expectation
+
+
+def checked(trial: Trial, trace: Trace, case: TestCase, flow_data: str, *, stand_in: bool) -> Trial:
+    """The trial with what code can see to be wrong in its answer and trace, as far as the transport found nothing.
+
+    Answers of a stand-in say nothing about what a real model would do, so that they break no expectation.
+    """
+    if trial.category or not trial.passed:
+        return trial
+    category, error = _seen(trial, trace, flow_data)
+    if category is None and not stand_in:
+        wrong = [unmet.text for unmet in unmet_by(trial, trace, case.expect) if unmet.hard]
+        category, error = ("LOGIC", " ".join(wrong)) if wrong else (None, "")
+    return trial.model_copy(update={"passed": False, "category": category, "error": error}) if category else trial
+
+
+def _seen(trial: Trial, trace: Trace, flow_data: str) -> tuple[VerdictCategory | None, str]:
+    for step in trace.steps:
+        if step.error or step.status == "ERROR":
+            text = f"The step '{step.label or step.node_id}' failed: {step.error or 'no explanation'}"
+            return _category_of(text), text
+    for tool in trace.used_tools:
+        if tool.error:
+            text = f"The tool '{tool.tool}' failed: {tool.error}"
+            return _category_of(text), text
+    # A text that the flow holds itself, so that an answer about templates is no fault.
+    for variable in _VARIABLE.findall(trial.answer):
+        if json.dumps(variable, ensure_ascii=False)[1:-1] in flow_data:
+            return "LOGIC", f"The answer shows {variable}: nothing was filled in there."
+    return None, ""
+
+
+def _category_of(text: str) -> VerdictCategory:
+    known = playbook.known(text)
+    return known.category if known else "LOGIC"
+
+
+def unmet_by(trial: Trial, trace: Trace, expect: Expectation) -> list[Unmet]:
+    """The expectations that are not met."""
+    ran = {step.node_id for step in trace.steps}
+    used = [_plain(tool) for tool in trial.used_tools]
+    sources = " ".join(source.model_dump_json() for source in trace.sources).casefold()
+    said = trial.answer.casefold()
+    found: list[Unmet] = []
+    if trace.steps:
+        found += [Unmet(f"The step '{node}' did not run.", hard=True) for node in expect.branch if node not in ran]
+    found += [
+        Unmet(f"The tool '{tool}' was not used.", hard=True)
+        for tool in expect.tools
+        if not any(_plain(tool) in one or one in _plain(tool) for one in used if one)
+    ]
+    if expect.sources and not trace.sources:
+        found.append(Unmet("No document was found.", hard=True))
+    elif expect.sources:
+        missing = [source for source in expect.sources if source.casefold() not in sources]
+        found += [Unmet(f"Nothing was found in '{source}'.", hard=False) for source in missing]
+    fields = _fields(trial.answer)
+    found += [Unmet(f"The answer has no field '{name}'.", hard=False) for name in expect.fields if name not in fields]
+    found += [
+        Unmet(f"The answer does not contain '{text}'.", hard=False)
+        for text in expect.contains
+        if text.casefold() not in said
+    ]
+    found += [
+        Unmet(f"The answer contains '{text}', which it must not.", hard=True)
+        for text in expect.excludes
+        if text.casefold() in said
+    ]
+    return found
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"(_\d+$|[^a-z0-9])", "", name.casefold())
+
+
+def _fields(answer: str) -> set[str]:
+    """Names of the fields of a JSON answer, those inside others as `outer.inner` too."""
+    try:
+        value = json.loads(answer)
+    except ValueError:
+        return set()
+    names: set[str] = set()
+
+    def collect(item: object, prefix: str, depth: int) -> None:
+        if isinstance(item, dict) and depth < 5:
+            for key, inner in item.items():
+                names.update((str(key), f"{prefix}{key}"))
+                collect(inner, f"{prefix}{key}.", depth + 1)
+
+    collect(value, "", 0)
+    return names
+
+
+# --- criteria --------------------------------------------------------------------------------------------------------
+
+
+def judged(
+    verdict: Verdict,
+    plan: PlanContract,
+    results: Sequence[Trial],
+    traces: Sequence[Trace],
+    flow_data: str,
+    *,
+    by_model: bool,
+) -> Verdict:
+    """The verdict with a state for each criterion and part, and the headline that follows.
+
+    `verdict.criteria` holds the votes of the model, if one has judged (`by_model`).
+    """
+    expects = {case.id: case.expect for case in plan.tests}
+    shown = [
+        Shown(number, trial, trace, expects.get(trial.test or "", Expectation()))
+        for number, (trial, trace) in enumerate(zip(results, traces, strict=True), start=1)
+    ]
+    votes = {vote.id: vote for vote in verdict.criteria}
+    failed = set(verdict.failed_trials)
+    criteria = [
+        _criterion(item, _trials_of(item, shown), votes.get(item.id), failed, by_model) for item in plan.criteria
+    ]
+    graph = GraphIR.from_flow_data(flow_data)
+    criteria += _unreached(graph, traces, first=len(criteria) + 1)
+    parts = [_part(part, criteria, plan.criteria, graph) for part in plan.parts]
+    headline = _headline(verdict, criteria, parts, results)
+    return verdict.model_copy(update={"criteria": criteria, "parts": parts, "headline": headline})
+
+
+def _trials_of(criterion: Criterion, shown: Sequence[Shown]) -> list[Shown]:
+    """The trials of the tests that the criterion names; all of them when none of those was held."""
+    named = [item for item in shown if item.trial.test in criterion.tests]
+    return named or list(shown)
+
+
+def _criterion(
+    criterion: Criterion,
+    trials: Sequence[Shown],
+    vote: CriterionVerdict | None,
+    failed: set[int],
+    by_model: bool,
+) -> CriterionVerdict:
+    def given(
+        state: Literal["shown", "not_shown", "failed", "not_tested"],
+        reason: str,
+        evidence: Sequence[Evidence] = (),
+        judge: Literal["code", "model"] = "code",
+    ) -> CriterionVerdict:
+        return CriterionVerdict(
+            id=criterion.id,
+            text=criterion.text,
+            state=state,
+            judged_by=judge,
+            evidence=list(evidence),
+            reason=shortened(reason, 500),
+        )
+
+    if criterion.not_tested and not criterion.tests:
+        return given("not_tested", criterion.not_tested)
+    held = [item for item in trials if item.trial.passed or item.trial.category]
+    if not held:
+        return given("not_tested", trials[0].trial.error if trials else "No test was held.")
+    broken = next((item for item in held if item.trial.category), None)
+    if broken:
+        return given("failed", broken.trial.error)
+    if vote and vote.state == "failed":
+        return given("failed", vote.reason, vote.evidence, "model")
+    if any(_PLACEHOLDER in item.trial.answer for item in held):
+        return given("not_shown", "The answer is a placeholder that is still to be filled in.")
+    if vote:
+        kept = [item for item in vote.evidence if is_quoted(item, held)]
+        if vote.state == "shown" and not kept:
+            return given("not_shown", _NO_EVIDENCE, judge="model")
+        if vote.state == "shown" and failed.intersection(item.number for item in held):
+            return given("not_shown", "One of its tests failed.", kept, "model")
+        return given("shown" if vote.state == "shown" else "not_shown", vote.reason, kept, "model")
+    if by_model:
+        return given("not_shown", "The judge did not say whether it is shown.", judge="model")
+    unmet = [one.text for item in held for one in unmet_by(item.trial, item.trace, item.expect)]
+    if unmet:
+        return given("not_shown", " ".join(unmet))
+    evidence = [proof for item in held if (proof := _proof(item))]
+    if len(evidence) == len(held):
+        return given("shown", "", evidence)
+    return given("not_shown", NOT_JUDGED)
+
+
+def is_quoted(evidence: Evidence, trials: Iterable[Shown]) -> bool:
+    """Whether the quote is in the trial, or in its trace, that it names."""
+    quote = _squeezed(evidence.quote).strip("\"'“”„«»…. ")
+    if len(quote) < _SHORTEST_QUOTE:
+        return False
+    for item in trials:
+        if item.number != evidence.trial:
+            continue
+        texts = [item.trial.answer, *(turn.answer for turn in item.trace.turns)]
+        texts += [step.model_dump_json() for step in item.trace.steps if evidence.node_id in (None, step.node_id)]
+        texts += [part.model_dump_json() for part in (*item.trace.used_tools, *item.trace.sources)]
+        return any(quote in _squeezed(text) for text in texts)
+    return False
+
+
+def _squeezed(text: str) -> str:
+    """Without what a person who copies a text changes: spaces, line ends, escapes, capitals."""
+    return " ".join(text.replace("\\n", " ").replace('\\"', '"').split()).casefold()
+
+
+def _proof(item: Shown) -> Evidence | None:
+    """What shows that the expectations are met; None when there are none that code can see."""
+    expect, node = item.expect, None
+    if expect.contains:
+        at = item.trial.answer.casefold().find(expect.contains[0].casefold())
+        quote = item.trial.answer[at : at + len(expect.contains[0])]
+    elif expect.sources:
+        quote = item.trace.sources[0].text
+    elif expect.tools:
+        quote = item.trial.used_tools[0]
+    elif expect.branch:
+        node = quote = expect.branch[0]
+    elif expect.fields:
+        quote = expect.fields[0]
+    else:
+        return None
+    return Evidence(trial=item.number, node_id=node, quote=quote[:_QUOTE_CHARS])
+
+
+def unreached_steps(graph: GraphIR, traces: Iterable[Trace]) -> list[str]:
+    """Ids of the steps of an agentflow that no test came to. Steps inside an iteration show in its own step, and a loop
+    only runs where something is to be repeated."""
+    ran = {step.node_id for trace in traces for step in trace.steps}
+    return [
+        node.id
+        for node in graph.nodes
+        if ran and node.is_agentflow and not node.is_note and not node.parent
+        if node.id not in ran and node.name not in ("startAgentflow", "loopAgentflow")
+    ]
+
+
+def _unreached(graph: GraphIR, traces: Iterable[Trace], first: int) -> list[CriterionVerdict]:
+    labels = {node.id: node.label for node in graph.nodes}
+    return [
+        CriterionVerdict(
+            id=f"c{number}", text=f"The step '{labels[node]}' runs.", state="not_tested", reason="No test came to it."
+        )
+        for number, node in enumerate(unreached_steps(graph, traces), start=first)
+    ]
+
+
+# --- parts and headline ----------------------------------------------------------------------------------------------
+
+
+def _part(
+    part: Part, verdicts: Sequence[CriterionVerdict], criteria: Sequence[Criterion], graph: GraphIR
+) -> PartVerdict:
+    def given(state: Literal["done", "assumed", "not_shown", "missing", "not_possible"], reason: str) -> PartVerdict:
+        return PartVerdict(id=part.id, quote=part.quote, state=state, reason=reason)
+
+    match part.state:
+        case "assumed" | "not_possible":
+            return given(part.state, part.reason)
+        case "asked" | "not_understood":
+            return given("missing", part.reason or "The plan does not cover it.")
+        case "covered":
+            pass
+    ids = {node.id for node in graph.nodes}
+    if absent := [node for node in part.nodes if node not in ids]:
+        return given("missing", f"The flow has no {', '.join(absent)}.")
+    by_id = {verdict.id: verdict for verdict in verdicts}
+    own = [by_id[item.id] for item in criteria if item.part == part.id and item.id in by_id]
+    open_ = next((item for item in own if item.state != "shown"), None)
+    return given("not_shown", open_.reason or open_.text) if open_ else given("done", part.reason)
+
+
+def _headline(
+    verdict: Verdict, criteria: Sequence[CriterionVerdict], parts: Sequence[PartVerdict], results: Sequence[Trial]
+) -> Headline:
+    if not any(result.passed or result.category for result in results):
+        return "not_tested"
+    if not verdict.done:
+        return "fails"
+    shown = bool(criteria) and all(item.state == "shown" for item in criteria)
+    return "works" if shown and all(part.state in ("done", "assumed") for part in parts) else "runs"
+
+
+def lost(before: Verdict | None, now: Verdict) -> list[str]:
+    """The criteria that the last iteration showed and this one does not."""
+    if before is None:
+        return []
+    shown = {item.text for item in now.criteria if item.state == "shown"}
+    return [item.text for item in before.criteria if item.state == "shown" and item.text not in shown]

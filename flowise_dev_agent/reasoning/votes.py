@@ -1,0 +1,68 @@
+"""A model's judgement: what an answer must hold, and what follows from several answers."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from flowise_dev_agent.contracts.verdict import CriterionVerdict, CriterionVote, Judgement, Verdict
+from flowise_dev_agent.reasoning.contracts import JudgeRequest
+from flowise_dev_agent.reasoning.parsing import UnusableOutputError
+
+#: Asked for when the first judgement calls a criterion a close one.
+MORE_VOTES: Final = 2
+
+
+def checked_judgement(judgement: Judgement, request: JudgeRequest) -> Judgement:
+    """The judgement without votes on criteria that do not exist. Raises UnusableOutputError, with what is wrong."""
+    problems: list[str] = []
+    known = {criterion.id for criterion in request.plan.criteria if criterion.tests}
+    votes = list({vote.id: vote for vote in judgement.criteria if vote.id in known}.values())
+    count = len(request.trials)
+    if wrong := [number for number in judgement.failed_trials if not 1 <= number <= count]:
+        problems.append(f"There are {count} trials; {wrong} are not among them.")
+    failed = [vote.id for vote in votes if vote.state == "failed"]
+    if judgement.done and (judgement.failed_trials or failed):
+        problems.append(
+            "done is true only when no trial and no criterion failed; `failed_trials` or `criteria` name some."
+        )
+    if not judgement.done and (judgement.category is None or not judgement.reason.strip()):
+        problems.append("done is false, so `category` and `reason` must say why.")
+    if problems:
+        raise UnusableOutputError(problems)
+    category = None if judgement.done else judgement.category
+    return judgement.model_copy(update={"criteria": votes, "category": category})
+
+
+def verdict_of(judgements: Sequence[Judgement]) -> Verdict:
+    """The judgement of the majority; of equally many the more careful one."""
+    by_done = Counter(judgement.done for judgement in judgements)
+    done = by_done[True] > by_done[False]
+    kept = next(judgement for judgement in judgements if judgement.done == done)
+    criteria = [
+        _majority([vote for one in judgements for vote in one.criteria if vote.id == own.id]) for own in kept.criteria
+    ]
+    if done:
+        criteria = [
+            vote.model_copy(update={"state": "not_shown"}) if vote.state == "failed" else vote for vote in criteria
+        ]
+    return Verdict(
+        done=done,
+        category=kept.category,
+        reason=kept.reason,
+        fix=kept.fix,
+        notes=kept.notes,
+        failed_trials=kept.failed_trials,
+        criteria=[
+            CriterionVerdict(
+                id=vote.id, state=vote.state, judged_by="model", evidence=vote.evidence, reason=vote.reason
+            )
+            for vote in criteria
+        ],
+    )
+
+
+def _majority(votes: Sequence[CriterionVote]) -> CriterionVote:
+    counted = Counter(vote.state for vote in votes)
+    careful = ("failed", "not_shown", "shown")
+    state = max(careful, key=lambda one: counted[one])
+    return next(vote for vote in votes if vote.state == state)
