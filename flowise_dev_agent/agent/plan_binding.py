@@ -4,14 +4,23 @@ The approval is a set of nodes, hosts, credential types, code and tools (`Capabi
 flow's text, a tool's text or a pattern can make a model write other ops; they come back as findings.
 """
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, Final
 
 from pydantic import JsonValue
 
+from flowise_dev_agent.agent.reach import (
+    flows_in,
+    holds_code,
+    hosts_said,
+    is_code,
+    is_setting,
+    reached,
+    sets_credential,
+    texts_in,
+    tools_in,
+)
 from flowise_dev_agent.contracts.plan import (
     AmendAnswer,
     Capability,
@@ -35,14 +44,10 @@ from flowise_dev_agent.patch import (
     ReplaceNode,
     Schemas,
     SetParam,
+    UnsetParam,
 )
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
 
-#: Scheme and host of an address, also of one without a scheme where a field asks for an address.
-_HOST: Final = re.compile(r"\b[a-z][a-z0-9+.-]{0,19}://(?:[^\s/@\"'<>]{1,200}@)?([^\s/:?#\"'<>]{1,253})", re.IGNORECASE)
-#: Fields that Flowise calls: their whole value is an address.
-_ADDRESS_FIELD: Final = re.compile(r"(?:url|uri|host|endpoint|basepath|baseurl|base_url|address)$", re.IGNORECASE)
-_TOOL_FIELD: Final = re.compile(r"selectedtool$", re.IGNORECASE)
 _TOOLS: Final = frozenset({"Tools", "Tools (MCP)"})
 #: Values that people name in words and that code compares.
 _SHOWN: Final = 80
@@ -63,18 +68,21 @@ def capability_of(plan: PlanContract, said: Iterable[str], schemas: Schemas) -> 
     for node_id in plan.removals:
         nodes[node_id] = NodeCapability(node_name="", action="remove")
     planned = {node.node_id: schemas.get(node.node_name) for node in plan.nodes}
-    texts = [*said, *(text for value in plan.values for text in _texts(value.value))]
+    texts = [*said, *(text for value in plan.values for text in texts_in(value.value))]
     tools = [ToolBinding(node_id=id_, name=one.name) for id_, one in planned.items() if one and one.category in _TOOLS]
     tools += [
         ToolBinding(node_id=value.node_id, name=name)
         for value in plan.values
-        for name in _tool_names({value.param: value.value})
+        for name in [*tools_in({value.param: value.value}), *flows_in({value.param: value.value})]
     ]
     return Capability(
         nodes=nodes,
-        hosts=sorted({host for text in texts for host in hosts_in(text)}),
+        hosts=sorted(
+            {host for text in texts for host in hosts_said(text)}
+            | {host for one in plan.values for host in reached(one.param, one.value, planned.get(one.node_id))}
+        ),
         credentials=[CredentialBinding(node_id="*", type=type_) for type_ in plan.credential_requirements],
-        code=[id_ for id_, schema in planned.items() if schema and _holds_code(schema)],
+        code=[id_ for id_, schema in planned.items() if schema and _runs_code(plan, nodes[id_], id_, schema)],
         tools=tools,
     )
 
@@ -195,12 +203,46 @@ def _beyond(op: PatchOp, plan: PlanContract, capability: Capability, schemas: Sc
         values, schema = {op.param_name: op.value}, _schema_of(op.node_id, plan, schemas, base)
     elif isinstance(op, BindCredential):
         allowed = {one.type for one in capability.credentials}
-        if op.credential_type and op.credential_type not in allowed:
-            yield f"a credential of type {op.credential_type} is not in it"
+        schema = _schema_of(op.node_id, plan, schemas, base)
+        taken = {op.credential_type} if op.credential_type else set(schema.credential_names if schema else ())
+        if taken and not taken & allowed:
+            yield f"a credential of type {' or '.join(sorted(taken))} is not in it"
         return
+    elif isinstance(op, UnsetParam):
+        values, schema = {op.param_name: ""}, _schema_of(op.node_id, plan, schemas, base)
     else:
         return
+    yield from _not_named(ids[0], values, plan, capability)
     yield from _reaching_out(ids[0], values, schema, plan, capability)
+
+
+def _not_named(
+    node_id: str, values: Mapping[str, JsonValue], plan: PlanContract, capability: Capability
+) -> Iterator[str]:
+    """Fields of an existing node that the plan does not name. Where it names none, the change is described in words."""
+    node = capability.nodes.get(node_id)
+    named = _named(plan, node_id)
+    if node is None or node.action != "change" or not named:
+        return
+    for path, value in values.items():
+        if not _is_named(path, named) and not is_setting(path, value):
+            yield f"`{path}` of '{node_id}' is not among the fields that it changes ({', '.join(sorted(named))})"
+
+
+def _named(plan: PlanContract, node_id: str) -> set[str]:
+    return {value.param for value in plan.values if value.node_id == node_id}
+
+
+def _is_named(path: str, named: Iterable[str]) -> bool:
+    """Whether the plan names the field, or a part or the whole of it."""
+    return any(path == one or path.startswith((f"{one}.", f"{one}[")) for one in named)
+
+
+def _runs_code(plan: PlanContract, node: NodeCapability, node_id: str, schema: NodeSchema) -> bool:
+    """A new node of a type with code, or an existing one whose code the plan names."""
+    if node.action != "change":
+        return holds_code(schema)
+    return any(is_code(schema, path) for path in _named(plan, node_id))
 
 
 def _reaching_out(
@@ -211,20 +253,25 @@ def _reaching_out(
     capability: Capability,
 ) -> Iterator[str]:
     """Addresses, code and tools: what approved nodes may still not do unless the plan names it."""
-    named = {value.param for value in plan.values if value.node_id == node_id}
+    named = _named(plan, node_id)
     defaults = {entry["name"]: entry.get("default") for entry in schema.input_definitions} if schema else {}
+    tools = {one.name for one in capability.tools}
     for path, value in values.items():
-        if path in named or value == defaults.get(path):
+        if sets_credential(path, value):
+            yield f"`{path}` sets a credential, which only BindCredential may"
+        if value == defaults.get(path):
             continue
-        for host in sorted({host for name, text in _fields(path, value) for host in _field_hosts(name, text)}):
+        for host in reached(path, value, schema):
             if host not in capability.hosts:
                 yield f"`{path}` reaches the host {host}"
-        if schema and _is_code(schema, path) and node_id not in capability.code:
+        if value != "" and is_code(schema, path) and node_id not in capability.code and not _is_named(path, named):
             yield f"`{path}` holds code"
-        tools = {one.name for one in capability.tools}
-        for tool in _tool_names({path: value}):
+        for tool in tools_in({path: value}):
             if tool not in tools:
                 yield f"`{path}` gives the tool {tool}"
+        for flow in flows_in({path: value}):
+            if flow not in tools:
+                yield f"`{path}` starts the flow {flow}"
 
 
 def _schema_of(node_id: str, plan: PlanContract, schemas: Schemas, base: GraphIR) -> NodeSchema | None:
@@ -292,50 +339,3 @@ def _comparable(value: Any) -> Any:
 def _short(value: Any) -> str:
     text = " ".join(str(value).split())
     return f"'{text if len(text) <= _SHOWN else text[: _SHOWN - 1] + '…'}'"
-
-
-def _texts(value: JsonValue) -> Iterator[str]:
-    return (text for _, text in _fields("", value))
-
-
-def _fields(name: str, value: JsonValue) -> Iterator[tuple[str, str]]:
-    """(field name, text) of every text in a value."""
-    if isinstance(value, str):
-        yield name, value
-        if value.lstrip()[:1] in ("{", "["):
-            with suppress(ValueError, RecursionError):
-                yield from _fields(name, json.loads(value))
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from _fields(key, item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _fields(name, item)
-
-
-def hosts_in(text: str) -> list[str]:
-    return [host.casefold() for host in _HOST.findall(text)]
-
-
-def _field_hosts(name: str, text: str) -> list[str]:
-    """Hosts that Flowise would call: those of addresses, and the value of a field that is an address."""
-    found = hosts_in(text)
-    last = name.rpartition(".")[2]
-    if not found and _ADDRESS_FIELD.search(last) and text.strip() and "{{" not in text and "[" not in text:
-        found = [re.split(r"[/:?#]", text.strip(), maxsplit=1)[0].casefold()]
-    return found if _ADDRESS_FIELD.search(last) else []
-
-
-def _tool_names(values: Mapping[str, JsonValue]) -> Iterator[str]:
-    for path, value in values.items():
-        for name, text in _fields(path, value):
-            if _TOOL_FIELD.search(name.rpartition(".")[2]) and text:
-                yield text
-
-
-def _holds_code(schema: NodeSchema) -> bool:
-    return any(entry["type"] == "code" for entry in schema.input_definitions)
-
-
-def _is_code(schema: NodeSchema, path: str) -> bool:
-    return any(entry["name"] == path and entry["type"] == "code" for entry in schema.input_definitions)

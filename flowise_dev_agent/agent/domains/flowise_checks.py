@@ -13,8 +13,9 @@ from pydantic import Field
 
 from flowise_dev_agent.agent.domain import ToolScope
 from flowise_dev_agent.agent.nodes.patch import unplanned_removals
-from flowise_dev_agent.agent.plan_binding import hosts_in, not_met, outside_plan
+from flowise_dev_agent.agent.plan_binding import not_met, outside_plan
 from flowise_dev_agent.agent.plan_values import with_planned_values
+from flowise_dev_agent.agent.reach import hosts_in
 from flowise_dev_agent.agent.tool_definition import AnyObject
 from flowise_dev_agent.agent.tools import ToolResult, shorten
 from flowise_dev_agent.errors import FlowiseError, InvalidInputError, PatchError

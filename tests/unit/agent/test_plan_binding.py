@@ -79,8 +79,7 @@ def test_p85_an_op_outside_of_the_plan_is_a_finding(op: PatchOp, why: str, catal
     wanted = contract(MODEL, values=[value("chatOpenAI_0", "temperature", 0.2)])
     good = SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.2)
     assert refused([good], wanted, catalogue) == []
-    (message,) = refused([good, op], wanted, catalogue)
-    assert why in message
+    assert any(why in message for message in refused([good, op], wanted, catalogue))
 
 
 @pytest.mark.parametrize(

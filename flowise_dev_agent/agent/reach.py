@@ -1,0 +1,195 @@
+"""What the value of a field can reach: hosts, files of the server, code, tools, other flows, credentials.
+
+A field is judged by its definition and by its value: an address is one wherever it is written, except in texts for
+models and people. Everything is matched in linear time; nothing of a flow is run.
+"""
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+from pydantic import JsonValue
+
+from flowise_dev_agent.patch import NodeSchema
+from flowise_dev_agent.patch.model.flow_data import InputEntry
+from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY
+
+#: Scheme and host of an address.
+_HOST: Final = re.compile(
+    r"\b[a-z][a-z0-9+.-]{0,19}:/{2,}(?:[^\s/@\"'<>]{1,200}@)?(\[[0-9a-f:.%]{2,60}\]|[^\s/:?#\"'<>\\]{1,253})",
+    re.IGNORECASE,
+)
+_FILE: Final = re.compile(r"\bfile:/", re.IGNORECASE)
+#: A host as people write it, without a scheme.
+_BARE_HOST: Final = re.compile(r"(?<![\w.@-])(?:[a-z0-9][a-z0-9-]{0,62}\.){1,8}[a-z]{2,24}(?![\w-])", re.IGNORECASE)
+#: Fields whose whole value is an address, also without a scheme.
+_ADDRESS_FIELD: Final = re.compile(
+    r"(?:urls?|uri|host|hostname|endpoint|basepath|baseurl|base_url|apibase|server|proxy|webhook|(?<!mail)address)$",
+    re.IGNORECASE,
+)
+#: Texts for models and people. The field is a plain text by its definition as well.
+_PROSE_FIELD: Final = re.compile(
+    r"(?:prompt|messages?|instructions?|description|desc|template|prefix|suffix|examples?|title|scenario|content|text|"
+    r"label|question|reply|placeholder|name)$",
+    re.IGNORECASE,
+)
+_PROSE_TYPES: Final = frozenset({"string", "array"})
+_TOOL_FIELD: Final = re.compile(r"selectedtool$", re.IGNORECASE)
+#: Flows and assistants that this flow would start.
+_FLOW_FIELD: Final = re.compile(r"(?:selected(?:chat|agent)?flow|selectedassistant)$", re.IGNORECASE)
+_CREDENTIAL_FIELDS: Final = frozenset({CREDENTIAL_KEY.casefold(), "credential", "credentialid"})
+#: Sampling and limits: what an approved change of a node may adjust besides the fields that the plan names.
+_SETTING: Final = re.compile(
+    r"(?:temperature|top[kpn]|fetchk|k|lambda|penalty|seed|tokens?|tokenlimit|timeout|searchtimeout|streaming|"
+    r"chunksize|chunkoverlap|maxiterations|maxloopcount|windowsize|batchsize|maxresults|topkresults|numresults|"
+    r"limit|similaritythreshold|maxretries)$",
+    re.IGNORECASE,
+)
+_DEEPEST = 8
+
+
+def hosts_in(text: str) -> list[str]:
+    """Hosts of the addresses in a text."""
+    read = _plain(text)
+    return [host.casefold().rstrip(".") for host in _HOST.findall(read)] + (["file:"] if _FILE.search(read) else [])
+
+
+def hosts_said(text: str) -> list[str]:
+    """Hosts in the words of a person, who may leave the scheme out."""
+    return [*hosts_in(text), *(host.casefold() for host in _BARE_HOST.findall(_plain(text)))]
+
+
+def reached(path: str, value: JsonValue, schema: NodeSchema | None) -> list[str]:
+    """Hosts that Flowise could call because of this value, and `file:` for a file of its own."""
+    definition = definition_of(schema, path)
+    found = [
+        host
+        for name, text, inside_json in _fields(path, value)
+        if inside_json or not _is_prose(name, path, definition, schema)
+        for host in (hosts_in(text) or (_bare(text) if _is_address(name, definition) else []))
+    ]
+    return sorted(set(found))
+
+
+def tools_in(values: Mapping[str, JsonValue]) -> Iterator[str]:
+    """Names of the tools that values give to an agent."""
+    return _named_by(values, _TOOL_FIELD)
+
+
+def flows_in(values: Mapping[str, JsonValue]) -> Iterator[str]:
+    """Ids of other flows and assistants that values make this one start."""
+    return _named_by(values, _FLOW_FIELD)
+
+
+def sets_credential(path: str, value: JsonValue) -> bool:
+    """Whether a value puts a credential somewhere: only BindCredential may, whose type the plan names."""
+    last = path.rpartition(".")[2].casefold()
+    return (last in _CREDENTIAL_FIELDS and value not in ("", None)) or any(
+        key.casefold() in _CREDENTIAL_FIELDS and item not in ("", None) for key, item in _pairs(value)
+    )
+
+
+def is_setting(path: str, value: JsonValue) -> bool:
+    """Whether a field is sampling or a limit, and its value a number or a switch."""
+    plain = isinstance(value, bool | int | float) or bool(re.fullmatch(r"-?[\d.]{1,20}|true|false|", str(value)))
+    return plain and bool(_SETTING.search(path.rpartition(".")[2]))
+
+
+def holds_code(schema: NodeSchema) -> bool:
+    """Whether a type of node runs code that is written in its fields."""
+    return any(entry["type"] == "code" for entry in schema.input_definitions)
+
+
+def is_code(schema: NodeSchema | None, path: str) -> bool:
+    """Whether a field takes code."""
+    definition = definition_of(schema, path)
+    return definition is not None and definition.get("type") == "code"
+
+
+def definition_of(schema: NodeSchema | None, path: str) -> InputEntry | None:
+    """The definition of a field by the beginning of its path."""
+    root = re.split(r"[.\[]", path, maxsplit=1)[0]
+    return next((entry for entry in schema.input_definitions if entry["name"] == root), None) if schema else None
+
+
+def texts_in(value: JsonValue) -> Iterator[str]:
+    """Every text in a value."""
+    return (text for _, text, _ in _fields("", value))
+
+
+def _plain(text: str) -> str:
+    """The text as a browser reads an address: no line breaks in it, slashes of either kind, plain letters."""
+    folded = unicodedata.normalize("NFKC", text)
+    return folded.translate({ord("\t"): None, ord("\n"): " ", ord("\r"): " ", ord("\\"): "/", 0x200B: None, 0xAD: None})
+
+
+def _bare(text: str) -> list[str]:
+    """The host of an address without a scheme; one that is known at run time only is what stands for it."""
+    value = _plain(text).strip().lstrip("/")
+    if not value:
+        return []
+    if value.startswith("["):
+        return [value.partition("]")[0].casefold() + "]"]
+    host = re.split(r"[/:?#]", value.rpartition("@")[2] if "@" in value else value, maxsplit=1)[0]
+    return [host.strip().casefold() or value[:60]]
+
+
+def _is_address(name: str, definition: InputEntry | None) -> bool:
+    last = name.rpartition(".")[2]
+    if _ADDRESS_FIELD.search(last):
+        return True
+    shown = (
+        (definition.get("default"), definition.get("placeholder")) if definition and definition["name"] == last else ()
+    )
+    return any(isinstance(text, str) and _HOST.match(text.strip()) for text in shown)
+
+
+def _is_prose(name: str, path: str, definition: InputEntry | None, schema: NodeSchema | None) -> bool:
+    last = name.rpartition(".")[2]
+    if not _PROSE_FIELD.search(last) or _ADDRESS_FIELD.search(last):
+        return False
+    if schema is None or definition is None:
+        return False
+    inside_config = "Config" in path or "Config" in name
+    return not inside_config and str(definition.get("type")) in _PROSE_TYPES
+
+
+def _named_by(values: Mapping[str, JsonValue], field: re.Pattern[str]) -> Iterator[str]:
+    for path, value in values.items():
+        for name, text, _ in _fields(path, value):
+            if field.search(name.rpartition(".")[2]) and text:
+                yield text
+
+
+def _fields(
+    name: str, value: JsonValue, *, inside_json: bool = False, deep: int = 0
+) -> Iterator[tuple[str, str, bool]]:
+    """(field name, text, whether it is inside a text of JSON) of every text in a value."""
+    if isinstance(value, str):
+        yield name, value, inside_json
+        if deep < _DEEPEST and value.lstrip()[:1] in ("{", "["):
+            with suppress(ValueError, RecursionError):
+                yield from _fields(name, json.loads(value), inside_json=True, deep=deep + 1)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _fields(f"{name}.{key}", item, inside_json=inside_json, deep=deep)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _fields(name, item, inside_json=inside_json, deep=deep)
+
+
+def _pairs(value: Any, deep: int = 0) -> Iterator[tuple[str, Any]]:
+    """(key, value) of every object in a value, those in texts of JSON included."""
+    if isinstance(value, str) and deep < _DEEPEST and value.lstrip()[:1] in ("{", "["):
+        with suppress(ValueError, RecursionError):
+            yield from _pairs(json.loads(value), deep + 1)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield str(key), item
+            yield from _pairs(item, deep)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _pairs(item, deep)
