@@ -26,6 +26,7 @@ from flowise_dev_agent.reasoning.parsing import (
     parse_object,
 )
 from flowise_dev_agent.reasoning.plan_checks import checked_amendment, checked_plan
+from flowise_dev_agent.reasoning.prompt_writing import PromptWriter
 from flowise_dev_agent.reasoning.prompts import (
     Prompt,
     classify_prompt,
@@ -77,7 +78,8 @@ class LlmReasoner(Reasoner):
             return checked_plan(plan.linked(), request)
 
         whole = self._settings.context_tokens >= _WHOLE_CATALOGUE_FROM
-        return await self._ask("plan", plan_prompt(request, self._skills, whole_catalogue=whole), read, request)
+        planned = await self._ask("plan", plan_prompt(request, self._skills, whole_catalogue=whole), read, request)
+        return await PromptWriter(self._engine, self._settings, self._skills).complete(planned, request)
 
     async def patch(self, request: PatchRequest) -> Reasoned[PatchAnswer]:
         def read(text: str) -> PatchAnswer:

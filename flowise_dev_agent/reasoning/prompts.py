@@ -24,6 +24,7 @@ from flowise_dev_agent.reasoning.contracts import (
     PatchRequest,
     Pattern,
     PlanContract,
+    PlannedNode,
     PlanRequest,
     Verdict,
 )
@@ -45,7 +46,7 @@ _ANSWER_SHOWN = 6_000
 #: The beginning of one of our tags, opening or closing.
 _OUR_TAG = re.compile(
     r"<(?=\s*/?\s*(?:requirement|clarifications|named_by_the_request|target|catalogue|credentials_on_the_server|flow|"
-    r"texts_in_the_flow|pattern|similar_flows|intent|previous_plan|verdict_of_the_last_test|playbook|node_fields|like_flows|"
+    r"texts_in_the_flow|pattern|similar_flows|intent|previous_plan|verdict_of_the_last_test|playbook|node_fields|like_flows|variables|step|settings|"
     r"requested_changes|node_types|approved_plan|limit|nodes_that_exist_already|chosen_approach|your_last_ops|findings_on_them|goal|success_criteria|placeholders|"
     r"trials?|question|answer|parts|stand_in|steps|tools|sources|remarks)\b)",
     re.IGNORECASE,
@@ -143,6 +144,24 @@ def patch_prompt(request: PatchRequest, skills: Skills = PACKAGED) -> Prompt:
             _tag("requested_changes", request.feedback),
             _tag("your_last_ops", previous if request.previous_ops else None),
             _tag("findings_on_them", "\n".join(f"- {finding.text}" for finding in request.findings) or None),
+        ),
+    )
+
+
+def step_prompt(
+    step: PlannedNode, plan: PlanContract, requirement: str, before: Sequence[str], skills: Skills = PACKAGED
+) -> Prompt:
+    """For the instructions of one step of an agentflow; `before` are the ids of the steps that come earlier."""
+    settings = [value for value in plan.values if value.node_id == step.node_id]
+    return Prompt(
+        system=_system(skills, "Step"),
+        user=_join(
+            _tag("requirement", requirement),
+            _tag("goal", plan.goal),
+            _tag("flow", "\n".join(f"- {node.node_id}: {node.purpose}" for node in plan.nodes)),
+            _tag("variables", ", ".join(f"{{{{ {name} }}}}" for name in ["question", *before])),
+            _tag("step", f"{step.node_id} ({step.node_name}): {step.purpose}"),
+            _tag("settings", "\n".join(f"{value.param}: {json.dumps(value.value)}" for value in settings) or None),
         ),
     )
 

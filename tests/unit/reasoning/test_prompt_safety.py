@@ -20,7 +20,14 @@ from flowise_dev_agent.reasoning.contracts import (
     Trial,
     Verdict,
 )
-from flowise_dev_agent.reasoning.prompts import Prompt, classify_prompt, judge_prompt, patch_prompt, plan_prompt
+from flowise_dev_agent.reasoning.prompts import (
+    Prompt,
+    classify_prompt,
+    judge_prompt,
+    patch_prompt,
+    plan_prompt,
+    step_prompt,
+)
 
 KEYS = ("sk-proj-" + "a1B2" * 8, "gsk_" + "Zz9" * 9, "AKIA" + "ABCD" * 4, "ghp_" + "a" * 36)
 HOSTILE = (
@@ -80,6 +87,7 @@ def prompts(text: str, nodes: NodeStore) -> list[Prompt]:
                 previous_ops=(SetParam(node_id="chatOpenAI_0", param_name="x", value=text),),
             )
         ),
+        step_prompt(node, plan, text, ["llmAgentflow_0"]),
         judge_prompt(
             JudgeRequest(requirement=text, plan=plan, trials=(Trial(question=text, answer=text, passed=True),))
         ),
