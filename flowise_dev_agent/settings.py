@@ -56,6 +56,7 @@ class ReasoningSettings(BaseSettings):
     mode_patch: Mode = Field(default="llm_guided", alias="REASONING_MODE_PATCH")
     mode_judge: Mode = Field(default="llm_guided", alias="REASONING_MODE_JUDGE")
     fallback_enabled: bool = Field(default=True, alias="REASONING_FALLBACK_ENABLED")
+    allowed_models: str = Field(default="", alias="REASONING_ALLOWED_MODELS")
     temperature: float = Field(default=0.2, ge=0, le=2, alias="REASONING_TEMPERATURE")
     #: How much work a model puts into an answer, and whether Claude thinks before it; unset: as the model has it.
     effort: Effort | None = Field(default=None, alias="REASONING_EFFORT")
@@ -110,6 +111,12 @@ class ReasoningSettings(BaseSettings):
     def general_model(self) -> str:
         """The model of phases and sessions that name none."""
         return self.model_choice or DEFAULT_MODELS[self.engine]
+
+    @cached_property
+    def models(self) -> frozenset[str]:
+        """What a session may name as its model: those of REASONING_ALLOWED_MODELS and the configured ones."""
+        phases: tuple[Phase, ...] = ("classify", "plan", "patch", "judge")
+        return frozenset({*_items(self.allowed_models), *(self.model_for(phase) for phase in phases)})
 
     def mode_of(self, phase: Phase) -> Mode:
         """Whether the model or the rules answer a phase. Without a model it is always the rules."""
@@ -204,6 +211,9 @@ def _parse_instances(text: str) -> tuple[FlowiseInstance, ...]:
     return instances
 
 
+_CEILING_FACTOR = 4
+
+
 class LimitSettings(BaseSettings):
     """Limits of one session. A model can only lower them."""
 
@@ -216,8 +226,19 @@ class LimitSettings(BaseSettings):
     max_workflow_nodes: int = Field(default=50, ge=1, alias="MAX_WORKFLOW_NODES")
     session_tokens: int = Field(default=300_000, ge=1, alias="SESSION_BUDGET_TOKENS")
     session_usd: float = Field(default=5.0, gt=0, alias="SESSION_BUDGET_USD")
+    #: What a client or an answer may raise the budget to; four times the budget when not set.
+    tokens_ceiling: int | None = Field(default=None, ge=1, alias="SESSION_BUDGET_TOKENS_CEILING")
+    usd_ceiling: float | None = Field(default=None, gt=0, alias="SESSION_BUDGET_USD_CEILING")
     skip_clarification: bool = Field(default=False, alias="SKIP_CLARIFICATION")
     run_attempts: int = Field(default=5, ge=1, alias="RUN_ATTEMPTS")
+
+    @cached_property
+    def ceilings(self) -> dict[str, float]:
+        """The most `tokens` and `usd` that a session may have."""
+        return {
+            "tokens": self.tokens_ceiling or _CEILING_FACTOR * self.session_tokens,
+            "usd": self.usd_ceiling or _CEILING_FACTOR * self.session_usd,
+        }
 
 
 class DatabaseSettings(BaseSettings):
@@ -258,6 +279,8 @@ class ServerSettings(BaseSettings):
     host: str = Field(default="127.0.0.1", alias="AGENT_API_HOST")
     port: int = Field(default=8000, ge=0, le=65_535, alias="AGENT_API_PORT")
     rate_limit_sessions_per_min: int = Field(default=10, ge=0, alias="RATE_LIMIT_SESSIONS_PER_MIN")
+    rate_limit_chat_per_min: int = Field(default=60, ge=0, alias="RATE_LIMIT_CHAT_PER_MIN")
+    max_connections: int = Field(default=1_000, ge=10, alias="AGENT_MAX_CONNECTIONS")
     sse_keepalive_secs: float = Field(default=15, gt=0, alias="SSE_KEEPALIVE_SECS")
     wait_secs: float = Field(default=30, ge=0, le=300, alias="AGENT_WAIT_SECS")
     worker_concurrency: int = Field(default=10, ge=1, alias="AGENT_WORKER_CONCURRENCY")

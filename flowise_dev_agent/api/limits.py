@@ -1,15 +1,18 @@
-"""The limit on session starts: per key, or per address without one. Counted in this process."""
+"""The limits on session starts and questions to flows: per key, or per address without one. Counted in this process."""
 
 import hashlib
 from collections.abc import Callable
 from typing import Any, Final
 
+from limits import RateLimitItemPerMinute
 from slowapi import Limiter
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from flowise_dev_agent.settings import ServerSettings
 
 _SCOPE: Final = "session-starts"
+_CHAT_SCOPE: Final = "chat"
 
 
 def build_limiter(server: ServerSettings) -> Limiter:
@@ -24,6 +27,19 @@ def build_limiter(server: ServerSettings) -> Limiter:
 def session_start_limit(limiter: Limiter, server: ServerSettings) -> Callable[..., Any]:
     """The decorator for routes that start a session; they share one count."""
     return limiter.shared_limit(_ceiling(server), scope=_SCOPE)
+
+
+async def limit_chat(request: Request) -> None:
+    """A dependency of the routes that ask a flow: each question costs the flow's own model calls."""
+    server: ServerSettings = request.app.state.settings.server
+    item = RateLimitItemPerMinute(server.rate_limit_chat_per_min or 1)
+    strategy = request.app.state.limiter.limiter
+    if server.rate_limit_chat_per_min and not strategy.hit(item, _CHAT_SCOPE, _caller(server, request)):
+        raise HTTPException(
+            429,
+            f"Only {server.rate_limit_chat_per_min} questions to flows per minute are allowed.",
+            headers={"Retry-After": "60"},
+        )
 
 
 def _ceiling(server: ServerSettings) -> str:

@@ -3,8 +3,11 @@
 Plain ASGI middleware: it covers new routes without further work, and does not buffer streams.
 """
 
+import asyncio
+import logging
 import secrets
 import time
+from collections import Counter
 
 from pydantic import SecretStr
 from starlette.datastructures import Headers, MutableHeaders
@@ -17,6 +20,16 @@ from flowise_dev_agent.observability.metrics import HTTP_SECONDS
 #: The page and its files hold nothing that is not in this repository; `/live` reveals nothing.
 PUBLIC_PATHS = frozenset({"/", "/docs", "/live"})
 PUBLIC_PREFIX = "/assets/"
+
+logger = logging.getLogger(__name__)
+
+#: Wrong keys of an address within a minute that are answered at once, and the longest wait of the later ones.
+_FREE_TRIES = 5
+SLOWEST_SECS = 2.0
+_MOST_ADDRESSES = 10_000
+MAX_HEADER_BYTES = 32 * 1024
+#: The whole body of a request has to arrive within this time.
+BODY_SECS = 60.0
 
 _CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -78,17 +91,41 @@ class SecurityHeadersMiddleware:
         await self.app(scope, receive, send_with_headers)
 
 
+class _RefusedKeys:
+    """Wrong keys by address within a minute: each one waits longer than the one before, and the log tells of them."""
+
+    def __init__(self) -> None:
+        self._minute = 0
+        self._counts: Counter[str] = Counter()
+
+    async def slow_down(self, address: str) -> None:
+        """Count a wrong key, log the first and every hundredth of a minute, and wait."""
+        minute = int(time.monotonic() // 60)
+        if minute != self._minute:
+            self._minute = minute
+            self._counts.clear()
+        if len(self._counts) >= _MOST_ADDRESSES:
+            address = "others"
+        self._counts[address] += 1
+        count = self._counts[address]
+        if count % 100 == 1:
+            logger.warning("%d requests with a missing or wrong key from %s within a minute.", count, address)
+        await asyncio.sleep(min(SLOWEST_SECS, max(0, count - _FREE_TRIES) * 0.1))
+
+
 class ApiKeyMiddleware:
     """Requires `Authorization: Bearer <key>` on all paths except the public ones, also on unknown paths."""
 
     def __init__(self, app: ASGIApp, api_key: SecretStr | None) -> None:
         self.app = app
         self._key = api_key.get_secret_value().encode() if api_key else None
+        self._refused = _RefusedKeys()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._key is None or scope["type"] == "lifespan" or self._allows(scope):
             await self.app(scope, receive, send)
             return
+        await self._refused.slow_down(scope["client"][0] if scope.get("client") else "unknown")
         response = problem_response(
             401,
             path=scope["path"],
@@ -112,7 +149,8 @@ def carries_flow(path: str) -> bool:
 
 class BodyLimitMiddleware:
     """Answers 413 to a body over `max_bytes`, by its declared length or, without one, as it arrives; `flow_bytes` is
-    the limit where a body may hold a flow."""
+    the limit where a body may hold a flow. Answers 408 to one that does not arrive within BODY_SECS, and 431 to headers
+    over MAX_HEADER_BYTES."""
 
     # FastAPI's own limit would answer in plain text when the length is declared.
     def __init__(self, app: ASGIApp, max_bytes: int, flow_bytes: int) -> None:
@@ -124,16 +162,27 @@ class BodyLimitMiddleware:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > MAX_HEADER_BYTES:
+            await problem_response(431, path=scope["path"])(scope, receive, send)
+            return
         max_bytes = self._flow_bytes if carries_flow(scope["path"]) else self._max_bytes
         declared = Headers(scope=scope).get("content-length", "0")
         if not declared.isdecimal() or int(declared[:20]) > max_bytes:
             await problem_response(413, path=scope["path"])(scope, receive, send)
             return
         received = 0
+        whole = False
+        deadline = asyncio.get_running_loop().time() + BODY_SECS
 
         async def receive_limited() -> Message:
-            nonlocal received
-            message = await receive()
+            nonlocal received, whole
+            try:
+                # Behind the body only the end of the connection is waited for.
+                async with asyncio.timeout_at(None if whole else deadline):
+                    message = await receive()
+            except TimeoutError:
+                raise HTTPException(408) from None
+            whole = not message.get("more_body", False)
             received += len(message.get("body", b""))
             if received > max_bytes:
                 raise HTTPException(413)

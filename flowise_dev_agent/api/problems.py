@@ -62,11 +62,16 @@ _HTTP_PROBLEMS: dict[int, tuple[str, str]] = {
     ),
     404: ("not_found", "See /docs for the routes."),
     405: ("method_not_allowed", "See /docs for the methods of this path."),
+    408: ("request_timeout", "Send the whole request at once."),
     413: (
         "body_too_large",
         f"A request body may have {MAX_BODY_BYTES // 1024} KB, one with a flow {MAX_FLOW_BODY_BYTES // 1024**2} MB.",
     ),
-    429: ("rate_limited", "Wait as long as `Retry-After` says, or raise RATE_LIMIT_SESSIONS_PER_MIN."),
+    429: (
+        "rate_limited",
+        "Wait as long as `Retry-After` says, or raise RATE_LIMIT_SESSIONS_PER_MIN or RATE_LIMIT_CHAT_PER_MIN.",
+    ),
+    431: ("headers_too_large", "The headers of a request may have 32 KB."),
     500: ("internal_error", "The service's log says more. Trying again may help."),
     503: ("unavailable", "Try again in a few seconds."),
 }

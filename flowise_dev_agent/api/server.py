@@ -8,14 +8,19 @@ import signal
 import socket
 from collections.abc import Generator
 
+import h11
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from flowise_dev_agent.api.middleware import MAX_HEADER_BYTES
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.settings import ServerSettings
 
 #: How long requests in flight may take after SIGTERM.
 _GRACEFUL_SECS = 8
+#: How long a client may take to send the request line and the headers.
+HEADER_SECS = 15.0
 
 
 def bind(server: ServerSettings) -> socket.socket:
@@ -62,6 +67,36 @@ def url_of(listener: socket.socket) -> str:
     return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
 
 
+class TimedProtocol(H11Protocol):
+    """Closes connections that leave a request half sent: a request line and headers must arrive within HEADER_SECS."""
+
+    _unfinished: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._expect_headers()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.conn.their_state is h11.IDLE:
+            self._expect_headers()
+        else:
+            self._stop_waiting()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _expect_headers(self) -> None:
+        if self._unfinished is None:
+            self._unfinished = self.loop.call_later(HEADER_SECS, self.transport.close)
+
+    def _stop_waiting(self) -> None:
+        if self._unfinished is not None:
+            self._unfinished.cancel()
+            self._unfinished = None
+
+
 class Server(uvicorn.Server):
     """uvicorn that tells the app at once when it must stop, so that waiting requests are answered and streams end.
 
@@ -69,9 +104,14 @@ class Server(uvicorn.Server):
     """
 
     def __init__(self, app: FastAPI) -> None:
+        max_connections = app.state.settings.server.max_connections if hasattr(app.state, "settings") else None
         config = uvicorn.Config(
             app,
             lifespan="on",
+            http=TimedProtocol,
+            h11_max_incomplete_event_size=MAX_HEADER_BYTES,
+            # Above it a request is answered 503 at once.
+            limit_concurrency=max_connections,
             # Our own logging. The event log says more about a session than a line for each request.
             log_config=None,
             log_level="warning",

@@ -6,7 +6,16 @@ import math
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import AfterValidator, ConfigDict, Field, GetJsonSchemaHandler, JsonValue, TypeAdapter, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    JsonValue,
+    TypeAdapter,
+    model_validator,
+)
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
@@ -15,6 +24,7 @@ from flowise_dev_agent.contracts.base import Contract, JsonObject
 from flowise_dev_agent.sanitize import json_size
 
 _MAX_ANSWER_BYTES = 200_000
+_DEEPEST_ANSWER = 32
 
 
 def _storable(text: str) -> str:
@@ -48,6 +58,21 @@ def _storable_json(value: JsonValue) -> None:
             return
 
 
+def _not_deep(value: object) -> object:
+    """Refuses what later steps would read by deep recursion."""
+    level = [value]
+    for _ in range(_DEEPEST_ANSWER):
+        level = [
+            item
+            for outer in level
+            if isinstance(outer, dict | list)
+            for item in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if not level:
+            return value
+    raise ValueError(f"must not be nested deeper than {_DEEPEST_ANSWER} levels")
+
+
 def _storable_answer(answer: JsonObject) -> JsonObject:
     _storable_json(answer)
     if json_size(answer) > _MAX_ANSWER_BYTES:
@@ -68,7 +93,7 @@ SessionName = Annotated[Storable, Field(min_length=1, max_length=120), AfterVali
 Question = Annotated[Storable, Field(min_length=1, max_length=4_000), AfterValidator(_not_blank)]
 WebhookUrl = Annotated[Storable, Field(min_length=1, max_length=2_000)]
 LongText = Annotated[Storable, Field(min_length=1, max_length=32_000), AfterValidator(_not_blank)]
-SentAnswer = Annotated[JsonObject, AfterValidator(_storable_answer), _ShownAsAnswer()]
+SentAnswer = Annotated[JsonObject, BeforeValidator(_not_deep), AfterValidator(_storable_answer), _ShownAsAnswer()]
 
 
 class RequestBody(Contract):

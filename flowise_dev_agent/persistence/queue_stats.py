@@ -5,7 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from flowise_dev_agent.persistence.database import Database
+import psycopg
+
+from flowise_dev_agent.errors import DatabaseUnavailableError
+from flowise_dev_agent.persistence.database import Connection, Database
 from flowise_dev_agent.persistence.schema import pending
 
 _QUEUE: Final = """
@@ -14,6 +17,7 @@ _QUEUE: Final = """
             WHERE last_heartbeat > now() - make_interval(secs => %(silent)s)) AS consumers
     FROM runs WHERE status = 'queued'
 """
+_PROBE: Final = "INSERT INTO probe VALUES (1, now()) ON CONFLICT (id) DO UPDATE SET checked_at = now()"
 _SESSIONS: Final = "SELECT status, count(*) AS n FROM sessions GROUP BY status"
 _DELIVERIES: Final = """
     SELECT count(*) AS queued,
@@ -57,14 +61,26 @@ async def read_database_health(database: Database, *, silent: float) -> Database
     """
     started = time.monotonic()
     async with database.connection() as connection:
-        row = await (await connection.execute(_QUEUE, {"silent": silent})).fetchone() or {}
         missing = await pending(connection)
+        if not missing:
+            await _write(connection)
+        row = await (await connection.execute(_QUEUE, {"silent": silent})).fetchone() or {}
     return DatabaseHealth(
         latency_ms=round((time.monotonic() - started) * 1000, 1),
         pending_migrations=missing,
         runs=Backlog(row["queued"], row["oldest_secs"]),
         consumers=row["consumers"],
     )
+
+
+async def _write(connection: Connection) -> None:
+    """Raises DatabaseUnavailableError when the database does not take writes: a full disk, a standby."""
+    try:
+        await connection.execute(_PROBE)
+    except psycopg.InternalError as error:
+        raise DatabaseUnavailableError(
+            "The database answers but takes no writes.", hint="Check its disk, and that it is not a standby."
+        ) from error
 
 
 async def read_queue_stats(database: Database, *, silent: float) -> QueueStats:

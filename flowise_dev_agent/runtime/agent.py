@@ -8,7 +8,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from flowise_dev_agent.contracts.base import JsonMapping
 from flowise_dev_agent.contracts.interrupts import Interrupt
-from flowise_dev_agent.contracts.requests import ResumeSession
+from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
 from flowise_dev_agent.contracts.session import PlanView, ResultView
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.persistence import Lease, SessionRow
@@ -38,7 +38,7 @@ class Agent:
     instance's endpoint and a chatflow's id. `result_of` gives what is kept of an interrupt after its answer, None for
     one that shows no result. `approved_plan` gives the plan that a checked answer to an interrupt approves, if any.
     `upgrade_state` takes the state's channels as an earlier version wrote them and gives those of this version, None
-    when nothing is to be done.
+    when nothing is to be done. `check_start` raises InvalidInputError for a start beyond the operator's limits.
     """
 
     graph: Graph
@@ -48,6 +48,7 @@ class Agent:
     check_answer: AnswerCheck
     instances: Instances
     chatflow_url: Callable[[str, str], str]
+    check_start: Callable[[StartSession], None] = lambda request: None
     node_phases: Mapping[str, str] = field(default_factory=dict)
     result_of: Callable[[Interrupt], ResultView | None] = lambda interrupt: None
     approved_plan: Callable[[Interrupt, JsonMapping], PlanView | None] = lambda interrupt, answer: None

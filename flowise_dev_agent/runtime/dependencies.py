@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from uuid import UUID
 
 from flowise_dev_agent.agent import (
@@ -44,6 +45,7 @@ from flowise_dev_agent.publish import Publisher
 from flowise_dev_agent.reasoning.phased import make_reasoner
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.runtime.agent import Agent
+from flowise_dev_agent.runtime.ceilings import check_budget, check_start
 from flowise_dev_agent.runtime.runs.call_count import count_call
 from flowise_dev_agent.runtime.runs.emission import Emit
 from flowise_dev_agent.settings import DriftPolicy, LimitSettings, Settings
@@ -75,7 +77,8 @@ async def open_agent(settings: Settings, database: Database) -> AsyncGenerator[A
             context=contexts.for_run,
             initial_state=initial_state,
             project=project,
-            check_answer=_check_answer,
+            check_answer=partial(_check_answer, settings.limits),
+            check_start=lambda request: check_start(request, settings.limits, settings.reasoning),
             instances=instances,
             chatflow_url=chatflow_url,
             node_phases=NODE_PHASES,
@@ -85,8 +88,11 @@ async def open_agent(settings: Settings, database: Database) -> AsyncGenerator[A
         )
 
 
-def _check_answer(interrupt: Interrupt, body: ResumeSession, /) -> JsonMapping:
-    return check_answer(interrupt, answer=body.answer, response=body.response)
+def _check_answer(limits: LimitSettings, interrupt: Interrupt, body: ResumeSession, /) -> JsonMapping:
+    answer = check_answer(interrupt, answer=body.answer, response=body.response)
+    if isinstance(raised := answer.get("budget"), dict):
+        check_budget(raised, limits)
+    return answer
 
 
 @dataclass(frozen=True)

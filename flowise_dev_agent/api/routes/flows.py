@@ -6,6 +6,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from flowise_dev_agent.api.deps import FlowId, IdempotencyKey, Service, SessionId, WaitSecs, engine
+from flowise_dev_agent.api.limits import limit_chat
 from flowise_dev_agent.api.problems import declared
 from flowise_dev_agent.contracts.change import FlowChange, SessionChange
 from flowise_dev_agent.contracts.flow_writes import (
@@ -115,7 +116,9 @@ async def get_version_graph(
     return await flows.version(session_id, label)
 
 
-@router.post("/flows/{chatflow_id}/chat", responses=declared(404, 413, 502, 504))
+@router.post(
+    "/flows/{chatflow_id}/chat", dependencies=[Depends(limit_chat)], responses=declared(404, 413, 429, 502, 504)
+)
 async def ask_flow(chatflow_id: FlowId, body: ChatQuestion, flows: Flows, instance: Instance = None) -> ChatAnswer:
     """Ask a flow, in a conversation of its own that Flowise shows under an id beginning with `fda-try-`."""
     return await flows.ask(str(chatflow_id), instance, body.question, body.chat_id)

@@ -80,14 +80,15 @@ class SessionService:
         A secret of its own is in the answer to the call that made the session, and in no later one.
 
         Raises:
-            InvalidInputError: the instance is not known; SecretInTextError, WebhookUrlError and WebhookSecretError are
-                such, too.
+            InvalidInputError: the instance is not known, the model or the budget not allowed; SecretInTextError,
+                WebhookUrlError and WebhookSecretError are such, too.
             SessionExistsError: `thread_id` is taken; nothing was changed.
             SessionConflictError: the key was used for another body.
         """
         check_key(idempotency_key)
         fingerprint = request.fingerprint()
         request = request.model_copy(update=without_secrets(request, "requirement", "session_name", "test_questions"))
+        self._agent.check_start(request)
         instance_id = self._agent.resolve_instance(request.flowise_instance_id)
         session_id = request.thread_id or uuid4()
         webhook = await self._webhooks.endpoint_for(request)

@@ -6,9 +6,15 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 
+from flowise_dev_agent.api import middleware
 from tests.unit.api.service_double import EngineDouble, app_of
 
 MakeApp = Callable[..., FastAPI]
+
+
+@pytest.fixture(autouse=True)
+def _wrong_keys_do_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(middleware, "SLOWEST_SECS", 0.0)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
+from flowise_dev_agent.api import middleware
 from flowise_dev_agent.api.routes import page
 from tests.unit.api.conftest import MakeApp, client_of
 from tests.unit.api.service_double import EngineDouble
@@ -152,3 +153,73 @@ async def test_p65_with_a_key_the_count_is_the_keys(make_app: MakeApp) -> None:
         assert (await http.post("/sessions", json={"requirement": "x"})).status_code == 429
         other_spelling = {"Authorization": "bearer  s3cret"}
         assert (await http.post("/sessions", json={"requirement": "x"}, headers=other_spelling)).status_code == 429
+
+
+async def test_wrong_keys_are_logged_and_wait_longer_each_time(
+    make_app: MakeApp, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    waits: list[float] = []
+
+    async def sleep(secs: float) -> None:
+        waits.append(secs)
+
+    monkeypatch.setattr(middleware, "SLOWEST_SECS", 2.0)
+    monkeypatch.setattr(middleware.asyncio, "sleep", sleep)
+    async with client_of(make_app(api_key="s3cret")) as http:
+        for _ in range(101):
+            assert (await http.get("/sessions", headers={"Authorization": "Bearer guess"})).status_code == 401
+    assert waits[:5] == [0] * 5
+    assert waits[5:] == sorted(waits[5:])
+    assert (waits[5], waits[-1]) == (0.1, 2.0)
+    logged = [record.getMessage() for record in caplog.records if "wrong key" in record.getMessage()]
+    assert [line.split()[0] for line in logged] == ["1", "101"]
+    assert "guess" not in caplog.text
+
+
+async def test_p65_questions_to_flows_are_limited(make_app: MakeApp) -> None:
+    path = f"/flows/{uuid4()}/chat"
+    async with client_of(make_app(rate_limit_chat_per_min=2)) as http:
+        responses = [await http.post(path, json={"question": "hi"}) for _ in range(3)]
+    assert [response.status_code == 429 for response in responses] == [False, False, True]
+    assert (responses[2].json()["code"], responses[2].headers["retry-after"]) == ("rate_limited", "60")
+
+
+@pytest.mark.parametrize("depth", [33, 300, 3_000, 100_000])
+async def test_an_answer_nested_too_deeply_is_a_clear_422(make_app: MakeApp, engine: EngineDouble, depth: int) -> None:
+    engine.service.settle(session := uuid4())
+    body = '{"interrupt_id": "i", "answer": {"a": ' + "[" * depth + "]" * depth + "}}"
+    async with client_of(make_app()) as http:
+        response = await http.post(
+            f"/sessions/{session}/resume", content=body, headers={"Content-Type": "application/json"}
+        )
+    assert response.status_code in ({422} if depth < 1_000 else {400, 422})
+    assert len(response.text) < 2_000
+    if response.status_code == 422:
+        assert "nested deeper than 32 levels" in response.json()["detail"]
+
+
+async def test_a_body_that_never_arrives_is_given_up(make_app: MakeApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(middleware, "BODY_SECS", 0.05)
+    sent: list[dict[str, object]] = []
+    messages = [{"type": "http.request", "body": b"{", "more_body": True}]
+
+    async def receive() -> dict[str, object]:
+        if messages:
+            return messages.pop()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def send(message: dict[str, object]) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/sessions",
+        "query_string": b"",
+        "headers": [(b"host", b"localhost"), (b"content-type", b"application/json")],
+        "scheme": "http",
+        "http_version": "1.1",
+    }
+    await make_app()(scope, receive, send)  # type: ignore[arg-type]
+    assert sent[0]["status"] == 408

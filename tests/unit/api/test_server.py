@@ -3,11 +3,15 @@
 import asyncio
 import signal
 import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import httpx2
 import pytest
+from fastapi import FastAPI
 from pydantic import SecretStr
 
+from flowise_dev_agent.api import server as api_server
 from flowise_dev_agent.api.server import Server, bind, url_of
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.settings import ServerSettings
@@ -69,3 +73,58 @@ async def test_p50_sigterm_ends_streams_and_waits_at_once(make_app: MakeApp, eng
         assert (await waiting).status_code == 202
     async with asyncio.timeout(5):
         await serving
+
+
+@asynccontextmanager
+async def serving(app: FastAPI) -> AsyncIterator[socket.socket]:
+    listener = bind(server())
+    listener.listen()
+    running = Server(app)
+    task = asyncio.create_task(running.serve(sockets=[listener]))
+    try:
+        yield listener
+    finally:
+        running.stop()
+        await task
+        listener.close()
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "])
+async def test_a_request_that_is_never_finished_is_closed(
+    make_app: MakeApp, monkeypatch: pytest.MonkeyPatch, sent: bytes
+) -> None:
+    monkeypatch.setattr(api_server, "HEADER_SECS", 0.1)
+    async with serving(make_app()) as listener:
+        reader, writer = await asyncio.open_connection(*listener.getsockname())
+        writer.write(sent)
+        async with asyncio.timeout(10):
+            assert await reader.read() == b""
+        writer.close()
+
+
+async def test_a_stream_outlives_the_time_for_headers(
+    make_app: MakeApp, engine: EngineDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api_server, "HEADER_SECS", 0.05)
+    async with serving(make_app()) as listener, httpx2.AsyncClient(base_url=url_of(listener)) as http:
+        start = await http.post("/sessions?wait=0.3", json={"requirement": "x"})
+        assert start.status_code == 202
+
+
+async def test_headers_have_a_limit(make_app: MakeApp) -> None:
+    async with serving(make_app()) as listener, httpx2.AsyncClient(base_url=url_of(listener)) as http:
+        assert (await http.get("/live", headers={"X-Long": "x" * 20_000})).status_code == 200
+        assert (await http.get("/live", headers={"X-Long": "x" * 80_000})).status_code in {400, 431}
+
+
+async def test_beyond_the_most_connections_requests_are_refused_at_once(make_app: MakeApp) -> None:
+    async with serving(make_app(max_connections=10)) as listener:
+        idle = [await asyncio.open_connection(*listener.getsockname()) for _ in range(11)]
+        async with httpx2.AsyncClient(base_url=url_of(listener)) as http:
+            assert (await http.get("/live")).status_code == 503
+            for _, writer in idle:
+                writer.close()
+                await writer.wait_closed()
+            async with asyncio.timeout(10):
+                while (await http.get("/live")).status_code != 200:
+                    pass

@@ -5967,6 +5967,15 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description Request Timeout */
+        Problem408: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description Conflict */
         Problem409: {
             headers: {
@@ -5996,6 +6005,15 @@ export interface components {
         };
         /** @description Too Many Requests */
         Problem429: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Request Header Fields Too Large */
+        Problem431: {
             headers: {
                 [name: string]: unknown;
             };
@@ -6318,6 +6336,8 @@ export interface operations {
             413: components["responses"]["Problem413"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
+            /** @description Too Many Requests */
+            429: components["responses"]["Problem429"];
             /** @description Internal Server Error */
             500: components["responses"]["Problem500"];
             /** @description Bad Gateway */
