@@ -180,6 +180,7 @@ class FlowiseSettings(BaseSettings):
     template_snapshot_ttl_secs: float = Field(default=86_400, ge=0, alias="TEMPLATE_SNAPSHOT_TTL_SECONDS")
     credential_snapshot_ttl_secs: float = Field(default=3_600, ge=0, alias="CREDENTIAL_SNAPSHOT_TTL_SECONDS")
     schema_drift_policy: DriftPolicy = Field(default="warn", alias="FLOWISE_SCHEMA_DRIFT_POLICY")
+    model_stand_in: bool = Field(default=False, alias="FLOWISE_MODEL_STAND_IN")
 
     @field_validator("instances_json")
     @classmethod

@@ -39,11 +39,8 @@ written. Start a session, answer its questions (`interrupt`), read the result. E
 a stable `code`."""
 
 
-def create_app(settings: Settings, engine: Runtime | None = None, *, model_stand_in: bool = False) -> FastAPI:
-    """The service over `engine`, or over one that it opens itself (with a worker inside) for its lifetime.
-
-    `model_stand_in` labels, in `/health` and on the page, a Flowise whose models are the devkit's stand-in.
-    """
+def create_app(settings: Settings, engine: Runtime | None = None) -> FastAPI:
+    """The service over `engine`, or over one that it opens itself (with a worker inside) for its lifetime."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
@@ -78,7 +75,6 @@ def create_app(settings: Settings, engine: Runtime | None = None, *, model_stand
     #: For the health report only; sessions use the engine's.
     app.state.instances = Instances(settings.flowise)
     app.state.limiter = limiter = build_limiter(settings.server)
-    app.state.model_stand_in = model_stand_in
     problems.install(app)
     app.include_router(sessions.build_router(settings.server, limiter))
     app.include_router(versions.router)

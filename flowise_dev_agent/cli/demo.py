@@ -36,7 +36,7 @@ def run(settings: Settings, *, once: bool, port: int | None) -> bool:
     surroundings = _with_own_flowise if own_flowise else _with_local_flowise
     with listener, _sigterm_unwinds(), surroundings(settings) as ready:
         say(f"Reasoning engine: {ready.reasoning.engine} ({ready.reasoning.model_for('plan')}).")
-        worked = asyncio.run(_build_and_serve(ready, listener, once=once, stand_in=not own_flowise))
+        worked = asyncio.run(_build_and_serve(ready, listener, once=once))
         say("Stopping what the demo started ...")
     return worked
 
@@ -56,7 +56,9 @@ def _with_local_flowise(settings: Settings) -> Generator[Settings]:
         stack.start(say)
         say(f"Flowise: {stack.flowise.endpoint} (user {stack.flowise.email}, password in {stack.access_file})")
         flowise = FlowiseSettings(
-            FLOWISE_API_ENDPOINT=HttpUrl(stack.flowise.endpoint), FLOWISE_API_KEY=stack.flowise.api_key
+            FLOWISE_API_ENDPOINT=HttpUrl(stack.flowise.endpoint),
+            FLOWISE_API_KEY=stack.flowise.api_key,
+            FLOWISE_MODEL_STAND_IN=True,
         )
         yield with_database(settings.model_copy(update={"flowise": flowise}), stack.dsn)
 
@@ -69,14 +71,14 @@ def _with_own_flowise(settings: Settings) -> Generator[Settings]:
         yield with_database(settings, dsn)
 
 
-async def _build_and_serve(settings: Settings, listener: socket.socket, *, once: bool, stand_in: bool) -> bool:
+async def _build_and_serve(settings: Settings, listener: socket.socket, *, once: bool) -> bool:
     building: asyncio.Task[bool] | None = None
 
     def on_ready(url: str, server: Server) -> None:
         nonlocal building
         building = asyncio.create_task(_build(url, settings.server.api_key, server.stop if once else None))
 
-    await serve(settings, listener, model_stand_in=stand_in, on_ready=on_ready)
+    await serve(settings, listener, on_ready=on_ready)
     if building is None or not building.done():
         if building is not None:
             building.cancel()

@@ -27,7 +27,6 @@ async def serve(
     listener: socket.socket,
     *,
     worker: bool = True,
-    model_stand_in: bool = False,
     on_ready: OnReady | None = None,
 ) -> None:
     """Run the API, with a worker in the same process, until SIGINT or SIGTERM; then hand running sessions back."""
@@ -36,7 +35,7 @@ async def serve(
 
     async with Runtime.open(settings, worker=worker) as runtime:
         await _prepare(settings)
-        server = Server(create_app(settings, runtime, model_stand_in=model_stand_in))
+        server = Server(create_app(settings, runtime))
         url = url_of(listener)
         say(f"Flowise Dev Agent is running at {url} (API reference: {url}/docs). Press Ctrl-C to stop.")
         if settings.server.api_key is None:

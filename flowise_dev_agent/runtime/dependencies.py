@@ -70,6 +70,7 @@ async def open_agent(settings: Settings, database: Database) -> AsyncGenerator[A
             versions=Versions(database, Blobs(database)),
             limits=settings.limits,
             drift_policy=settings.flowise.schema_drift_policy,
+            model_stand_in=settings.flowise.model_stand_in,
             patterns=Patterns(database),
         )
         yield Agent(
@@ -109,6 +110,7 @@ class _Contexts:
     versions: Versions
     limits: LimitSettings
     drift_policy: DriftPolicy
+    model_stand_in: bool
     patterns: Patterns
 
     def for_run(self, session: SessionRow, lease: Lease, emit: Emit, /) -> AgentContext:
@@ -133,6 +135,7 @@ class _Contexts:
             ),
             limits=self.limits,
             drift_policy=self.drift_policy,
+            model_stand_in=self.model_stand_in,
             patterns=PatternLibrary(self.patterns, instance_id=session.instance_id),
         )
 

@@ -82,5 +82,5 @@ async def get_health(request: Request, response: Response) -> HealthView:
         reasoning=ReasoningView(engine=reasoning.engine, model=reasoning.model_for("plan")),
         flowise=flowise,
         drift_policy=state.settings.flowise.schema_drift_policy,
-        model_stand_in=state.model_stand_in,
+        model_stand_in=state.settings.flowise.model_stand_in,
     )

@@ -401,11 +401,11 @@ def app_of(engine: EngineDouble, *, model_stand_in: bool = False, **server: Any)
     settings = Settings.model_construct(
         reasoning=ReasoningSettings(engine_choice="deterministic"),
         # A port where nothing listens: reachability fails at once.
-        flowise=FlowiseSettings(api_endpoint="http://127.0.0.1:1", instances_json=None),
+        flowise=FlowiseSettings(api_endpoint="http://127.0.0.1:1", instances_json=None, model_stand_in=model_stand_in),
         database=DatabaseSettings(),
         limits=LimitSettings(),
         retention=RetentionSettings(),
         tracing=TracingSettings(),
         server=ServerSettings(**{"wait_secs": 0, "api_key": None} | server),
     )
-    return create_app(settings, engine, model_stand_in=model_stand_in)  # type: ignore[arg-type]
+    return create_app(settings, engine)  # type: ignore[arg-type]
