@@ -26,6 +26,7 @@ from flowise_dev_agent.reasoning.contracts import (
     PatchRequest,
     PlanContract,
     Reasoned,
+    Toolbox,
     Verdict,
 )
 
@@ -128,6 +129,7 @@ class EvaluateRequest:
     model: str | None = None
     on_delta: DeltaSink | None = None
     budget: Budget | None = None
+    tools: Toolbox | None = None
 
 
 class DomainCapability(ABC):

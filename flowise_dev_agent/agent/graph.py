@@ -15,6 +15,7 @@ from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.domain import DomainCapability, Domains
 from flowise_dev_agent.agent.emit import NODE_PHASES
 from flowise_dev_agent.agent.nodes import apply, check, intent, patch, plan, review, target
+from flowise_dev_agent.agent.phases import measured
 from flowise_dev_agent.agent.state import AgentState, Update, channel_writes
 from flowise_dev_agent.contracts.events import Candidate, DecisionData, NodeEvent
 
@@ -31,23 +32,27 @@ def build_graph(
     """Compile the graph for these domains. One graph serves all instances: the rest comes by `AgentContext`."""
     domains = Domains(capabilities)
     nodes: dict[str, Node] = {
-        "classify_intent": intent.classify_intent,
+        "classify_intent": measured("classify_intent", intent.classify_intent, domains, phase="classify"),
         "hydrate_context": intent.hydrate_context,
         "resolve_target": target.resolve_target,
         "hitl_select_target": target.hitl_select_target,
         "load_current_flow": target.load_current_flow,
         "summarize_current_flow": target.summarize_current_flow,
-        "plan_v2": partial(plan.plan_v2, domains=domains),
+        "plan_v2": measured("plan_v2", partial(plan.plan_v2, domains=domains), domains, phase="plan", tools="discover"),
         "hitl_plan_v2": plan.hitl_plan_v2,
         "define_patch_scope": patch.define_patch_scope,
-        "compile_patch_ir": partial(patch.compile_patch_ir, domains=domains),
+        "compile_patch_ir": measured(
+            "compile_patch_ir", partial(patch.compile_patch_ir, domains=domains), domains, phase="patch", tools="patch"
+        ),
         "compile_flow_data": patch.compile_flow_data,
         "validate": partial(check.validate, domains=domains),
-        "repair_schema": check.repair_schema,
+        "repair_schema": measured("repair_schema", check.repair_schema, domains, phase="repair"),
         "preflight_validate_patch": apply.preflight_validate_patch,
         "apply_patch": apply.apply_patch,
-        "test_v2": partial(review.test_v2, domains=domains),
-        "evaluate": partial(review.evaluate, domains=domains),
+        "test_v2": measured("test_v2", partial(review.test_v2, domains=domains), domains, phase="test"),
+        "evaluate": measured(
+            "evaluate", partial(review.evaluate, domains=domains), domains, phase="judge", tools="test"
+        ),
         "hitl_review_v2": review.hitl_review_v2,
     }
     builder = StateGraph(AgentState, context_schema=AgentContext)

@@ -71,6 +71,16 @@ async def compile_pattern(match: Match | None, context: AgentContext) -> GraphIR
         return None
 
 
+def started_from(match: Match, plan: PlanContract) -> PlanContract:
+    """The plan with those nodes called existing that the pattern has under the same id and type."""
+    types = {op.node_id: op.node_name for op in match.ops if isinstance(op, AddNode)}
+    nodes = [
+        node.model_copy(update={"existing": node.existing or types.get(node.node_id) == node.node_name})
+        for node in plan.nodes
+    ]
+    return plan.model_copy(update={"nodes": nodes})
+
+
 async def apply_pattern(
     state: AgentState,
     match: Match | None,

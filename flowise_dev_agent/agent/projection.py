@@ -27,8 +27,24 @@ def project(values: Mapping[str, Any]) -> dict[str, Any]:
         "answer": plan.answer if plan and state.outcome == "answered" else None,
         "change": _change(state),
         "degraded": [phase.model_dump() for phase in state.usage.degraded],
-        "totals": state.usage.spent.model_dump(),
+        "totals": {**state.usage.spent.model_dump(), **_measures(state)},
     }
+
+
+def _measures(state: AgentState) -> dict[str, Any]:
+    """Phases and calls of tools of all domains."""
+    phases = [item for domain in state.debug.values() for item in _listed(domain.get("phase_metrics"))]
+    calls = {
+        name: count
+        for domain in state.debug.values()
+        if isinstance(counts := domain.get("tool_calls"), dict)
+        for name, count in counts.items()
+    }
+    return {"phase_metrics": phases, "tool_calls": calls, "get_node_calls_total": calls.get("flowise.get_node", 0)}
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _change(state: AgentState) -> dict[str, Any] | None:

@@ -17,11 +17,11 @@ AnyObject: TypeAlias = Annotated[JsonObject, WithJsonSchema({"type": "object"})]
 
 
 def as_tool(
-    function: Callable[..., Awaitable[ToolResult]], *, limit: int = SUMMARY_LIMIT
+    function: Callable[..., Awaitable[ToolResult]], *, limit: int = SUMMARY_LIMIT, answered_once: bool = True
 ) -> tuple[ToolDef, ToolFunction]:
     """(definition, function). The function checks its arguments and ignores those that it does not have.
 
-    `limit` is the number of characters that a prompt may see of a result.
+    `limit` and `answered_once` as in `ToolDef`.
     """
     hints = get_type_hints(function, include_extras=True)
     fields: dict[str, Any] = {
@@ -36,7 +36,13 @@ def as_tool(
         return await function(**{field: getattr(given, field) for field in fields})
 
     description = " ".join((inspect.getdoc(function) or "").split())
-    definition = ToolDef(name=name, description=description, parameters=_parameters(model), summary_limit=limit)
+    definition = ToolDef(
+        name=name,
+        description=description,
+        parameters=_parameters(model),
+        summary_limit=limit,
+        answered_once=answered_once,
+    )
     return definition, call
 
 

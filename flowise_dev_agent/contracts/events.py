@@ -230,11 +230,14 @@ class ToolCallData(EventData):
 
 
 class ToolResultData(EventData):
-    """Of `tool_result`: what the tool gave, in its summary."""
+    """Of `tool_result`: how the call of a tool ended."""
 
     event_type = "tool_result"
     name: str = ""
     ok: bool = True
+    characters: int = Field(default=0, description="Of the summary, which is all that a model sees.")
+    duration_ms: int = 0
+    repeated: bool = Field(default=False, description="Answered with the result of an identical call.")
 
 
 class _Event(Contract):

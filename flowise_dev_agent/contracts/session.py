@@ -10,7 +10,7 @@ from flowise_dev_agent.contracts.base import Bounded, Contract, Maybe, Outcome
 from flowise_dev_agent.contracts.interrupts import Interrupt, ListedInterrupt
 from flowise_dev_agent.contracts.plan import PlanContract
 from flowise_dev_agent.contracts.problem import Failure
-from flowise_dev_agent.contracts.usage import DegradedPhase, Totals
+from flowise_dev_agent.contracts.usage import DegradedPhase, PhaseMetrics, Totals
 from flowise_dev_agent.contracts.verdict import Regression, Trial, Verdict
 from flowise_dev_agent.patch import Finding
 
@@ -73,6 +73,9 @@ class SessionView(_Session):
     interrupt: Interrupt | None
     plan: PlanView | None = Field(default=None, description="The plan that was approved.")
     result: ResultView | None = Field(default=None, description="The last review's tests and verdict.")
+    phase_metrics: list[PhaseMetrics] = Field(
+        default_factory=list, description="The session's phases in order, the latest 60."
+    )
 
 
 class ListedSession(_Session):

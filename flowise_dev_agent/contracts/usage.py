@@ -44,12 +44,22 @@ class DegradedPhase(Contract):
     fallback_reason: str
 
 
-class Totals(Contract):
-    """What the session has cost so far: calls as they are made, the rest as of its last question or its end.
+class PhaseMetrics(Contract):
+    """One run of a phase: classify, plan, patch, repair, test or judge. Timestamps are seconds since 1970 (UTC)."""
 
-    There is no `get_node_calls_total`: node types are read as one catalogue, never one by one. What that number was
-    meant to show, types that had to be asked of the server, is `repairs`.
-    """
+    phase: str
+    start_ts: float
+    end_ts: float
+    duration_ms: int
+    input_tokens: int = 0
+    output_tokens: int = 0
+    tool_call_count: int = 0
+    cache_hits: int = Field(default=0, description="Calls of tools that were answered with an earlier result.")
+    repair_events: int = Field(default=0, description="Node types that the server was asked for.")
+
+
+class Totals(Contract):
+    """What the session has cost so far: calls as they are made, the rest as of its last question or its end."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -58,6 +68,8 @@ class Totals(Contract):
     unpriced_calls: int = Field(default=0, description="Model calls without a known price.")
     model_calls: int = 0
     flowise_calls: int = 0
+    tool_calls: dict[str, int] = Field(default_factory=dict, description="Calls of tools by models, by name.")
+    get_node_calls_total: int = Field(default=0, description="Node types that models looked up.")
     repairs: int = Field(default=0, description="Node types that the catalogue lacked: the server was asked for each.")
     knowledge_repairs: int = Field(default=0, description="Those that the server had.")
     phases_timed: int = 0

@@ -38,6 +38,13 @@ MODEL_USD: Final = Counter("fda_model_usd", "What models cost, in USD.", ["phase
 FALLBACKS: Final = Counter(
     "fda_reasoning_fallbacks", "Phases answered by the fallback mode.", ["phase"], registry=REGISTRY
 )
+TOOL_SECONDS: Final = Histogram(
+    "fda_tool_call_duration_seconds",
+    "A call of a tool by a model.",
+    ["tool", "result"],
+    buckets=_CALL_BUCKETS,
+    registry=REGISTRY,
+)
 FLOWISE_CALLS: Final = Counter("fda_flowise_calls", "Requests sent to Flowise.", ["route"], registry=REGISTRY)
 DELIVERIES: Final = Counter("fda_webhook_attempts", "Attempts to deliver a webhook.", ["result"], registry=REGISTRY)
 HTTP_SECONDS: Final = Histogram(

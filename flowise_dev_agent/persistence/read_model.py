@@ -17,6 +17,7 @@ _LISTED: Final = (
     SESSION_COLUMNS.replace("requirement,", "left(requirement, 300) AS requirement,")
     .replace("interrupt, interrupt_id", "interrupt - '{data,response_schema}'::text[] AS interrupt, interrupt_id")
     .replace("result, plan,", "NULL AS result, NULL AS plan,")
+    .replace("totals ||", "totals - 'phase_metrics' ||")
 )
 
 #: As in the index `sessions_words`; a query that spells it otherwise does not use it.

@@ -71,13 +71,15 @@ MAX_SUMMARY_CHARS: Final = 6_000
 class ToolDef(Contract):
     """A tool as offered to a model, by the name that the registry has for it (`flowise.get_node`).
 
-    `summary_limit` is the number of characters that a prompt may see of a result.
+    `summary_limit` is the number of characters that a prompt may see of a result. `answered_once`: identical calls of
+    one phase try are answered with one result.
     """
 
     name: str = Field(pattern=r"^[a-zA-Z0-9_.-]{1,64}$")
     description: str
     parameters: JsonObject
     summary_limit: int = Field(default=300, ge=1, le=MAX_SUMMARY_CHARS)
+    answered_once: bool = True
 
 
 class ToolCall(Contract):

@@ -63,9 +63,9 @@ class FlowiseCapability(DomainCapability):
             as_tool(lookups.list_credentials, limit=1_000),
             as_tool(lookups.search_patterns, limit=1_500),
             as_tool(lookups.use_pattern, limit=LIST_CHARS),
-            as_tool(checks.check_ops, limit=CHECK_CHARS),
-            as_tool(checks.run_function, limit=RUN_CHARS),
-            as_tool(checks.ask_flow, limit=RUN_CHARS),
+            as_tool(checks.check_ops, limit=CHECK_CHARS, answered_once=False),
+            as_tool(checks.run_function, limit=RUN_CHARS, answered_once=False),
+            as_tool(checks.ask_flow, limit=RUN_CHARS, answered_once=False),
         ]
         definitions = {definition.name: definition for definition, _ in tools}
         return DomainTools(
@@ -160,5 +160,6 @@ class FlowiseCapability(DomainCapability):
                 model=request.model,
                 on_delta=request.on_delta,
                 budget=request.budget,
+                tools=request.tools,
             )
         )

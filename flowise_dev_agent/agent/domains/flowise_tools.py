@@ -42,7 +42,7 @@ LIST_CHARS: Final = 3_000
 MAX_NODES: Final = 500
 _DESCRIPTION_CHARS: Final = 110
 _OPTIONS_SHOWN: Final = 120
-_OP_CHARS: Final = 600
+_OP_CHARS: Final = 500
 #: Ops that say nothing about what a flow does, or that hold ids of another server.
 _LEFT_OUT: Final = frozenset({"SetPosition", "BindCredential"})
 
@@ -188,7 +188,7 @@ class FlowiseTools(NodeTools):
         return ToolResult(True, "\n".join(lines) or "No pattern fits.")
 
     async def use_pattern(self, pattern_id: int) -> ToolResult:
-        """Start from a found pattern; plan its nodes with existing: true."""
+        """Start from a found pattern; plan its nodes under the same ids."""
         match = self._matches.get(pattern_id)
         if match is None:
             raise InvalidInputError(f"search_patterns has not found a pattern {pattern_id}.")

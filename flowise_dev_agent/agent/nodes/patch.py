@@ -38,6 +38,7 @@ from flowise_dev_agent.agent.state import (
     PlanState,
     Update,
 )
+from flowise_dev_agent.agent.toolbox import SessionToolbox
 from flowise_dev_agent.contracts.change import Difference
 from flowise_dev_agent.contracts.events import ArtifactData, RetryData
 from flowise_dev_agent.contracts.plan import AmendAnswer, NothingToChange, OpsAnswer, PatchAnswer
@@ -70,7 +71,9 @@ async def define_patch_scope(state: AgentState, runtime: Runtime[AgentContext]) 
 
 
 @asks_for_budget
-async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains) -> Update:
+async def compile_patch_ir(
+    state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains, tools: SessionToolbox
+) -> Update:
     """Have the ops written; a retry includes the findings and the last ops."""
     emit = Emitter(runtime, "compile_patch_ir")
     context = runtime.context
@@ -105,6 +108,7 @@ async def compile_patch_ir(state: AgentState, runtime: Runtime[AgentContext], *,
         findings=tuple(findings),
         previous_ops=tuple(state.patch.ops),
         max_ops=scope.max_ops,
+        tools=tools,
         like_flows=() if graph.nodes else await like_flows(context, plan, nodes),
         seed=tuple(state.pattern.ops) if state.write.current_sha is None else (),
     )

@@ -33,13 +33,16 @@ from flowise_dev_agent.agent.state import (
     Update,
     WriteState,
 )
+from flowise_dev_agent.agent.toolbox import SessionToolbox
 from flowise_dev_agent.contracts.events import ArtifactData
 from flowise_dev_agent.contracts.interrupts import PatternUse, PlanApprovalData, PlanApprovalInterrupt
 from flowise_dev_agent.reasoning.contracts import PlanContract, PlanRequest
 
 
 @asks_for_budget
-async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains) -> Update:
+async def plan_v2(
+    state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains, tools: SessionToolbox
+) -> Update:
     """Plan, and find out which credentials the plan needs and the instance lacks (asked for by `credential_check`)."""
     emit = Emitter(runtime, "plan_v2")
     context = runtime.context
@@ -82,12 +85,17 @@ async def plan_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
             verdict=verdict,
             pattern=pattern,
             templates=discovery.templates,
+            tools=tools,
         )
     )
+    proposed = _about_target(result.value, state)
+    if used := tools.result_of("flowise.use_pattern"):
+        match = used.data
+        proposed = pattern_reuse.started_from(used.data, proposed)
     emit.reasoned("plan", result)
     usage = state.usage.plus("plan", result)
     plan, pattern_update = await pattern_reuse.apply_pattern(
-        state, match, _about_target(result.value, state), context, emit, by_rules=result.mode == "deterministic"
+        state, match, proposed, context, emit, by_rules=result.mode == "deterministic"
     )
     if not plan.declined and plan.answer is None:
         said = [state.full_requirement, feedback or ""]

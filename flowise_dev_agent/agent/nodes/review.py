@@ -27,6 +27,7 @@ from flowise_dev_agent.agent.state import (
     Update,
     WriteState,
 )
+from flowise_dev_agent.agent.toolbox import SessionToolbox
 from flowise_dev_agent.agent.tools import shorten
 from flowise_dev_agent.agent.trials import Conversation, TrialRun, undriven
 from flowise_dev_agent.contracts.change import Difference
@@ -124,7 +125,9 @@ async def _forget(context: AgentContext, chatflow_id: str, session: str) -> None
 
 
 @asks_for_budget
-async def evaluate(state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains) -> Update:
+async def evaluate(
+    state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains, tools: SessionToolbox
+) -> Update:
     """Code decides what failed, the reasoner judges content; then iterate or show the person."""
     emit = Emitter(runtime, "evaluate")
     context = runtime.context
@@ -141,6 +144,7 @@ async def evaluate(state: AgentState, runtime: Runtime[AgentContext], *, domains
             model=state.request.model,
             on_delta=emit.delta,
             budget=budget_of(state, context.limits),
+            tools=tools,
         ),
     )
     emit.reasoned("judge", result)

@@ -14,9 +14,17 @@ from typing import Final, Protocol, get_args
 from uuid import UUID
 
 from flowise_dev_agent.contracts.base import JsonObject
-from flowise_dev_agent.contracts.events import CostData, EventData, FallbackData, LiveType, NodeEvent, TokenData
+from flowise_dev_agent.contracts.events import (
+    CostData,
+    EventData,
+    FallbackData,
+    LiveType,
+    NodeEvent,
+    TokenData,
+    ToolResultData,
+)
 from flowise_dev_agent.errors import DatabaseUnavailableError
-from flowise_dev_agent.observability.metrics import FALLBACKS, MODEL_CALLS, MODEL_TOKENS, MODEL_USD
+from flowise_dev_agent.observability.metrics import FALLBACKS, MODEL_CALLS, MODEL_TOKENS, MODEL_USD, TOOL_SECONDS
 from flowise_dev_agent.persistence import Events, Lease, NewEvent, StoredEvent
 from flowise_dev_agent.persistence.events import MAX_DATA_BYTES
 from flowise_dev_agent.runtime.runs.call_count import CallCount
@@ -84,6 +92,7 @@ class EventWriter:
             self._add_text(event.node, event.phase, event.data.text)
         elif event.data.event_type in _LIVE_TYPES:
             self._send_text()
+            _count(event)
             self._put_live(event)
         elif event.data.event_type in _NODE_TYPES:
             _count(event)
@@ -233,8 +242,16 @@ def _count(event: NodeEvent) -> None:
             MODEL_USD.labels(phase).inc(cost.usd)
         case FallbackData():
             FALLBACKS.labels(phase).inc()
+        case ToolResultData() as tool:
+            TOOL_SECONDS.labels(tool.name, _tool_end(tool)).observe(tool.duration_ms / 1000)
         case _:
             pass
+
+
+def _tool_end(tool: ToolResultData) -> str:
+    if tool.repeated:
+        return "repeated"
+    return "ok" if tool.ok else "failed"
 
 
 def _size(text: _Text) -> int:

@@ -13,7 +13,7 @@ from flowise_dev_agent.contracts.events import SessionEvent, session_event
 from flowise_dev_agent.contracts.interrupts import INTERRUPT, Interrupt, ListedInterrupt
 from flowise_dev_agent.contracts.problem import Failure
 from flowise_dev_agent.contracts.session import ListedSession, PlanView, PublicStatus, ResultView, SessionView
-from flowise_dev_agent.contracts.usage import DegradedPhase, Totals
+from flowise_dev_agent.contracts.usage import DegradedPhase, PhaseMetrics, Totals
 from flowise_dev_agent.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ def session_view(row: "SessionRow", link: ChatflowLink) -> SessionView:
         interrupt=open_interrupt(row),
         plan=read(PlanView, row.plan) if row.plan else None,
         result=read(ResultView, row.result) if row.result else None,
+        phase_metrics=[read(PhaseMetrics, item) for item in row.totals.get("phase_metrics", [])],
     )
 
 

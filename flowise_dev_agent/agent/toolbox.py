@@ -1,0 +1,133 @@
+"""The tools of one try of one phase of a session: bounded, answered once, counted and reported."""
+
+import asyncio
+import json
+import time
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final
+
+from flowise_dev_agent.agent.emit import Emitter
+from flowise_dev_agent.agent.registry import ToolRegistry
+from flowise_dev_agent.agent.state import DomainValues, merge_domains
+from flowise_dev_agent.agent.tools import ToolPhase, ToolResult, execute_tool, result_to_str, shorten
+from flowise_dev_agent.contracts.base import JsonObject
+from flowise_dev_agent.contracts.events import ToolCallData, ToolResultData
+from flowise_dev_agent.reasoning.contracts import ToolDef
+from flowise_dev_agent.redaction import redacted
+from flowise_dev_agent.sanitize import bounded
+
+#: Calls of one try of one phase.
+MAX_CALLS: Final = 20
+#: Seconds of one call, connecting included. Nothing is tried again: the model decides what follows from a failure.
+CALL_SECS: Final = 60.0
+_ARGUMENT_BYTES: Final = 1_000
+
+
+@dataclass(frozen=True)
+class CalledTool:
+    """A call that was made. `repeated`: answered with the result of an identical one."""
+
+    name: str
+    arguments: JsonObject
+    result: ToolResult
+    duration_ms: int
+    repeated: bool
+
+
+class SessionToolbox:
+    """The `Toolbox` that a reasoner gets: the registry's tools of a phase, by full or bare name."""
+
+    def __init__(
+        self, registry: ToolRegistry, phase: ToolPhase, emit: Emitter, *, call_secs: float = CALL_SECS
+    ) -> None:
+        self._definitions = {definition.name: definition for definition in registry.tool_defs(phase)}
+        self._executor = registry.executor(phase)
+        self._emit = emit
+        self._call_secs = call_secs
+        self._begun = 0
+        self._results: dict[str, ToolResult] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
+        self.calls: list[CalledTool] = []
+
+    @property
+    def definitions(self) -> list[ToolDef]:
+        """What the model is offered."""
+        return list(self._definitions.values())
+
+    async def call(self, name: str, arguments: JsonObject) -> str:
+        """What the model may see of the result."""
+        if self._begun >= MAX_CALLS:
+            return f"Not called: a phase has at most {MAX_CALLS} calls. Answer with what is known."
+        self._begun += 1
+        definition = self._definition(name)
+        shown = definition.name if definition else shorten(name, 64)
+        clean = bounded(redacted(arguments), _ARGUMENT_BYTES)
+        self._emit.put(ToolCallData(name=shown, arguments=clean), f"{shown} is called")
+        start = time.monotonic()
+        result, repeated = await self._answer(shown, definition, arguments)
+        duration_ms = int((time.monotonic() - start) * 1000)
+        self.calls.append(CalledTool(shown, clean, result, duration_ms, repeated))
+        text = result_to_str(result)
+        data = ToolResultData(
+            name=shown if definition else "unknown",
+            ok=result.ok,
+            characters=len(text),
+            duration_ms=duration_ms,
+            repeated=repeated,
+        )
+        self._emit.put(data, f"{shown}: {'ok' if result.ok else 'failed'}, {len(text)} characters")
+        return text
+
+    def result_of(self, name: str) -> ToolResult | None:
+        """The last good result of a tool, by full name."""
+        return next((call.result for call in reversed(self.calls) if call.name == name and call.result.ok), None)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Calls by full name; those of unknown tools are left out."""
+        return dict(Counter(call.name for call in self.calls if call.name in self._definitions))
+
+    @property
+    def facts(self) -> DomainValues:
+        """The facts of all results, by domain."""
+        return self._merged([{call.name.partition(".")[0]: call.result.facts} for call in self.calls])
+
+    @property
+    def artifacts(self) -> DomainValues:
+        """The artifacts of all results, by domain."""
+        return self._merged([{call.name.partition(".")[0]: call.result.artifacts or {}} for call in self.calls])
+
+    def _definition(self, name: str) -> ToolDef | None:
+        if name in self._definitions:
+            return self._definitions[name]
+        if name not in self._executor:
+            return None
+        return next(one for full, one in self._definitions.items() if full.partition(".")[2] == name)
+
+    async def _answer(self, name: str, definition: ToolDef | None, arguments: JsonObject) -> tuple[ToolResult, bool]:
+        if definition is None or not definition.answered_once:
+            return await self._run(name, arguments), False
+        key = json.dumps([name, arguments], sort_keys=True, default=str)
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            if key in self._results:
+                return self._results[key], True
+            result = await self._run(name, arguments)
+            if result.ok:
+                self._results[key] = result
+            return result, False
+
+    async def _run(self, name: str, arguments: JsonObject) -> ToolResult:
+        try:
+            async with asyncio.timeout(self._call_secs):
+                return await execute_tool(name, arguments, self._executor)
+        except TimeoutError:
+            text = f"{name} failed: no answer within {self._call_secs:g} s."
+            return ToolResult(False, text, error={"code": "tool_timeout", "detail": text})
+
+    @staticmethod
+    def _merged(parts: list[DomainValues]) -> DomainValues:
+        merged: DomainValues = {}
+        for part in parts:
+            merged = merge_domains(merged, {domain: values for domain, values in part.items() if values})
+        return merged
