@@ -81,7 +81,11 @@ def view(session_id: UUID, status: str = "in_progress", **fields: Any) -> Sessio
 
 def listed(view: SessionView) -> ListedSession:
     """The session as a list shows it."""
-    shown = {name: value for name, value in vars(view).items() if name not in {"interrupt", "plan", "result"}}
+    shown = {
+        name: value
+        for name, value in vars(view).items()
+        if name not in {"interrupt", "plan", "result", "phase_metrics"}
+    }
     asked = view.interrupt.model_dump(exclude={"data", "response_schema"}) if view.interrupt else None
     return ListedSession(**shown, interrupt=asked)
 

@@ -3692,6 +3692,47 @@ export interface components {
             success_count: number;
         };
         /**
+         * PhaseMetrics
+         * @description One run of a phase: classify, plan, patch, repair, test or judge. Timestamps are seconds since 1970 (UTC).
+         */
+        PhaseMetrics: {
+            /**
+             * Cache Hits
+             * @description Calls of tools that were answered with an earlier result.
+             * @default 0
+             */
+            cache_hits: number;
+            /** Duration Ms */
+            duration_ms: number;
+            /** End Ts */
+            end_ts: number;
+            /**
+             * Input Tokens
+             * @default 0
+             */
+            input_tokens: number;
+            /**
+             * Output Tokens
+             * @default 0
+             */
+            output_tokens: number;
+            /** Phase */
+            phase: string;
+            /**
+             * Repair Events
+             * @description Node types that the server was asked for.
+             * @default 0
+             */
+            repair_events: number;
+            /** Start Ts */
+            start_ts: number;
+            /**
+             * Tool Call Count
+             * @default 0
+             */
+            tool_call_count: number;
+        };
+        /**
          * PhaseSettings
          * @description Who does one phase of reasoning.
          */
@@ -4693,6 +4734,11 @@ export interface components {
             outcome: ("accepted" | "answered" | "rolled_back" | "declined" | "cancelled") | null;
             /** Phase */
             phase: string | null;
+            /**
+             * Phase Metrics
+             * @description The session's phases in order, the latest 60.
+             */
+            phase_metrics: components["schemas"]["PhaseMetrics"][];
             /** @description The plan that was approved. */
             plan: components["schemas"]["PlanView"] | null;
             /** Requirement */
@@ -4979,6 +5025,11 @@ export interface components {
             outcome: ("accepted" | "answered" | "rolled_back" | "declined" | "cancelled") | null;
             /** Phase */
             phase: string | null;
+            /**
+             * Phase Metrics
+             * @description The session's phases in order, the latest 60.
+             */
+            phase_metrics: components["schemas"]["PhaseMetrics"][];
             /** @description The plan that was approved. */
             plan: components["schemas"]["PlanView"] | null;
             /** Requirement */
@@ -5360,9 +5411,20 @@ export interface components {
         };
         /**
          * ToolResultData
-         * @description Of `tool_result`: what the tool gave, in its summary.
+         * @description Of `tool_result`: how the call of a tool ended.
          */
         ToolResultData: {
+            /**
+             * Characters
+             * @description Of the summary, which is all that a model sees.
+             * @default 0
+             */
+            characters: number;
+            /**
+             * Duration Ms
+             * @default 0
+             */
+            duration_ms: number;
             /**
              * Name
              * @default
@@ -5373,6 +5435,12 @@ export interface components {
              * @default true
              */
             ok: boolean;
+            /**
+             * Repeated
+             * @description Answered with the result of an identical call.
+             * @default false
+             */
+            repeated: boolean;
             /**
              * Truncated
              * @description Fields that were left out because of their size, if any.
@@ -5431,9 +5499,6 @@ export interface components {
         /**
          * Totals
          * @description What the session has cost so far: calls as they are made, the rest as of its last question or its end.
-         *
-         *     There is no `get_node_calls_total`: node types are read as one catalogue, never one by one. What that number was
-         *     meant to show, types that had to be asked of the server, is `repairs`.
          */
         Totals: {
             /**
@@ -5446,6 +5511,12 @@ export interface components {
              * @default 0
              */
             flowise_calls: number;
+            /**
+             * Get Node Calls Total
+             * @description Node types that models looked up.
+             * @default 0
+             */
+            get_node_calls_total: number;
             /**
              * Input Tokens
              * @default 0
@@ -5486,6 +5557,13 @@ export interface components {
              * @default 0
              */
             repairs: number;
+            /**
+             * Tool Calls
+             * @description Calls of tools by models, by name.
+             */
+            tool_calls: {
+                [key: string]: number;
+            };
             /**
              * Unpriced Calls
              * @description Model calls without a known price.
