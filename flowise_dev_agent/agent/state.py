@@ -100,6 +100,8 @@ class PlanState(Part):
     approved: bool = False
     #: What the last approval covers.
     agreed: Capability | None = None
+    #: Quotes of what the person has agreed to go without.
+    agreed_not_done: list[str] = Field(default_factory=list[str])
     #: Why the op writer needs more than the approved plan says, until the person has answered.
     amended: str | None = None
     approach: str | None = None

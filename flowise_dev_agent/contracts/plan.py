@@ -46,6 +46,7 @@ class Intent(Contract):
     title: str = Field(min_length=1, max_length=120, description="four to six words for the session list")
     target_hint: str | None = Field(default=None, description="the existing flow that the person means, in their words")
     language: str = Field(default="en", description="ISO 639-1 code of the person's language")
+    parts: list[str] = Field(default_factory=list, description="the requirement in verbatim quotes, one wish each")
 
 
 class Part(Contract):
@@ -57,6 +58,16 @@ class Part(Contract):
     state: Literal["covered", "assumed", "asked", "not_possible", "not_understood"] = "not_understood"
     nodes: list[str] = Field(default_factory=list, description="Ids of the nodes that cover it.")
     values: list[str] = Field(default_factory=list, description="Fields that cover it, as `node_id.param`.")
+    reason: str = ""
+
+
+class PartAccount(Contract):
+    """What a plan does about one part of what the person said."""
+
+    id: str
+    state: Literal["covered", "assumed", "not_possible", "not_understood"]
+    nodes: list[str] = Field(default_factory=list)
+    values: list[str] = Field(default_factory=list, description="as node_id.param")
     reason: str = ""
 
 
@@ -207,6 +218,8 @@ class _Plan(Contract):
 class PlanProposal(_Plan):
     """A plan as a model writes it. What code knows for certain is not asked for."""
 
+    parts: list[PartAccount] = Field(default_factory=list)
+
 
 class PlanContract(_Plan, Versioned):
     """The approved agreement: drives the scope, the tests and the judgement. `declined` says why it cannot be done."""
@@ -228,6 +241,11 @@ class PlanContract(_Plan, Versioned):
     def test_questions(self) -> list[str]:
         """The first turn of each test."""
         return [test.turns[0] for test in self.tests]
+
+    @property
+    def not_done(self) -> list[Part]:
+        """What the person asked for and does not get."""
+        return [part for part in self.parts if part.state in ("not_possible", "not_understood")]
 
     def linked(self) -> Self:
         """The same with criteria that name tests of the plan only; one that names none says why."""
@@ -269,6 +287,8 @@ class PlanContract(_Plan, Versioned):
         parts = [f"# {self.flow_name}", "", self.goal]
         parts += _section("Nodes", [f"**{n.node_name}** (`{n.node_id}`): {n.purpose}" for n in self.nodes])
         parts += _section("Removed or replaced", [f"`{node_id}`" for node_id in self.removals])
+        parts += _section("Assumed", [_about_part(one) for one in self.parts if one.state == "assumed"])
+        parts += _section("Not done", [_about_part(one) for one in self.not_done])
         parts += _section("Steps", self.steps)
         parts += _section("Approaches", [f"**{a.label}**: {a.description}" for a in self.approaches])
         parts += _section("Credentials", [f"`{name}`" for name in self.credential_requirements])
@@ -328,6 +348,11 @@ class NothingToChange(Contract):
 PatchAnswer = TypeAliasType(
     "PatchAnswer", Annotated[OpsAnswer | AmendAnswer | NothingToChange, Field(discriminator="kind")]
 )
+
+
+def _about_part(part: Part) -> str:
+    what = "not understood: " if part.state == "not_understood" else ""
+    return f"\u201c{part.quote}\u201d: {what}{part.reason or 'no reason was given'}"
 
 
 def _section(title: str, items: list[str]) -> list[str]:

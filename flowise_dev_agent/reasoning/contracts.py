@@ -16,6 +16,7 @@ from flowise_dev_agent.contracts.plan import (
     FlowKind,
     Intent,
     Operation,
+    Part,
     PlanContract,
     PlannedNode,
     PlanProposal,
@@ -225,6 +226,8 @@ class PlanRequest(_Request):
     pattern: Pattern | None = None
     #: Flows of the marketplace that resemble what is asked for, best first; `Template.for_prompt` is one line of each.
     templates: tuple[Template, ...] = ()
+    #: What the person said, part by part; the plan accounts for each.
+    parts: tuple[Part, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

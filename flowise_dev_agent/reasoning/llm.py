@@ -1,11 +1,12 @@
 """Reasoning by a model: sends prompts, reads typed values, and puts what is wrong with an answer into the next try."""
 
 from collections.abc import Callable
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from flowise_dev_agent.contracts.plan import AmendAnswer, NothingToChange, OpsAnswer, PatchAnswer
-from flowise_dev_agent.errors import ModelOutputError, PatchError
+from flowise_dev_agent.errors import BudgetSpentError, ModelOutputError, PatchError
 from flowise_dev_agent.patch import AddNode, BindCredential, Finding, PatchOp, ops_from_json
+from flowise_dev_agent.reasoning import wording
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
     Intent,
@@ -25,7 +26,7 @@ from flowise_dev_agent.reasoning.parsing import (
     parse_model,
     parse_object,
 )
-from flowise_dev_agent.reasoning.plan_checks import checked_amendment, checked_plan
+from flowise_dev_agent.reasoning.plan_checks import accounted, checked_amendment, checked_plan
 from flowise_dev_agent.reasoning.prompt_writing import PromptWriter
 from flowise_dev_agent.reasoning.prompts import (
     Prompt,
@@ -62,20 +63,33 @@ class LlmReasoner(Reasoner):
     async def classify(self, request: ClassifyRequest) -> Reasoned[Intent]:
         def read(text: str) -> Intent:
             intent = parse_model(text, Intent)
-            return intent.model_copy(
+            quotes = intent.parts or wording.split(request.requirement)
+            parts, missing = wording.all_parts(request.requirement, quotes)
+            intent = intent.model_copy(
                 update={
                     "operation": request.forced or intent.operation,
                     "questions": intent.questions if intent.ambiguity >= 5 else [],
+                    "parts": parts,
                 }
             )
+            if missing:
+                lacking = [f"`parts` has no quote for {shortened(piece, 200)!r}." for piece in missing[:12]]
+                raise IncompleteOutputError(lacking, intent)
+            return intent
 
         return await self._ask("classify", classify_prompt(request, self._skills), read, request)
 
     async def plan(self, request: PlanRequest) -> Reasoned[PlanContract]:
         def read(text: str) -> PlanContract:
             proposal = parse_model(text, PlanProposal)
-            plan = PlanContract(operation=request.intent.operation, **vars(proposal))
-            return checked_plan(plan.linked(), request)
+            fields: dict[str, Any] = {**vars(proposal), "parts": []}
+            plan = PlanContract(operation=request.intent.operation, **fields)
+            plan = checked_plan(plan.linked(), request)
+            parts, problems = accounted(plan, proposal.parts, request)
+            plan = plan.model_copy(update={"parts": parts})
+            if problems:
+                raise IncompleteOutputError(problems[:12], plan)
+            return plan
 
         whole = self._settings.context_tokens >= _WHOLE_CATALOGUE_FROM
         planned = await self._ask("plan", plan_prompt(request, self._skills, whole_catalogue=whole), read, request)
@@ -128,7 +142,12 @@ class LlmReasoner(Reasoner):
         problems: list[str] = []
         usable: T | None = None
         for number in range(1, tries + 1):
-            response = await loop.answer()
+            try:
+                response = await loop.answer()
+            except BudgetSpentError:
+                if usable is None:
+                    raise
+                return Reasoned(usable, mode="llm_guided", usage=loop.usage, tries=number - 1)
             if response.truncated:
                 problems = ["The answer is cut off before its end. Give it again, shorter."]
             else:

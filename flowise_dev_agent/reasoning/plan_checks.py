@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flowise_dev_agent.contracts.plan import AmendAnswer, FlowKind
+from flowise_dev_agent.contracts.plan import AmendAnswer, FlowKind, Part, PartAccount
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY
@@ -12,6 +12,7 @@ from flowise_dev_agent.patch.model.suggest import closest
 from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanContract, PlannedNode, PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import required_types
 from flowise_dev_agent.reasoning.parsing import UnusableOutputError
+from flowise_dev_agent.sanitize import shortened
 
 
 def checked_plan(plan: PlanContract, request: PlanRequest) -> PlanContract:
@@ -58,6 +59,41 @@ def checked_plan(plan: PlanContract, request: PlanRequest) -> PlanContract:
         required = list(dict.fromkeys([*required, *(name for name in plan.credential_requirements if name in known)]))
     update |= {"nodes": nodes, "credential_requirements": required}
     return plan.model_copy(update=update)
+
+
+def accounted(
+    plan: PlanContract, accounts: Sequence[PartAccount], request: PlanRequest
+) -> tuple[list[Part], list[str]]:
+    """(what the plan does about each part of what the person said, what is wrong with that)."""
+    if plan.declined or plan.answer is not None:
+        state, reason = ("not_possible", plan.declined) if plan.declined else ("covered", "")
+        return [part.model_copy(update={"state": state, "reason": reason}) for part in request.parts], []
+    ids = {*request.existing, *(node.node_id for node in plan.nodes)}
+    fields = {f"{value.node_id}.{value.param}" for value in plan.values}
+    by_id = {account.id: account for account in accounts}
+    parts: list[Part] = []
+    problems: list[str] = []
+    for part in request.parts:
+        account = by_id.get(part.id)
+        if account is None:
+            problems.append(f"`parts` says nothing about {part.id}: {shortened(part.quote, 120)!r}.")
+            parts.append(
+                part.model_copy(update={"state": "not_understood", "reason": "The plan says nothing about it."})
+            )
+            continue
+        nodes = [id_ for id_ in account.nodes if id_ in ids]
+        values = [field for field in account.values if field in fields]
+        state, reason = account.state, account.reason.strip()
+        shown = nodes or values or request.intent.operation == "copy"
+        if state == "covered" and not shown:
+            problems.append(f"`parts`: {part.id} is covered, but names no node and no value of the plan that does it.")
+            state, reason = "assumed", reason or "No node or value of the plan shows it."
+        elif state != "covered" and not reason:
+            problems.append(f"`parts`: {part.id} is {state}, but has no reason.")
+            reason = "No reason was given."
+        update = {"state": state, "reason": reason, "nodes": nodes, "values": values}
+        parts.append(part.model_copy(update=update))
+    return parts, problems
 
 
 def checked_amendment(answer: AmendAnswer, request: PatchRequest) -> AmendAnswer:

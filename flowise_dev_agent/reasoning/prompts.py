@@ -108,6 +108,7 @@ def plan_prompt(request: PlanRequest, skills: Skills = PACKAGED, *, whole_catalo
             _tag("similar_flows", _similar(request)),
             _tag("requirement", request.requirement),
             _clarifications(request.clarifications),
+            _tag("parts", "\n".join(f"{part.id} ({part.source}): {part.quote}" for part in request.parts) or None),
             _tag("intent", f"operation: {request.intent.operation}, language: {request.intent.language}"),
             _tag("previous_plan", request.previous and _plan_text(request.previous)),
             _tag("verdict_of_the_last_test", request.verdict and _verdict_text(request.verdict)),

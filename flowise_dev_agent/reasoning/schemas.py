@@ -4,7 +4,7 @@ from functools import cache
 from typing import Any, Final
 
 from flowise_dev_agent.contracts.base import JsonObject
-from flowise_dev_agent.contracts.plan import AmendAnswer, Intent, PlanProposal
+from flowise_dev_agent.contracts.plan import Intent, PlanProposal
 from flowise_dev_agent.contracts.verdict import Judgement
 from flowise_dev_agent.patch import OP_TYPES
 from flowise_dev_agent.settings import Phase
@@ -26,12 +26,16 @@ def answer_schema(phase: Phase) -> JsonObject:
 
 
 def _ops() -> JsonObject:
-    """One object for all answers and all ops: the op reference in the prompt says which fields each op has."""
+    """One object for all answers and all ops: the op reference in the prompt says which fields each op has; an
+    amendment has the form of the plan."""
     op: JsonObject = {"type": "object", "properties": {"op_type": {"enum": [*OP_TYPES]}}, "required": ["op_type"]}
-    kinds = {"kind": {"enum": ["ops", "amend", "nothing_to_change"]}, "ops": {"type": "array", "items": op}}
-    schema = AmendAnswer.model_json_schema()
-    amendment = _compact(schema, schema.get("$defs", {}))["properties"]
-    return {"type": "object", "properties": amendment | kinds, "required": ["kind"]}
+    kinds: JsonObject = {"kind": {"enum": ["ops", "amend", "nothing_to_change"]}, "ops": {"type": "array", "items": op}}
+    amendment: JsonObject = {name: {"type": "array"} for name in ("nodes", "removals", "values")}
+    return {
+        "type": "object",
+        "properties": {**kinds, **amendment, "reason": {"type": "string"}},
+        "required": ["kind"],
+    }
 
 
 def _compact(schema: Any, definitions: JsonObject) -> Any:

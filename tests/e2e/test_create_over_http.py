@@ -148,6 +148,7 @@ PLAN = {
     "credential_requirements": ["openAIApi"],
     "success_criteria": ["It answers."],
     "test_questions": ["What can you do?", "Where is my parcel?"],
+    "parts": [{"id": f"p{n}", "state": "covered", "nodes": ["chatOpenAI_0"]} for n in range(1, 9)],
 }
 OPS = [
     {"op_type": "AddNode", "node_name": "chatOpenAI", "node_id": "chatOpenAI_0", "params": {"modelName": "gpt-4o"}},

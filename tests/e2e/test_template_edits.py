@@ -346,6 +346,7 @@ def _answers(edit: Edit) -> dict[str, Any]:
         "credential_requirements": ["openAIApi"] if needs else [],
         "success_criteria": ["It answers."],
         "test_questions": ["Hello"],
+        "parts": [{"id": f"p{n}", "state": "covered", "nodes": list(ids)} for n in range(1, 9)],
     }
     ops = [op.model_dump(mode="json", exclude_none=True) for op in edit.ops]
     return {"classify": intent, "plan": plan, "patch": {"ops": ops}, "judge": DONE}

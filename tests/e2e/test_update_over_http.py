@@ -97,6 +97,7 @@ def _plan(title: str, *nodes: str, questions: tuple[str, ...] = ("Hello",)) -> d
         "nodes": [{"node_id": id_, "node_name": id_.rpartition("_")[0], "purpose": "changes"} for id_ in nodes],
         "success_criteria": ["It answers."],
         "test_questions": list(questions),
+        "parts": [{"id": f"p{n}", "state": "covered", "nodes": list(nodes)} for n in range(1, 9)],
     }
 
 

@@ -77,7 +77,8 @@ async def compile_patch_ir(
     """Have the ops written; a retry includes the findings and the last ops."""
     emit = Emitter(runtime, "compile_patch_ir")
     context = runtime.context
-    findings, plan, scope = state.check.findings, state.plan.current, state.patch.scope
+    plan, scope = state.plan.current, state.patch.scope
+    findings = [finding for finding in state.check.findings if finding.origin == "new"]
     if scope is None:
         raise LookupError("The scope of the patch is not defined.")
     if plan.operation == "copy" and not plan.nodes and not plan.removals:

@@ -21,6 +21,7 @@ from flowise_dev_agent.agent.prompt_context import (
     focused_summary,
     texts_in_scope,
 )
+from flowise_dev_agent.agent.requirement_parts import parts_of
 from flowise_dev_agent.agent.stages import StageEvent, next_stage
 from flowise_dev_agent.agent.state import (
     AgentState,
@@ -81,6 +82,7 @@ async def plan_v2(
             agents=agents_of(graph),
             texts=texts_in_scope(graph),
             previous=previous,
+            parts=parts_of(state),
             feedback=feedback,
             verdict=verdict,
             pattern=pattern,
@@ -148,6 +150,7 @@ async def hitl_plan_v2(state: AgentState, runtime: Runtime[AgentContext]) -> Upd
             "plan": PlanState(
                 approved=True,
                 agreed=state.plan.current.capability,
+                agreed_not_done=[part.quote for part in state.plan.current.not_done],
                 amended=None,
                 approach=answer.get("approach"),
                 feedback=None,
@@ -188,7 +191,14 @@ def _is_approved(state: AgentState, previous: PlanContract | None, plan: PlanCon
     agreed = state.plan.agreed
     if not state.plan.approved or agreed is None or previous is None or plan.declined or plan.capability is None:
         return False
+    if not {part.quote for part in plan.not_done} <= set(state.plan.agreed_not_done):
+        return False
     return previous.operation == plan.operation and beyond_approval(plan.capability, agreed) is None
+
+
+def _about_parts(plan: PlanContract) -> list[str]:
+    count = len(plan.not_done)
+    return [f"{count} of {len(plan.parts)} things that you asked for will not be done: see the plan."] if count else []
 
 
 def _plan_approval(state: AgentState) -> PlanApprovalInterrupt:
@@ -217,7 +227,7 @@ def _plan_approval(state: AgentState) -> PlanApprovalInterrupt:
             message += f" The change is tried on a draft; '{target.name}' stays as it is until you accept."
     return PlanApprovalInterrupt(
         reason=reason,
-        message=" ".join([message.strip(), *state.plan.notes]),
+        message=" ".join([message.strip(), *_about_parts(plan), *state.plan.notes]),
         options=[
             option("approve", "Approve", "Build it and test it."),
             option("request_changes", "Ask for changes", "Say what should be different."),
@@ -231,6 +241,8 @@ def _plan_approval(state: AgentState) -> PlanApprovalInterrupt:
             target=target,
             write_mode=state.write.mode,
             notes=state.plan.notes,
+            assumed=[part for part in plan.parts if part.state == "assumed"],
+            not_done=plan.not_done,
             capability=plan.capability,
             added=added,
             pattern=PatternUse(

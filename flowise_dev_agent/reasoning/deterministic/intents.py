@@ -8,6 +8,7 @@ from flowise_dev_agent.reasoning.deterministic.persona import without_lead
 from flowise_dev_agent.reasoning.deterministic.reading import Reading, read
 from flowise_dev_agent.reasoning.deterministic.text import mentioned, quoted, squeeze
 from flowise_dev_agent.reasoning.phrases import say
+from flowise_dev_agent.reasoning.wording import split
 
 _TITLE_WORDS = 6
 _TITLE_READ = 400
@@ -36,6 +37,7 @@ def classify(request: ClassifyRequest) -> Intent:
         title=title(request.requirement, language),
         target_hint=request.target or (_hint(own.text) if operation != "create" else None),
         language=language,
+        parts=split(request.requirement),
     )
 
 

@@ -19,6 +19,7 @@ from flowise_dev_agent.reasoning.contracts import (
     Verdict,
 )
 from flowise_dev_agent.reasoning.deterministic import intents
+from flowise_dev_agent.reasoning.deterministic.accounting import with_parts
 from flowise_dev_agent.reasoning.deterministic.change_requests import (
     existing_nodes,
     full_reading,
@@ -51,18 +52,7 @@ class DeterministicReasoner(Reasoner):
         return _reasoned(intents.classify(request))
 
     async def plan(self, request: PlanRequest) -> Reasoned[PlanContract]:
-        language = request.intent.language
-        if request.intent.operation == "question":
-            return _reasoned(answer(request, language))
-        existing = existing_nodes(request)
-        if existing and request.intent.operation == "copy":
-            wish = wish_for_copy(request.requirement, request.target)
-            if wish or request.previous:
-                contract = plan_change(replace(request, requirement=wish), existing, language)
-            else:
-                contract = plain_copy(request, language)
-            return _reasoned(as_copy(contract, request.requirement))
-        return _reasoned(plan_change(request, existing, language) if existing else plan_new(request, language))
+        return _reasoned(with_parts(_plan(request), request))
 
     async def patch(self, request: PatchRequest) -> Reasoned[PatchAnswer]:
         if request.plan.operation == "copy":
@@ -115,6 +105,21 @@ class DeterministicReasoner(Reasoner):
         if failed:
             return _reasoned(Verdict(done=False, category="LOGIC", reason="; ".join(failed), notes=notes))
         return _reasoned(Verdict(done=True, reason=say("judged", language), notes=notes))
+
+
+def _plan(request: PlanRequest) -> PlanContract:
+    language = request.intent.language
+    if request.intent.operation == "question":
+        return answer(request, language)
+    existing = existing_nodes(request)
+    if existing and request.intent.operation == "copy":
+        wish = wish_for_copy(request.requirement, request.target)
+        if wish or request.previous:
+            contract = plan_change(replace(request, requirement=wish), existing, language)
+        else:
+            contract = plain_copy(request, language)
+        return as_copy(contract, request.requirement)
+    return plan_change(request, existing, language) if existing else plan_new(request, language)
 
 
 def _reasoned(value: Any) -> Reasoned[Any]:

@@ -38,6 +38,7 @@ PLAN = {
     "steps": ["Add and connect them."],
     "success_criteria": ["It answers."],
     "test_questions": ["What can you do?"],
+    "parts": [{"id": "p1", "state": "covered", "nodes": ["chatOpenAI_0"]}],
 }
 OPS = {
     "ops": [

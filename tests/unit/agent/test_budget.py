@@ -35,7 +35,8 @@ OPS = {
         },
     ]
 }
-ANSWERS: list[Any] = [INTENT, plan().model_dump(), OPS, {"done": True}]
+PLAN = plan().model_dump() | {"parts": [{"id": "p1", "state": "covered", "nodes": ["chatOpenAI_0"]}]}
+ANSWERS: list[Any] = [INTENT, PLAN, OPS, {"done": True}]
 
 
 class Metered(ReasoningEngine):

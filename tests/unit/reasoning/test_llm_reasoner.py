@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.contracts.plan import AmendAnswer, Criterion, NothingToChange, OpsAnswer, PlannedValue
+from flowise_dev_agent.contracts.plan import AmendAnswer, Criterion, NothingToChange, OpsAnswer, Part, PlannedValue
 from flowise_dev_agent.errors import ModelOutputError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, BindCredential, Finding, SetParam
@@ -364,6 +364,38 @@ async def test_each_criterion_names_tests_of_the_plan_or_says_that_no_question_s
     assert result.value.success_criteria == ["It answers", "It is friendly", "It is cheap"]
     assert result.value.test_questions == ["Hello", "Where is it?"]
     assert "It is friendly (not tested: no question shows it)" in result.value.to_markdown()
+
+
+async def test_p83_a_part_that_no_quote_holds_goes_back_once_and_is_then_added() -> None:
+    wish = "A chatbot with GPT-4o. It must never promise refunds."
+    engine = ScriptedEngine({**GOOD_INTENT, "parts": ["A chatbot with GPT-4o"]})
+    result = await reasoner(engine, 3).classify(ClassifyRequest(requirement=wish))
+    assert (result.tries, len(engine.calls)) == (2, 2)
+    assert "It must never promise refunds." in last_text(engine)
+    assert result.value.parts == ["A chatbot with GPT-4o", "It must never promise refunds."]
+
+
+async def test_p83_a_plan_accounts_for_every_part_or_the_rest_is_not_understood(catalogue: NodeStore) -> None:
+    parts = tuple(
+        Part(id=f"p{n}", quote=text) for n, text in enumerate(("a bot", "with memory", "and a pony"), start=1)
+    )
+    some = [
+        {"id": "p1", "state": "covered", "nodes": ["conversationChain_0"]},
+        {"id": "p2", "state": "covered", "nodes": ["invented_0"]},
+    ]
+    engine = ScriptedEngine({**GOOD_PLAN, "parts": some})
+    result = await reasoner(engine, 3).plan(plan_request(catalogue, parts=parts))
+    assert result.tries == 2
+    assert "p2 is covered, but names no node" in last_text(engine)
+    assert "says nothing about p3" in last_text(engine)
+    assert [(part.id, part.state) for part in result.value.parts] == [
+        ("p1", "covered"),
+        ("p2", "assumed"),
+        ("p3", "not_understood"),
+    ]
+    assert [part.quote for part in result.value.not_done] == ["and a pony"]
+    assert "\u201cand a pony\u201d: not understood" in result.value.to_markdown()
+    assert "p3 (requirement): and a pony" in engine.calls[0][0][0].content
 
 
 async def test_an_ambiguous_intent_without_questions_is_taken_without_asking_again() -> None:

@@ -1750,6 +1750,11 @@ export interface components {
              * @enum {string}
              */
             state: "shown" | "not_shown" | "failed" | "not_tested";
+            /**
+             * Text
+             * @default
+             */
+            text: string;
         };
         /**
          * DatabaseState
@@ -3473,6 +3478,11 @@ export interface components {
             /** Id */
             id: string;
             /**
+             * Quote
+             * @default
+             */
+            quote: string;
+            /**
              * Reason
              * @default
              */
@@ -3751,6 +3761,11 @@ export interface components {
             added: components["schemas"]["Capability"] | null;
             /** Approaches */
             approaches: components["schemas"]["Approach"][];
+            /**
+             * Assumed
+             * @description Parts of the requirement that leave a choice.
+             */
+            assumed: components["schemas"]["Part"][];
             /** @description What an approval allows. */
             capability: components["schemas"]["Capability"] | null;
             contract: components["schemas"]["PlanContract"];
@@ -3759,6 +3774,11 @@ export interface components {
              * @description Credential types.
              */
             missing_credentials: string[];
+            /**
+             * Not Done
+             * @description Parts that the flow will not do, with the reason.
+             */
+            not_done: components["schemas"]["Part"][];
             /** Notes */
             notes: string[];
             /**
@@ -4384,7 +4404,7 @@ export interface components {
              * Reason
              * @enum {string}
              */
-            reason: "tests_passed" | "tests_failed" | "nothing_to_change";
+            reason: "tests_passed" | "tests_failed" | "not_tested" | "nothing_to_change";
             /**
              * Response Schema
              * @description JSON Schema of `answer` in `resume`.
