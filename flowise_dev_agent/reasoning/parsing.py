@@ -18,6 +18,10 @@ _THINKING: Final = re.compile(r"\s*<(think|thinking|thought|reasoning)>.*?(?:</\
 #: The end of thinking whose beginning the server's template has swallowed, and an answer behind it.
 _END_OF_THINKING: Final = re.compile(r"</(?:think|thinking|thought|reasoning)>\s*(?=[{\[`]|\Z)", re.IGNORECASE)
 _BEGIN_OF_THINKING: Final = re.compile(r"<(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
+#: Line breaks before the rest mean nothing, since JSON has none inside texts; spaces may belong to one.
+_FENCE: Final = re.compile(r"^(?:\s*```\w*[ \t]*(?=\n))?\n*")
+#: Characters that show that an answer was begun again, and that its end and the rest have in common.
+_SAME_BEGINNING, _MIN_OVERLAP, _MAX_OVERLAP = 12, 4, 400
 _JSON_BEGINS: Final = ("{", "[", "`")
 
 
@@ -37,15 +41,14 @@ class IncompleteOutputError(UnusableOutputError):
         self.value = value
 
 
-def answer_text(text: str) -> str:
-    """What a model wrote, without its thinking and without comments in the JSON."""
-    text = _without_thinking(text)
+def without_comments(text: str) -> str:
+    """What a model wrote, without comments in the JSON."""
     if "//" not in text and "/*" not in text:
         return text
     try:
         json.loads(text)
     except ValueError:
-        return "".join(_without_comments(text))
+        return "".join(_uncommented(text))
     return text
 
 
@@ -91,6 +94,32 @@ def is_cut(text: str) -> bool:
     return start >= 0 and _end_of_object(text, start) is None
 
 
+def continued(beginning: str, rest: str) -> str | None:
+    """An answer that was cut (`is_cut`) and what the model gave as the rest of it, as far as that goes.
+
+    A rest that repeats the last words, or gives the whole answer again, is understood. None when both together cannot
+    be the answer: that it is whole must be beyond doubt.
+    """
+    rest = _FENCE.sub("", rest, count=1)
+    start = beginning.find("{")
+    if rest.lstrip().startswith(beginning[start : start + _SAME_BEGINNING]):
+        return rest
+    longest = min(len(beginning), len(rest), _MAX_OVERLAP)
+    sizes = (size for size in range(longest, _MIN_OVERLAP - 1, -1) if beginning.endswith(rest[:size]))
+    repeated = next(sizes, 0)
+    if not re.search(r"\w", rest[:repeated]):
+        repeated = 0
+    whole = beginning + rest[repeated:]
+    end = _end_of_object(whole, start)
+    if end is None:
+        return whole
+    try:
+        json.loads(without_comments(whole[start:end]))
+    except ValueError:
+        return None
+    return whole
+
+
 def _objects(text: str) -> Iterator[JsonObject]:
     """The objects of `text`, at least one. Raises UnusableOutputError instead, or at one that is cut off."""
     start = text.find("{")
@@ -133,7 +162,8 @@ def _leave_out(value: Any, path: tuple[int | str, ...]) -> None:
         return
 
 
-def _without_thinking(text: str) -> str:
+def without_thinking(text: str) -> str:
+    """What a model wrote, without its thinking where that stands in the text."""
     while match := _THINKING.match(text):
         text = text[match.end() :]
     if text.lstrip().startswith(_JSON_BEGINS) or _BEGIN_OF_THINKING.search(text):
@@ -142,7 +172,7 @@ def _without_thinking(text: str) -> str:
     return text[match.end() :] if match else text
 
 
-def _without_comments(text: str) -> Iterator[str]:
+def _uncommented(text: str) -> Iterator[str]:
     """The characters of `text`, but not the comments between the brackets of a JSON value."""
     depth, quote, position = 0, "", 0
     while position < len(text):

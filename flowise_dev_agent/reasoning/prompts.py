@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from pydantic import JsonValue
 
@@ -217,6 +218,13 @@ def _trial(number: int, request: JudgeRequest) -> str:
     )
     person = f' person="{trial.human}"' if trial.human else ""
     return f'<trial number="{number}" test="{trial.test or ""}"{person}>\n{body}\n</trial>'
+
+
+#: Asks for the rest of an answer that the output limit cut.
+GO_ON: Final = (
+    "Your answer was cut off by the output limit. Go on with exactly the character that comes next: only the rest of "
+    "the JSON, nothing repeated, no code fence, no other words."
+)
 
 
 def retry_text(problems: Sequence[str]) -> str:

@@ -16,13 +16,15 @@ from flowise_dev_agent.reasoning.contracts import (
     Usage,
 )
 from flowise_dev_agent.reasoning.engines.base import ReasoningEngine
-from flowise_dev_agent.reasoning.parsing import answer_text
-from flowise_dev_agent.reasoning.prompts import Prompt, retry_text, tool_text
+from flowise_dev_agent.reasoning.parsing import continued, is_cut, without_comments, without_thinking
+from flowise_dev_agent.reasoning.prompts import GO_ON, Prompt, retry_text, tool_text
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.settings import ReasoningSettings
 
 #: Calls of tools in one phase, over all its rounds and tries.
 MAX_CALLS: Final = 20
+#: How often the rest of an answer is asked for.
+_CONTINUATIONS: Final = 2
 #: Characters of an answer that is handed back. A patch of sixty ops fits: it can be corrected, not only written again.
 _SHOWN_BACK: Final = 24_000
 
@@ -71,7 +73,8 @@ class ToolLoop:
             may_look_up = self._tools is not None and self._rounds_left > 0 and self._calls_left > 0
             response = await self._request(may_look_up=may_look_up)
             if self._tools is None or not may_look_up or not response.tool_calls:
-                return response
+                response = await self._whole(response)
+                return response.model_copy(update={"text": without_comments(response.text)})
             self._rounds_left -= 1
             self._messages += [
                 Message(
@@ -90,7 +93,23 @@ class ToolLoop:
             Message(role="user", content=retry_text(problems)),
         ]
 
-    async def _request(self, *, may_look_up: bool) -> EngineResponse:
+    async def _whole(self, response: EngineResponse) -> EngineResponse:
+        """The answer with the rest of it, when the output limit cut it: asked for as plain text, since an option for
+        JSON would begin another object. It stays `truncated` when the rest does not fit."""
+        for _ in range(_CONTINUATIONS):
+            if not (response.truncated and is_cut(response.text)):
+                break
+            rest = await self._request(
+                Message(role="assistant", content=response.text), Message(role="user", content=GO_ON), answer=False
+            )
+            text = continued(response.text, rest.text)
+            if text is None:
+                break
+            response = response.model_copy(update={"text": text, "truncated": rest.truncated})
+        return response
+
+    async def _request(self, *more: Message, may_look_up: bool = False, answer: bool = True) -> EngineResponse:
+        """A request with `more` behind the conversation; without `answer` not for the object that is asked for."""
         if self._budget and (reached := self._budget.exceeded_by(self.usage)):
             raise BudgetSpentError(
                 f"The session's budget is used up: {reached}.",
@@ -99,12 +118,12 @@ class ToolLoop:
             )
         try:
             response = await self._engine.complete(
-                self._messages,
+                [*self._messages, *more],
                 self._system,
                 self._tools.definitions if self._tools else (),
                 self._settings.temperature,
                 may_look_up=may_look_up,
-                output_schema=self._output_schema,
+                output_schema=self._output_schema if answer else None,
                 model=self._model,
                 on_delta=self._on_delta,
             )
@@ -112,7 +131,7 @@ class ToolLoop:
             error.details["usage"] = (self.usage + Usage(**error.details.get("usage", {}))).model_dump()
             raise
         self.usage += response.usage
-        return response.model_copy(update={"text": answer_text(response.text)})
+        return response.model_copy(update={"text": without_thinking(response.text)})
 
     async def _look_up(self, tools: Toolbox, calls: Sequence[ToolCall]) -> list[Message]:
         """The results, in the order of the calls: providers want one for each."""

@@ -76,9 +76,10 @@ class ClaudeEngine(SdkEngine):
 
     def _learn(self, error: Exception, completion: Completion, capabilities: ModelCapabilities) -> bool:
         said = _sentence(error) if isinstance(error, anthropic.BadRequestError) else ""
-        if completion.output_schema is not None and len(capabilities.formats) > 1 and "tool_choice" in said:
-            capabilities.formats = capabilities.formats[1:]
-        elif completion.effort and capabilities.effort and ("effort" in said or "output_config" in said):
+        way = completion.asked_by(capabilities)
+        if way and "tool_choice" in said and capabilities.refuse(way):
+            return True
+        if completion.effort and capabilities.effort and ("effort" in said or "output_config" in said):
             capabilities.effort = False
         elif completion.thinking and capabilities.thinking and "thinking" in said:
             capabilities.thinking = False
@@ -152,7 +153,7 @@ class VertexEngine(ClaudeEngine):
 
 
 def _params(completion: Completion, capabilities: ModelCapabilities) -> MessageCreateParamsBase:
-    asked_by = capabilities.formats[0] if completion.output_schema is not None else None
+    asked_by = completion.asked_by(capabilities)
     # One breakpoint behind tools and system: everything up to it is the same in every call of a phase.
     prefix: TextBlockParam = {
         "type": "text",

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.reasoning.contracts import DeltaSink, EngineResponse, Message, ToolCall, ToolDef
@@ -46,7 +46,7 @@ def with_registry_names(response: EngineResponse, tools: Sequence[ToolDef]) -> E
 
 
 #: How an object can be asked for: by a tool that must be called, by an option of the API, or by a text in the prompt.
-OutputFormat = Literal["tool", "json_schema", "json_object", "prompt"]
+OutputFormat = Literal["tool", "strict_schema", "json_schema", "json_object", "prompt"]
 
 
 @dataclass
@@ -63,6 +63,12 @@ class ModelCapabilities:
     #: Newer OpenAI models accept only `max_completion_tokens`, most compatible servers only `max_tokens`.
     limit_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     limit_learned: bool = False
+
+    def refuse(self, way: OutputFormat) -> bool:
+        """Not to ask that way again; False when it is the last one."""
+        left = self.formats[self.formats.index(way) + 1 :]
+        self.formats = left or self.formats
+        return bool(left)
 
 
 @dataclass(frozen=True)
@@ -85,15 +91,50 @@ class Completion:
         """The one-shot form, for models and servers that know no tools."""
         return replace(self, tools=(), may_look_up=False)
 
+    def asked_by(self, capabilities: ModelCapabilities) -> OutputFormat | None:
+        """The best way to ask for the object; None when no object is wanted."""
+        if self.output_schema is None:
+            return None
+        strict = strict_form(self.output_schema) is not None
+        return next(way for way in capabilities.formats if strict or way != "strict_schema")
+
     def system_for(self, asked_by: OutputFormat | None) -> str:
         """The system prompt; with the schema as a text where the request does not carry it as an option."""
-        if self.output_schema is None or asked_by in ("tool", "json_schema"):
+        if self.output_schema is None or asked_by in ("tool", "strict_schema", "json_schema"):
             return self.system
         schema = json.dumps(self.output_schema, separators=(",", ":"), ensure_ascii=False)
         return (
             f"{self.system}\n\n"
             f"Answer with exactly one JSON object, no prose and no code fence, that fits this JSON schema:\n{schema}"
         )
+
+
+def strict_form(schema: JsonObject) -> JsonObject | None:
+    """The schema in the dialect of strict structured output: closed objects, all fields required, those that may be
+    left out nullable. None when it has open objects or values of any type, which that dialect cannot express."""
+    try:
+        return _strict(schema)
+    except _OpenSchemaError:
+        return None
+
+
+class _OpenSchemaError(Exception):
+    """A part of a schema that allows everything."""
+
+
+def _strict(schema: Any) -> Any:
+    properties, required = schema.get("properties"), schema.get("required", [])
+    if properties:
+        closed = {
+            name: _strict(part) if name in required else {"anyOf": [_strict(part), {"type": "null"}]}
+            for name, part in properties.items()
+        }
+        return {**schema, "properties": closed, "required": [*closed], "additionalProperties": False}
+    if isinstance(schema.get("items"), dict):
+        return {**schema, "items": _strict(schema["items"])}
+    if schema.get("type") not in ("string", "integer", "number", "boolean"):
+        raise _OpenSchemaError
+    return schema
 
 
 def refuses_tools(said: str, completion: Completion, capabilities: ModelCapabilities) -> bool:

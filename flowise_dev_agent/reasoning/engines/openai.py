@@ -19,7 +19,7 @@ from openai.types.chat.completion_create_params import CompletionCreateParamsBas
 
 from flowise_dev_agent.reasoning.contracts import DeltaSink, Message
 from flowise_dev_agent.reasoning.engines.base import Refusal, SdkEngine, SdkErrors
-from flowise_dev_agent.reasoning.engines.completion import Completion, ModelCapabilities, refuses_tools
+from flowise_dev_agent.reasoning.engines.completion import Completion, ModelCapabilities, refuses_tools, strict_form
 from flowise_dev_agent.reasoning.engines.response_buffer import ResponseBuffer, TokenCounts
 from flowise_dev_agent.sanitize import clean_text
 from flowise_dev_agent.settings import ReasoningSettings
@@ -51,9 +51,9 @@ _UNKNOWN_WORDS: Final = (
 class OpenAIEngine(SdkEngine):
     """GPT models, or any compatible server under `OPENAI_BASE_URL` (OpenRouter, Ollama, vLLM, LM Studio).
 
-    Structured output is the option `response_format`, in every request: the API takes it together with tools and
-    applies it to the text only. A last request has the tools, too (the cached prefix begins with them), with
-    `tool_choice: none`.
+    Structured output is the option `response_format`, strict where the schema has no open objects. Every request has
+    it: the API takes it together with tools and applies it to the text only. A last request has the tools, too (the
+    cached prefix begins with them), with `tool_choice: none`.
     """
 
     provider: ClassVar[str] = "OpenAI"
@@ -78,7 +78,7 @@ class OpenAIEngine(SdkEngine):
 
     def _assumed_capabilities(self) -> ModelCapabilities:
         return ModelCapabilities(
-            formats=("json_schema", "json_object", "prompt"),
+            formats=("strict_schema", "json_schema", "json_object", "prompt"),
             limit_name="max_tokens" if self._base_url else "max_completion_tokens",
         )
 
@@ -86,7 +86,9 @@ class OpenAIEngine(SdkEngine):
         if not isinstance(error, openai.APIError):
             return False
         text = f"{error.param or ''} {error.message}".lower()
-        wants_object = completion.output_schema is not None
+        way = completion.asked_by(capabilities)
+        if way and _has(text, _FORMAT_WORDS) and capabilities.refuse(way):
+            return True
         if capabilities.temperature and "temperature" in text:
             capabilities.temperature = False
         elif completion.effort and capabilities.effort and _has(text, ("reasoning_effort", "reasoning effort")):
@@ -97,8 +99,6 @@ class OpenAIEngine(SdkEngine):
             capabilities.limit_learned = True
             is_new_name = capabilities.limit_name == "max_completion_tokens"
             capabilities.limit_name = "max_tokens" if is_new_name else "max_completion_tokens"
-        elif wants_object and len(capabilities.formats) > 1 and _has(text, _FORMAT_WORDS):
-            capabilities.formats = capabilities.formats[1:]
         elif refuses_tools(text, completion, capabilities):
             capabilities.tools = False
         else:
@@ -154,7 +154,7 @@ def _entra_tokens() -> Callable[[], Awaitable[str]]:
 
 
 def _params(completion: Completion, capabilities: ModelCapabilities) -> CompletionCreateParamsBase:
-    asked_by = capabilities.formats[0] if completion.output_schema is not None else None
+    asked_by = completion.asked_by(capabilities)
     params: CompletionCreateParamsBase = {
         "model": completion.model,
         "messages": [
@@ -177,11 +177,15 @@ def _params(completion: Completion, capabilities: ModelCapabilities) -> Completi
         ]
         if not completion.may_look_up:
             params["tool_choice"] = "none"
-    if completion.output_schema is not None and asked_by == "json_schema":
-        # Not `strict`: that dialect has no open objects, which the params of an op are.
+    if completion.output_schema is not None and asked_by in ("strict_schema", "json_schema"):
+        strict = strict_form(completion.output_schema) if asked_by == "strict_schema" else None
         params["response_format"] = {
             "type": "json_schema",
-            "json_schema": {"name": "answer", "schema": {**completion.output_schema}, "strict": False},
+            "json_schema": {
+                "name": "answer",
+                "schema": {**(strict or completion.output_schema)},
+                "strict": strict is not None,
+            },
         }
     elif asked_by == "json_object":
         params["response_format"] = {"type": "json_object"}

@@ -567,3 +567,76 @@ async def test_length_of_an_answer_is_a_setting(name: str, standin: ModelStandIn
     body = standin.requests[0].body
     assert 12_345 in (body.get("max_tokens"), body.get("max_completion_tokens"))
     await engine.aclose()
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_an_answer_that_the_limit_cut_is_continued_over_the_wire(
+    streamed: bool, name: str, standin: ModelStandIn
+) -> None:
+    whole = json.dumps({"operation": "create", "ambiguity": 1, "title": "Support chatbot"})
+    reason = "max_tokens" if name == "claude" else "length"
+    standin.script("cut off by the output limit", Reply(whole[30:]))
+    if name == "openai":
+        standin.script("A chatbot", Reply(whole[:30], stop_reason=reason))
+    else:
+        # Half of the arguments: only a stream shows what is missing.
+        partial = ToolCall("give_answer", raw=whole[:30]) if streamed else ToolCall("give_answer", {"operation": "x"})
+        standin.script("A chatbot", Reply(tool_calls=(partial,), stop_reason=reason), times=1)
+        standin.script("A chatbot", answering(json.loads(whole)))
+    settings = settings_for(name, standin)
+    reasoner = LlmReasoner(engine_for(settings), settings)
+    on_delta = [].append if streamed else None
+    result = await reasoner.classify(ClassifyRequest(requirement="A chatbot", on_delta=on_delta, tools=Shelf()))
+    continued = streamed or name == "openai"
+    assert (result.value.title, result.tries) == ("Support chatbot", 1 if continued else 2)
+    if continued:
+        last = standin.requests[-1]
+        assert (last.json_schema, last.forced_tool) == (None, "")
+        assert [tool.name for tool in last.tools][:1] == ["flowise__get_node"]
+    await reasoner.aclose()
+
+
+CLOSED: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "done": {"type": "boolean"},
+        "notes": {"type": "array", "items": {"type": "string"}},
+        "parts": {"type": "array", "items": {"type": "object", "properties": {"id": {"type": "string"}}}},
+    },
+    "required": ["done"],
+}
+
+
+async def test_openai_is_held_to_a_closed_schema_and_not_to_an_open_one(standin: ModelStandIn) -> None:
+    engine = engine_for(settings_for("openai", standin))
+    for schema in (CLOSED, SCHEMA):
+        await engine.complete(HELLO, "s", output_schema=schema)
+    closed, open_ = (request.body["response_format"]["json_schema"] for request in standin.requests)
+    assert (closed["strict"], open_["strict"]) == (True, False)
+    assert open_["schema"] == SCHEMA
+    assert closed["schema"]["required"] == ["done", "notes", "parts"]
+    assert closed["schema"]["additionalProperties"] is False
+    assert closed["schema"]["properties"]["notes"]["anyOf"][1] == {"type": "null"}
+    part = closed["schema"]["properties"]["parts"]["anyOf"][0]["items"]
+    assert (part["required"], part["additionalProperties"]) == (["id"], False)
+    await engine.aclose()
+
+
+async def test_strictness_that_is_refused_leaves_the_schema(standin: ModelStandIn) -> None:
+    strict = lambda r: r.body["response_format"].get("json_schema", {}).get("strict")  # noqa: E731
+    standin.script(strict, Failure.http(400, "Invalid schema for response_format 'answer'"))
+    engine = engine_for(settings_for("openai", standin))
+    for _ in range(2):
+        await engine.complete(HELLO, "s", output_schema=CLOSED)
+    assert [request.json_schema == CLOSED for request in standin.requests] == [False, True, True]
+    await engine.aclose()
+
+
+async def test_an_answer_with_nulls_for_what_is_left_out_is_read(standin: ModelStandIn) -> None:
+    answer = {"operation": "create", "ambiguity": 1, "title": "A bot", "questions": None, "language": None}
+    standin.script("A chatbot", Reply(json=answer))
+    settings = settings_for("openai", standin)
+    reasoner = LlmReasoner(engine_for(settings), settings)
+    result = await reasoner.classify(ClassifyRequest(requirement="A chatbot"))
+    assert (result.value.questions, result.tries) == ([], 1)
+    await reasoner.aclose()

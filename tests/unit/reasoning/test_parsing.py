@@ -7,7 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from flowise_dev_agent.reasoning.parsing import UnusableOutputError, answer_text, is_cut, parse_model, parse_object
+from flowise_dev_agent.reasoning.parsing import (
+    UnusableOutputError,
+    continued,
+    is_cut,
+    parse_model,
+    parse_object,
+    without_comments,
+    without_thinking,
+)
+
+
+def answer_text(text: str) -> str:
+    return without_comments(without_thinking(text))
 
 
 class Wish(BaseModel):
@@ -95,3 +107,33 @@ def test_a_null_where_none_is_taken_counts_as_left_out() -> None:
 )
 def test_p05_half_an_object_is_told_from_a_whole_one(text: str, cut: bool) -> None:
     assert is_cut(text) is cut
+
+
+WHOLE = json.dumps({"ops": [{"op_type": "AddNode", "node_id": "chatOpenAI_0", "text": "Grüße {name}, 1 // 2"}]})
+
+
+@given(st.integers(1, len(WHOLE) - 1), st.integers(0, 30), st.sampled_from(["", "```json\n", "\n"]))
+def test_p05_a_continued_answer_is_the_whole_answer_or_none(at: int, repeats: int, before: str) -> None:
+    repeated = WHOLE[max(0, at - repeats) : at] if repeats >= 8 else ""
+    text = continued(WHOLE[:at], before + repeated + WHOLE[at:])
+    if text is not None:
+        assert json.loads(text) == json.loads(WHOLE)
+    elif not before and not repeated:
+        pytest.fail("A rest that simply goes on is understood.")
+
+
+@pytest.mark.parametrize("at", [20, 60, 90])
+def test_a_rest_that_begins_again_is_taken_alone(at: int) -> None:
+    assert continued(WHOLE[:at], f"```json\n{WHOLE}") == WHOLE
+    assert continued(f"Here:\n{WHOLE[:at]}", WHOLE) == WHOLE
+
+
+def test_p05_a_rest_that_does_not_fit_is_not_patched_together() -> None:
+    assert continued('{"ops": [{"a": 1}', "I am sorry. }]}") is None
+    assert continued('{"ops": [{"a": 1}', ' {"b": 2}]}') is None
+
+
+def test_a_rest_that_is_cut_too_can_be_continued_again() -> None:
+    first = continued(WHOLE[:30], WHOLE[30:70])
+    assert first == WHOLE[:70]
+    assert continued(first, WHOLE[70:]) == WHOLE

@@ -20,11 +20,12 @@ from flowise_dev_agent.reasoning.contracts import (
     ToolDef,
     Usage,
 )
+from flowise_dev_agent.reasoning.prompts import GO_ON
 from flowise_dev_agent.reasoning.tool_loop import MAX_CALLS
 
 INTENT = json.dumps({"operation": "create", "ambiguity": 1, "title": "A bot"})
 ONE_CALL = Usage(model_calls=1, input_tokens=100, output_tokens=10, usd=0.001)
-Step = str | Sequence[ToolCall] | Exception
+Step = str | Sequence[ToolCall] | Exception | EngineResponse
 
 
 def call(name: str = "flowise.get_node", id_: str = "c", **arguments: Any) -> ToolCall:
@@ -39,6 +40,7 @@ class FakeEngine(ReasoningEngine):
         self.seen: list[tuple[Message, ...]] = []
         self.allowed: list[bool] = []
         self.tools: list[tuple[ToolDef, ...]] = []
+        self.schemas: list[Any] = []
 
     async def complete(
         self,
@@ -54,8 +56,11 @@ class FakeEngine(ReasoningEngine):
         self.allowed.append(may_look_up)
         self.tools.append(tuple(tools))
         step = self.steps[min(len(self.seen), len(self.steps)) - 1]
+        self.schemas.append(rest["output_schema"])
         if isinstance(step, Exception):
             raise step
+        if isinstance(step, EngineResponse):
+            return step
         if isinstance(step, str):
             return EngineResponse(text=step, usage=ONE_CALL)
         return EngineResponse(text="", tool_calls=tuple(step) if may_look_up else (), usage=ONE_CALL)
@@ -219,7 +224,41 @@ async def test_what_a_tool_gives_is_data_without_keys_and_bounded() -> None:
     assert len(text) <= 6_000
 
 
-answers = st.one_of(st.just("nothing"), st.lists(st.builds(call), min_size=1, max_size=30))
+def cut(text: str) -> EngineResponse:
+    return EngineResponse(text=text, usage=ONE_CALL, truncated=True)
+
+
+async def test_an_answer_that_the_limit_cut_is_continued_and_not_written_again() -> None:
+    engine = FakeEngine(cut(INTENT[:20]), cut(INTENT[20:40]), INTENT[40:])
+    result = await reasoner(engine).classify(request(FakeToolbox()))
+    assert (result.value.title, result.tries, result.usage.model_calls) == ("A bot", 1, 3)
+    assert [message.content for message in engine.seen[2]][1:] == [INTENT[:40], GO_ON]
+    # As plain text: with an option for JSON it would be another object.
+    assert engine.schemas[1:] == [None, None]
+    assert engine.allowed == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [cut(INTENT[:20]), cut(INTENT[20:30]), cut(INTENT[30:40])],
+        [cut(INTENT[:20]), "Sorry, where were we? }"],
+        [cut(INTENT)],
+        [cut("")],
+    ],
+    ids=["cut thrice", "no rest", "closed by the provider", "thinking only"],
+)
+async def test_p05_an_answer_without_a_rest_is_asked_for_again(steps: list[Step]) -> None:
+    engine = FakeEngine(*steps, INTENT)
+    result = await reasoner(engine).classify(request(None))
+    assert (result.value.title, result.tries) == ("A bot", 2)
+    assert "cut off before its end" in engine.seen[-1][-1].content
+    assert len(engine.seen) == len(steps) + 1
+
+
+answers = st.one_of(
+    st.sampled_from(["nothing", cut('{"a": 1,'), cut("")]), st.lists(st.builds(call), min_size=1, max_size=30)
+)
 
 
 @given(
@@ -237,7 +276,8 @@ async def test_requests_and_calls_are_bounded_whatever_a_model_asks_for(
         await asked.classify(request(toolbox, budget=Budget(max_tokens=tokens, max_usd=10)))
     assert len(toolbox.calls) <= MAX_CALLS
     assert sum(engine.allowed) <= rounds + retries + 1
-    assert len(engine.seen) <= rounds + retries + 1
+    # The rest of each answer is asked for twice at most.
+    assert len(engine.seen) <= rounds + 3 * (retries + 1)
     # The last request began below the ceiling.
     assert (len(engine.seen) - 1) * 110 < tokens
     assert caught.value.details["usage"]["model_calls"] == len(engine.seen)
