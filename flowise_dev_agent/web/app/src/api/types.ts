@@ -16,6 +16,8 @@ export type Option = Schemas["Option"];
 export type Action = Option["value"];
 export type Answer = NonNullable<Schemas["ResumeSession"]["answer"]>;
 export type Trial = Schemas["Trial"];
+export type Trace = Schemas["Trace"];
+export type Verdict = Schemas["Verdict"];
 export type Finding = Schemas["Finding"];
 export type ListSessions = NonNullable<operations["list_sessions"]["parameters"]["query"]>;
 /** Fields with a default are optional in a request. */

@@ -1,5 +1,6 @@
 import type { Trial } from "../api/types";
 import { duration } from "../ui/format";
+import { TraceView } from "./TraceView";
 
 const CATEGORIES: Record<NonNullable<Trial["category"]>, string> = {
   STRUCTURE: "Error in the flow",
@@ -17,6 +18,8 @@ interface Test extends Pick<Trial, "question" | "trial" | "passed" | "answer" | 
   duration_ms: number | null;
   error?: string;
   used_tools?: string[];
+  human?: Trial["human"];
+  trace_sha256?: string | null;
 }
 
 interface Props {
@@ -25,10 +28,12 @@ interface Props {
   baseline?: Test[];
   /** The judge's notes, in the order of the tests. */
   notes?: string[];
+  /** The session that keeps the traces of the tests. */
+  session?: string;
 }
 
 /** Test questions with the answers of the flow. */
-export function TestList({ tests, baseline = [], notes = [] }: Props) {
+export function TestList({ tests, baseline = [], notes = [], session }: Props) {
   if (tests.length === 0) return <p className="quiet">No tests yet.</p>;
   const trials = Math.max(...tests.map((one) => one.trial));
   return (
@@ -36,13 +41,14 @@ export function TestList({ tests, baseline = [], notes = [] }: Props) {
       {tests.map((test, index) => {
         const before = baseline.find((one) => one.question === test.question);
         return (
-          <li key={`${test.question} ${test.trial}`} className="test">
+          <li key={`${test.question} ${test.trial} ${test.human ?? ""}`} className="test">
             <div className="row apart">
               <strong className="words">{test.question}</strong>
               <span className="row">
+                {test.human && <small>{test.human === "reject" ? "Rejected" : "Approved"} by the test</small>}
                 {trials > 1 && <small>Trial {test.trial}</small>}
                 {test.duration_ms !== null && <small>{duration(test.duration_ms)}</small>}
-                <span className={test.passed ? "badge ok" : "badge bad"}>{test.passed ? "✓ Passed" : "✗ Failed"}</span>
+                <Result test={test} />
               </span>
             </div>
             <p className="said">{test.answer || test.error || "No answer."}</p>
@@ -53,6 +59,7 @@ export function TestList({ tests, baseline = [], notes = [] }: Props) {
             )}
             {test.used_tools && test.used_tools.length > 0 && <small>Used: {test.used_tools.join(", ")}</small>}
             {notes[index] && <small>{notes[index]}</small>}
+            {session && test.trace_sha256 && <TraceView session={session} sha256={test.trace_sha256} />}
             {before && (
               <details>
                 <summary>Before the change</summary>
@@ -64,4 +71,10 @@ export function TestList({ tests, baseline = [], notes = [] }: Props) {
       })}
     </ul>
   );
+}
+
+function Result({ test }: { test: Test }) {
+  if (test.passed) return <span className="badge ok">✓ Passed</span>;
+  // A conversation that could not be held has no cause, only a reason.
+  return test.category ? <span className="badge bad">✗ Failed</span> : <span className="badge">– Not tested</span>;
 }

@@ -2,6 +2,7 @@ import { useState } from "react";
 import type { Action, InterruptOf } from "../../api/types";
 import { plural } from "../../ui/format";
 import { TestList } from "../TestList";
+import { VerdictView } from "../VerdictView";
 import { Choices, FeedbackField, Findings, type FormProps, useFeedback } from "./controls";
 
 /** The tested flow: test answers, open points, and the decision. */
@@ -34,7 +35,8 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
           </span>
         )}
       </p>
-      <TestList tests={tests} baseline={baseline} notes={verdict?.notes ?? []} />
+      {verdict && <VerdictView verdict={verdict} />}
+      <TestList tests={tests} baseline={baseline} notes={verdict?.notes ?? []} session={session.thread_id} />
       {change?.summary && (
         <p>
           <strong>What changed:</strong> {change.summary}. The canvas below shows it.

@@ -268,6 +268,31 @@ it("shows why a test failed, its earlier answer and the placeholders", () => {
   expect(screen.getByText("the price list")).toBeTruthy();
 });
 
+it("shows what the tests show of the parts and the criteria, and what happened inside", async () => {
+  const verdict = {
+    done: true,
+    headline: "runs",
+    notes: [],
+    parts: [{ id: "p1", quote: "posts to Slack", state: "missing", reason: "The plan does not cover it." }],
+    criteria: [
+      {
+        id: "c1",
+        text: "It remembers.",
+        state: "shown",
+        judged_by: "model",
+        evidence: [{ trial: 1, node_id: null, quote: "You are Eva" }],
+        reason: "",
+      },
+    ],
+  };
+  const tests = [{ ...RESULT.tests[0], passed: true, category: null, answer: "Eva", trace_sha256: "a".repeat(64) }];
+  show(ResultReviewForm, { ...RESULT, verdict, tests } as unknown as typeof RESULT, RESULT_OPTIONS);
+  expect(screen.getByText("Runs, but not everything was shown.")).toBeTruthy();
+  expect(screen.getByText("✗ Missing")).toBeTruthy();
+  expect(screen.getByText(/You are Eva/)).toBeTruthy();
+  expect(screen.getByText("What happened inside")).toBeTruthy();
+});
+
 it("accepts with or without deploying, iterates with feedback, rolls back after a confirmation", async () => {
   const { sent, press } = show(ResultReviewForm, RESULT, RESULT_OPTIONS);
   await userEvent.click(screen.getByLabelText("Deploy the chatflow when I accept"));

@@ -1,0 +1,73 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { api, dataOf } from "../api/client";
+import type { Trace } from "../api/types";
+import { ErrorNote } from "../ui/ErrorNote";
+import { duration } from "../ui/format";
+
+/** What happened inside the flow during one test, read when it is opened. */
+export function TraceView({ session, sha256 }: { session: string; sha256: string }) {
+  const [open, setOpen] = useState(false);
+  const trace = useQuery({
+    queryKey: ["trace", session, sha256],
+    queryFn: () =>
+      dataOf(api.GET("/sessions/{session_id}/traces/{sha256}", { params: { path: { session_id: session, sha256 } } })),
+    enabled: open,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>What happened inside</summary>
+      {trace.error && <ErrorNote error={trace.error} />}
+      {trace.data ? <Steps trace={trace.data} /> : <p className="quiet">{trace.error ? "" : "Loading …"}</p>}
+    </details>
+  );
+}
+
+function Steps({ trace }: { trace: Trace }) {
+  const { turns, steps, used_tools, sources } = trace;
+  return (
+    <div className="stack tight">
+      {turns.length > 1 &&
+        turns.map((turn, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: turns never move, and two may be the same
+          <p key={index} className="said">
+            <strong>{turn.said}</strong> {turn.answer}
+          </p>
+        ))}
+      {steps.length > 0 && (
+        <ol aria-label="Steps">
+          {steps.map((step, index) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: a loop runs the same step again
+            <li key={index}>
+              <strong>{step.label || step.node_id}</strong>{" "}
+              {step.duration_ms !== null && <small>{duration(step.duration_ms)}</small>}
+              {step.error ? <p className="problem">{step.error}</p> : <p className="said">{outputOf(step.output)}</p>}
+            </li>
+          ))}
+        </ol>
+      )}
+      {used_tools.map((tool, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: a tool may be called twice alike
+        <p key={index}>
+          Tool <strong>{tool.tool}</strong>: {outputOf(tool.input)} → {tool.error || outputOf(tool.output)}
+        </p>
+      ))}
+      {sources.map((source) => (
+        <p key={source.text} className="said">
+          Source: {source.text}
+        </p>
+      ))}
+      {steps.length + used_tools.length + sources.length === 0 && <p className="quiet">The flow tells no steps.</p>}
+      {trace.cut && <small>Long texts were cut.</small>}
+    </div>
+  );
+}
+
+/** The answer of a step where it has one, else its output as JSON. */
+function outputOf(output: unknown): string {
+  if (typeof output === "string") return output;
+  if (output && typeof output === "object" && "content" in output && typeof output.content === "string")
+    return output.content;
+  return output === null || output === undefined ? "" : JSON.stringify(output);
+}
