@@ -18,7 +18,7 @@ from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
 from flowise_dev_agent.knowledge.templates import Template
-from flowise_dev_agent.patch import Finding, GraphIR, NodeSchema, errors
+from flowise_dev_agent.patch import Finding, GraphIR, NodeSchema, PatchOp, errors
 from flowise_dev_agent.reasoning.contracts import (
     Budget,
     DeltaSink,
@@ -158,6 +158,11 @@ class DomainCapability(ABC):
         self, context: AgentContext, flow_data: str, kind: str, base_flow_data: str | None = None
     ) -> ValidationReport:
         """Everything that can be known to be wrong before a write; `base_flow_data` is the flow before an update."""
+
+    async def try_code(self, scope: ToolScope, flow_data: str, ops: Sequence[PatchOp]) -> list[Finding]:
+        """What is wrong with the approved code that the ops write, as far as running it on samples can show."""
+        del scope, flow_data, ops
+        return []
 
     @abstractmethod
     def generate_tests(self, plan: PlanContract, flow_data: str, *, trials: int) -> TestSuite:

@@ -1,5 +1,6 @@
 """The Flowise domain: retrieval over node schemas, ops, validation, predictions, verdicts."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -18,6 +19,7 @@ from flowise_dev_agent.agent.domain import (
 from flowise_dev_agent.agent.domains.candidates import candidates
 from flowise_dev_agent.agent.domains.flowise_checks import CHECK_CHARS, RUN_CHARS, FlowiseChecks
 from flowise_dev_agent.agent.domains.flowise_tools import CARD_CHARS, LIST_CHARS, FlowiseTools
+from flowise_dev_agent.agent.domains.function_trials import failing_functions
 from flowise_dev_agent.agent.domains.verdicts import failed_verdict, with_pass_k
 from flowise_dev_agent.agent.judging import checked, judged, unmet_by
 from flowise_dev_agent.agent.test_cases import cases_for, why_not_testable
@@ -27,7 +29,7 @@ from flowise_dev_agent.agent.trials import Conversation, ConversationRunner, Tri
 from flowise_dev_agent.contracts.plan import Expectation
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.knowledge.flow_check import check_flow
-from flowise_dev_agent.patch import GraphIR, summarize
+from flowise_dev_agent.patch import Finding, GraphIR, PatchOp, summarize
 from flowise_dev_agent.reasoning.contracts import (
     JudgeRequest,
     PatchRequest,
@@ -115,6 +117,9 @@ class FlowiseCapability(DomainCapability):
             base_flow_data=base_flow_data,
         )
         return ValidationReport(findings)
+
+    async def try_code(self, scope: ToolScope, flow_data: str, ops: Sequence[PatchOp]) -> list[Finding]:
+        return await failing_functions(scope, flow_data, ops)
 
     def generate_tests(self, plan: PlanContract, flow_data: str, *, trials: int) -> TestSuite:
         graph = GraphIR.from_flow_data(flow_data)

@@ -6,7 +6,7 @@ from langgraph.runtime import Runtime
 
 from flowise_dev_agent.agent.budget import over_budget, waits_for_budget
 from flowise_dev_agent.agent.context import AgentContext
-from flowise_dev_agent.agent.domain import Domains
+from flowise_dev_agent.agent.domain import Domains, ToolScope
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.state import AgentState, BudgetQuestion, BudgetState, CheckState, Update
 from flowise_dev_agent.contracts.events import ArtifactData, DecisionData, DriftData, RepairNote
@@ -35,6 +35,11 @@ async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains
         found = await domains.primary.validate(context, flow_data, kind, base)
         before = (await domains.primary.validate(context, base, kind)).findings if base else []
         findings = [_as_decided(finding, state) for finding in excused(found.findings, before)]
+        if kind == "AGENTFLOW":
+            findings += untitled(state.patch.ops)
+        if not errors(findings) and state.plan.approved:
+            scope = ToolScope(flowise=context.flowise, knowledge=context.knowledge, plan=state.plan.current)
+            findings += await domains.primary.try_code(scope, flow_data, state.patch.ops)
         validated = None if errors(findings) else payload_sha256(flow_data)
     keys = sorted({finding.key for finding in errors(findings)})
     codes = sorted({finding.code for finding in findings})
