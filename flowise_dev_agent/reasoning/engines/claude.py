@@ -215,6 +215,9 @@ def _turns(messages: Sequence[Message]) -> list[MessageParam]:
                 turns.append({"role": "user", "content": content})
             else:
                 turns.append({"role": "assistant", "content": content})
+    if results:
+        # The next round sends all of this again.
+        results[-1]["cache_control"] = {"type": "ephemeral"}
     return turns
 
 
@@ -246,9 +249,10 @@ async def _from_stream(events: AsyncIterator[RawMessageStreamEvent], on_delta: D
             thinking[event.index] = event.content_block.model_dump(exclude_none=True)
             buffer.thinking.append(thinking[event.index])
         elif event.type == "content_block_delta" and event.delta.type == "thinking_delta":
-            thinking[event.index]["thinking"] += event.delta.thinking
+            block = thinking.get(event.index, {})
+            block["thinking"] = block.get("thinking", "") + event.delta.thinking
         elif event.type == "content_block_delta" and event.delta.type == "signature_delta":
-            thinking[event.index]["signature"] = event.delta.signature
+            thinking.get(event.index, {})["signature"] = event.delta.signature
         elif event.type == "content_block_delta" and event.delta.type == "text_delta":
             buffer.add_text(event.delta.text)
             on_delta(clean_text(event.delta.text))

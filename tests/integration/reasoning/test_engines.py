@@ -640,3 +640,17 @@ async def test_an_answer_with_nulls_for_what_is_left_out_is_read(standin: ModelS
     result = await reasoner.classify(ClassifyRequest(requirement="A chatbot"))
     assert (result.value.questions, result.tries) == ([], 1)
     await reasoner.aclose()
+
+
+async def test_p31_what_was_looked_up_is_marked_for_the_cache_of_the_next_round(standin: ModelStandIn) -> None:
+    engine = engine_for(settings_for("claude", standin))
+    turns = [*HELLO]
+    for number in ("1", "2"):
+        call = Call(id=number, name="flowise.get_node", arguments={})
+        turns += [Message(role="assistant", tool_calls=(call,)), Message(role="tool", content="x", tool_call_id=number)]
+        await engine.complete(turns, "s", (GET_NODE,))
+    await engine.complete([*turns, Message(role="user", content="Again")], "s", (GET_NODE,))
+    marked = [json.dumps(request.body["messages"]).count("cache_control") for request in standin.requests]
+    assert marked == [1, 1, 0]
+    assert standin.requests[1].body["messages"][-1]["content"][-1]["cache_control"] == {"type": "ephemeral"}
+    await engine.aclose()
