@@ -24,6 +24,7 @@ from flowise_dev_agent.api.routes import (
     instances,
     knowledge,
     mcp,
+    nodes,
     page,
     patterns,
     public_settings,
@@ -82,6 +83,7 @@ def create_app(settings: Settings, engine: Runtime | None = None) -> FastAPI:
     app.include_router(instances.router)
     app.include_router(credentials.router)
     app.include_router(knowledge.router)
+    app.include_router(nodes.router)
     app.include_router(deliveries.router)
     app.include_router(public_settings.router)
     app.include_router(patterns.router)

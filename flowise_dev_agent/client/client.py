@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from urllib.parse import quote
 from uuid import UUID
 
 import httpx2
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         ImportFlow,
         PromoteFlow,
     )
+    from flowise_dev_agent.contracts.nodes import NodeOptions, NodeTypeDetails, NodeTypePage
     from flowise_dev_agent.contracts.verdict import Trace
     from flowise_dev_agent.runtime.admin.catalogue import CatalogueHits
     from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSummary
@@ -192,6 +194,37 @@ class AgentClient:
         from flowise_dev_agent.runtime.admin.catalogue import CatalogueHits
 
         return _read(CatalogueHits, await self._find("/knowledge/search", query, instance, limit))
+
+    async def node_types(
+        self,
+        query: str = "",
+        *,
+        category: str | None = None,
+        instance: str | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> "NodeTypePage":
+        """Node types of a server, a page of them."""
+        from flowise_dev_agent.contracts.nodes import NodeTypePage
+
+        given = {"q": query, "category": category, "instance": instance, "limit": limit, "cursor": cursor}
+        params = {name: value for name, value in given.items() if value is not None}
+        return _read(NodeTypePage, await self._call("GET", "/nodes", params=params))
+
+    async def node_type(self, name: str, *, instance: str | None = None) -> "NodeTypeDetails":
+        """A node type with its inputs."""
+        from flowise_dev_agent.contracts.nodes import NodeTypeDetails
+
+        params = {"instance": instance} if instance else {}
+        return _read(NodeTypeDetails, await self._call("GET", f"/nodes/{quote(name, safe='')}", params=params))
+
+    async def node_options(self, name: str, param: str, *, instance: str | None = None) -> "NodeOptions":
+        """What a param of a node type may be set to."""
+        from flowise_dev_agent.contracts.nodes import NodeOptions
+
+        params = {"instance": instance} if instance else {}
+        path = f"/nodes/{quote(name, safe='')}/options"
+        return _read(NodeOptions, await self._call("POST", path, params=params, json={"param": param}))
 
     async def trace(self, session_id: UUID, sha256: str) -> "Trace":
         """What happened inside the flow during one test (`trace_sha256` of a trial)."""

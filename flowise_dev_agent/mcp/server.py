@@ -56,6 +56,9 @@ _TOOLS: Final[tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...]] = (
     (tools.list_chatflows, "Find chatflows", _READ_ONLY),
     (tools.read_chatflow, "Read a chatflow", _READ_ONLY),
     (tools.search_catalogue, "Search nodes and templates", _READ_ONLY),
+    (tools.get_node_types, "List node types", _READ_ONLY),
+    (tools.get_node_details, "Show a node type", _READ_ONLY),
+    (tools.list_options, "List options of a param", _READ_ONLY),
 )
 
 

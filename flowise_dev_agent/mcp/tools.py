@@ -12,6 +12,7 @@ from mcp_types import CallToolResult
 from pydantic import Field, ValidationError
 
 from flowise_dev_agent.client import RUN_END_EVENTS, AgentClient
+from flowise_dev_agent.contracts.nodes import NodeOptions, NodeTypeDetails, NodeTypePage
 from flowise_dev_agent.contracts.requests import (
     Line,
     LongText,
@@ -195,6 +196,43 @@ async def search_catalogue(
     nodes = [f"- {hit.name} ({hit.label}, {hit.category}): {hit.description}" for hit in hits.nodes]
     templates = [f"- {hit.name} ({hit.type}): {', '.join(hit.nodes)}" for hit in hits.templates]
     return succeeded(["Node types:", *(nodes or ["none"]), "Templates:", *(templates or ["none"])], hits)
+
+
+async def get_node_types(
+    ctx: ToolContext,
+    query: Annotated[str, Field(max_length=200, description="Words; all node types without any.")] = "",
+    category: Annotated[str | None, Field(max_length=100, description="Such as 'Chat Models'.")] = None,
+    instance: Instance = None,
+    limit: Annotated[int, Field(ge=1, le=200)] = 50,
+    cursor: Annotated[str | None, Field(max_length=200, description="next_cursor of the page before.")] = None,
+) -> Annotated[CallToolResult, NodeTypePage]:
+    """List node types of a Flowise server, by words and category."""
+    page = await client_of(ctx).node_types(query, category=category, instance=instance, limit=limit, cursor=cursor)
+    lines = [f"- {node.name} ({node.label}, {node.category}): {node.description}" for node in page.nodes]
+    more = f"More with cursor {page.next_cursor}" if page.next_cursor else ""
+    return succeeded([f"{len(page.nodes)} of {page.total} node types:", *lines, more], page)
+
+
+async def get_node_details(
+    ctx: ToolContext,
+    name: Annotated[Line, Field(description="Name of a node type, such as chatOpenAI (see get_node_types).")],
+    instance: Instance = None,
+) -> Annotated[CallToolResult, NodeTypeDetails]:
+    """Show a node type: its params, what can be connected to it, its outputs and credential."""
+    found = await client_of(ctx).node_type(name, instance=instance)
+    return succeeded([found.card], found)
+
+
+async def list_options(
+    ctx: ToolContext,
+    node: Annotated[Line, Field(description="Name of a node type.")],
+    param: Annotated[Line, Field(description="Name of a param whose options the server lists, such as modelName.")],
+    instance: Instance = None,
+) -> Annotated[CallToolResult, NodeOptions]:
+    """List what a param of a node type may be set to: models of a provider, tools, document stores, flows."""
+    found = await client_of(ctx).node_options(node, param, instance=instance)
+    lines = [f"- {option.name} ({option.label})" for option in found.options]
+    return succeeded([f"{found.node}.{found.param}:", *(lines or ["The server lists nothing."])], found)
 
 
 async def _wait_and_report(ctx: ToolContext, view: SessionView, wait_secs: float) -> CallToolResult:

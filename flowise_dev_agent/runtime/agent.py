@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from langgraph.graph.state import CompiledStateGraph
 
@@ -10,9 +10,13 @@ from flowise_dev_agent.contracts.base import JsonMapping
 from flowise_dev_agent.contracts.interrupts import Interrupt
 from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
 from flowise_dev_agent.contracts.session import PlanView, ResultView
+from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.persistence import Lease, SessionRow
 from flowise_dev_agent.runtime.runs.emission import Emit
+
+if TYPE_CHECKING:
+    from flowise_dev_agent.agent import ToolRegistry
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 
@@ -27,6 +31,17 @@ class AnswerCheck(Protocol):
     """Normalises an answer to an interrupt. Raises InvalidAnswerError; the interrupt then stays open."""
 
     def __call__(self, interrupt: Interrupt, body: ResumeSession, /) -> JsonMapping: ...
+
+
+class ToolSource(Protocol):
+    """The tools on an instance, outside of any session. `chosen`: credential type -> id."""
+
+    def __call__(self, instance_id: str, chosen: Mapping[str, str], /) -> "ToolRegistry": ...
+
+
+def no_tools(instance_id: str, chosen: Mapping[str, str], /) -> "ToolRegistry":
+    """Of a graph that comes without tools."""
+    raise ConfigurationError("This agent has no tools.")
 
 
 @dataclass(frozen=True)
@@ -53,6 +68,7 @@ class Agent:
     result_of: Callable[[Interrupt], ResultView | None] = lambda interrupt: None
     approved_plan: Callable[[Interrupt, JsonMapping], PlanView | None] = lambda interrupt, answer: None
     upgrade_state: Callable[[Mapping[str, Any]], Mapping[str, Any] | None] = lambda values: None
+    tools: ToolSource = no_tools
 
     def resolve_instance(self, name: str | None) -> str:
         """The id of the Flowise instance that a request names; None is the default one. Raises InvalidInputError."""

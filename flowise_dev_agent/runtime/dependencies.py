@@ -1,6 +1,6 @@
 """The real agent for the runtime: the graph with its Flowise servers, knowledge, reasoner and write path."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -10,6 +10,7 @@ from flowise_dev_agent.agent import (
     NODE_PHASES,
     AgentContext,
     FlowiseCapability,
+    ToolRegistry,
     approved_plan,
     build_graph,
     chatflow_url,
@@ -18,6 +19,7 @@ from flowise_dev_agent.agent import (
     result_of,
     upgrade_state,
 )
+from flowise_dev_agent.agent.domain import Domains, ToolScope
 from flowise_dev_agent.agent.interrupts import check_answer
 from flowise_dev_agent.contracts.base import JsonMapping
 from flowise_dev_agent.contracts.interrupts import Interrupt
@@ -86,6 +88,7 @@ async def open_agent(settings: Settings, database: Database) -> AsyncGenerator[A
             upgrade_state=upgrade_state,
             result_of=result_of,
             approved_plan=approved_plan,
+            tools=contexts.tools,
         )
 
 
@@ -112,6 +115,12 @@ class _Contexts:
     drift_policy: DriftPolicy
     model_stand_in: bool
     patterns: Patterns
+
+    def tools(self, instance_id: str, chosen: Mapping[str, str], /) -> ToolRegistry:
+        """What a client may look up on an instance."""
+        client = self.instances.client(instance_id)
+        knowledge = _InstanceKnowledge(instance_id, client, self.nodes, self.credentials, self.templates)
+        return Domains([FlowiseCapability()]).registry(ToolScope(flowise=client, knowledge=knowledge, chosen=chosen))
 
     def for_run(self, session: SessionRow, lease: Lease, emit: Emit, /) -> AgentContext:
         """The context of one run. Raises InvalidInputError when the settings no longer name the instance."""

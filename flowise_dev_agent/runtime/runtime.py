@@ -27,6 +27,7 @@ from flowise_dev_agent.persistence import (
 from flowise_dev_agent.runtime.admin.catalogue import CatalogueService
 from flowise_dev_agent.runtime.admin.health import HealthReporter, ProcessHealth, Readiness
 from flowise_dev_agent.runtime.admin.knowledge import KnowledgeService, Refresher
+from flowise_dev_agent.runtime.admin.node_types import NodeTypes
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.flows.draft_sweep import DraftSweep
 from flowise_dev_agent.runtime.flows.flow_writer import FlowWriter
@@ -66,6 +67,7 @@ class Runtime:
         summaries: Summaries,
         knowledge: KnowledgeService,
         catalogue: CatalogueService,
+        node_types: NodeTypes,
         feed: Feed,
         health: HealthReporter,
     ) -> None:
@@ -78,6 +80,7 @@ class Runtime:
         self.summaries = summaries
         self.knowledge = knowledge
         self.catalogue = catalogue
+        self.node_types = node_types
         self._feed = feed
         self._health = health
 
@@ -216,6 +219,7 @@ class Runtime:
                 summaries=Summaries(sessions=sessions, events=events, flows=flows, link=agent.chatflow_link),
                 knowledge=KnowledgeService(database, refreshes, agent.instances),
                 catalogue=CatalogueService(database, agent.instances),
+                node_types=NodeTypes(agent),
                 feed=feed,
                 health=HealthReporter(database, agent.instances, feed, consumer, silent=timings.stalled),
             )

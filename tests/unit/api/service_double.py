@@ -22,11 +22,12 @@ from flowise_dev_agent.contracts.flow_writes import (
     ImportFlow,
     PromoteFlow,
 )
+from flowise_dev_agent.contracts.nodes import NodeOptions, NodeTypeDetails, NodeTypePage, NodeTypeView, OptionView
 from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
 from flowise_dev_agent.contracts.session import ListedSession, SessionPage, SessionView
 from flowise_dev_agent.contracts.usage import Totals
 from flowise_dev_agent.contracts.webhooks import DeliveryList, DeliveryPage, DeliveryView, StartedView
-from flowise_dev_agent.errors import DeliveryNotFoundError, SessionExistsError, SessionNotFoundError
+from flowise_dev_agent.errors import DeliveryNotFoundError, InvalidInputError, SessionExistsError, SessionNotFoundError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.observability.metrics import exposition
 from flowise_dev_agent.patch import GraphIR
@@ -360,11 +361,43 @@ class CatalogueDouble:
         return CatalogueHits(instance=instance or "default", flowise_version="3", nodes=[], templates=[])
 
 
+class NodeTypesDouble:
+    """One node type, chatOpenAI."""
+
+    node = NodeTypeView(
+        name="chatOpenAI",
+        label="OpenAI",
+        category="Chat Models",
+        kind="CHATFLOW",
+        version=8,
+        description="",
+        credentials=["openAIApi"],
+        deprecated=False,
+    )
+
+    async def list(
+        self, instance: str | None, *, query: str, category: str | None, limit: int, cursor: str | None
+    ) -> NodeTypePage:
+        return NodeTypePage(nodes=[self.node][:limit], total=1, next_cursor=None)
+
+    async def details(self, instance: str | None, name: str) -> NodeTypeDetails:
+        if name != self.node.name:
+            raise InvalidInputError(f"There is no node type {name!r}.", hint="Close names: chatOpenAI.")
+        return NodeTypeDetails(node=self.node, inputs=[], outputs=["chatOpenAI"], card="### chatOpenAI")
+
+    async def options(
+        self, instance: str | None, name: str, param: str, *, credential_id: str | None = None
+    ) -> NodeOptions:
+        model = OptionView(name="gpt-4o", label=credential_id or "GPT-4o")
+        return NodeOptions(node=name, param=param, source="server", options=[model])
+
+
 class EngineDouble:
     def __init__(self) -> None:
         self.service = ServiceDouble()
         self.flows = FlowsDouble()
         self.catalogue = CatalogueDouble()
+        self.node_types = NodeTypesDouble()
         self.versions = VersionsDouble()
         self.flow_writer = FlowWriterDouble()
         # Ports where nothing listens: reachability fails at once.

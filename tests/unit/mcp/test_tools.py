@@ -22,7 +22,10 @@ from tests.unit.mcp.conftest import (
     text_of,
 )
 
-READS = {"get_session", "list_sessions", "list_chatflows", "read_chatflow", "search_catalogue"}
+READS = {
+    *("get_session", "list_sessions", "list_chatflows", "read_chatflow"),
+    *("search_catalogue", "get_node_types", "get_node_details", "list_options"),
+}
 
 
 @pytest.mark.parametrize("mode", ERAS)
@@ -133,6 +136,18 @@ async def test_lists_take_filters_and_are_short(engine: EngineDouble, asks: UUID
     assert ("dev", "order", 20, False) in engine.flows.calls
     assert flows.structured_content["total"] == 0
     assert hits.structured_content["nodes"] == []
+
+
+async def test_node_types_are_listed_shown_and_their_options_read(engine: EngineDouble) -> None:
+    async with client_of(server_of(engine)) as client:
+        listed = await client.call_tool("get_node_types", {"query": "openai"})
+        details = await client.call_tool("get_node_details", {"name": "chatOpenAI"})
+        options = await client.call_tool("list_options", {"node": "chatOpenAI", "param": "modelName"})
+        unknown = await client.call_tool("get_node_details", {"name": "chatOpenAl"})
+    assert listed.structured_content["total"] == 1
+    assert text_of(details) == "### chatOpenAI"
+    assert options.structured_content["options"][0]["name"] == "gpt-4o"
+    assert problem_of(unknown)["hint"] == "Close names: chatOpenAI."
 
 
 async def test_p30_an_answer_is_bounded_whatever_the_session_holds(engine: EngineDouble, asks: UUID) -> None:

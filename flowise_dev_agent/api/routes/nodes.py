@@ -1,0 +1,39 @@
+"""Node types of a Flowise server, and the options of their params."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request
+
+from flowise_dev_agent.api.deps import engine
+from flowise_dev_agent.api.problems import declared
+from flowise_dev_agent.contracts.nodes import NodeOptions, NodeTypeDetails, NodeTypePage, OptionsRequest
+
+router = APIRouter(prefix="/nodes", tags=["instances"])
+
+Instance = Annotated[str | None, Query(max_length=200, description="Flowise instance; the default one.")]
+Name = Annotated[str, Path(max_length=120, description="Name of a node type, such as chatOpenAI.")]
+
+
+@router.get("", responses=declared())
+async def list_nodes(
+    request: Request,
+    q: Annotated[str, Query(max_length=200, description="Words; all node types without any.")] = "",
+    category: Annotated[str | None, Query(max_length=100, description="Such as `Chat Models`.")] = None,
+    instance: Instance = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    cursor: Annotated[str | None, Query(max_length=200, description="next_cursor of the page before.")] = None,
+) -> NodeTypePage:
+    """Node types of an instance."""
+    return await engine(request).node_types.list(instance, query=q, category=category, limit=limit, cursor=cursor)
+
+
+@router.get("/{name}", responses=declared())
+async def get_node(request: Request, name: Name, instance: Instance = None) -> NodeTypeDetails:
+    """A node type with its inputs; an unknown name is an error that lists close ones."""
+    return await engine(request).node_types.details(instance, name)
+
+
+@router.post("/{name}/options", responses=declared())
+async def list_options(request: Request, name: Name, body: OptionsRequest, instance: Instance = None) -> NodeOptions:
+    """What a param may be set to: models of a provider, tools, document stores, flows. Nothing is changed."""
+    return await engine(request).node_types.options(instance, name, body.param, credential_id=body.credential_id)

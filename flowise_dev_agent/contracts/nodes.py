@@ -1,0 +1,72 @@
+"""Node types of a Flowise server as clients see them."""
+
+from pydantic import Field, JsonValue
+
+from flowise_dev_agent.contracts.base import Contract
+from flowise_dev_agent.contracts.requests import RequestBody
+
+
+class NodeTypeView(Contract):
+    """A node type."""
+
+    name: str
+    label: str
+    category: str
+    kind: str = Field(description="Flows that it runs in: CHATFLOW, AGENTFLOW or MULTIAGENT.")
+    version: float
+    description: str
+    credentials: list[str] = Field(description="Credential types, one of which it takes.")
+    deprecated: bool
+
+
+class NodeTypePage(Contract):
+    """Node types, best first; without words by name. `next_cursor` gets the next page; None on the last one."""
+
+    nodes: list[NodeTypeView]
+    total: int
+    next_cursor: str | None
+
+
+class NodeInputView(Contract):
+    """A param of a node type, or an input that another node is connected to."""
+
+    name: str
+    label: str
+    type: str = Field(description="Of an input for a connection: the classes that it takes, separated by `|`.")
+    required: bool
+    default: JsonValue = None
+    options: list[str] = Field(default_factory=list)
+    lists_options: bool = Field(default=False, description="The server lists what it may be set to.")
+
+
+class NodeTypeDetails(Contract):
+    """A node type with its inputs. `card` is the text that a model reads."""
+
+    node: NodeTypeView
+    inputs: list[NodeInputView]
+    outputs: list[str]
+    card: str
+
+
+class OptionsRequest(RequestBody):
+    """Which options: of a param, by its name or path. `credential_id` is for options that need a credential; by default
+    the only one of the type is taken."""
+
+    param: str = Field(min_length=1, max_length=120)
+    credential_id: str | None = Field(default=None, max_length=100)
+
+
+class OptionView(Contract):
+    """A value that a param may be set to."""
+
+    name: str
+    label: str
+
+
+class NodeOptions(Contract):
+    """What a param may be set to. `source` says who lists it: `node type` or `server`."""
+
+    node: str
+    param: str
+    source: str
+    options: list[OptionView]

@@ -1,0 +1,138 @@
+"""Node types of an instance for clients: the tools that a model looks them up with."""
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from flowise_dev_agent.contracts.base import JsonMapping
+from flowise_dev_agent.contracts.nodes import (
+    NodeInputView,
+    NodeOptions,
+    NodeTypeDetails,
+    NodeTypePage,
+    NodeTypeView,
+    OptionView,
+)
+from flowise_dev_agent.errors import AgentError, InvalidInputError
+from flowise_dev_agent.patch import KIND_OF_CATEGORY, InputEntry, NodeSchema
+from flowise_dev_agent.patch.model.definitions import PARAM_TYPES
+from flowise_dev_agent.runtime.agent import Agent
+from flowise_dev_agent.sanitize import shortened
+
+_MOST: Final = 500
+_DESCRIPTION_CHARS: Final = 300
+_MARKUP: Final = re.compile(r"<[^>]+>")
+
+
+class NodeTypes:
+    """Calls the registry's tools. An unknown instance, node type or param raises InvalidInputError, a server
+    FlowiseError."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+
+    async def list(
+        self, instance: str | None, *, query: str, category: str | None, limit: int, cursor: str | None
+    ) -> NodeTypePage:
+        """A page of the node types that fit."""
+        begin = _offset(cursor)
+        found: list[NodeSchema]
+        _, found = await self._call(
+            instance, "search_nodes", {"query": query, "category": category or "", "limit": _MOST}
+        )
+        page = found[begin : begin + limit]
+        more = begin + limit < len(found)
+        return NodeTypePage(
+            nodes=[_view(schema) for schema in page],
+            total=len(found),
+            next_cursor=_cursor(begin + limit) if more else None,
+        )
+
+    async def details(self, instance: str | None, name: str) -> NodeTypeDetails:
+        """One node type."""
+        schema: NodeSchema
+        card, schema = await self._call(instance, "get_node", {"name": name})
+        return NodeTypeDetails(
+            node=_view(schema),
+            inputs=[_input(entry) for entry in schema.input_definitions],
+            outputs=[output.name for output in schema.outputs],
+            card=card,
+        )
+
+    async def options(
+        self, instance: str | None, name: str, param: str, *, credential_id: str | None = None
+    ) -> NodeOptions:
+        """What a param may be set to; the server is asked where it knows."""
+        chosen: dict[str, str] = {}
+        if credential_id is not None:
+            _, credentials = await self._call(instance, "list_credentials", {})
+            chosen = {one.type: one.id for one in credentials.all() if one.id == credential_id}
+            if not chosen:
+                raise InvalidInputError("The instance has no credential with this id.")
+        _, listed = await self._call(instance, "list_options", {"node": name, "param": param}, chosen)
+        return NodeOptions(
+            node=listed.node,
+            param=listed.param,
+            source=listed.source,
+            options=[
+                OptionView(name=str(option["name"]), label=str(option.get("label") or option["name"]))
+                for option in listed.options
+            ],
+        )
+
+    async def _call(
+        self, instance: str | None, tool: str, arguments: JsonMapping, chosen: Mapping[str, str] | None = None
+    ) -> tuple[str, Any]:
+        known = self._agent.resolve_instance(instance)
+        result = await self._agent.tools(known, chosen or {}).call(f"flowise.{tool}", arguments)
+        if isinstance(result.data, AgentError):
+            raise result.data
+        if not result.ok:
+            raise InvalidInputError(result.summary)
+        return result.summary, result.data
+
+
+def _view(schema: NodeSchema) -> NodeTypeView:
+    return NodeTypeView(
+        name=schema.name,
+        label=schema.label,
+        category=schema.category,
+        kind=KIND_OF_CATEGORY.get(schema.category, "CHATFLOW"),
+        version=schema.version,
+        description=shortened(_MARKUP.sub(" ", schema.description), _DESCRIPTION_CHARS),
+        credentials=list(schema.credential_names),
+        deprecated=schema.deprecated,
+    )
+
+
+def _input(entry: InputEntry) -> NodeInputView:
+    is_param = entry["type"] in PARAM_TYPES
+    return NodeInputView(
+        name=entry["name"],
+        label=entry.get("label") or entry["name"],
+        type=entry["type"] if is_param else entry["type"].replace(" ", ""),
+        required=not entry.get("optional"),
+        default=entry.get("default"),
+        options=[str(option["name"]) for option in entry.get("options") or ()],
+        lists_options=bool(entry.get("loadMethod")),
+    )
+
+
+def _cursor(offset: int) -> str:
+    return base64.urlsafe_b64encode(str(offset).encode()).decode().rstrip("=")
+
+
+def _offset(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    try:
+        offset = int(base64.urlsafe_b64decode((cursor + "=" * (-len(cursor) % 4)).encode()))
+    except (ValueError, binascii.Error):
+        offset = -1
+    if not 0 < offset < _MOST:
+        raise InvalidInputError(
+            "The cursor is not one that this service gave out.", hint="Pass `next_cursor` of the page before unchanged."
+        )
+    return offset

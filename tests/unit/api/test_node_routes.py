@@ -1,0 +1,109 @@
+"""The routes for node types, and the service behind them on the committed catalogue."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import httpx2
+import pytest
+
+from flowise_dev_agent.agent import FlowiseCapability, ToolRegistry
+from flowise_dev_agent.agent.domain import Domains, ToolScope
+from flowise_dev_agent.errors import FlowiseUnreachableError, InvalidInputError
+from flowise_dev_agent.runtime.admin.node_types import NodeTypes
+from tests.unit.agent.rig import OPENAI, OTHER_OPENAI, Bench
+from tests.unit.agent.test_graph import credentials, ops
+
+
+class AgentDouble:
+    """What `NodeTypes` asks of an agent."""
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+
+    def resolve_instance(self, name: str | None) -> str:
+        return name or "default"
+
+    def tools(self, instance_id: str, chosen: Mapping[str, str], /) -> ToolRegistry:
+        context = self._bench.context()
+        scope = ToolScope(flowise=context.flowise, knowledge=context.knowledge, chosen=chosen)
+        return Domains([FlowiseCapability()]).registry(scope)
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench(ops(), credentials(OPENAI, OTHER_OPENAI))
+
+
+@pytest.fixture
+def node_types(bench: Bench) -> NodeTypes:
+    agent: Any = AgentDouble(bench)
+    return NodeTypes(agent)
+
+
+async def test_routes_answer_from_the_runtime(http: httpx2.AsyncClient) -> None:
+    listed = await http.get("/nodes", params={"q": "chat", "limit": 5})
+    details = await http.get("/nodes/chatOpenAI")
+    options = await http.post("/nodes/chatOpenAI/options", json={"param": "modelName", "credential_id": "c"})
+    unknown = await http.get("/nodes/chatOpenAl")
+    wrong = await http.post("/nodes/chatOpenAI/options", json={"param": "modelName", "inputs": {"basepath": "x"}})
+
+    assert listed.json()["nodes"][0]["name"] == "chatOpenAI"
+    assert details.json()["card"] == "### chatOpenAI"
+    assert options.json()["options"] == [{"name": "gpt-4o", "label": "c"}]
+    assert unknown.json()["hint"] == "Close names: chatOpenAI."
+    assert (unknown.status_code, wrong.status_code) == (422, 422)
+
+
+async def test_pages_hold_every_node_type_once(bench: Bench, node_types: NodeTypes) -> None:
+    names: list[str] = []
+    cursor: str | None = None
+    while True:
+        page = await node_types.list(None, query="", category=None, limit=120, cursor=cursor)
+        names += [node.name for node in page.nodes]
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+
+    assert sorted(names) == sorted(bench.knowledge.store.schemas)
+    assert page.total == len(names)
+    models = await node_types.list(None, query="openai", category="Chat Models", limit=3, cursor=None)
+    assert {node.category for node in models.nodes} == {"Chat Models"}
+
+
+@pytest.mark.parametrize("cursor", ["x", "LTE", "OTk5OTk"])
+async def test_a_foreign_cursor_is_refused(node_types: NodeTypes, cursor: str) -> None:
+    with pytest.raises(InvalidInputError, match="cursor"):
+        await node_types.list(None, query="", category=None, limit=10, cursor=cursor)
+
+
+async def test_details_name_inputs_options_and_outputs(node_types: NodeTypes) -> None:
+    found = await node_types.details(None, "chatOpenAI")
+    inputs = {one.name: one for one in found.inputs}
+
+    assert inputs["modelName"].lists_options
+    assert inputs["reasoningEffort"].options == ["low", "medium", "high", "xhigh"]
+    assert inputs["cache"].type == "BaseCache"
+    assert found.card.startswith("### chatOpenAI")
+    with pytest.raises(InvalidInputError, match="no node type"):
+        await node_types.details(None, "chatOpenAl")
+
+
+async def test_options_are_asked_with_the_credential_that_the_person_names(bench: Bench, node_types: NodeTypes) -> None:
+    bench.flowise.options = [{"name": "gpt-4o", "label": "GPT-4o"}]
+
+    found = await node_types.options(None, "chatOpenAI", "modelName", credential_id=OTHER_OPENAI)
+    with pytest.raises(InvalidInputError, match="no credential"):
+        await node_types.options(None, "chatOpenAI", "modelName", credential_id="other")
+
+    assert [option.label for option in found.options] == ["GPT-4o"]
+    assert [call["credential_id"] for call in bench.flowise.option_calls] == [OTHER_OPENAI]
+
+
+async def test_a_server_that_does_not_answer_is_its_own_error(bench: Bench, node_types: NodeTypes) -> None:
+    async def lost(*_: Any, **__: Any) -> Any:
+        raise FlowiseUnreachableError("Flowise does not answer.")
+
+    bench.flowise.node_options = lost  # type: ignore[method-assign]
+
+    with pytest.raises(FlowiseUnreachableError):
+        await node_types.options(None, "chatOpenAI", "modelName")
