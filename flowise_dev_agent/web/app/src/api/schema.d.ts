@@ -434,6 +434,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/nodes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Nodes
+         * @description Node types of an instance.
+         */
+        get: operations["list_nodes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/nodes/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Node
+         * @description A node type with its inputs; an unknown name is an error that lists close ones.
+         */
+        get: operations["get_node"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/nodes/{name}/options": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * List Options
+         * @description What a param may be set to: models of a provider, tools, document stores, flows. Nothing is changed.
+         */
+        post: operations["list_options"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/patterns": {
         parameters: {
             query?: never;
@@ -3364,6 +3424,46 @@ export interface components {
             version: number;
         };
         /**
+         * NodeInputView
+         * @description A param of a node type, or an input that another node is connected to.
+         */
+        NodeInputView: {
+            default: components["schemas"]["JsonValue"];
+            /** Label */
+            label: string;
+            /**
+             * Lists Options
+             * @description The server lists what it may be set to.
+             * @default false
+             */
+            lists_options: boolean;
+            /** Name */
+            name: string;
+            /** Options */
+            options: string[];
+            /** Required */
+            required: boolean;
+            /**
+             * Type
+             * @description Of an input for a connection: the classes that it takes, separated by `|`.
+             */
+            type: string;
+        };
+        /**
+         * NodeOptions
+         * @description What a param may be set to. `source` says who lists it: `node type` or `server`.
+         */
+        NodeOptions: {
+            /** Node */
+            node: string;
+            /** Options */
+            options: components["schemas"]["OptionView"][];
+            /** Param */
+            param: string;
+            /** Source */
+            source: string;
+        };
+        /**
          * NodeStartData
          * @description Of `node_start`.
          */
@@ -3414,6 +3514,59 @@ export interface components {
             type: "node_start";
         };
         /**
+         * NodeTypeDetails
+         * @description A node type with its inputs. `card` is the text that a model reads.
+         */
+        NodeTypeDetails: {
+            /** Card */
+            card: string;
+            /** Inputs */
+            inputs: components["schemas"]["NodeInputView"][];
+            node: components["schemas"]["NodeTypeView"];
+            /** Outputs */
+            outputs: string[];
+        };
+        /**
+         * NodeTypePage
+         * @description Node types, best first; without words by name. `next_cursor` gets the next page; None on the last one.
+         */
+        NodeTypePage: {
+            /** Next Cursor */
+            next_cursor: string | null;
+            /** Nodes */
+            nodes: components["schemas"]["NodeTypeView"][];
+            /** Total */
+            total: number;
+        };
+        /**
+         * NodeTypeView
+         * @description A node type.
+         */
+        NodeTypeView: {
+            /** Category */
+            category: string;
+            /**
+             * Credentials
+             * @description Credential types, one of which it takes.
+             */
+            credentials: string[];
+            /** Deprecated */
+            deprecated: boolean;
+            /** Description */
+            description: string;
+            /**
+             * Kind
+             * @description Flows that it runs in: CHATFLOW, AGENTFLOW or MULTIAGENT.
+             */
+            kind: string;
+            /** Label */
+            label: string;
+            /** Name */
+            name: string;
+            /** Version */
+            version: number;
+        };
+        /**
          * Option
          * @description An action that is offered now; answers with any other are refused.
          */
@@ -3430,6 +3583,27 @@ export interface components {
              * @enum {string}
              */
             value: "answer" | "go_on" | "select" | "create_new" | "approve" | "request_changes" | "retry" | "choose" | "skip" | "continue" | "replan" | "rebase" | "overwrite" | "raise_budget" | "accept" | "iterate" | "rollback" | "cancel";
+        };
+        /**
+         * OptionView
+         * @description A value that a param may be set to.
+         */
+        OptionView: {
+            /** Label */
+            label: string;
+            /** Name */
+            name: string;
+        };
+        /**
+         * OptionsRequest
+         * @description Which options: of a param, by its name or path. `credential_id` is for options that need a credential; by default
+         *     the only one of the type is taken.
+         */
+        OptionsRequest: {
+            /** Credential Id */
+            credential_id?: string | null;
+            /** Param */
+            param: string;
         };
         /**
          * Part
@@ -6971,6 +7145,116 @@ export interface operations {
                 content: {
                     "application/json": unknown;
                     "text/plain": string;
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_nodes: {
+        parameters: {
+            query?: {
+                /** @description Words; all node types without any. */
+                q?: string;
+                /** @description Such as `Chat Models`. */
+                category?: string | null;
+                /** @description Flowise instance; the default one. */
+                instance?: string | null;
+                limit?: number;
+                /** @description next_cursor of the page before. */
+                cursor?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodeTypePage"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_node: {
+        parameters: {
+            query?: {
+                /** @description Flowise instance; the default one. */
+                instance?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description Name of a node type, such as chatOpenAI. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodeTypeDetails"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_options: {
+        parameters: {
+            query?: {
+                /** @description Flowise instance; the default one. */
+                instance?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description Name of a node type, such as chatOpenAI. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OptionsRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodeOptions"];
                 };
             };
             /** @description Unauthorized */
