@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from flowise_dev_agent.contracts.answers import ANSWERS, Action, Answer, ApprovePlan, ChooseCredentials
+from flowise_dev_agent.contracts.answers import ANSWERS, AcceptResult, Action, Answer, ApprovePlan, ChooseCredentials
 from flowise_dev_agent.contracts.answers import SelectTarget as SelectedTarget
 from flowise_dev_agent.contracts.base import JsonMapping, JsonObject
 from flowise_dev_agent.contracts.interrupts import (
@@ -17,6 +17,7 @@ from flowise_dev_agent.contracts.interrupts import (
     Interrupt,
     Option,
     PlanApprovalInterrupt,
+    ResultReviewInterrupt,
     SelectTargetInterrupt,
 )
 from flowise_dev_agent.errors import InvalidAnswerError
@@ -87,6 +88,11 @@ def _as_offered(interrupt: Interrupt, answer: Answer) -> Answer:
                 raise InvalidAnswerError(
                     f"Chatflow '{answer.chatflow_id}' is not among the candidates.", hint=_offer(interrupt)
                 )
+        case ResultReviewInterrupt(), AcceptResult(iteration=int(iteration)):
+            offered = [item.iteration for item in interrupt.data.iterations]
+            if iteration not in offered:
+                has = f"It can be one of: {', '.join(map(str, offered))}." if offered else "There is only this one."
+                raise InvalidAnswerError(f"Iteration {iteration} cannot be accepted here.", hint=has)
         case _:
             pass
     return answer

@@ -12,6 +12,7 @@ from flowise_dev_agent.contracts.verdict import (
     Evidence,
     Headline,
     PartVerdict,
+    TestedIteration,
     Trace,
     Trial,
     Verdict,
@@ -329,9 +330,12 @@ def _headline(
     return "works" if shown and all(part.state in ("done", "assumed") for part in parts) else "runs"
 
 
-def lost(before: Verdict | None, now: Verdict) -> list[str]:
-    """The criteria that the last iteration showed and this one does not."""
-    if before is None:
-        return []
-    shown = {item.text for item in now.criteria if item.state == "shown"}
-    return [item.text for item in before.criteria if item.state == "shown" and item.text not in shown]
+def best_of(iterations: Sequence[TestedIteration]) -> TestedIteration | None:
+    """The iteration that showed most; of equals the newest."""
+    ranks = {"works": 2, "runs": 1, "not_tested": 0, "fails": -1}
+    return max(iterations, key=lambda one: (ranks[one.headline], len(one.shown), one.iteration), default=None)
+
+
+def lost(before: TestedIteration, now: Verdict) -> list[str]:
+    """The criteria that an iteration showed and this verdict has, but not as shown."""
+    return [item.text for item in now.criteria if item.state != "shown" and item.text in before.shown]

@@ -18,7 +18,7 @@ from flowise_dev_agent.contracts.change import Difference
 from flowise_dev_agent.contracts.interrupts import MissingCredential, TargetCandidate, TargetFlow, WriteMode
 from flowise_dev_agent.contracts.plan import Capability, Intent, Operation, PlanContract
 from flowise_dev_agent.contracts.usage import BudgetCeilings, DegradedPhase, Usage
-from flowise_dev_agent.contracts.verdict import Trial, Verdict
+from flowise_dev_agent.contracts.verdict import TestedIteration, Trial, Verdict
 from flowise_dev_agent.errors import AgentError
 from flowise_dev_agent.patch import Finding, PatchOp
 from flowise_dev_agent.publish import Base
@@ -217,10 +217,19 @@ class TestsState(Part):
     tested_sha: str | None = None
 
 
+class KeptIteration(TestedIteration):
+    """An iteration that can be accepted later: the flow, and the hash of its bytes when they were tested."""
+
+    flow_sha: str
+    tested_sha: str
+
+
 class ReviewState(Part):
     """The result of the tests. `ask` leaves it to the person, since no remedy is known."""
 
     verdict: Verdict | None = None
+    #: All that were written onto the same base and tested, the newest last.
+    iterations: list[KeptIteration] = Field(default_factory=list[KeptIteration])
     next_step: Literal["iterate", "review", "ask"] | None = None
 
 

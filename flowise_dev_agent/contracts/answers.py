@@ -91,10 +91,11 @@ class RaiseBudget(Contract):
 
 
 class AcceptResult(Contract):
-    """Take the flow; `deploy` as Flowise's own switch."""
+    """Take the flow; `deploy` as Flowise's own switch, `iteration` one of `data.iterations` instead of the newest."""
 
     action: Literal["accept"]
     deploy: bool = True
+    iteration: int | None = None
 
 
 class IterateResult(Contract):

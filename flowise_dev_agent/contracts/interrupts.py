@@ -11,7 +11,7 @@ from flowise_dev_agent.contracts.base import Bounded, Contract, JsonObject, Mayb
 from flowise_dev_agent.contracts.change import Difference
 from flowise_dev_agent.contracts.plan import Approach, Capability, Part, PlanContract
 from flowise_dev_agent.contracts.usage import BudgetCeilings, DegradedPhase, Usage
-from flowise_dev_agent.contracts.verdict import Regression, Trial, Verdict
+from flowise_dev_agent.contracts.verdict import Regression, TestedIteration, Trial, Verdict
 from flowise_dev_agent.patch import Finding, PatchOp
 
 WriteMode = Literal["staged", "direct"]
@@ -132,6 +132,9 @@ class ResultReviewData(Bounded):
     tests: list[Trial] = Field(default_factory=list)
     baseline: list[Trial] = Field(default_factory=list, description="The same questions, asked before the change.")
     regressions: list[Regression] = Field(default_factory=list)
+    iterations: list[TestedIteration] = Field(
+        default_factory=list, description="The iterations that can be accepted, the newest last; empty for one."
+    )
     change: Maybe[Difference] = None
     notes: list[str] = Field(default_factory=list)
     usage: Usage = Usage()

@@ -159,6 +159,16 @@ class PartVerdict(Contract):
     reason: str = ""
 
 
+class TestedIteration(Contract):
+    """What an iteration of the session showed; `accept` can take an earlier one."""
+
+    __test__ = False  # not a pytest class
+
+    iteration: int
+    headline: Headline
+    shown: list[str] = Field(default_factory=list, description="The criteria that it showed.")
+
+
 class Verdict(Versioned):
     """A judgement with what code has counted."""
 

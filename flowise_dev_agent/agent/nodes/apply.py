@@ -18,6 +18,7 @@ from flowise_dev_agent.agent.state import (
     CheckState,
     PatchState,
     PlanState,
+    ReviewState,
     StaleBase,
     Update,
     WriteState,
@@ -62,10 +63,12 @@ async def preflight_validate_patch(state: AgentState, runtime: Runtime[AgentCont
             update["plan"] = PlanState(feedback=answer.get("feedback"), approved=False)
             if stale:
                 write, check = write.changed_by(_onto(state, stale)), check.changed_by(_UNCHECKED)
+                update["review"] = ReviewState(iterations=[])
         case "rebase" if stale:
             update["patch"] = PatchState(ops=_pending_ops(state, stale))
             write = write.changed_by(_onto(state, stale))
             check = check.changed_by(_UNCHECKED).changed_by(CheckState(findings=[], retries=0))
+            update["review"] = ReviewState(iterations=[])
         case "overwrite" if stale and stale.where == "live":
             write = write.changed_by(WriteState(live_base=stale.found, original_sha=stale.found_sha))
         case "overwrite" if stale:
@@ -181,8 +184,15 @@ async def _promote(state: AgentState, context: AgentContext, emit: Emitter) -> U
 
 
 async def _accept(state: AgentState, context: AgentContext, emit: Emitter) -> Update:
-    """End the trial of a flow that the session made."""
+    """End the trial of a flow that the session made; as an earlier iteration made it, if the person wants that one."""
     chatflow_id = str(state.write.chatflow_id)
+    if (state.answer or {}).get("iteration") not in (None, state.iteration):
+        await context.publisher.restore(
+            chatflow_id=chatflow_id,
+            flow_data=await context.blobs.get(str(state.write.current_sha)),
+            sha256=str(state.tests.tested_sha),
+            iteration=state.iteration,
+        )
     deploy = bool((state.answer or {}).get("deploy", True))
     written = await context.publisher.accept(chatflow_id=chatflow_id, deploy=deploy, iteration=state.iteration)
     emit.put(WriteData(chatflow_id=chatflow_id, deployed=deploy), f"Accepted '{written.name}'")

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, Literal
@@ -17,10 +17,11 @@ from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.domain import Domains, EvaluateRequest
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import option
-from flowise_dev_agent.agent.judging import NOT_JUDGED
+from flowise_dev_agent.agent.judging import NOT_JUDGED, best_of, lost
 from flowise_dev_agent.agent.stages import Stage, StageEvent, next_stage
 from flowise_dev_agent.agent.state import (
     AgentState,
+    KeptIteration,
     PlanState,
     ReviewState,
     TestsState,
@@ -34,7 +35,7 @@ from flowise_dev_agent.contracts.change import Difference
 from flowise_dev_agent.contracts.events import TestData
 from flowise_dev_agent.contracts.interrupts import FlowLink, Option, ResultReviewData, ResultReviewInterrupt
 from flowise_dev_agent.contracts.plan import PlanContract, TestCase
-from flowise_dev_agent.contracts.verdict import Regression, Trace, Trial
+from flowise_dev_agent.contracts.verdict import Regression, TestedIteration, Trace, Trial
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.patch import GraphIR, payload_sha256
 from flowise_dev_agent.publish import changes
@@ -48,6 +49,8 @@ PARALLEL_PREDICTIONS = 4
 _FULL_LIMIT = 1_000_000
 #: Lines of what is not shown in the message of a review; the verdict has all.
 _MOST_NOT_SHOWN = 5
+#: Earlier iterations that are kept beside the newest.
+_MOST_KEPT = 9
 _RESULTS: Final = TypeAdapter(list[Trial])
 
 
@@ -153,10 +156,23 @@ async def evaluate(
     if verdict.category in FLOW_BUGS:
         await pattern_reuse.count_failure(state, context)
     return {
-        "review": ReviewState(verdict=verdict, next_step=step),
+        "review": ReviewState(verdict=verdict, next_step=step, iterations=_with_this(state, verdict)),
         "iteration": iteration,
         "usage": state.usage.plus("judge", result),
     }
+
+
+def _with_this(state: AgentState, verdict: Verdict) -> list[KeptIteration]:
+    """The iterations with the one that was just tested, in place of an earlier result of the same."""
+    this = KeptIteration(
+        iteration=state.iteration,
+        headline=verdict.headline or "not_tested",
+        shown=[item.text for item in verdict.criteria if item.state == "shown"],
+        flow_sha=str(state.write.current_sha),
+        tested_sha=str(state.tests.tested_sha),
+    )
+    others = [one for one in state.review.iterations if one.iteration != this.iteration]
+    return [*others[-_MOST_KEPT:], this]
 
 
 def tested_plan(state: AgentState) -> PlanContract:
@@ -188,9 +204,9 @@ async def hitl_review_v2(state: AgentState, runtime: Runtime[AgentContext]) -> U
         case "accept" if _is_unwritten(state):
             return {"answer": answer, "outcome": "accepted"}
         case "accept" if state.intent.operation != "update":
-            return {"answer": answer, "write": WriteState(stage=next_stage(stage, StageEvent.NEW_FLOW_ACCEPTED))}
+            return {"answer": answer, **_accepted(state, answer, next_stage(stage, StageEvent.NEW_FLOW_ACCEPTED))}
         case "accept" if state.is_staged:
-            return {"answer": answer, "write": WriteState(stage=next_stage(stage, StageEvent.DRAFT_ACCEPTED))}
+            return {"answer": answer, **_accepted(state, answer, next_stage(stage, StageEvent.DRAFT_ACCEPTED))}
         case "accept":
             return {"answer": answer, "outcome": "accepted"}
         case "rollback":
@@ -202,6 +218,17 @@ async def hitl_review_v2(state: AgentState, runtime: Runtime[AgentContext]) -> U
                 "review": ReviewState(verdict=None),
                 "iteration": state.iteration + 1,
             }
+
+
+def _accepted(state: AgentState, answer: Mapping[str, Any], stage: Stage) -> Update:
+    """What is accepted: the newest iteration, or the earlier one that the answer names."""
+    wanted = next((one for one in state.review.iterations if one.iteration == answer.get("iteration")), None)
+    if wanted is None:
+        return {"write": WriteState(stage=stage)}
+    return {
+        "write": WriteState(stage=stage, current_sha=wanted.flow_sha),
+        "tests": TestsState(tested_sha=wanted.tested_sha),
+    }
 
 
 def _is_unwritten(state: AgentState) -> bool:
@@ -238,6 +265,11 @@ def _result_review(state: AgentState, context: AgentContext, difference: Differe
     worse = len({item.question for item in found if item.worse})
     if worse:
         message += f" Questions that went better before the change: {worse}."
+    iterations = _acceptable(state)
+    before = best_of(iterations[:-1])
+    if verdict and before and (gone := lost(before, verdict)):
+        message += f" Shown before, by iteration {before.iteration}, and not now: {'; '.join(gone)}."
+        message += " You can accept that iteration."
     draft_id = write.draft_id
     return ResultReviewInterrupt(
         reason=reason,
@@ -255,6 +287,7 @@ def _result_review(state: AgentState, context: AgentContext, difference: Differe
             tests=results,
             baseline=baseline,
             regressions=found,
+            iterations=iterations,
             change=difference,
             notes=state.plan.notes,
             usage=state.usage.spent,
@@ -263,6 +296,17 @@ def _result_review(state: AgentState, context: AgentContext, difference: Differe
             degraded=state.usage.degraded,
         ),
     )
+
+
+def _acceptable(state: AgentState) -> list[TestedIteration]:
+    """The iterations to choose from; none where a flow in use was changed directly, since `accept` writes nothing."""
+    if state.intent.operation == "update" and not state.is_staged:
+        return []
+    views = [
+        TestedIteration(iteration=one.iteration, headline=one.headline, shown=one.shown)
+        for one in state.review.iterations
+    ]
+    return views if len(views) > 1 else []
 
 
 def _outcome(

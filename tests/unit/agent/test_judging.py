@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.agent.judging import checked, judged, lost, unmet_by
+from flowise_dev_agent.agent.judging import best_of, checked, judged, lost, unmet_by
 from flowise_dev_agent.contracts.plan import Criterion, Expectation, Part, PlanContract, TestCase
 from flowise_dev_agent.contracts.verdict import (
     CriterionVerdict,
     Evidence,
     Judgement,
+    TestedIteration,
     Trace,
     TracedSource,
     TracedTool,
@@ -19,11 +20,14 @@ from flowise_dev_agent.contracts.verdict import (
     Trial,
     Verdict,
 )
+from flowise_dev_agent.errors import InvalidAnswerError
+from flowise_dev_agent.patch import SetParam
 from flowise_dev_agent.reasoning.contracts import JudgeRequest
 from flowise_dev_agent.reasoning.parsing import UnusableOutputError
 from flowise_dev_agent.reasoning.prompts import judge_prompt
 from flowise_dev_agent.reasoning.votes import checked_judgement, verdict_of
-from tests.unit.agent.rig import plan
+from tests.unit.agent.rig import Bench, plan
+from tests.unit.agent.test_judgement import bench
 
 EMPTY = '{"nodes":[],"edges":[]}'
 
@@ -85,9 +89,7 @@ def verdict(
         ("Hi", Trace(used_tools=[TracedTool(tool="search", error="no key")]), Expectation(), "'search' failed"),
     ],
 )
-def test_what_code_can_see_to_be_wrong_fails_the_test(
-    answer: str, trace: Trace, expect: Expectation, word: str
-) -> None:
+def test_what_code_sees_to_be_wrong_fails(answer: str, trace: Trace, expect: Expectation, word: str) -> None:
     case = TestCase(id="t1", turns=["Hi"], expect=expect)
     data = '{"text": "Sent {{ llmAgentflow_0.output }}"}'
     seen = checked(trial(answer), trace, case, data, stand_in=False)
@@ -231,9 +233,12 @@ def test_a_part_is_not_shown_before_its_criterion_is() -> None:
 
 
 def test_what_an_iteration_loses_is_known() -> None:
-    assert lost(verdict(vote()), verdict(vote("made up"))) == ["It remembers the name."]
-    assert lost(verdict(vote("made up")), verdict(vote())) == []
-    assert lost(None, verdict(vote())) == []
+    before = TestedIteration(iteration=0, headline="works", shown=["It remembers the name.", "Gone from the plan."])
+    assert lost(before, verdict(vote("made up"))) == ["It remembers the name."]
+    assert lost(before, verdict(vote())) == []
+    worse = TestedIteration(iteration=1, headline="runs", shown=[])
+    assert best_of([before, worse]) == before
+    assert best_of([]) is None
 
 
 # --- the judge -------------------------------------------------------------------------------------------------------
@@ -307,3 +312,45 @@ def test_of_three_judgements_the_majority_counts_for_each_criterion() -> None:
     worse = verdict_of([one("shown"), one("failed"), one("failed")])
     assert (worse.done, worse.category, worse.criteria[0].state) == (False, "LOGIC", "failed")
     assert verdict_of([one("shown"), one("not_shown")]).criteria[0].state == "not_shown"
+
+
+# --- iterations ------------------------------------------------------------------------------------------------------
+
+
+async def lost_in_the_second_iteration() -> Bench:
+    made = bench()
+    made.reasoner.patches.append([SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.1)])
+    nothing = [CriterionVerdict(id="c1", state="not_shown", judged_by="model")]
+    made.reasoner.verdicts = [Verdict(done=True), Verdict(done=True, criteria=nothing)]
+    await made.start()
+    first = await made.answer(action="approve")
+    assert first["data"]["iterations"] == []
+    review = await made.answer(action="iterate", feedback="cooler")
+    if review["type"] == "plan_approval":
+        review = await made.answer(action="approve")
+    assert "Shown before, by iteration 0, and not now: It answers." in review["message"]
+    assert [(one["iteration"], one["headline"]) for one in review["data"]["iterations"]] == [(0, "works"), (1, "runs")]
+    return made
+
+
+def temperature(made: Bench) -> str:
+    (row,) = made.flowise.flows.values()
+    nodes = {node["id"]: node["data"]["inputs"] for node in json.loads(row.flow_data)["nodes"]}
+    return str(nodes["chatOpenAI_0"].get("temperature"))
+
+
+@pytest.mark.parametrize(("iteration", "kept"), [(0, False), (1, True), (None, True)])
+async def test_an_iteration_that_lost_a_criterion_says_so_and_the_better_one_can_be_accepted(
+    iteration: int | None, kept: bool
+) -> None:
+    made = await lost_in_the_second_iteration()
+    assert temperature(made) == "0.1"
+    await made.answer(action="accept", iteration=iteration)
+    assert (temperature(made) == "0.1") is kept
+    assert (await made.state()).outcome == "accepted"
+
+
+async def test_an_iteration_that_is_not_offered_is_refused() -> None:
+    made = await lost_in_the_second_iteration()
+    with pytest.raises(InvalidAnswerError, match="Iteration 7"):
+        await made.answer(action="accept", iteration=7)

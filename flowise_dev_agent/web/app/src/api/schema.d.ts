@@ -1017,7 +1017,7 @@ export interface components {
     schemas: {
         /**
          * AcceptResult
-         * @description Take the flow; `deploy` as Flowise's own switch.
+         * @description Take the flow; `deploy` as Flowise's own switch, `iteration` one of `data.iterations` instead of the newest.
          */
         AcceptResult: {
             /**
@@ -1030,6 +1030,8 @@ export interface components {
              * @default true
              */
             deploy: boolean;
+            /** Iteration */
+            iteration?: number | null;
         };
         /**
          * AddNode
@@ -4525,6 +4527,11 @@ export interface components {
             /** Degraded */
             degraded: components["schemas"]["DegradedPhase"][];
             draft: components["schemas"]["FlowLink"] | null;
+            /**
+             * Iterations
+             * @description The iterations that can be accepted, the newest last; empty for one.
+             */
+            iterations: components["schemas"]["TestedIteration"][];
             /** Notes */
             notes: string[];
             /**
@@ -5478,6 +5485,24 @@ export interface components {
              * @enum {string}
              */
             type: "test";
+        };
+        /**
+         * TestedIteration
+         * @description What an iteration of the session showed; `accept` can take an earlier one.
+         */
+        TestedIteration: {
+            /**
+             * Headline
+             * @enum {string}
+             */
+            headline: "works" | "runs" | "fails" | "not_tested";
+            /** Iteration */
+            iteration: number;
+            /**
+             * Shown
+             * @description The criteria that it showed.
+             */
+            shown: string[];
         };
         /**
          * TokenData
