@@ -1,7 +1,5 @@
 """LangSmith tracing. LangGraph instruments itself; what is traced, and to whom, is set here, not in the environment."""
 
-import langsmith
-
 from flowise_dev_agent.redaction import redacted
 from flowise_dev_agent.settings import TracingSettings
 
@@ -11,6 +9,9 @@ def configure_tracing(settings: TracingSettings) -> bool:
 
     The environment variables that the library reads by itself have no effect afterwards.
     """
+    # Takes a while to import; commands that ask a service never trace.
+    import langsmith
+
     if settings.key is None:
         langsmith.configure(enabled=False)
         return False

@@ -20,7 +20,7 @@ from flowise_dev_agent.reasoning.contracts import (
     Usage,
     Verdict,
 )
-from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
+from flowise_dev_agent.reasoning.deterministic.process import RulesProcess
 from flowise_dev_agent.reasoning.engines import engine_for
 from flowise_dev_agent.reasoning.llm import LlmReasoner
 from flowise_dev_agent.reasoning.reasoner import Reasoner
@@ -81,7 +81,7 @@ class PhasedReasoner(Reasoner):
 
 def make_reasoner(settings: ReasoningSettings) -> Reasoner:
     """The reasoner for the settings. It holds connections: close it with `aclose`."""
-    rules = DeterministicReasoner()
+    rules = RulesProcess()
     if settings.engine == "deterministic":
         return rules
     return PhasedReasoner(LlmReasoner(engine_for(settings), settings), rules, settings)

@@ -9,7 +9,7 @@ from typing import Any
 NODE_ID = re.compile(r"[A-Za-z0-9_]+")
 
 _REFERENCE = re.compile(r"\{\{\s*([^{}.\s]+)\.data\.instance[^{}]*\}\}")
-_VARIABLE = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
+_VARIABLE = re.compile(r"\{\{([^{}]*)\}\}")
 _HEAD = re.compile(r"[^.\[\s]+")
 
 
@@ -45,7 +45,7 @@ def has_variable(value: Any) -> bool:
 def variables(value: Any) -> list[str]:
     """The texts between double braces anywhere in a value, in order: ``question``, ``llmAgentflow_0.output.x``."""
     if isinstance(value, str):
-        return _VARIABLE.findall(value) if "{{" in value else []
+        return [name.strip() for name in _VARIABLE.findall(value)] if "{{" in value else []
     if isinstance(value, dict):
         return [name for item in value.values() for name in variables(item)]
     if isinstance(value, list):

@@ -8,6 +8,7 @@ from typing import Any
 from flowise_dev_agent.patch.model.flow_data import Conditions, InputEntry, Inputs, NodeData, Values
 
 _PATH_STEP = re.compile(r"[^.\[\]]+")
+_WILDCARD = re.compile(r"(\.[*+])")
 
 
 def js_truthy(value: Any) -> bool:
@@ -80,9 +81,18 @@ def _same(one: Any, other: Any) -> bool:
     return isinstance(one, bool) == isinstance(other, bool) and one == other
 
 
-def _found(pattern: str, value: Any) -> bool:
+def _found(wanted: str, value: Any) -> bool:
+    """Flowise reads a wanted text as a regular expression. Flows are hostile, so here it is a part of the value, in
+    which only `.*` and `.+` have their meaning, as in Flowise's own node types; that takes linear time."""
     text = "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-    try:
-        return re.search(pattern, text) is not None
-    except re.error:
+    first, *rest = _WILDCARD.split(wanted)
+    end = text.find(first)
+    if end < 0:
         return False
+    end += len(first)
+    for wildcard, part in zip(rest[::2], rest[1::2], strict=True):
+        begin = text.find(part, end + (wildcard == ".+"))
+        if begin < 0:
+            return False
+        end = begin + len(part)
+    return True

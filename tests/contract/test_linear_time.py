@@ -1,0 +1,64 @@
+"""Functions that read text of people, flows, servers and models take time that grows linearly with it."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from flowise_dev_agent.flowise.responses import flowise_message, storable
+from flowise_dev_agent.patch.model.references import has_variable, referenced, sole_reference, variables
+from flowise_dev_agent.patch.model.visibility import is_visible
+from flowise_dev_agent.reasoning.deterministic.process import squeezed
+from flowise_dev_agent.redaction import guarded, holds_secret, masked, redacted
+from flowise_dev_agent.sanitize import clean_json, clean_text, shortened
+
+FUNCTIONS: dict[str, Callable[[str], object]] = {
+    "clean_text": clean_text,
+    "clean_json": clean_json,
+    "flowise_message": lambda text: flowise_message(f"<html>{text}".encode(errors="replace")),
+    "guarded": guarded,
+    "has_variable": has_variable,
+    "holds_secret": holds_secret,
+    "is_visible, hostile condition": lambda text: is_visible({"show": {"a": text}}, {"a": "a" * len(text)}),
+    "is_visible, hostile value": lambda text: is_visible({"show": {"a": "^(a+)+$"}}, {"a": text}),
+    "masked": masked,
+    "redacted": lambda text: redacted({"a": [text], "apiKey": text}),
+    "referenced": referenced,
+    "shortened": lambda text: shortened(text, 100),
+    "sole_reference": sole_reference,
+    "squeezed": squeezed,
+    "storable": storable,
+    "variables": variables,
+}
+UNITS = [
+    *(" ", "\n", "a", "a ", "{", "{{", "}}", "{{a", "{{ ", "{{ }", ".", ".*", ".+", ".*a", "<title>", "<", "[[", '{"'),
+    *("://", "://a:", "sk-", "eyJ", "-eyJ", "eyJaaaaaaaaaaa.", "Bearer ", "Basic ", "-----BEGIN ", "password=", "Aa1"),
+    *("api_key ", "a-b_", "token:", " 12345678:AA", "(a+)+", "\ud800", "\x00", "ä", "hooks.slack.com/services/"),
+]
+SMALL, LARGE = 8_192, 32_768
+#: Below this the clock measures noise.
+_NOISE_SECS = 0.004
+
+
+def seconds(function: Callable[[str], object], text: str) -> float:
+    """Processor time of the quickest of a few calls."""
+    taken: list[float] = []
+    for _ in range(3):
+        began = time.process_time()
+        function(text)
+        taken.append(time.process_time() - began)
+        if taken[-1] < _NOISE_SECS:
+            break
+    return min(taken)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_p87_p86_time_grows_linearly_with_hostile_text(name: str) -> None:
+    function = FUNCTIONS[name]
+    slow: list[str] = []
+    for unit in UNITS:
+        for text in (unit * LARGE, f"temp{unit * LARGE}", f"{{{{{unit * LARGE}!"):
+            small, large = seconds(function, text[:SMALL]), seconds(function, text[:LARGE])
+            if large > 6 * max(small, _NOISE_SECS):
+                slow.append(f"{unit!r}: {small:.4f} s at 8 KB, {large:.4f} s at 32 KB")
+    assert slow == []
