@@ -58,6 +58,26 @@ def test_p26_known_error_texts_are_classed_by_whose_fault_they_are(text: str, ca
     assert classify_failure(FlowiseServerError(PREFIX + text)) == category
 
 
+@pytest.mark.parametrize("entry", playbook.KNOWN, ids=lambda entry: entry.cause)
+def test_each_recorded_answer_is_explained_by_its_own_cause(entry: playbook.Known) -> None:
+    assert playbook.known(PREFIX + entry.answer) == entry
+    assert entry.explanation.endswith(".")
+    assert entry.remedy.endswith(".")
+
+
+def test_at_least_sixty_causes_are_told_apart() -> None:
+    assert len({entry.cause for entry in playbook.KNOWN}) == len(playbook.KNOWN) >= 60
+
+
+@pytest.mark.parametrize("text", ["at most 500 characters", "1401 rows", "the answer is 429"])
+def test_a_number_in_a_text_is_not_a_status(text: str) -> None:
+    assert playbook.known(text) is None
+
+
+def test_p86_long_error_texts_are_read_in_no_time() -> None:
+    assert playbook.known("- " * 500_000) is None
+
+
 def test_p95_an_error_that_no_rule_knows_is_no_bug_of_the_flow_and_goes_to_the_person() -> None:
     assert classify_failure(FlowiseServerError(PREFIX + "something that nobody has seen before")) == "UNKNOWN"
     assert "UNKNOWN" not in FLOW_BUGS
@@ -86,7 +106,7 @@ async def test_the_play_stands_in_the_next_plan_prompt(catalogue: Any) -> None:
     verdict = Verdict(done=False, category="LOGIC", reason="Unclosed '{'", fix="x")
     intent = Intent(operation="create", ambiguity=0, title="x")
     prompt = plan_prompt(PlanRequest(requirement="a bot", intent=intent, nodes=catalogue, verdict=verdict))
-    assert "Braces in a prompt are variables" in prompt.user
+    assert "A brace in a prompt has no partner" in prompt.user
     assert "<playbook>" in prompt.user
 
 
@@ -126,7 +146,7 @@ async def test_pass_k_counts_what_code_saw_fail_and_all_that_passed() -> None:
     verdict = review["data"]["verdict"]
     assert (verdict["category"], verdict["pass_k"]) == ("CREDENTIAL", {"k": 2, "questions": 2, "passed": 1})
     assert verdict["failed_trials"] == [1, 2]
-    assert "bind a credential" in verdict["fix"]
+    assert "Bind a credential" in verdict["fix"]
     good = bench()
     await good.start(test_trials=2)
     review = await good.answer(action="approve")
