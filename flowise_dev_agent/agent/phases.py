@@ -42,7 +42,10 @@ def measured(name: str, node: Node, domains: Domains, *, phase: str, tools: Tool
             update = await node(state, runtime, tools=toolbox)
             calls = toolbox.calls
         domain = domains.primary.name
-        debug: JsonObject = {"phase_metrics": _phases(state, domain, _metrics(phase, start, state, update, calls))}
+        metrics = _metrics(phase, start, state, update, calls)
+        if metrics.input_tokens:
+            metrics = metrics.model_copy(update={"skills": context.reasoner.skills_version})
+        debug: JsonObject = {"phase_metrics": _phases(state, domain, metrics)}
         if toolbox and calls:
             debug["tool_calls"] = _counts(state, domain, toolbox)
             debug[f"{phase}_tools"] = await context.blobs.put(_record(calls))

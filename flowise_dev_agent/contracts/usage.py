@@ -56,6 +56,9 @@ class PhaseMetrics(Contract):
     tool_call_count: int = 0
     cache_hits: int = Field(default=0, description="Calls of tools that were answered with an earlier result.")
     repair_events: int = Field(default=0, description="Node types that the server was asked for.")
+    skills: str | None = Field(
+        default=None, description="Versions of the skill files that a model read, own ones after a plus: 2+ours."
+    )
 
 
 class Totals(Contract):

@@ -37,7 +37,7 @@ from flowise_dev_agent.reasoning.prompts import (
 )
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.reasoning.schemas import answer_schema
-from flowise_dev_agent.reasoning.skills import Skills
+from flowise_dev_agent.reasoning.skills import SKILL_FILES, Skills
 from flowise_dev_agent.reasoning.tool_loop import ToolLoop
 from flowise_dev_agent.reasoning.votes import MORE_VOTES, checked_judgement, verdict_of
 from flowise_dev_agent.sanitize import shortened
@@ -116,6 +116,10 @@ class LlmReasoner(Reasoner):
                 again = await self._ask("judge", prompt, read, request)
                 judgements, usage = [*judgements, again.value], usage + again.usage
         return Reasoned(verdict_of(judgements), mode="llm_guided", usage=usage, tries=first.tries)
+
+    @property
+    def skills_version(self) -> str | None:
+        return ", ".join(f"{name} {self._skills.version(name)}" for name in SKILL_FILES)
 
     async def aclose(self) -> None:
         await self._engine.aclose()

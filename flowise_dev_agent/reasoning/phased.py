@@ -54,6 +54,10 @@ class PhasedReasoner(Reasoner):
     async def judge(self, request: JudgeRequest) -> Reasoned[Verdict]:
         return await self._run("judge", lambda reasoner: reasoner.judge(request))
 
+    @property
+    def skills_version(self) -> str | None:
+        return self._by_mode["llm_guided"].skills_version
+
     def suggest_node_types(self, text: str, nodes: NodeStore, credential_types: Mapping[str, int]) -> list[str]:
         return self._by_mode["deterministic"].suggest_node_types(text, nodes, credential_types)
 

@@ -36,6 +36,11 @@ class Reasoner(ABC):
     async def judge(self, request: JudgeRequest) -> Reasoned[Verdict]:
         """Whether the answers meet the success criteria."""
 
+    @property
+    def skills_version(self) -> str | None:
+        """The versions of the skill files that prompts are made of; None without any."""
+        return None
+
     def suggest_node_types(self, text: str, nodes: NodeStore, credential_types: Mapping[str, int]) -> list[str]:
         """Names of node types that fit `text`, best first: a hint for retrieval, made without a model.
 

@@ -10,6 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+#: The files that prompts are made of.
+SKILL_FILES: Final = ("flowise_builder", "agentflows")
 _PACKAGED: Final = Path(__file__).parent
 _FRONT_MATTER = re.compile(r"\A---\n(?P<fields>.*?)\n---\n", re.DOTALL)
 _VERSION = re.compile(r"^version: *(?P<version>\S+) *$", re.MULTILINE)

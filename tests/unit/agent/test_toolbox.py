@@ -162,6 +162,10 @@ class Curious(Script):
         await self._look("plan", request)
         return await super().plan(request)
 
+    @property
+    def skills_version(self) -> str:
+        return "builder 3"
+
     async def patch(self, request: Any) -> Reasoned[Any]:
         await self._look("patch", request)
         return await super().patch(request)
@@ -194,6 +198,7 @@ async def test_each_phase_gets_its_tools_and_leaves_its_measures_and_counts(benc
     assert [one["phase"] for one in phases] == ["classify", "plan", "patch", "test", "judge"]
     assert [one["tool_call_count"] for one in phases] == [0, 1, 1, 0, 0]
     assert phases[1]["input_tokens"] == 10
+    assert [one["skills"] for one in phases] == ["builder 3", "builder 3", "builder 3", None, "builder 3"]
     assert totals["get_node_calls_total"] == 2
     record = json.loads(bench.blobs.rows[str(state.debug["flowise"]["plan_tools"])])
     assert (record[0]["name"], record[0]["ok"]) == ("flowise.get_node", True)

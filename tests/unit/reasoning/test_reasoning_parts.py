@@ -5,6 +5,7 @@ from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 from string import Formatter
+from typing import Any
 
 import pytest
 from pydantic import BaseModel
@@ -13,13 +14,15 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.reasoning import (
     DeterministicReasoner,
+    LlmReasoner,
     PhasedReasoner,
+    ReasoningEngine,
     ReasoningSettings,
     make_reasoner,
 )
 from flowise_dev_agent.reasoning.cards import schema_card
 from flowise_dev_agent.reasoning.catalogue import STAPLES, catalogue_line, catalogue_text
-from flowise_dev_agent.reasoning.contracts import Usage
+from flowise_dev_agent.reasoning.contracts import EngineResponse, Usage
 from flowise_dev_agent.reasoning.deterministic.fields import find_fields
 from flowise_dev_agent.reasoning.deterministic.providers import chat_provider, embeddings_provider, model_id
 from flowise_dev_agent.reasoning.deterministic.quantities import read_quantities
@@ -29,6 +32,19 @@ from flowise_dev_agent.reasoning.engines.response_buffer import cost
 from flowise_dev_agent.reasoning.parsing import UnusableOutputError, parse_model, parse_object
 from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.skills import PACKAGED, Skills
+
+
+class NoEngine(ReasoningEngine):
+    """Is never asked."""
+
+    async def complete(self, *args: Any, **more: Any) -> EngineResponse:
+        raise AssertionError
+
+    def model_id(self) -> str:
+        return "none"
+
+    async def aclose(self) -> None:
+        return None
 
 
 class _Thing(BaseModel):
@@ -201,7 +217,7 @@ def test_the_catalogue_has_the_fields_of_steps_and_of_the_usual_types(catalogue:
 
 def test_a_skill_is_read_by_section_and_has_a_version() -> None:
     assert "conversationalRetrievalQAChain" in PACKAGED.section("Flows")
-    assert PACKAGED.version() == "2"
+    assert PACKAGED.version() == "3"
     with pytest.raises(KeyError, match="Judge"):
         PACKAGED.section("Nothing")
 
@@ -212,11 +228,23 @@ def test_a_skill_folder_replaces_sections_and_is_read_again_when_it_changes(tmp_
     skills = Skills(tmp_path)
     assert skills.section("Judge") == "Be kind."
     assert skills.section("Flows") == PACKAGED.section("Flows")
-    assert skills.version() == "2+ours"
+    assert skills.version() == "3+ours"
     file.write_text("---\nversion: ours-2\n---\n## Judge\nBe strict and fair.\n")
     assert skills.section("Judge") == "Be strict and fair."
     file.unlink()
     assert skills.section("Judge") == PACKAGED.section("Judge")
+
+
+def test_a_section_of_the_agentflow_chapter_is_replaced_alone(tmp_path: Path) -> None:
+    (tmp_path / "agentflows.md").write_text("---\nversion: ours\n---\n## People\nAsk nobody.\n")
+    ours, packaged = Skills(tmp_path).sections("agentflows"), PACKAGED.sections("agentflows")
+    assert ours == {**packaged, "People": "Ask nobody."}
+    settings = ReasoningSettings(REASONING_ENGINE="deterministic", SKILLS_DIR=tmp_path)
+    assert LlmReasoner(NoEngine(), settings).skills_version == "flowise_builder 3, agentflows 3+ours"
+
+
+def test_the_rules_read_no_skills() -> None:
+    assert DeterministicReasoner().skills_version is None
 
 
 def test_settings_choose_the_reasoner() -> None:

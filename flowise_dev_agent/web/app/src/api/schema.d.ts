@@ -3910,6 +3910,11 @@ export interface components {
              * @default 0
              */
             repair_events: number;
+            /**
+             * Skills
+             * @description Versions of the skill files that a model read, own ones after a plus: 2+ours.
+             */
+            skills: string | null;
             /** Start Ts */
             start_ts: number;
             /**
