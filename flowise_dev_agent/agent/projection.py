@@ -7,6 +7,7 @@ from flowise_dev_agent.agent.state import AgentState
 from flowise_dev_agent.contracts.base import JsonMapping
 from flowise_dev_agent.contracts.interrupts import Interrupt, PlanApprovalInterrupt, ResultReviewInterrupt
 from flowise_dev_agent.contracts.plan import PlanContract
+from flowise_dev_agent.contracts.plan_text import PlanDetails, plan_markdown
 from flowise_dev_agent.contracts.session import PlanView, ResultView
 from flowise_dev_agent.redaction import redacted
 
@@ -94,9 +95,10 @@ def approved_plan(interrupt: Interrupt, answer: JsonMapping) -> PlanView | None:
     if isinstance(questions := answer.get("test_questions"), list) and questions:
         contract = contract.with_questions([str(question) for question in questions])
     shown = PlanContract(**redacted(contract.model_dump()))
+    details = interrupt.data.details and PlanDetails(**redacted(interrupt.data.details.model_dump()))
     approach = answer.get("approach")
     return PlanView(
-        text=shown.to_markdown()[:_MAX_PLAN_CHARS],
+        text=plan_markdown(shown, details)[:_MAX_PLAN_CHARS],
         contract=shown,
         approach=str(approach) if approach is not None else None,
     )

@@ -10,6 +10,7 @@ from flowise_dev_agent.contracts.answers import Action, InterruptType, answer_sc
 from flowise_dev_agent.contracts.base import Bounded, Contract, JsonObject, Maybe, Versioned
 from flowise_dev_agent.contracts.change import Difference
 from flowise_dev_agent.contracts.plan import Approach, Capability, Part, PlanContract
+from flowise_dev_agent.contracts.plan_text import PlanDetails
 from flowise_dev_agent.contracts.usage import BudgetCeilings, DegradedPhase, Usage
 from flowise_dev_agent.contracts.verdict import Regression, TestedIteration, Trial, Verdict
 from flowise_dev_agent.patch import Finding, PatchOp
@@ -100,6 +101,7 @@ class PlanApprovalData(Bounded):
     write_mode: WriteMode | None = None
     notes: list[str] = Field(default_factory=list)
     pattern: PatternUse = PatternUse()
+    details: PlanDetails | None = Field(default=None, description="What the plan means for the flow as it is.")
     assumed: list[Part] = Field(default_factory=list, description="Parts of the requirement that leave a choice.")
     not_done: list[Part] = Field(default_factory=list, description="Parts that the flow will not do, with the reason.")
     capability: Capability | None = Field(default=None, description="What an approval allows.")

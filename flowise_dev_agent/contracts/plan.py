@@ -278,29 +278,6 @@ class PlanContract(_Plan, Versioned):
         ]
         return self.model_copy(update={"tests": tests, "criteria": criteria})
 
-    def to_markdown(self) -> str:
-        """The plan as a person reads it."""
-        if self.declined:
-            return f"# This cannot be built\n\n{self.declined}\n"
-        if self.answer is not None:
-            return f"{self.answer}\n"
-        parts = [f"# {self.flow_name}", "", self.goal]
-        parts += _section("Nodes", [f"**{n.node_name}** (`{n.node_id}`): {n.purpose}" for n in self.nodes])
-        parts += _section("Removed or replaced", [f"`{node_id}`" for node_id in self.removals])
-        parts += _section("Assumed", [_about_part(one) for one in self.parts if one.state == "assumed"])
-        parts += _section("Not done", [_about_part(one) for one in self.not_done])
-        parts += _section("Steps", self.steps)
-        parts += _section("Approaches", [f"**{a.label}**: {a.description}" for a in self.approaches])
-        parts += _section("Credentials", [f"`{name}`" for name in self.credential_requirements])
-        parts += _section("Personal data", [f"`{name}`" for name in self.pii_fields])
-        parts += _section("Placeholders to fill in", self.placeholders)
-        parts += _section(
-            "Success criteria",
-            [f"{one.text} (not tested: {one.not_tested})" if one.not_tested else one.text for one in self.criteria],
-        )
-        parts += _section("Test questions", self.test_questions)
-        return "\n".join(parts) + "\n"
-
 
 class DesignConnection(Contract):
     """A connection by names, as in the ops `Connect` and `Disconnect`."""
@@ -348,12 +325,3 @@ class NothingToChange(Contract):
 PatchAnswer = TypeAliasType(
     "PatchAnswer", Annotated[OpsAnswer | AmendAnswer | NothingToChange, Field(discriminator="kind")]
 )
-
-
-def _about_part(part: Part) -> str:
-    what = "not understood: " if part.state == "not_understood" else ""
-    return f"\u201c{part.quote}\u201d: {what}{part.reason or 'no reason was given'}"
-
-
-def _section(title: str, items: list[str]) -> list[str]:
-    return ["", f"## {title}", *(f"- {item}" for item in items)] if items else []

@@ -14,6 +14,7 @@ from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.nodes.patch import flow_so_far
 from flowise_dev_agent.agent.plan_binding import beyond_approval, capability_of
+from flowise_dev_agent.agent.plan_details import plan_details
 from flowise_dev_agent.agent.prompt_context import (
     agents_of,
     components_of,
@@ -37,6 +38,8 @@ from flowise_dev_agent.agent.state import (
 from flowise_dev_agent.agent.toolbox import SessionToolbox
 from flowise_dev_agent.contracts.events import ArtifactData
 from flowise_dev_agent.contracts.interrupts import PatternUse, PlanApprovalData, PlanApprovalInterrupt
+from flowise_dev_agent.contracts.plan_text import plan_markdown
+from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.reasoning.contracts import PlanContract, PlanRequest
 
 
@@ -140,7 +143,8 @@ async def plan_v2(
 
 async def hitl_plan_v2(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
     """Show the plan and wait."""
-    answer: dict[str, Any] = interrupt(_plan_approval(state).as_value())
+    base = await flow_so_far(state, runtime.context)
+    answer: dict[str, Any] = interrupt(_plan_approval(state, base).as_value())
     declined = state.plan.current.declined
     if answer["action"] == "cancel":
         return {"answer": answer, "outcome": "declined" if declined else "cancelled"}
@@ -201,7 +205,7 @@ def _about_parts(plan: PlanContract) -> list[str]:
     return [f"{count} of {len(plan.parts)} things that you asked for will not be done: see the plan."] if count else []
 
 
-def _plan_approval(state: AgentState) -> PlanApprovalInterrupt:
+def _plan_approval(state: AgentState, base: GraphIR) -> PlanApprovalInterrupt:
     plan, verdict, target = state.plan.current, state.review.verdict, state.target.flow
     agreed = state.plan.agreed
     if questions := state.tests.questions:
@@ -212,8 +216,9 @@ def _plan_approval(state: AgentState) -> PlanApprovalInterrupt:
             reason="declined",
             message=plan.declined,
             options=[option("request_changes", "Ask for something else", "Say what to build instead."), cancel],
-            data=PlanApprovalData(plan=plan.to_markdown(), contract=plan),
+            data=PlanApprovalData(plan=plan_markdown(plan), contract=plan),
         )
+    details = plan_details(plan, base)
     added = beyond_approval(plan.capability, agreed) if plan.capability and agreed else None
     if added:
         reason, message = "plan_widened", "The plan needs more than you approved. " + (state.plan.amended or "")
@@ -234,8 +239,9 @@ def _plan_approval(state: AgentState) -> PlanApprovalInterrupt:
             cancel,
         ],
         data=PlanApprovalData(
-            plan=plan.to_markdown(),
+            plan=plan_markdown(plan, details),
             contract=plan,
+            details=details,
             approaches=plan.approaches,
             missing_credentials=[item.type for item in state.credentials.missing],
             target=target,

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.contracts.plan import AmendAnswer, Criterion, NothingToChange, OpsAnswer, Part, PlannedValue
+from flowise_dev_agent.contracts.plan_text import plan_markdown
 from flowise_dev_agent.errors import ModelOutputError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, BindCredential, Finding, SetParam
@@ -363,7 +364,7 @@ async def test_each_criterion_names_tests_of_the_plan_or_says_that_no_question_s
     ]
     assert result.value.success_criteria == ["It answers", "It is friendly", "It is cheap"]
     assert result.value.test_questions == ["Hello", "Where is it?"]
-    assert "It is friendly (not tested: no question shows it)" in result.value.to_markdown()
+    assert "It is friendly (not tested: no question shows it)" in plan_markdown(result.value)
 
 
 async def test_p83_a_part_that_no_quote_holds_goes_back_once_and_is_then_added() -> None:
@@ -394,7 +395,7 @@ async def test_p83_a_plan_accounts_for_every_part_or_the_rest_is_not_understood(
         ("p3", "not_understood"),
     ]
     assert [part.quote for part in result.value.not_done] == ["and a pony"]
-    assert "\u201cand a pony\u201d: not understood" in result.value.to_markdown()
+    assert "\u201cand a pony\u201d: not understood" in plan_markdown(result.value)
     assert "p3 (requirement): and a pony" in engine.calls[0][0][0].content
 
 

@@ -3233,6 +3233,18 @@ export interface components {
             type: string;
         };
         /**
+         * NamedNode
+         * @description A node of the flow as it is.
+         */
+        NamedNode: {
+            /** Label */
+            label: string;
+            /** Node Id */
+            node_id: string;
+            /** Node Name */
+            node_name: string;
+        };
+        /**
          * NewCredential
          * @description The body of `POST /credentials`.
          */
@@ -3950,6 +3962,8 @@ export interface components {
             /** @description What an approval allows. */
             capability: components["schemas"]["Capability"] | null;
             contract: components["schemas"]["PlanContract"];
+            /** @description What the plan means for the flow as it is. */
+            details: components["schemas"]["PlanDetails"] | null;
             /**
              * Missing Credentials
              * @description Credential types.
@@ -4117,6 +4131,23 @@ export interface components {
              * @constant
              */
             version: 2;
+        };
+        /**
+         * PlanDetails
+         * @description What a plan means for the flow as it is.
+         */
+        PlanDetails: {
+            /**
+             * Allows
+             * @description The capability in words.
+             */
+            allows: string[];
+            /** Kept */
+            kept: components["schemas"]["NamedNode"][];
+            /** Removed */
+            removed: components["schemas"]["NamedNode"][];
+            /** Values */
+            values: components["schemas"]["ShownValue"][];
         };
         /**
          * PlanView
@@ -5068,6 +5099,23 @@ export interface components {
             x: number;
             /** Y */
             y: number;
+        };
+        /**
+         * ShownValue
+         * @description A field that the plan sets. `old` is what the flow holds now, null for nothing; `new` is the whole new value.
+         */
+        ShownValue: {
+            new: components["schemas"]["JsonValue"];
+            /**
+             * Node
+             * @description The node's title in the flow, else its type.
+             */
+            node: string;
+            /** Node Id */
+            node_id: string;
+            old: components["schemas"]["JsonValue"];
+            /** Param */
+            param: string;
         };
         /**
          * Skipped

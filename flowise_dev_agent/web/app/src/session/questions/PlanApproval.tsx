@@ -1,5 +1,5 @@
 import { type ReactNode, useState } from "react";
-import type { Action, InterruptOf, PlanContract } from "../../api/types";
+import type { Action, InterruptOf } from "../../api/types";
 import { Choices, FeedbackField, type FormProps, useFeedback } from "./controls";
 
 const MAX_QUESTIONS = 10;
@@ -26,7 +26,7 @@ export function PlanApprovalForm({ question, busy, send }: FormProps<InterruptOf
 
   return (
     <div className="stack">
-      {approvable && <PlanSections contract={contract} />}
+      {approvable && <PlanSections data={question.data} />}
       {approaches.length > 0 && (
         <fieldset className="cards">
           <legend>Approach</legend>
@@ -65,8 +65,44 @@ export function PlanApprovalForm({ question, busy, send }: FormProps<InterruptOf
   );
 }
 
+type PlanData = InterruptOf<"plan_approval">["data"];
+type Details = NonNullable<PlanData["details"]>;
+
+const told = (part: PlanData["not_done"][number]) =>
+  `\u201c${part.quote}\u201d: ${part.state === "not_understood" ? "not understood: " : ""}${part.reason}`;
+
+const named = (node: Details["removed"][number]) => (
+  <span key={node.node_id}>
+    {node.label && <strong>{node.label} </strong>}
+    <code>{node.node_id}</code>
+  </span>
+);
+
+/** A value that the plan sets, beside the one that it replaces. */
+function Value({ value }: { value: Details["values"][number] }) {
+  const text = (one: unknown) => (typeof one === "string" ? one : JSON.stringify(one));
+  return (
+    <>
+      <code>{value.param}</code> of <strong>{value.node}</strong>
+      <span className="plan-value">
+        {value.old !== null && (
+          <span>
+            <small>Now</small>
+            <span className="plan-text">{text(value.old)}</span>
+          </span>
+        )}
+        <span>
+          <small>{value.old === null ? "Value" : "Then"}</small>
+          <span className="plan-text">{text(value.new)}</span>
+        </span>
+      </span>
+    </>
+  );
+}
+
 /** What the plan says, without what has a control of its own. */
-function PlanSections({ contract }: { contract: PlanContract }) {
+function PlanSections({ data }: { data: PlanData }) {
+  const { contract, details } = data;
   const code = (names: string[]) => names.map((name) => <code key={name}>{name}</code>);
   const sections: [string, ReactNode[]][] = [
     [
@@ -77,7 +113,12 @@ function PlanSections({ contract }: { contract: PlanContract }) {
         </span>
       )),
     ],
-    ["Removed or replaced", code(contract.removals)],
+    ["Values", details?.values.map((one) => <Value key={`${one.node_id}.${one.param}`} value={one} />) ?? []],
+    ["Removed or replaced", details ? details.removed.map(named) : code(contract.removals)],
+    ["Kept as it is", details ? details.kept.map(named) : code(contract.kept)],
+    ["Assumed", data.assumed.map(told)],
+    ["Not done", data.not_done.map(told)],
+    ["What an approval allows", (details?.allows ?? []).map((text) => text.replaceAll("`", ""))],
     ["Steps", contract.steps],
     ["Credentials", code(contract.credential_requirements)],
     ["Personal data", code(contract.pii_fields)],

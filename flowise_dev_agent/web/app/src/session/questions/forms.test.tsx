@@ -82,6 +82,24 @@ const PLAN = {
     { label: "Large", description: "an agent" },
   ],
   missing_credentials: [],
+  assumed: [],
+  not_done: [
+    {
+      id: "p1",
+      quote: "a pony",
+      source: "requirement",
+      state: "not_understood" as const,
+      nodes: [],
+      values: [],
+      reason: "There is none.",
+    },
+  ],
+  details: {
+    values: [{ node_id: "chatOpenAI_0", node: "Answering model", param: "modelName", old: "gpt-4o", new: "gpt-4.1" }],
+    removed: [{ node_id: "calculator_0", node_name: "calculator", label: "Calculator" }],
+    kept: [],
+    allows: ["Flowise calls api.example.org."],
+  },
 };
 const PLAN_OPTIONS = [option("approve", "Approve"), option("request_changes", "Ask for changes"), CANCEL];
 
@@ -95,6 +113,13 @@ it("shows once that something cannot be built, and asks for another requirement"
   await userEvent.type(screen.getByLabelText("What should be built instead?"), "a support bot");
   await press("Ask for something else");
   expect(sent).toEqual([{ action: "request_changes", feedback: "a support bot" }]);
+});
+
+it("shows values beside the old ones, names of removed nodes, what is not done and what is allowed", () => {
+  show(PlanApprovalForm, PLAN, PLAN_OPTIONS);
+  for (const text of ["Answering model", "gpt-4o", "gpt-4.1", "Calculator", "Flowise calls api.example.org."])
+    expect(screen.getAllByText(text, { exact: false }).length).toBeGreaterThan(0);
+  expect(screen.getByText("\u201ca pony\u201d: not understood: There is none.")).toBeTruthy();
 });
 
 it("picks a flow, or none", async () => {
@@ -120,7 +145,16 @@ it("picks a flow, or none", async () => {
 it("approves a plan with the chosen approach and changed test questions", async () => {
   const { sent, press } = show(PlanApprovalForm, PLAN, PLAN_OPTIONS);
   const titles = screen.getAllByRole("heading").map((one) => one.textContent);
-  expect(titles).toEqual(["Bot", "Nodes", "Steps", "Credentials"]);
+  expect(titles).toEqual([
+    "Bot",
+    "Nodes",
+    "Values",
+    "Removed or replaced",
+    "Not done",
+    "What an approval allows",
+    "Steps",
+    "Credentials",
+  ]);
   expect(screen.getByText(/<b>answers<\/b>/)).toBeTruthy();
   await userEvent.click(screen.getByRole("radio", { name: /Large/ }));
   await press("Approve");

@@ -1,0 +1,48 @@
+"""What a plan means for the flow as it is, for the person who approves it."""
+
+from pydantic import JsonValue
+
+from flowise_dev_agent.agent.plan_binding import same_value
+from flowise_dev_agent.agent.plan_values import with_added_text
+from flowise_dev_agent.contracts.plan import PlanContract, PlannedValue
+from flowise_dev_agent.contracts.plan_text import NamedNode, PlanDetails, ShownValue, capability_words
+from flowise_dev_agent.patch import GraphIR
+from flowise_dev_agent.patch.model.nested import parse_path, value_at
+from flowise_dev_agent.redaction import MASK, looks_secret
+
+
+def plan_details(plan: PlanContract, base: GraphIR) -> PlanDetails:
+    """Values beside those that they replace, and names of nodes; what could be a secret is not shown."""
+    types = {node.node_id: node.node_name for node in plan.nodes}
+    return PlanDetails(
+        values=[_shown(value, types, base) for value in plan.values],
+        removed=_named(plan.removals, base),
+        kept=_named(plan.kept, base),
+        allows=capability_words(plan.capability),
+    )
+
+
+def _shown(value: PlannedValue, types: dict[str, str], base: GraphIR) -> ShownValue:
+    node, steps = base.node(value.node_id), parse_path(value.param)
+    stored: JsonValue = value_at(node.inputs, steps) if node and steps else None
+    new = with_added_text(stored, [str(value.value)]) if value.mode == "append" else value.value
+    old = None if stored in (None, "") or same_value(stored, new) else stored
+    return ShownValue(
+        node_id=value.node_id,
+        node=node.label if node else types.get(value.node_id, value.node_id),
+        param=value.param,
+        old=_safe(value.param, old),
+        new=_safe(value.param, new),
+    )
+
+
+def _safe(param: str, value: JsonValue) -> JsonValue:
+    return MASK if value is not None and looks_secret(param.rpartition(".")[2], value) else value
+
+
+def _named(ids: list[str], base: GraphIR) -> list[NamedNode]:
+    return [
+        NamedNode(node_id=id_, node_name=node.name if node else "", label=node.label if node else "")
+        for id_ in ids
+        for node in [base.node(id_)]
+    ]
