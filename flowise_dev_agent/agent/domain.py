@@ -1,7 +1,7 @@
 """The interface of a domain to the graph. Flowise is the first; others are added without a change here."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -168,6 +168,10 @@ class DomainCapability(ABC):
     def generate_tests(self, plan: PlanContract, flow_data: str, *, trials: int) -> TestSuite:
         """The suite: the plan's tests, else one question that every flow must answer; in the form in which the flow is
         started."""
+
+    @abstractmethod
+    def more_tests(self, suite: TestSuite, flow_data: str, ran: Set[str]) -> list[TestCase]:
+        """Cases for branches that no conversation has taken; `ran` are the ids of the nodes that ran."""
 
     @abstractmethod
     async def run_trial(self, context: AgentContext, conversation: Conversation) -> TrialRun:

@@ -1,7 +1,7 @@
 """Which conversations are held to test a flow, in the form in which the flow is started."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Final
 
 from pydantic import JsonValue
@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.contracts.plan import PlanContract, TestCase
 from flowise_dev_agent.patch import GraphIR
+from flowise_dev_agent.patch.model.node import FlowNode
 
 DEFAULT_QUESTION: Final = "Hello, what can you do for me?"
 #: Of a plan, and of what code adds to it.
@@ -21,6 +22,36 @@ def cases_for(plan: PlanContract, graph: GraphIR) -> tuple[TestCase, ...]:
     """The tests of the plan as the flow is started, else one question that every flow must answer."""
     cases = plan.tests or [TestCase(id="t1", turns=[DEFAULT_QUESTION])]
     return tuple(_as_started(case, graph) for case in cases[:MOST_TESTS])
+
+
+def branch_cases(cases: Sequence[TestCase], graph: GraphIR, ran: Set[str]) -> list[TestCase]:
+    """New cases for branches that no conversation has taken, as far as the flow says which message takes them."""
+    added: list[TestCase] = []
+    if not cases or cases[0].input != "chat":
+        return added
+    targets = {(edge.source, edge.output_name): edge.target for edge in graph.edges}
+    for node in graph.nodes:
+        for branch, message in enumerate(_messages(node)):
+            target = targets.get((node.id, str(branch)))
+            is_open = node.id in ran and target is not None and target not in ran
+            if message and is_open and len(cases) + len(added) < MOST_TESTS:
+                added.append(TestCase(id=next_id([*cases, *added]), turns=[message]))
+    return added
+
+
+def _messages(node: FlowNode) -> list[str]:
+    """For each branch of a step a message that takes it; empty where that is not plain."""
+    if node.name == "conditionAgentAgentflow":
+        return [str(row.get("scenario") or "") for row in _rows(node.inputs.get("conditionAgentScenarios"))]
+    if node.name == "conditionAgentflow":
+        return [_message(row) for row in _rows(node.inputs.get("conditions"))]
+    return []
+
+
+def _message(row: Mapping[str, object]) -> str:
+    by_question = "question" in str(row.get("value1"))
+    plain = row.get("operation") in ("contains", "equal", "startsWith", "endsWith")
+    return str(row.get("value2") or "") if row.get("type") == "string" and by_question and plain else ""
 
 
 def why_not_testable(case: TestCase, graph: GraphIR) -> str | None:
@@ -63,9 +94,11 @@ def _as_started(case: TestCase, graph: GraphIR) -> TestCase:
 
 
 def _form(start: Mapping[str, object], text: str) -> JsonObject:
-    rows = start.get("formInputTypes")
-    fields = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
-    return {str(row.get("name")): _field(row, text) for row in fields if row.get("name")}
+    return {str(row.get("name")): _field(row, text) for row in _rows(start.get("formInputTypes")) if row.get("name")}
+
+
+def _rows(value: object) -> list[dict[str, object]]:
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
 def _field(row: Mapping[str, object], text: str) -> JsonValue:

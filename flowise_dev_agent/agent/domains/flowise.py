@@ -1,6 +1,6 @@
 """The Flowise domain: retrieval over node schemas, ops, validation, predictions, verdicts."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from typing import Final
 
@@ -22,11 +22,11 @@ from flowise_dev_agent.agent.domains.flowise_tools import CARD_CHARS, LIST_CHARS
 from flowise_dev_agent.agent.domains.function_trials import failing_functions
 from flowise_dev_agent.agent.domains.verdicts import failed_verdict, with_pass_k
 from flowise_dev_agent.agent.judging import checked, judged, unmet_by
-from flowise_dev_agent.agent.test_cases import cases_for, why_not_testable
+from flowise_dev_agent.agent.test_cases import branch_cases, cases_for, why_not_testable
 from flowise_dev_agent.agent.tool_definition import as_tool
 from flowise_dev_agent.agent.tools import DomainTools, execute_tool
 from flowise_dev_agent.agent.trials import Conversation, ConversationRunner, TrialRun
-from flowise_dev_agent.contracts.plan import Expectation
+from flowise_dev_agent.contracts.plan import Expectation, TestCase
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.knowledge.flow_check import check_flow
 from flowise_dev_agent.patch import Finding, GraphIR, PatchOp, summarize
@@ -126,6 +126,9 @@ class FlowiseCapability(DomainCapability):
         cases = cases_for(plan, graph)
         reasons = {case.id: why for case in cases if (why := why_not_testable(case, graph))}
         return TestSuite(cases, trials, reasons)
+
+    def more_tests(self, suite: TestSuite, flow_data: str, ran: Set[str]) -> list[TestCase]:
+        return branch_cases(suite.cases, GraphIR.from_flow_data(flow_data), ran)
 
     async def run_trial(self, context: AgentContext, conversation: Conversation) -> TrialRun:
         run = await ConversationRunner(context.flowise, conversation).run()

@@ -100,7 +100,10 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
 
     runs = await _all(hold(case, number) for case in suite.cases for number in range(1, suite.trials + 1))
     if not before:
-        runs += await _all(hold(case, 1, rejects) for case, rejects in undriven(suite.cases, runs))
+        ran = {step.node_id for run in runs for step in run.trace.steps}
+        added = domains.primary.more_tests(suite, flow_data, ran)
+        runs += await _all(hold(case, 1) for case in added)
+        runs += await _all(hold(case, 1, rejects) for case, rejects in undriven([*suite.cases, *added], runs))
     results = [run.trial for run in runs]
     shown = [result.shortened(ANSWER_LIMIT) for result in results]
     if before:

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from flowise_dev_agent.agent.judging import checked
-from flowise_dev_agent.agent.test_cases import cases_for, why_not_testable
+from flowise_dev_agent.agent.test_cases import branch_cases, cases_for, why_not_testable
 from flowise_dev_agent.agent.trials import Conversation, ConversationRunner, TrialRun, undriven
 from flowise_dev_agent.contracts.plan import Expectation, PlanContract, TestCase
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
@@ -167,6 +167,36 @@ async def test_documents_and_tools_that_were_used_are_in_the_trace(
     assert [(tool.tool, tool.output) for tool in used.trace.used_tools] == [("calculator", "168")]
     unused = await tools.hold(TestCase(id="t1", turns=["Hello"], expect=Expectation(tools=["calculator"])))
     assert unused.trial.error == "The tool 'calculator' was not used."
+
+
+async def test_a_branch_that_no_question_takes_is_taken_by_its_own_words(
+    flowise_client: FlowiseClient, flowise: FlowiseAccess, schemas: Schemas
+) -> None:
+    ops: list[PatchOp] = [
+        step("startAgentflow", startInputType="chatInput"),
+        step(
+            "conditionAgentAgentflow",
+            conditionAgentModel="chatOpenAI",
+            conditionAgentModelConfig={"modelName": "gpt-4o-mini", "streaming": False},
+            conditionAgentInstructions="Sort the message.",
+            conditionAgentInput="{{ question }}",
+            conditionAgentScenarios=[{"scenario": "billing question"}, {"scenario": "technical problem"}],
+        ),
+        BindCredential(
+            node_id="conditionAgentAgentflow_0", credential_type="openAIApi", path="conditionAgentModelConfig"
+        ),
+        step("directReplyAgentflow", directReplyMessage="Billing"),
+        step("directReplyAgentflow", 1, directReplyMessage="Technical"),
+        to("startAgentflow_0", "conditionAgentAgentflow_0"),
+        to("conditionAgentAgentflow_0", "directReplyAgentflow_0", "0"),
+        to("conditionAgentAgentflow_0", "directReplyAgentflow_1", "1"),
+    ]
+    flow = await made(flowise_client, schemas, flowise.credentials, ops)
+    cases = flow.cases(TestCase(id="t1", turns=["I have a billing question"]))
+    first = await flow.hold(cases[0])
+    assert first.trial.answer == "Billing"
+    (added,) = branch_cases(cases, flow.graph, {step.node_id for step in first.trace.steps})
+    assert (await flow.hold(added)).trial.answer == "Technical"
 
 
 async def test_a_step_that_fails_is_named_with_its_error(

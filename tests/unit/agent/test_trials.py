@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.agent.test_cases import cases_for, why_not_testable
+from flowise_dev_agent.agent.test_cases import branch_cases, cases_for, why_not_testable
 from flowise_dev_agent.agent.traces import TRACE_BYTES, Exchange, trace_of
 from flowise_dev_agent.agent.trials import MOST_DECISIONS, Conversation, ConversationRunner, undriven
 from flowise_dev_agent.contracts.plan import TestCase
@@ -142,6 +142,19 @@ async def test_a_flow_that_cannot_be_started_from_here_is_not_asked(inputs: dict
     run = await hold(flowise, case, not_testable=why)
     assert word in run.trial.error
     assert (run.trial.passed, run.trial.category, flowise.asked) == (False, None, [])
+
+
+def test_each_branch_that_says_which_message_takes_it_gets_a_test() -> None:
+    inputs = {"conditionAgentScenarios": [{"scenario": "billing"}, {"scenario": "technical"}, {"scenario": "rest"}]}
+    name = "conditionAgentAgentflow_0"
+    node = {"id": name, "data": {"id": name, "name": "conditionAgentAgentflow", "inputs": inputs}}
+    edges = [{"source": name, "sourceHandle": f"{name}-output-{n}", "target": f"llm_{n}"} for n in range(3)]
+    graph = GraphIR({"nodes": [node], "edges": edges})  # type: ignore[typeddict-item,list-item]
+    cases = [TestCase(id="t1", turns=["My bill is wrong"])]
+    added = branch_cases(cases, graph, {name, "llm_0"})
+    assert [(case.id, case.turns) for case in added] == [("t2", ["technical"]), ("t3", ["rest"])]
+    assert branch_cases(cases, graph, set()) == []
+    assert branch_cases(cases * 10, graph, {name}) == []
 
 
 # --- traces ----------------------------------------------------------------------------------------------------------
