@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from flowise_dev_agent.agent.context import AgentContext, Knowledge
+from flowise_dev_agent.agent.context import AgentContext, Knowledge, SessionBlobs
 from flowise_dev_agent.agent.credentials import Available
 from flowise_dev_agent.agent.registry import ToolRegistry
 from flowise_dev_agent.agent.tools import DomainTools, ToolResult
@@ -54,6 +54,9 @@ class ToolScope:
     chosen: Mapping[str, str] = field(default_factory=dict[str, str])
     #: The flow that was tested.
     tested_id: str | None = None
+    #: Where the traces of its trials are, in order; None for a trial without one.
+    traces: Sequence[str | None] = ()
+    blobs: SessionBlobs | None = None
 
 
 @dataclass(frozen=True)

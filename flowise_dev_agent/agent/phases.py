@@ -80,7 +80,8 @@ async def _scope(state: AgentState, context: AgentContext, phase: ToolPhase) -> 
             )
         case "test":
             tested_id = state.write.draft_id or state.write.chatflow_id
-            return ToolScope(**common, base=common["stored"], tested_id=tested_id)
+            traces = [trial.trace_sha256 for trial in state.tests.results]
+            return ToolScope(**common, base=common["stored"], tested_id=tested_id, traces=traces, blobs=context.blobs)
 
 
 def _metrics(phase: str, start: float, state: AgentState, update: Update, calls: list[CalledTool]) -> PhaseMetrics:

@@ -44,7 +44,7 @@ _DISCOVER: Final = (
     *("read_flow", "list_flows", "list_credentials", "search_patterns", "use_pattern"),
 )
 _PATCH: Final = ("get_node", "list_options", "get_template", "read_flow", "check_ops", "run_function")
-_TEST: Final = ("ask_flow",)
+_TEST: Final = ("ask_flow", "read_trace")
 
 
 class FlowiseCapability(DomainCapability):
@@ -68,6 +68,7 @@ class FlowiseCapability(DomainCapability):
             as_tool(checks.check_ops, limit=CHECK_CHARS, answered_once=False),
             as_tool(checks.run_function, limit=RUN_CHARS, answered_once=False),
             as_tool(checks.ask_flow, limit=RUN_CHARS, answered_once=False),
+            as_tool(checks.read_trace, limit=CHECK_CHARS),
         ]
         definitions = {definition.name: definition for definition, _ in tools}
         return DomainTools(

@@ -9,7 +9,7 @@ import re
 from contextlib import suppress
 from typing import Annotated, Final
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from flowise_dev_agent.agent.domain import ToolScope
 from flowise_dev_agent.agent.nodes.patch import unplanned_removals
@@ -18,6 +18,7 @@ from flowise_dev_agent.agent.plan_values import with_planned_values
 from flowise_dev_agent.agent.reach import hosts_in
 from flowise_dev_agent.agent.tool_definition import AnyObject
 from flowise_dev_agent.agent.tools import ToolResult, shorten
+from flowise_dev_agent.contracts.verdict import Trace
 from flowise_dev_agent.errors import FlowiseError, InvalidInputError, PatchError
 from flowise_dev_agent.knowledge.flow_check import check_flow, excused
 from flowise_dev_agent.patch import Finding, PatchOp, compile_ops, errors, ops_from_list
@@ -30,6 +31,7 @@ RUN_CHARS: Final = 2_000
 MAX_QUESTIONS: Final = 3
 MAX_CODE_CHARS: Final = 20_000
 _FINDINGS_SHOWN: Final = 20
+_TRACED_CHARS: Final = 300
 _SERVER_VARIABLES: Final = re.compile(r"\$vars\b")
 
 
@@ -98,6 +100,20 @@ class FlowiseChecks:
         used = f"\nTools used: {tools}" if tools else ""
         return ToolResult(True, f"Answer: {masked(shortened(answer.answer, RUN_CHARS - 200))}{used}", data=answer)
 
+    async def read_trace(self, trial: int) -> ToolResult:
+        """Show what ran in a trial, by its number: steps with outputs, tools, sources."""
+        scope = self._scope
+        sha256 = scope.traces[trial - 1] if 0 < trial <= len(scope.traces) else None
+        if sha256 is None or scope.blobs is None:
+            raise InvalidInputError(f"Trial {trial} has no trace. There are {len(scope.traces)} trials.")
+        trace = Trace.model_validate_json(await scope.blobs.get(sha256))
+        lines = [f"- step {step.node_id} {step.status}: {_short(step.error or step.output)}" for step in trace.steps]
+        lines += [
+            f"- tool {one.tool}({_short(one.input)}): {_short(one.error or one.output)}" for one in trace.used_tools
+        ]
+        lines += [f"- source: {_short(source.text)}" for source in trace.sources]
+        return ToolResult(True, "\n".join(lines) or "The trial left nothing but its answer.", data=trace)
+
     async def _findings(self, ops: list[PatchOp]) -> list[Finding]:
         scope = self._scope
         store = await scope.knowledge.nodes()
@@ -122,3 +138,8 @@ class FlowiseChecks:
             ]
             found += excused(checked[0], checked[1] if len(checked) > 1 else [])
         return found
+
+
+def _short(value: JsonValue) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return masked(shorten(text, _TRACED_CHARS))

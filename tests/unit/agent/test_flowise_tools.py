@@ -11,6 +11,7 @@ from flowise_dev_agent.agent.domain import Domains, ToolScope
 from flowise_dev_agent.agent.plan_binding import capability_of
 from flowise_dev_agent.agent.tools import ToolPhase
 from flowise_dev_agent.contracts.plan import PlannedNode
+from flowise_dev_agent.contracts.verdict import Trace, TracedSource, TracedTool, TraceStep
 from flowise_dev_agent.errors import FlowiseServerError
 from flowise_dev_agent.flowise.models import ChatflowCreate
 from flowise_dev_agent.patch import AddNode, BindCredential, GraphIR, SetParam, compile_ops
@@ -238,6 +239,27 @@ async def test_the_tested_flow_answers_a_few_more_questions_and_forgets_them(ben
     sessions = [session for _, session in bench.flowise.asked]
     assert sessions == ["fda-ask-s-1", "fda-ask-s-2", "fda-ask-s-3"]
     assert bench.flowise.forgotten == [("flow-1", session) for session in sessions]
+
+
+async def test_a_trace_is_read_in_lines_by_the_number_of_its_trial(bench: Bench) -> None:
+    trace = Trace(
+        steps=[TraceStep(node_id="llmAgentflow_0", status="FINISHED", output={"content": f"{SECRET} " + "x" * 900})],
+        used_tools=[TracedTool(tool="calculator", input="2+2", output="4")],
+        sources=[TracedSource(text="Returns within 30 days.")],
+    )
+    sha256 = await bench.blobs.put(trace.model_dump_json())
+    registry = tools(bench, tested_id="flow-1", traces=[None, sha256], blobs=bench.context().blobs)
+
+    read, missing = [await registry.call("read_trace", {"trial": trial}) for trial in (2, 1)]
+
+    step, tool, source = read.summary.splitlines()
+    assert step.startswith('- step llmAgentflow_0 FINISHED: {"content"')
+    assert len(step) < 400
+    assert SECRET not in step
+    assert tool == "- tool calculator(2+2): 4"
+    assert source == "- source: Returns within 30 days."
+    assert not missing.ok
+    assert "2 trials" in missing.summary
 
 
 async def test_without_a_tested_flow_nothing_is_asked(bench: Bench) -> None:

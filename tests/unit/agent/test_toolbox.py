@@ -192,7 +192,7 @@ async def test_each_phase_gets_its_tools_and_leaves_its_measures_and_counts(benc
 
     assert "flowise.search_nodes" in reasoner.offered["plan"]
     assert "flowise.check_ops" in reasoner.offered["patch"]
-    assert reasoner.offered["judge"] == ["flowise.ask_flow"]
+    assert reasoner.offered["judge"] == ["flowise.ask_flow", "flowise.read_trace"]
     totals = project(await bench.values())["totals"]
     phases = totals["phase_metrics"]
     assert [one["phase"] for one in phases] == ["classify", "plan", "patch", "test", "judge"]
