@@ -15,6 +15,7 @@ from flowise_dev_agent.patch.model.ops import ReplaceNode, UpgradeNode
 from flowise_dev_agent.patch.model.outputs import Output
 from flowise_dev_agent.patch.model.references import reference, referenced, sole_reference, with_new_id
 from flowise_dev_agent.patch.model.schema import NodeSchema
+from flowise_dev_agent.patch.model.suggest import fold
 from flowise_dev_agent.patch.model.values import is_empty, normalize
 
 _LISTED_BY_TYPE: Final = frozenset({"asyncOptions", "asyncMultiOptions"})
@@ -68,8 +69,9 @@ def _take_place(batch: Batch, old: FlowNode, schema: NodeSchema, new_id: str) ->
     batch.changed.discard(old.id)
     node = batch.make_node(schema, new_id)
     old_title = batch.schemas[old.name].label if old.name in batch.schemas else old.name
-    if old.label != old_title:
-        node.data["label"] = old.label
+    own = fold(old.label).rstrip("0123456789") not in (fold(old_title).rstrip("0123456789"), fold(old.name))
+    if own or (old.name == schema.name and old.label != old_title):
+        node.data["label"] = old.label  # not just the title of the old type, with or without a number
     raw: StoredNode = {**old.raw, "id": new_id, "type": node.raw.get("type"), "data": node.data}
     if not schema.is_agentflow and "height" in raw:
         raw["height"] = node_height(node.data)

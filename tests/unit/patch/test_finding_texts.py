@@ -10,7 +10,9 @@ from flowise_dev_agent.patch import (
     Finding,
     GraphIR,
     PatchOp,
+    ReplaceNode,
     Schemas,
+    SetLabel,
     SetParam,
     compile_ops,
     errors,
@@ -122,3 +124,22 @@ def test_values_that_a_text_does_not_name_are_listed_after_it() -> None:
     found = Finding(code="X", severity="error", message="No such tool.", allowed=("a", "b"))
     assert found.text == "X: No such tool. Possible: a, b."
     assert found.model_copy(update={"hint": "Use b."}).text == "X: No such tool. Use b."
+
+
+@pytest.mark.parametrize(
+    ("label", "after"),
+    [
+        ("ChatOpenAI", "Anthropic Claude"),
+        ("ChatOpenAI 2", "Anthropic Claude"),
+        ("chatOpenAI_0", "Anthropic Claude"),
+        ("Brain",) * 2,
+    ],
+)
+def test_a_replaced_node_has_the_title_of_its_new_type_or_the_person_s_own(
+    label: str, after: str, schemas: Schemas
+) -> None:
+    base = compile_ops(
+        GraphIR.empty(), [add("chatOpenAI"), SetLabel(node_id="chatOpenAI_0", label=label)], schemas
+    ).graph
+    (node,) = compile_ops(base, [ReplaceNode(node_id="chatOpenAI_0", node_name="chatAnthropic")], schemas).graph.nodes
+    assert node.label == after
