@@ -26,7 +26,7 @@ from flowise_dev_agent.reasoning.parsing import (
     parse_model,
     parse_object,
 )
-from flowise_dev_agent.reasoning.plan_checks import accounted, checked_amendment, checked_plan
+from flowise_dev_agent.reasoning.plan_checks import accounted, checked_amendment, checked_plan, unknown_options
 from flowise_dev_agent.reasoning.prompt_writing import PromptWriter
 from flowise_dev_agent.reasoning.prompts import (
     Prompt,
@@ -87,7 +87,7 @@ class LlmReasoner(Reasoner):
             plan = checked_plan(plan.linked(), request)
             parts, problems = accounted(plan, proposal.parts, request)
             plan = plan.model_copy(update={"parts": parts})
-            if problems:
+            if problems := [*unknown_options(plan, request), *problems]:
                 raise IncompleteOutputError(problems[:12], plan)
             return plan
 

@@ -14,6 +14,9 @@ from flowise_dev_agent.reasoning.credential_requirements import required_types
 from flowise_dev_agent.reasoning.parsing import UnusableOutputError
 from flowise_dev_agent.sanitize import shortened
 
+#: Options of one field that are listed in full.
+_OPTIONS_SHOWN = 30
+
 
 def checked_plan(plan: PlanContract, request: PlanRequest) -> PlanContract:
     """The plan with what code knows for certain: operation, spelling of node names, credential types."""
@@ -59,6 +62,28 @@ def checked_plan(plan: PlanContract, request: PlanRequest) -> PlanContract:
         required = list(dict.fromkeys([*required, *(name for name in plan.credential_requirements if name in known)]))
     update |= {"nodes": nodes, "credential_requirements": required}
     return plan.model_copy(update=update)
+
+
+def unknown_options(plan: PlanContract, request: PlanRequest) -> list[str]:
+    """Planned values of fields whose options the node type lists, and that are none of them."""
+    types = {**request.existing, **{node.node_id: node.node_name for node in plan.nodes}}
+    problems: list[str] = []
+    for value in plan.values:
+        schema = request.nodes.get(types.get(value.node_id, ""))
+        lists = (
+            [one.options for one in schema.params if one.name == value.param and one.type == "options"]
+            if schema
+            else []
+        )
+        options = list(dict.fromkeys(option for entry in lists for option in entry))
+        if not all(lists) or not options or not isinstance(value.value, str) or value.value in options:
+            continue
+        shown = options if len(options) <= _OPTIONS_SHOWN else closest(value.value, options)
+        problems.append(
+            f"`values`: '{value.value}' is not an option of {value.node_id}.{value.param}. "
+            f"{'Options' if shown == options else 'Close options'}: {', '.join(shown)}."
+        )
+    return problems
 
 
 def accounted(

@@ -399,6 +399,18 @@ async def test_p83_a_plan_accounts_for_every_part_or_the_rest_is_not_understood(
     assert "p3 (requirement): and a pony" in engine.calls[0][0][0].content
 
 
+async def test_a_planned_value_that_is_no_option_goes_back_with_all_options(catalogue: NodeStore) -> None:
+    splitter = {"node_id": "codeTextSplitter_0", "node_name": "codeTextSplitter", "purpose": "splits"}
+    wrong = {"node_id": "codeTextSplitter_0", "param": "language", "value": "klingon"}
+    engine = ScriptedEngine(
+        {**GOOD_PLAN, "nodes": [*GOOD_PLAN["nodes"], splitter], "values": [wrong]},
+        {**GOOD_PLAN, "nodes": [*GOOD_PLAN["nodes"], splitter], "values": [{**wrong, "value": "python"}]},
+    )
+    result = await reasoner(engine).plan(plan_request(catalogue))
+    assert (result.tries, result.value.values[0].value) == (2, "python")
+    assert "'klingon' is not an option of codeTextSplitter_0.language. Options: c, cobol, cpp" in last_text(engine)
+
+
 async def test_an_ambiguous_intent_without_questions_is_taken_without_asking_again() -> None:
     engine = ScriptedEngine({**GOOD_INTENT, "ambiguity": 8})
     result = await reasoner(engine).classify(ClassifyRequest(requirement="A bot"))
