@@ -169,7 +169,7 @@ def test_a_criterion_behind_a_failed_test_has_failed() -> None:
     assert made.criteria[0].reason == "No document was found."
 
 
-def test_p103_a_placeholder_shows_nothing_of_what_is_behind_it() -> None:
+def test_a_placeholder_shows_nothing_of_what_is_behind_it() -> None:
     made = verdict(vote("[PLACEHOLDER: Pdf File]"), results=(trial("[PLACEHOLDER: Pdf File]"),))
     assert (made.headline, made.criteria[0].state) == ("runs", "not_shown")
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from flowise_dev_agent.contracts.verdict import CriterionVerdict, Evidence
 from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.flowise.models import Credential
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
@@ -13,6 +14,7 @@ from flowise_dev_agent.patch import AddNode, Connect, PatchOp, SetParam
 from flowise_dev_agent.reasoning import DeterministicReasoner
 from flowise_dev_agent.reasoning.contracts import PlannedNode, Verdict
 from tests.unit.agent.rig import OPENAI, Bench, BenchFlowise, plan
+from tests.unit.agent.test_graph import ops
 from tests.unit.knowledge.memory_patterns import MemoryPatterns
 
 WISH = "Customer support bot for our bicycle shop, with memory, at temperature 0.7"
@@ -192,3 +194,17 @@ async def test_a_plan_that_takes_nothing_over_starts_from_nothing() -> None:
     await bench.start(SIMILAR)
     state = await bench.state()
     assert (state.pattern.id, state.pattern.ops) == (None, [])
+
+
+@pytest.mark.parametrize(("state", "kept"), [("shown", 1), ("not_shown", 0)])
+async def test_p103_a_flow_is_kept_as_a_pattern_only_when_its_criteria_were_shown(state: Any, kept: int) -> None:
+    rows = MemoryPatterns()
+    made = Bench(ops(), credentials(), patterns=library(rows))
+    proof = [Evidence(trial=1, quote="Answer to: Hello")]
+    votes = [CriterionVerdict(id="c1", state=state, judged_by="model", evidence=proof)]
+    made.reasoner.verdicts = [Verdict(done=True, criteria=votes)]
+    await made.start()
+    await made.answer(action="approve")
+    await made.answer(action="accept")
+    assert (await made.state()).outcome == "accepted"
+    assert len(rows.rows) == kept
