@@ -2,8 +2,8 @@
 
 Each write is announced by an intent row (committed, fenced by the lease) before the call. Whoever finds an open intent,
 or gets an error that proves nothing, does not know whether the call went through, so it looks: a create is found by its
-tag in `category`, an update by comparing hashes. What it finds is adopted. A create made in such a recovery lists once
-more and removes the younger twin, since the call of the lost worker may have landed in between.
+tag in `category` and its text, an update by comparing hashes. What it finds is adopted. A create made in such a
+recovery lists once more and removes the younger twin, since the call of the lost worker may have landed in between.
 
 An error that leaves this module says in `details["written"]` what is known of the write: `no`, `unknown`, or `yes` when
 Flowise took it but it could not be read back, or was read back otherwise.
@@ -270,8 +270,8 @@ class Publisher:
                     landed=landed,
                 )
             attempt.written = "yes"
-            for twin in await self._client.find_chatflow_by_category_tag(self._tag):
-                # The tag is off ours, so what still carries it came from a call whose worker was lost.
+            for twin in await self._made_here(self._tag):
+                # The tag is off ours, so this one came from a call whose worker was lost.
                 await self._client.delete_chatflow(twin.id)
             return await self._read_back(intent, current, adopted=False)
 
@@ -380,12 +380,21 @@ class Publisher:
             for item in await self._intents.list_for(self._session_id)
         )
 
+    async def _made_here(self, tag: str) -> list[Chatflow]:
+        """What carries the tag and holds a text that this session announced to write. The tag alone proves nothing:
+        people copy flows with their categories, and type what they like there."""
+        tagged = await self._client.find_chatflow_by_category_tag(tag)
+        if not tagged:
+            return []
+        announced = {item.payload_sha256 for item in await self._intents.list_for(self._session_id)}
+        return [flow for flow in tagged if payload_sha256(flow.flow_data) in announced]
+
     async def _oldest_tagged(self, tag: str) -> Chatflow | None:
-        found = await self._client.find_chatflow_by_category_tag(tag)
+        found = await self._made_here(tag)
         return min(found, key=lambda flow: (flow.created_date, flow.id)) if found else None
 
     async def _remove_younger_twins(self, ours: Chatflow, tag: str) -> Chatflow:
-        found = await self._client.find_chatflow_by_category_tag(tag)
+        found = await self._made_here(tag)
         oldest, *younger = sorted(found or [ours], key=lambda flow: (flow.created_date, flow.id))
         for twin in younger:
             await self._client.delete_chatflow(twin.id)

@@ -322,6 +322,21 @@ async def test_p15_a_read_back_that_differs_is_a_failed_write(desk: Desk) -> Non
         await desk.create()
 
 
+async def test_p89_a_chatflow_of_a_person_with_our_tag_stays(desk: Desk) -> None:
+    theirs = ChatflowCreate(
+        name="Mine", flow_data='{"nodes":[],"edges":[],"by":"a person"}', category=flow_tag(str(SESSION))
+    )
+    before = desk.flowise.add(theirs)
+    # A crashed create looks for what it made: neither adopted nor overwritten nor removed as a twin.
+    desk.flowise.before["create"] = desk.flowise.lose(FlowiseTimeoutError)
+    with pytest.raises(FlowiseTimeoutError):
+        await desk.create()
+    ours = await desk.create()
+    assert ours.chatflow_id != before.id
+    await desk.again().accept(chatflow_id=ours.chatflow_id, deploy=True, iteration=0)
+    assert desk.flowise.flows[before.id] == before
+
+
 async def test_acceptance_takes_only_our_tag_off_deploys_and_removes_late_twins(desk: Desk) -> None:
     first = await desk.create()
     tag = flow_tag(str(SESSION))
