@@ -217,7 +217,7 @@ def tools_of(phase: Phase) -> list[ToolDef]:
 
 def table(nodes: NodeStore) -> Iterator[str]:
     """A line per session and phase, and whether the goals are met."""
-    schemas = {phase: tokens(json.dumps(answer_schema(phase))) for phase in PHASES}
+    schemas = {phase: tokens(json.dumps(answer_schema(phase), separators=(",", ":"))) for phase in PHASES}
     tools = {phase: tokens("".join(tool.model_dump_json() for tool in tools_of(phase))) for phase in PHASES}
     yield f"{'session':10} {'phase':9} {'stable':>7} {'changing':>9} {'tools':>6} {'schema':>7}"
     for name, session in SESSIONS.items():

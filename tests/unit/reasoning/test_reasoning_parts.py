@@ -24,6 +24,7 @@ from flowise_dev_agent.reasoning.cards import schema_card
 from flowise_dev_agent.reasoning.catalogue import STAPLES, catalogue_line, catalogue_text
 from flowise_dev_agent.reasoning.contracts import EngineResponse, Usage
 from flowise_dev_agent.reasoning.deterministic.fields import find_fields
+from flowise_dev_agent.reasoning.deterministic.process import RulesProcess
 from flowise_dev_agent.reasoning.deterministic.providers import chat_provider, embeddings_provider, model_id
 from flowise_dev_agent.reasoning.deterministic.quantities import read_quantities
 from flowise_dev_agent.reasoning.deterministic.reading import read
@@ -249,7 +250,7 @@ def test_the_rules_read_no_skills() -> None:
 
 def test_settings_choose_the_reasoner() -> None:
     rules = ReasoningSettings(REASONING_ENGINE="deterministic")
-    assert isinstance(make_reasoner(rules), DeterministicReasoner)
+    assert isinstance(make_reasoner(rules), RulesProcess)
     for engine, key in (("claude", "ANTHROPIC_API_KEY"), ("openai", "OPENAI_API_KEY")):
         settings = ReasoningSettings(REASONING_ENGINE=engine, **{key: "sk-test"})
         assert isinstance(make_reasoner(settings), PhasedReasoner)
