@@ -84,6 +84,11 @@ async def test_look_ups_answer_in_lines(bench: Bench, name: str, arguments: Any,
         ("list_options", {"node": "chatOpenAI", "param": "temperature"}, "has no list of options"),
         ("list_options", {"node": "llmAgentflow", "param": "llmModelConfig.nothing"}, "component inside"),
         ("list_options", {"node": "chatOpenAI", "param": "modelName", "node_id": "x"}, "no chatOpenAI with the id"),
+        (
+            "list_options",
+            {"node": "chatOpenAI", "param": "modelName", "node_id": "bufferMemory_0"},
+            "no chatOpenAI with the id",
+        ),
         ("use_pattern", {"pattern_id": 7}, "has not found a pattern 7"),
     ],
 )

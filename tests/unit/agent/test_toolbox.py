@@ -8,14 +8,16 @@ import pytest
 
 from flowise_dev_agent.agent import FlowiseCapability, ToolRegistry, ToolResult
 from flowise_dev_agent.agent.domain import Domains, ToolScope
+from flowise_dev_agent.agent.phases import _scope
 from flowise_dev_agent.agent.projection import project
+from flowise_dev_agent.agent.state import AgentState, PlanState
 from flowise_dev_agent.agent.tool_definition import as_tool
 from flowise_dev_agent.agent.toolbox import MAX_CALLS, SessionToolbox
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.models import ChatflowCreate
 from flowise_dev_agent.patch import GraphIR, compile_ops
 from flowise_dev_agent.reasoning.contracts import Reasoned
-from tests.unit.agent.rig import OPENAI, Bench, Script
+from tests.unit.agent.rig import OPENAI, Bench, Script, plan
 from tests.unit.agent.test_graph import credentials, ops
 
 SECRET = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
@@ -204,6 +206,15 @@ async def test_each_phase_gets_its_tools_and_leaves_its_measures_and_counts(benc
     assert (record[0]["name"], record[0]["ok"]) == ("flowise.get_node", True)
     types = [event["type"] for event in bench.events if event["type"].startswith("tool_")]
     assert types == ["tool_call", "tool_result"] * 2
+
+
+@pytest.mark.parametrize("approved", [False, True])
+async def test_only_an_approved_plan_lets_tools_run_its_code(bench: Bench, approved: bool) -> None:
+    state = AgentState(plan=PlanState(contract=plan(), approved=approved))
+
+    scope = await _scope(state, bench.context(), "patch")
+
+    assert (scope.plan is not None) is approved
 
 
 @pytest.mark.parametrize("phase", ["plan", "patch", "judge"])
