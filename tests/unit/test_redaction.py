@@ -94,6 +94,7 @@ def test_other_names_do_not(name: str) -> None:
         ("https://api.example/v1?api_key=abc123xyz&q=1", "abc123xyz"),
         ('"X-Auth-Token": "9f8e7d6c5b"', "9f8e7d6c5b"),
     ],
+    ids=["mixed", "hexadecimal", "password", "query", "header"],
 )
 def test_random_texts_and_values_after_a_name_are_masked_but_not_refused(text: str, marked: str) -> None:
     assert not holds_secret(text)
