@@ -135,9 +135,7 @@ def test_values_that_a_text_does_not_name_are_listed_after_it() -> None:
         ("Brain",) * 2,
     ],
 )
-def test_a_replaced_node_has_the_title_of_its_new_type_or_the_person_s_own(
-    label: str, after: str, schemas: Schemas
-) -> None:
+def test_a_replaced_node_has_its_new_title_or_a_person_s_own(label: str, after: str, schemas: Schemas) -> None:
     base = compile_ops(
         GraphIR.empty(), [add("chatOpenAI"), SetLabel(node_id="chatOpenAI_0", label=label)], schemas
     ).graph

@@ -9,7 +9,7 @@ from tests.fixtures.golden_flows import NOWHERE
 from tests.fixtures.trial_flows import TRIAL_FLOWS, TrialFlow
 
 
-@pytest.mark.parametrize("flow", TRIAL_FLOWS, ids=lambda flow: flow.name)
+@pytest.mark.parametrize("flow", TRIAL_FLOWS, ids=lambda flow: flow.name[:48])
 def test_p27_refused_exactly_when_failing(schemas: Schemas, flow: TrialFlow) -> None:
     result = compile_ops(GraphIR.empty(), flow.build(NOWHERE), schemas)
 
