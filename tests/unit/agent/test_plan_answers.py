@@ -146,3 +146,13 @@ async def test_a_revision_beyond_the_approval_is_shown_and_one_within_it_is_not(
     await bench.answer(action="approve")
     review = await bench.answer(action="iterate", feedback="once more")
     assert review["type"] == "result_review"
+
+
+async def test_p94_a_planned_removal_that_the_ops_leave_out_is_never_written() -> None:
+    bench, _ = await updating(list(COLDER))
+    bench.reasoner.plans = [plan(operation="update", nodes=[MODEL], removals=["bufferMemory_0"], values=[COLD])]
+    await bench.answer(action="request_changes", feedback="and no memory")
+    question = await bench.answer(action="approve")
+    assert question["type"] == "patch_review"
+    assert {finding["code"] for finding in question["data"]["findings"]} == {"PLAN_NOT_MET"}
+    assert drafts(bench) == []
