@@ -78,6 +78,7 @@ class PlannedNode(Contract):
     node_name: str
     purpose: str
     existing: bool = Field(default=False, description="already in the flow that is being changed")
+    label: str = Field(default="", max_length=200, description="title on the canvas; empty: the type's, or as it is")
 
 
 class Approach(Contract):
@@ -221,6 +222,15 @@ class PlanProposal(_Plan):
     parts: list[PartAccount] = Field(default_factory=list)
 
 
+class DesignConnection(Contract):
+    """A connection by names, as in the ops `Connect` and `Disconnect`."""
+
+    source: str
+    output: str = ""
+    target: str
+    input: str = ""
+
+
 class PlanContract(_Plan, Versioned):
     """The approved agreement: drives the scope, the tests and the judgement. `declined` says why it cannot be done."""
 
@@ -229,6 +239,10 @@ class PlanContract(_Plan, Versioned):
     domain_targets: list[str] = Field(default_factory=lambda: ["flowise"])
     parts: list[Part] = Field(default_factory=list, max_length=40)
     capability: Capability | None = None
+    connections: list[DesignConnection] = Field(
+        default_factory=list, description="Connections that do not follow from the types of the nodes."
+    )
+    disconnections: list[DesignConnection] = Field(default_factory=list)
 
     @computed_field
     @property
@@ -279,22 +293,15 @@ class PlanContract(_Plan, Versioned):
         return self.model_copy(update={"tests": tests, "criteria": criteria})
 
 
-class DesignConnection(Contract):
-    """A connection by names, as in the ops `Connect` and `Disconnect`."""
-
-    source: str
-    output: str = ""
-    target: str
-    input: str = ""
-
-
 class Design(PlanContract):
     """A plan with everything that its ops follow from. Texts are `values`."""
 
-    connections: list[DesignConnection] = Field(default_factory=list)
-    disconnections: list[DesignConnection] = Field(default_factory=list)
     questions: list[str] = Field(default_factory=list)
     base_sha256: str | None = Field(default=None, description="Of the flow that it was made for.")
+
+    def to_plan(self) -> PlanContract:
+        """The plan without what only its making needs."""
+        return PlanContract.model_validate(self.model_dump(include=set(PlanContract.model_fields)))
 
 
 class OpsAnswer(Contract):

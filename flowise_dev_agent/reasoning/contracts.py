@@ -211,6 +211,8 @@ class PlanRequest(_Request):
     flow_summary: str | None = None
     #: node id -> node name of what the flow holds already.
     existing: Mapping[str, str] = field(default_factory=dict)
+    #: node id -> title of what the flow holds.
+    labels: Mapping[str, str] = field(default_factory=dict)
     #: Inputs of that flow that are connected, as `node id.input`.
     occupied: frozenset[str] = frozenset()
     #: `node id.path` -> the model or tool that stands there inside an agentflow node.

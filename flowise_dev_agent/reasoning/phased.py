@@ -20,10 +20,10 @@ from flowise_dev_agent.reasoning.contracts import (
     Usage,
     Verdict,
 )
-from flowise_dev_agent.reasoning.deterministic.process import RulesProcess
 from flowise_dev_agent.reasoning.engines import engine_for
 from flowise_dev_agent.reasoning.llm import LlmReasoner
 from flowise_dev_agent.reasoning.reasoner import Reasoner
+from flowise_dev_agent.reasoning.rules.process import RulesProcess
 from flowise_dev_agent.settings import Phase, ReasoningSettings
 
 T = TypeVar("T")

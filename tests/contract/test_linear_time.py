@@ -8,7 +8,7 @@ import pytest
 from flowise_dev_agent.flowise.responses import flowise_message, storable
 from flowise_dev_agent.patch.model.references import has_variable, referenced, sole_reference, variables
 from flowise_dev_agent.patch.model.visibility import is_visible
-from flowise_dev_agent.reasoning.deterministic.process import squeezed
+from flowise_dev_agent.reasoning.rules.process import squeezed
 from flowise_dev_agent.redaction import guarded, holds_secret, masked, redacted
 from flowise_dev_agent.sanitize import clean_json, clean_text, shortened
 

@@ -80,6 +80,7 @@ async def plan_v2(
             target=target.name if target else None,
             flow_summary=focused_summary(graph, f"{requirement} {feedback or ''}") if graph.nodes else None,
             existing={node.id: node.name for node in graph.nodes},
+            labels={node.id: node.label for node in graph.nodes},
             occupied=connected_inputs(graph),
             inside=components_of(graph),
             agents=agents_of(graph),

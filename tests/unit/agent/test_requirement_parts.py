@@ -5,7 +5,7 @@ from typing import Any
 from flowise_dev_agent.contracts.plan import Part
 from flowise_dev_agent.patch import Finding
 from flowise_dev_agent.reasoning.contracts import Intent
-from flowise_dev_agent.reasoning.deterministic import DeterministicReasoner
+from flowise_dev_agent.reasoning.rules import DeterministicReasoner
 from tests.unit.agent.rig import OPENAI, Bench, plan
 from tests.unit.agent.test_graph import credentials
 from tests.unit.agent.test_update import COLDER, add_flow, made_for
@@ -66,10 +66,14 @@ async def test_a_revision_that_leaves_out_more_is_shown_again() -> None:
     assert (await bench.answer(action="iterate", feedback="again"))["type"] == "plan_approval"
 
 
-async def test_p83_what_the_rules_do_not_read_is_not_understood_and_listed() -> None:
+async def test_p83_what_the_rules_do_not_recognise_as_structure_is_told_to_the_model() -> None:
     bench = Bench([], credentials(OPENAI), reasoner=DeterministicReasoner())
     approval = await bench.start("A support chatbot with memory. Wxyz qwrt zzkk vbnm.")
-    assert [part["quote"] for part in approval["data"]["not_done"]] == ["Wxyz qwrt zzkk vbnm."]
+    assert approval["data"]["not_done"] == []
+    parts = {part["quote"]: part["values"] for part in approval["data"]["contract"]["parts"]}
+    assert parts["Wxyz qwrt zzkk vbnm."] == ["conversationChain_0.systemMessagePrompt"]
+    values = {value["param"]: value["value"] for value in approval["data"]["contract"]["values"]}
+    assert values["systemMessagePrompt"] == "A support chatbot. Wxyz qwrt zzkk vbnm."
 
 
 async def test_p97_findings_that_the_base_had_never_go_back_to_the_op_writer(monkeypatch: Any) -> None:

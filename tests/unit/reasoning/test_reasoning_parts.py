@@ -23,15 +23,16 @@ from flowise_dev_agent.reasoning import (
 from flowise_dev_agent.reasoning.cards import schema_card
 from flowise_dev_agent.reasoning.catalogue import STAPLES, catalogue_line, catalogue_text
 from flowise_dev_agent.reasoning.contracts import EngineResponse, Usage
-from flowise_dev_agent.reasoning.deterministic.fields import find_fields
-from flowise_dev_agent.reasoning.deterministic.process import RulesProcess
-from flowise_dev_agent.reasoning.deterministic.providers import chat_provider, embeddings_provider, model_id
-from flowise_dev_agent.reasoning.deterministic.quantities import read_quantities
-from flowise_dev_agent.reasoning.deterministic.reading import read
-from flowise_dev_agent.reasoning.deterministic.text import detect_language
 from flowise_dev_agent.reasoning.engines.response_buffer import cost
 from flowise_dev_agent.reasoning.parsing import UnusableOutputError, parse_model, parse_object
 from flowise_dev_agent.reasoning.phrases import say
+from flowise_dev_agent.reasoning.rules.design.fields import find_fields
+from flowise_dev_agent.reasoning.rules.design.providers import chat_provider, embeddings_provider, model_id
+from flowise_dev_agent.reasoning.rules.design.quantities import read_quantities
+from flowise_dev_agent.reasoning.rules.design.reading import read
+from flowise_dev_agent.reasoning.rules.language.scan import Scan
+from flowise_dev_agent.reasoning.rules.language.text import detect_language
+from flowise_dev_agent.reasoning.rules.process import RulesProcess
 from flowise_dev_agent.reasoning.skills import PACKAGED, Skills
 
 
@@ -328,7 +329,7 @@ def test_embeddings_have_their_own_provider() -> None:
     ],
 )
 def test_numbers_find_their_place(text: str, values: dict[str, float]) -> None:
-    found = read_quantities(text)
+    found = read_quantities(Scan(text))
     known = {name: getattr(found, name) for name in found.__dataclass_fields__}
     assert {name: value for name, value in known.items() if value is not None} == values
 

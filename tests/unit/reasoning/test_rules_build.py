@@ -230,11 +230,11 @@ async def test_the_same_requirement_gives_the_same_plan_and_ops(catalogue: NodeS
     assert await write(text, first, catalogue) == await write(text, second, catalogue)
 
 
-async def test_persona_becomes_the_system_prompt(catalogue: NodeStore) -> None:
+async def test_the_words_of_the_person_become_the_system_prompt(catalogue: NodeStore) -> None:
     text = "A bot for my bakery that answers politely and takes orders. Never give discounts."
     ops = await write(text, await plan(text, catalogue), catalogue)
     prompt = params_of(ops)["conversationChain.systemMessagePrompt"]
-    assert prompt == "You are a bot for the bakery that answers politely and takes orders. Never give discounts."
+    assert prompt == "A bot for my bakery that answers politely and takes orders. Never give discounts."
 
 
 async def test_given_system_prompt_is_taken_word_for_word(catalogue: NodeStore) -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from flowise_dev_agent.agent.plan_values import with_planned_values
 from flowise_dev_agent.errors import ModelOutputError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import (
@@ -74,7 +75,7 @@ class Session:
             nodes=self.nodes,
             existing={node.id: node.name for node in self.graph.nodes},
         )
-        ops = (await self.rules.patch(request)).value.ops
+        ops = with_planned_values((await self.rules.patch(request)).value.ops, self.contract, self.graph)
         if compiled:
             chosen = dict.fromkeys(self.contract.credential_requirements, DUMMY)
             result = compile_ops(self.graph, ops, self.nodes.schemas, credentials=chosen)
@@ -114,7 +115,7 @@ async def test_wishes_before_the_first_write_add_up(catalogue: NodeStore) -> Non
                 (
                     "conversationChain_0",
                     "systemMessagePrompt",
-                ): "You are a customer support chatbot. Answer like a pirate."
+                ): "A customer support chatbot\nAnswer like a pirate"
             },
         ),
         (AGENT, "remember the last 12 messages", {("bufferWindowMemory_0", "k"): 12}),
@@ -170,7 +171,7 @@ async def test_later_wish_keeps_the_earlier_one(catalogue: NodeStore) -> None:
     node = session.graph.node("conversationChain_0")
     assert node
     assert node.inputs["systemMessagePrompt"] == (
-        "You are a customer support chatbot. Answer like a pirate. Always end with a joke."
+        "A customer support chatbot\nAnswer like a pirate\nAlways end with a joke"
     )
 
 
@@ -178,7 +179,7 @@ async def test_later_wish_keeps_the_earlier_one(catalogue: NodeStore) -> None:
     ("wish", "said"),
     [
         ("remove the memory", "cannot be removed"),
-        ("hmm, not quite", "do not understand"),
+        ("hmm, not quite", "«Hmm, not quite»"),
     ],
 )
 async def test_change_beyond_the_rules_is_declined(wish: str, said: str, catalogue: NodeStore) -> None:
@@ -265,12 +266,10 @@ async def test_a_way_to_behave_is_added_to_a_prompt_that_a_person_wrote(catalogu
         texts={"conversationChain_0.systemMessagePrompt": theirs},
     )
     contract = (await session.rules.plan(request)).value
-    patch = PatchRequest(
-        requirement=wish, plan=contract, nodes=catalogue, existing=request.existing, texts=request.texts
-    )
-    (op,) = (await session.rules.patch(patch)).value.ops
-    assert isinstance(op, SetParam)
-    assert op.value == f"{theirs}\nAnswer like a pirate."
+    (value,) = contract.values
+    assert (value.node_id, value.param, value.mode) == ("conversationChain_0", "systemMessagePrompt", "append")
+    assert value.value == "Answer like a pirate"
+    assert any("stays as it is" in step for step in contract.steps)
 
 
 async def test_failed_test_without_a_remedy_is_declined_with_its_reason(catalogue: NodeStore) -> None:

@@ -51,7 +51,7 @@ def branches_of(ops: list[PatchOp]) -> dict[str | None, str]:
             "Build an agentflow: if the question contains 'refund', a refund expert answers, otherwise a general "
             "agent answers",
             [("contains", "refund")],
-            {"0": "A refund expert answers", "1": "A general agent answers"},
+            {"0": "Refund expert", "1": "General agent"},
         ),
         (
             'AgentFlow: if the message starts with "/de" translate it into German; if the message starts with "/fr" '
@@ -62,13 +62,13 @@ def branches_of(ops: list[PatchOp]) -> dict[str | None, str]:
         (
             "An agentflow: when the input does not contain the word please, an LLM asks for capabilities",
             [("notContains", "please")],
-            {"0": "An LLM asks for capabilities", "1": "Answer"},
+            {"0": "Asks for capabilities", "1": "Answer"},
         ),
         (
             "Erstelle einen Agentflow: wenn die Nachricht 'Storno' enthält, antwortet ein Experte, sonst ein "
             "allgemeiner Agent",
             [("contains", "Storno")],
-            {"0": "Antwortet ein Experte", "1": "Ein allgemeiner Agent"},
+            {"0": "Antwortet ein Experte", "1": "Allgemeiner Agent"},
         ),
         (
             "Crea un agentflow: si el mensaje contiene 'reembolso' responde un experto, de lo contrario responde un "
@@ -108,12 +108,12 @@ async def test_a_fixed_answer_takes_no_model_and_each_branch_is_tested(catalogue
     [
         (
             "Build an agentflow that repeats the draft until the score is above 8",
-            "a loop only for a person's approval",
+            "«repeats the draft until the score is above 8»",
         ),
-        ("An AgentFlow that iterates over a list of cities", "a loop only for a person's approval"),
+        ("An AgentFlow that iterates over a list of cities", "«iterates over a list of cities»"),
         ("An AgentFlow: if the amount is greater than 100 the boss is asked", "Branches on numbers"),
         ("Agentflow: if the message contains 'urgent' a human takes over, else an LLM answers", "Branches on numbers"),
-        ("Ein Agentflow in einer Schleife", "Schleife nur für die Freigabe"),
+        ("Ein Agentflow in einer Schleife", "«in einer Schleife»"),
     ],
 )
 async def test_other_conditions_are_declined(wish: str, why: str, catalogue: NodeStore) -> None:

@@ -79,11 +79,10 @@ async def test_another_provider_takes_the_place_of_a_model_with_its_credential(c
 
 
 async def test_a_way_to_behave_is_added_to_the_instructions(catalogue: NodeStore) -> None:
-    _, (op,) = await done("Make it answer like a pirate", catalogue, ONE)
-    assert isinstance(op, SetParam)
-    assert op.param_name == "llmMessages[0].content"
-    assert str(op.value).startswith("<p>You translate.</p><p>")
-    assert "pirate" in str(op.value)
+    contract, _ = await done("Make it answer like a pirate", catalogue, ONE)
+    (value,) = contract.values
+    assert (value.param, value.mode) == ("llmMessages[0].content", "append")
+    assert value.value == "<p>Answer like a pirate</p>"
 
 
 async def test_a_later_wish_keeps_the_first(catalogue: NodeStore) -> None:
@@ -99,7 +98,7 @@ async def test_a_node_is_renamed_by_its_id(catalogue: NodeStore) -> None:
 
 @pytest.mark.parametrize(
     "wish",
-    ["Remove the second agent", "Remove the calculator and add memory", "Add a buffer memory"],
+    ["Remove the agent at the end", "Remove the calculator and add memory", "Add a buffer memory"],
 )
 async def test_half_of_a_wish_is_not_carried_out(wish: str, catalogue: NodeStore) -> None:
     contract, _ = await done(wish, catalogue, TWO, agents=(WRITER,))

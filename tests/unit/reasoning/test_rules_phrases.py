@@ -5,7 +5,7 @@ import pytest
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, PatchOp, RemoveNode, ReplaceNode, SetLabel, SetParam
 from flowise_dev_agent.reasoning import DeterministicReasoner
-from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PatchRequest, PlanRequest
+from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PatchRequest, PlanContract, PlanRequest
 
 CHAIN = {"chatOpenAI_0": "chatOpenAI", "bufferMemory_0": "bufferMemory", "conversationChain_0": "conversationChain"}
 AGENT = {
@@ -30,8 +30,8 @@ NO_SEARCH = [RemoveNode(node_id="serpAPI_0")]
 NO_SUMS = [RemoveNode(node_id="calculator_1")]
 
 
-async def ops_for(wish: str, flow: dict[str, str], nodes: NodeStore) -> list[PatchOp]:
-    """The ops of an update by rules, without bindings."""
+async def plan_for(wish: str, flow: dict[str, str], nodes: NodeStore) -> PlanContract:
+    """The plan of an update by rules."""
     rules = DeterministicReasoner()
     intent = (await rules.classify(ClassifyRequest(requirement=wish, target="x"))).value
     assert intent.operation == "update"
@@ -48,7 +48,15 @@ async def ops_for(wish: str, flow: dict[str, str], nodes: NodeStore) -> list[Pat
         )
     ).value
     assert contract.declined is None, contract.declined
-    ops = (await rules.patch(PatchRequest(requirement=wish, plan=contract, nodes=nodes, existing=flow))).value.ops
+    return contract
+
+
+async def ops_for(wish: str, flow: dict[str, str], nodes: NodeStore) -> list[PatchOp]:
+    """The ops of an update by rules, without bindings."""
+    contract = await plan_for(wish, flow, nodes)
+    ops = (
+        await DeterministicReasoner().patch(PatchRequest(requirement=wish, plan=contract, nodes=nodes, existing=flow))
+    ).value.ops
     return [op for op in ops if op.op_type != "BindCredential"]
 
 
@@ -143,8 +151,7 @@ async def test_a_rename_goes_with_other_wishes(catalogue: NodeStore) -> None:
         "Faça com que responda como um pirata",
     ],
 )
-async def test_a_way_to_behave_is_set_in_any_language(wish: str, catalogue: NodeStore) -> None:
-    (op,) = await ops_for(wish, CHAIN, catalogue)
-    assert isinstance(op, SetParam)
-    assert (op.node_id, op.param_name) == ("conversationChain_0", "systemMessagePrompt")
-    assert "pira" in str(op.value).casefold()
+async def test_a_way_to_behave_is_added_in_any_language(wish: str, catalogue: NodeStore) -> None:
+    (value,) = (await plan_for(wish, CHAIN, catalogue)).values
+    assert (value.node_id, value.param, value.mode) == ("conversationChain_0", "systemMessagePrompt", "append")
+    assert "pira" in str(value.value).casefold()

@@ -2002,6 +2002,26 @@ export interface components {
             updated_at: string;
         };
         /**
+         * DesignConnection
+         * @description A connection by names, as in the ops `Connect` and `Disconnect`.
+         */
+        DesignConnection: {
+            /**
+             * Input
+             * @default
+             */
+            input: string;
+            /**
+             * Output
+             * @default
+             */
+            output: string;
+            /** Source */
+            source: string;
+            /** Target */
+            target: string;
+        };
+        /**
          * Difference
          * @description What differs between two flows: in words, and by names. `moved` are nodes whose position alone differs.
          */
@@ -4052,6 +4072,11 @@ export interface components {
             approaches: components["schemas"]["Approach"][];
             capability: components["schemas"]["Capability"] | null;
             /**
+             * Connections
+             * @description Connections that do not follow from the types of the nodes.
+             */
+            connections: components["schemas"]["DesignConnection"][];
+            /**
              * Credential Requirements
              * @description Flowise credential types needed
              */
@@ -4065,6 +4090,8 @@ export interface components {
              * @description why this cannot be built, and what could be instead
              */
             declined: string | null;
+            /** Disconnections */
+            disconnections: components["schemas"]["DesignConnection"][];
             /** Domain Targets */
             domain_targets: string[];
             /**
@@ -4184,6 +4211,12 @@ export interface components {
              * @default false
              */
             existing: boolean;
+            /**
+             * Label
+             * @description title on the canvas; empty: the type's, or as it is
+             * @default
+             */
+            label: string;
             /** Node Id */
             node_id: string;
             /** Node Name */

@@ -1,0 +1,1 @@
+"""From words to a design: what is said, which nodes it takes, with which values."""

@@ -1,0 +1,43 @@
+"""Titles of nodes: which node a wish gives which name."""
+
+import re
+from collections.abc import Mapping
+
+from flowise_dev_agent.patch import NodeSchema
+from flowise_dev_agent.reasoning.rules.language import grammar
+from flowise_dev_agent.reasoning.rules.language.text import squeeze
+
+_RENAMES = grammar.patterns("naming", "renames")
+#: What people call the one node of a category.
+_KINDS = {
+    "Chat Models": re.compile(r"^(?:chat )?(?:model[ol]?|modell|modèle|llm)$", re.IGNORECASE),
+    "Memory": re.compile(r"^(?:memory|speicher|gedächtnis|mémoire|memoria|memória)$", re.IGNORECASE),
+    "Agents": re.compile(r"^(?:agente?n?)$", re.IGNORECASE),
+    "Chains": re.compile(r"^(?:chain|kette|chaîne|cadena|cadeia)$", re.IGNORECASE),
+}
+
+
+def take_names(text: str, existing: Mapping[str, NodeSchema]) -> tuple[dict[str, str], str]:
+    """(node id -> its new title, the text without what said so). A part that is not clear stays in the text."""
+    names: dict[str, str] = {}
+    for pattern in _RENAMES:
+        for match in pattern.finditer(text):
+            node_id = _meant(match.group("part").strip(), existing)
+            if node_id:
+                names[node_id] = squeeze(match.group("name").strip("\"“”„«»' "))
+                text = text.replace(match.group(0), " ")
+    return names, squeeze(text) if names else text
+
+
+def _meant(part: str, existing: Mapping[str, NodeSchema]) -> str | None:
+    """The one node that is meant: by its id, its type's title or name, or as the only one of its kind."""
+    if part in existing:
+        return part
+    said = part.casefold().replace(" ", "")
+    found = [
+        node_id
+        for node_id, schema in existing.items()
+        if said in (schema.label.casefold().replace(" ", ""), schema.name.casefold())
+        or ((kind := _KINDS.get(schema.category)) and kind.match(part))
+    ]
+    return found[0] if len(found) == 1 else None

@@ -1,0 +1,169 @@
+"""The rules in a process of their own, which is ended when they take too long.
+
+Requirements are hostile text and the rules are hundreds of regular expressions: a text on which one of them spins must
+cost its session an answer, and no worker more than that. The process starts at the first use, serves one request at a
+time, and is replaced after it was ended. Requests and answers are pickles behind their length.
+"""
+
+import asyncio
+import contextlib
+import pickle
+import re
+import struct
+import sys
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, BinaryIO, Final, Literal
+
+from flowise_dev_agent.contracts.plan import PatchAnswer
+from flowise_dev_agent.errors import ModelOutputError, ModelUnavailableError
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.reasoning.contracts import (
+    ClassifyRequest,
+    Intent,
+    JudgeRequest,
+    PatchRequest,
+    PlanContract,
+    PlanRequest,
+    Reasoned,
+    Verdict,
+)
+from flowise_dev_agent.reasoning.reasoner import Reasoner
+from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
+
+Request = ClassifyRequest | PlanRequest | PatchRequest | JudgeRequest
+Question = Literal["classify", "plan", "patch", "judge"]
+
+_LENGTH: Final = struct.Struct("!Q")
+#: An ordinary request takes well under a second; the first one also the start of the process.
+_DEADLINE_SECS: Final = 30.0
+_BLANKS: Final = re.compile(r"[^\S\n]{2,}")
+_EMPTY_LINES: Final = re.compile(r"\n\s{2,}")
+#: `suggest_node_types` answers at once, in this process, so it reads only the beginning of a text.
+_SUGGEST_CHARS: Final = 2_000
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What came of a request: a value, words for the person, or the traceback of a mistake of ours."""
+
+    value: Any = None
+    refused: str | None = None
+    broken: str | None = None
+
+
+class RulesProcess(Reasoner):
+    """`DeterministicReasoner` behind a deadline."""
+
+    def __init__(self, deadline_secs: float = _DEADLINE_SECS) -> None:
+        self._deadline = deadline_secs
+        self._turn = asyncio.Lock()
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def classify(self, request: ClassifyRequest) -> Reasoned[Intent]:
+        return await self._ask("classify", request)
+
+    async def plan(self, request: PlanRequest) -> Reasoned[PlanContract]:
+        return await self._ask("plan", request)
+
+    async def patch(self, request: PatchRequest) -> Reasoned[PatchAnswer]:
+        return await self._ask("patch", request)
+
+    async def judge(self, request: JudgeRequest) -> Reasoned[Verdict]:
+        return await self._ask("judge", request)
+
+    def suggest_node_types(self, text: str, nodes: NodeStore, credential_types: Mapping[str, int]) -> list[str]:
+        return DeterministicReasoner().suggest_node_types(squeezed(text)[:_SUGGEST_CHARS], nodes, credential_types)
+
+    async def aclose(self) -> None:
+        async with self._turn:
+            await self._end()
+
+    async def _ask(self, question: Question, request: Request) -> Reasoned[Any]:
+        # What belongs to a model stays here: a sink for its words, its budget, its tools.
+        sent = replace(_readable(request), on_delta=None, budget=None, tools=None)
+        async with self._turn:
+            try:
+                async with asyncio.timeout(self._deadline):
+                    answer = await self._exchange((question, sent))
+            except TimeoutError:
+                await self._end()
+                raise ModelOutputError(
+                    f"The rules did not finish reading this text within {self._deadline:g} s.",
+                    hint="Say it in fewer and plainer words.",
+                ) from None
+            except (OSError, EOFError):
+                await self._end()
+                raise ModelUnavailableError(
+                    "The process of the rules ended unexpectedly.", hint="Check the memory of the worker and try again."
+                ) from None
+            except BaseException:
+                # Cancelled in the middle: what it would answer next belongs to nobody.
+                await self._end()
+                raise
+        if answer.refused is not None:
+            raise ModelOutputError(answer.refused)
+        if answer.broken is not None:
+            raise RuntimeError(f"The rules failed:\n{answer.broken}")
+        return answer.value
+
+    async def _exchange(self, message: Any) -> _Answer:
+        process = self._process
+        if process is None or process.returncode is not None:
+            process = self._process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                *("-c", f"import sys, {__name__} as rules; rules.serve(sys.stdin.buffer, sys.stdout.buffer)"),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                # Ctrl-C is for the service, which ends it.
+                start_new_session=True,
+            )
+        if process.stdin is None or process.stdout is None:
+            raise EOFError
+        body = pickle.dumps(message)
+        process.stdin.write(_LENGTH.pack(len(body)) + body)
+        await process.stdin.drain()
+        (length,) = _LENGTH.unpack(await process.stdout.readexactly(_LENGTH.size))
+        # From our own process, which made it of typed answers.
+        return pickle.loads(await process.stdout.readexactly(length))  # noqa: S301
+
+    async def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            if process.stdin is not None:
+                process.stdin.close()
+            await process.wait()
+
+
+def squeezed(text: str) -> str:
+    """`text` with runs of blanks and empty lines shortened: nothing is lost, and no expression walks through them."""
+    return _EMPTY_LINES.sub("\n\n", _BLANKS.sub(" ", text))
+
+
+def _readable(request: Request) -> Request:
+    changed: dict[str, Any] = {
+        "requirement": squeezed(request.requirement),
+        "clarifications": tuple((question, squeezed(answer)) for question, answer in request.clarifications),
+    }
+    if isinstance(request, PlanRequest | PatchRequest) and request.feedback:
+        changed["feedback"] = squeezed(request.feedback)
+    return replace(request, **changed)
+
+
+def serve(source: BinaryIO, sink: BinaryIO) -> None:
+    """Answer requests until there are no more."""
+    rules = DeterministicReasoner()
+    while len(head := source.read(_LENGTH.size)) == _LENGTH.size:
+        question, request = pickle.loads(source.read(_LENGTH.unpack(head)[0]))  # noqa: S301 - from our own service
+        try:
+            answer = _Answer(asyncio.run(getattr(rules, question)(request)))
+        except ModelOutputError as error:
+            answer = _Answer(refused=error.message)
+        except Exception:  # noqa: BLE001 - reported to the service, which logs it
+            answer = _Answer(broken=traceback.format_exc())
+        body = pickle.dumps(answer)
+        sink.write(_LENGTH.pack(len(body)) + body)
+        sink.flush()

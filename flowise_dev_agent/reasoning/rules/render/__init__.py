@@ -1,0 +1,1 @@
+"""A design as a person reads it and as ops."""

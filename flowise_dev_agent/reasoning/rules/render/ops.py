@@ -1,0 +1,127 @@
+"""A plan as ops, from nothing but the plan and the flow that it is for."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from flowise_dev_agent.errors import ModelOutputError
+from flowise_dev_agent.patch import (
+    AddNode,
+    BindCredential,
+    Connect,
+    Disconnect,
+    NodeSchema,
+    PatchOp,
+    RemoveNode,
+    ReplaceNode,
+    SetLabel,
+    SetParam,
+    UpgradeNode,
+)
+from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY
+from flowise_dev_agent.patch.model.nested import nested_components
+from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanContract
+from flowise_dev_agent.reasoning.credential_requirements import credential_type
+from flowise_dev_agent.reasoning.rules.design.build import schemas_of
+from flowise_dev_agent.reasoning.rules.design.change import further_inputs, pairs_of, renamed
+from flowise_dev_agent.reasoning.rules.design.reading import Reading
+from flowise_dev_agent.reasoning.rules.design.values import Said, parameters
+from flowise_dev_agent.reasoning.rules.design.wiring import wire
+
+
+def to_ops(request: PatchRequest) -> list[PatchOp]:
+    """The ops that make the flow of `request` into what its plan says. Raises ModelOutputError where they cannot."""
+    plan, store = request.plan, request.nodes
+    there = schemas_of(request.existing, store)
+    planned = {node.node_id: node for node in plan.nodes}
+    new_names = {id_: node.node_name for id_, node in planned.items() if id_ not in request.existing}
+    added = schemas_of(new_names, store)
+    if missing := [name for id_, name in new_names.items() if id_ not in added]:
+        raise ModelOutputError(f"The plan names nodes that this Flowise does not have: {', '.join(missing)}.")
+    pairs = pairs_of(plan, there, added)
+    new = {id_: schema for id_, schema in added.items() if id_ not in pairs.values()}
+    values = _values(plan)
+    # A field that the stored version of a node does not have yet comes with its upgrade.
+    old = [f.where for f in request.findings if f.code == "UNKNOWN_PARAM" and f.where in there]
+    ops: list[PatchOp] = [UpgradeNode(node_id=node_id) for node_id in dict.fromkeys(old)]
+    for id_, schema in new.items():
+        mine = values.pop(id_, {})
+        # The plan of a model may leave out what a new node cannot do without.
+        needed = {} if schema.is_agentflow else parameters(schema, Said(Reading("", "en")), language="en")
+        params = {**needed, **{name: value for name, value in mine.items() if not _is_path(name)}}
+        ops.append(AddNode(node_name=schema.name, node_id=id_, label=planned[id_].label or None, params=params))
+        ops += [SetParam(node_id=id_, param_name=name, value=v) for name, v in mine.items() if _is_path(name)]
+        ops += _bound(request, schema, id_, params)
+    ops += [RemoveNode(node_id=id_) for id_ in plan.removals if id_ in request.existing and id_ not in pairs]
+    ops += [ReplaceNode(node_id=old, node_name=added[id_].name, new_node_id=id_) for old, id_ in pairs.items()]
+    ops += [SetLabel(node_id=id_, label=node.label) for id_, node in planned.items() if node.label and id_ not in new]
+    for id_, mine in values.items():
+        ops += [SetParam(node_id=id_, param_name=name, value=value) for name, value in mine.items()]
+        schema = there.get(id_)
+        if schema and schema.category == AGENTFLOW_CATEGORY:
+            ops += _bound(request, schema, id_, mine)
+        elif request.seed and schema and (needed := credential_type(schema, plan.credential_requirements)):
+            ops.append(BindCredential(node_id=id_, credential_type=needed))
+    ops += _connections(request, new, added, there, pairs)
+    if not ops and not plan.values:
+        raise ModelOutputError("The rules find nothing to change for this plan.")
+    if len(ops) > request.max_ops:
+        raise ModelOutputError(f"The plan takes {len(ops)} ops, at most {request.max_ops} are allowed.")
+    return ops
+
+
+def _values(plan: PlanContract) -> dict[str, dict[str, Any]]:
+    """Node id -> values to set. Text that is added to what is there needs the whole of it: code does that later."""
+    found: dict[str, dict[str, Any]] = {}
+    for value in plan.values:
+        if value.mode == "set":
+            found.setdefault(value.node_id, {})[value.param] = value.value
+    return found
+
+
+def _is_path(name: str) -> bool:
+    return "." in name or "[" in name
+
+
+def _bound(request: PatchRequest, schema: NodeSchema, node_id: str, values: Mapping[str, Any]) -> list[PatchOp]:
+    """Credentials for the models and tools that these values put inside an agentflow node."""
+    if not schema.is_agentflow:
+        return []
+    before = {agent.node_id: [row.get("agentSelectedTool") for row in agent.rows] for agent in request.agents}
+    found: list[PatchOp] = []
+    for nested in nested_components(schema.input_definitions, values):
+        inner = request.nodes.get(nested.component)
+        index = nested.path.partition("[")[2].partition("]")[0]
+        if inner is None or (index and index.isdigit() and nested.component in before.get(node_id, [])):
+            continue
+        if needed := credential_type(inner, request.plan.credential_requirements):
+            found.append(BindCredential(node_id=node_id, credential_type=needed, path=nested.path))
+    return found
+
+
+def _connections(
+    request: PatchRequest,
+    new: Mapping[str, NodeSchema],
+    added: Mapping[str, NodeSchema],
+    there: Mapping[str, NodeSchema],
+    pairs: Mapping[str, str],
+) -> list[PatchOp]:
+    plan = request.plan
+    ops: list[PatchOp] = [
+        Disconnect(source_node_id=c.source, target_node_id=c.target, target_anchor=c.input) for c in plan.disconnections
+    ]
+    named = [
+        Connect(source_node_id=c.source, source_anchor=c.output or None, target_node_id=c.target, target_anchor=c.input)
+        for c in plan.connections
+    ]
+    if plan.flow_kind == "AGENTFLOW":
+        return [*ops, *named]
+    stays = {id_: schema for id_, schema in there.items() if id_ not in plan.removals}
+    present = {**stays, **{id_: added[id_] for id_ in pairs.values()}}
+    for old, id_ in pairs.items():
+        ops += further_inputs(id_, there[old], present)
+    wiring = wire({**new, **present}, fixed=list(present), occupied=renamed(request.occupied, pairs))
+    if wiring.unmet or wiring.loose:
+        problem = [f"{node}.{anchor}" for node, anchor in wiring.unmet] + list(wiring.loose)
+        raise ModelOutputError(f"The rules cannot connect every node of this plan: {', '.join(problem)}.")
+    ops += [c for c in wiring.connections if c.source_node_id in new or c.target_node_id in new]
+    return [*ops, *named]

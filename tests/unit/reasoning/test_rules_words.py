@@ -1,0 +1,283 @@
+"""The person's words without a model: kept as they are, added to prompts, and told where they are not understood."""
+
+import pickle
+import time
+from collections.abc import Mapping
+
+import pytest
+
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.reasoning import DeterministicReasoner
+from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PlanContract, PlanRequest
+from flowise_dev_agent.reasoning.rules.design.prompt import prompt_of
+from flowise_dev_agent.reasoning.rules.design.reading import read
+from flowise_dev_agent.reasoning.rules.language.text import normalised
+
+CHAIN = {"chatOpenAI_0": "chatOpenAI", "bufferMemory_0": "bufferMemory", "conversationChain_0": "conversationChain"}
+TAKEN = frozenset({"conversationChain_0.model", "conversationChain_0.memory"})
+THEIRS = "You are the support of Contoso. Never promise a refund. Opening hours: 9 to 18."
+PROMPT = "conversationChain_0.systemMessagePrompt"
+
+
+async def planned(
+    text: str,
+    nodes: NodeStore,
+    existing: Mapping[str, str] | None = None,
+    answers: tuple[tuple[str, str], ...] = (),
+) -> PlanContract:
+    rules = DeterministicReasoner()
+    first = ClassifyRequest(requirement=text, target="Shop bot" if existing else None, clarifications=answers)
+    request = PlanRequest(
+        requirement=text,
+        clarifications=answers,
+        intent=(await rules.classify(first)).value,
+        nodes=nodes,
+        target="Shop bot" if existing else None,
+        credential_types={"openAIApi": 1, "anthropicApi": 1, "serpApi": 1},
+        existing=existing or {},
+        occupied=TAKEN if existing else frozenset(),
+        flow_summary="a flow" if existing else None,
+        texts={PROMPT: THEIRS} if existing else {},
+    )
+    return (await rules.plan(request)).value
+
+
+def value_of(plan: PlanContract, param: str) -> object:
+    return next((value.value for value in plan.values if value.param == param), None)
+
+
+# --- New flows ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "prompt"),
+    [
+        (
+            "Build a support bot for a shoe shop in Lyon with Claude and memory. We open at 9 and close at 18, on "
+            "Sundays we are closed. Be polite but short. Returns within 30 days only.",
+            "A support bot for a shoe shop in Lyon. We open at 9 and close at 18, on Sundays we are closed. Be polite "
+            "but short. Returns within 30 days only.",
+        ),
+        (
+            "Ein Bot für eine Tierarztpraxis mit GPT-4o. Notfälle: 0171 555 666. Duzt die Leute.",
+            "Ein Bot für eine Tierarztpraxis. Notfälle: 0171 555 666. Duzt die Leute.",
+        ),
+        (
+            "Quiero un asistente para una panadería que responda siempre de usted, con temperatura 0.3",
+            "Un asistente para una panadería que responda siempre de usted",
+        ),
+        ("An OpenAI agent that can do arithmetic and knows today's date", ""),
+        ("Chatbot without memory that speaks only in rhymes, using gpt-4o", "Chatbot that speaks only in rhymes"),
+    ],
+)
+def test_the_prompt_is_the_text_without_what_was_recognised(text: str, prompt: str, catalogue: NodeStore) -> None:
+    reading = read(normalised(text), catalogue)
+    assert prompt_of(reading.text, reading.spans) == prompt
+
+
+async def test_p83_every_stretch_of_the_text_is_a_part_with_what_covers_it(catalogue: NodeStore) -> None:
+    text = "A tutor for chemistry with Claude that can calculate, remembers the last 7 messages and never gives up"
+    plan = await planned(text, catalogue)
+    covered = {part.quote: (part.state, part.nodes + part.values) for part in plan.parts}
+    assert {state for state, _ in covered.values()} == {"covered"}
+    assert covered["with Claude"][1] == ["chatAnthropic_0"]
+    assert "calculator_0" in covered["that can calculate"][1]
+    assert "bufferWindowMemory_0.k" in covered["remembers the last 7 messages"][1]
+    assert covered["and never gives up"][1] == ["toolAgent_0.systemMessage"]
+    assert "".join(quote.replace(" ", "") for quote in covered) == text.replace(" ", "").replace(",", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("Post a summary of the news to Slack every morning at 8", ["every morning at 8", "to Slack"]),
+        ("A chatbot that reads invoices and saves them to a Google sheet", ["Google Sheets"]),
+        ("Chatbot with GPT-4o that calls our API to look up orders", ["calls our API"]),
+        ("A bot for WhatsApp that answers politely", ["for WhatsApp"]),
+        ("Ein Chatbot, der jeden Morgen die Wetterlage an Telegram schickt", ["jeden Morgen"]),
+    ],
+)
+async def test_p83_what_names_structure_and_is_not_understood_is_declined_by_name(
+    text: str, parts: list[str], catalogue: NodeStore
+) -> None:
+    plan = await planned(text, catalogue)
+    assert plan.declined
+    assert plan.nodes == []
+    assert all(part in plan.declined for part in parts), plan.declined
+
+
+async def test_sources_of_any_number_have_a_loader_each(catalogue: NodeStore) -> None:
+    plan = await planned(
+        "A bot that answers from a PDF and from https://a.example/faq and https://b.example", catalogue
+    )
+    names = [node.node_name for node in plan.nodes]
+    assert (names.count("pdfFile"), names.count("cheerioWebScraper")) == (1, 2)
+    assert [value.value for value in plan.values if value.param == "url"] == [
+        "https://a.example/faq",
+        "https://b.example",
+    ]
+
+
+async def test_each_document_that_is_named_is_tested(catalogue: NodeStore) -> None:
+    plan = await planned("Answer questions about our handbook and our price list, both pasted", catalogue)
+    assert [node.node_name for node in plan.nodes].count("plainText") == 2
+    assert plan.test_questions == ["What does the handbook say?", "What does the price list say?"]
+
+
+async def test_a_memory_is_tested_over_two_turns(catalogue: NodeStore) -> None:
+    plan = await planned("A chatbot for a hotel with memory", catalogue)
+    assert [len(test.turns) for test in plan.tests] == [1, 2]
+    assert "hotel" in plan.tests[0].turns[0]
+
+
+async def test_a_model_family_is_taken_at_its_word(catalogue: NodeStore) -> None:
+    plan = await planned("Chatbot for a florist with Claude Sonnet", catalogue)
+    assert "sonnet" in str(value_of(plan, "modelName"))
+
+
+async def test_answers_are_used_for_what_was_asked(catalogue: NodeStore) -> None:
+    intent = (await DeterministicReasoner().classify(ClassifyRequest(requirement="make me a bot"))).value
+    said = ("recipes for students", "no", "it should calculate portions")
+    plan = await planned("make me a bot", catalogue, answers=tuple(zip(intent.questions, said, strict=True)))
+    assert value_of(plan, "systemMessage") is not None
+    assert str(value_of(plan, "systemMessage")).splitlines()[-1] == "recipes for students"
+    assert "calculator" in {node.node_name for node in plan.nodes}
+
+
+# --- Changes ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wish", "line"),
+    [
+        ("tell the agent to answer in French", "Answer in French"),
+        ("Make it answer like a pirate, change nothing else", "Answer like a pirate"),
+        ("It should always end with a joke", "Always end with a joke"),
+        ("Never mention prices", "Never mention prices"),
+        ("make it friendlier", "Make it friendlier"),
+        ('Add "Be brief" to the system prompt', "Be brief"),
+        (
+            "Always mention that we ship to Canada and use emojis",
+            "Always mention that we ship to Canada and use emojis",
+        ),
+        ("Er soll auf Englisch antworten", "Auf Englisch antworten"),
+        ("Haz que responda de usted", "Responda de usted"),
+    ],
+)
+async def test_p84_a_way_to_behave_is_added_to_the_prompt(wish: str, line: str, catalogue: NodeStore) -> None:
+    plan = await planned(wish, catalogue, CHAIN)
+    assert plan.declined is None
+    (value,) = plan.values
+    assert (f"{value.node_id}.{value.param}", value.mode, value.value) == (PROMPT, "append", line)
+    assert plan.removals == []
+
+
+async def test_p84_only_an_explicit_wish_replaces_the_prompt(catalogue: NodeStore) -> None:
+    (value,) = (await planned('Replace the system prompt by "You are Bob."', catalogue, CHAIN)).values
+    assert (value.mode, value.value) == ("set", "You are Bob.")
+
+
+async def test_settings_and_behaviour_of_one_wish_are_both_kept(catalogue: NodeStore) -> None:
+    plan = await planned("Set the temperature to 0.2 and answer only in Italian", catalogue, CHAIN)
+    assert [(value.param, value.mode, value.value) for value in plan.values] == [
+        ("temperature", "set", 0.2),
+        ("systemMessagePrompt", "append", "Answer only in Italian"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "Remove the frobnicator",
+        "Set the temperature to 0.2 and connect the frobnicator",
+        "The prices changed",
+        "Add a calculator and send me an e-mail when it is used",
+    ],
+)
+async def test_p83_no_part_of_a_change_is_dropped_in_silence(wish: str, catalogue: NodeStore) -> None:
+    plan = await planned(wish, catalogue, CHAIN)
+    assert plan.declined, plan
+    assert plan.values == []
+
+
+async def test_a_copy_keeps_its_name_and_what_is_to_be_different(catalogue: NodeStore) -> None:
+    plan = await planned("Copy it as Shop bot 2 and make the copy answer in French", catalogue, CHAIN)
+    assert (plan.operation, plan.flow_name) == ("copy", "Shop bot 2")
+    assert [value.value for value in plan.values] == ["Answer in French"]
+
+
+# --- Steps --------------------------------------------------------------------------------------------------------
+
+
+def links(plan: PlanContract) -> set[tuple[str, str, str]]:
+    labels = {node.node_id: node.label for node in plan.nodes}
+    return {(labels[one.source], one.output, labels[one.target]) for one in plan.connections}
+
+
+async def test_messages_are_sorted_and_one_branch_is_approved(catalogue: NodeStore) -> None:
+    text = (
+        "Sorts messages into billing, technical and refunds, a billing agent and a technical agent answer, and asks a "
+        "person to approve before any refund"
+    )
+    plan = await planned(text, catalogue)
+    assert plan.declined is None
+    assert plan.flow_kind == "AGENTFLOW"
+    assert links(plan) == {
+        ("Start", "", "Condition Agent"),
+        ("Condition Agent", "0", "Billing"),
+        ("Condition Agent", "1", "Technical"),
+        ("Condition Agent", "2", "Refunds"),
+        ("Refunds", "", "Human Input"),
+        ("Human Input", "proceed", "Direct Reply"),
+        ("Human Input", "reject", "Loop"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "clause"),
+    [
+        (
+            "Sorts messages into billing and technical, a billing agent and a technical agent answer, and asks a "
+            "person to approve before any refund",
+            "asks a person to approve before any refund",
+        ),
+        ("If the customer is angry, escalate to a human", "If the customer is angry, escalate to a human"),
+        ("An agentflow that frobnicates", "frobnicates"),
+    ],
+)
+async def test_p83_a_step_that_the_grammar_does_not_parse_is_declined(
+    text: str, clause: str, catalogue: NodeStore
+) -> None:
+    assert f"«{clause}»" in str((await planned(text, catalogue)).declined)
+
+
+async def test_an_address_is_called_and_its_answer_handed_on(catalogue: NodeStore) -> None:
+    text = "An agentflow that calls https://api.example.com/orders and then summarises the answer"
+    plan = await planned(text, catalogue)
+    assert [node.node_name for node in plan.nodes] == ["startAgentflow", "httpAgentflow", "llmAgentflow"]
+    assert value_of(plan, "url") == "https://api.example.com/orders"
+
+
+async def test_a_step_is_repeated_until_a_condition_holds_and_no_longer_than_told(catalogue: NodeStore) -> None:
+    plan = await planned("An agentflow: write a poem, then improve it until it rhymes, at most 3 times", catalogue)
+    assert plan.declined is None, plan.declined
+    assert value_of(plan, "maxLoopCount") == 3
+    assert "it rhymes" in str(value_of(plan, "conditionAgentScenarios"))
+
+
+# --- The engine itself --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text", ["temp" + " " * 30_000, "a, " * 10_000, "and " * 8_000, "use " * 8_000, "not to " * 5_000]
+)
+async def test_p86_no_text_takes_long(text: str, catalogue: NodeStore) -> None:
+    for existing in (None, CHAIN):
+        start = time.process_time()
+        await planned(text, catalogue, existing)
+        assert time.process_time() - start < 5
+
+
+async def test_a_plan_can_be_handed_to_another_process(catalogue: NodeStore) -> None:
+    plan = await planned("A chatbot for a hotel with memory", catalogue)
+    assert pickle.loads(pickle.dumps(plan)) == plan  # noqa: S301 - our own bytes
