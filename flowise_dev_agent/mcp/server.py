@@ -12,7 +12,7 @@ from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
-from pydantic import SecretStr, ValidationError
+from pydantic import SecretStr, TypeAdapter, ValidationError
 from starlette.types import Receive, Scope, Send
 
 from flowise_dev_agent import __version__
@@ -126,6 +126,9 @@ def _tool(function: Callable[..., Any], title: str, annotations: ToolAnnotations
     model.model_config["extra"] = "forbid"
     model.model_rebuild(force=True)
     tool.parameters = model.model_json_schema(by_alias=True)
+    # The SDK describes what a model reads; a result also has its computed fields.
+    metadata = tool.fn_metadata
+    metadata.output_schema = TypeAdapter(metadata.output_model).json_schema(mode="serialization")
     return tool
 
 
