@@ -10,13 +10,13 @@ from typing import Any, Final
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.errors import AgentError
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import AddNode, FlowNode, GraphIR, Schemas, decompile, summarize
+from flowise_dev_agent.patch import AddNode, FlowNode, GraphIR, PatchOp, decompile, summarize
 from flowise_dev_agent.patch.model.agentflow import NOTE_NAMES
 from flowise_dev_agent.patch.model.json_text import is_uuid
 from flowise_dev_agent.patch.model.nested import nested_components
 from flowise_dev_agent.patch.model.references import referenced
 from flowise_dev_agent.reasoning.contracts import AgentTools, PlanContract
-from flowise_dev_agent.redaction import looks_secret
+from flowise_dev_agent.redaction import looks_secret, masked
 from flowise_dev_agent.sanitize import shortened
 
 #: Characters; a flow of 15 nodes takes about 1 500.
@@ -120,17 +120,18 @@ async def like_flows(context: AgentContext, plan: PlanContract, nodes: NodeStore
         async with asyncio.timeout(_LIKE_SECS):
             for template in (await context.knowledge.templates()).made_of(names, nodes.schemas):
                 with contextlib.suppress(AgentError):
-                    text = ops_text(await context.knowledge.template_flow(template), nodes.schemas)
+                    flow = await context.knowledge.template_flow(template)
+                    text = ops_text(decompile(flow, nodes.schemas))
                     shown += [f"{template.name}\n{text}"] if len(text) <= _LIKE_CHARS else []
     return tuple(shown)
 
 
-def ops_text(flow: str, schemas: Schemas) -> str:
-    """A flow as the ops that build it, one JSON object a line, without credentials, addresses and positions; texts
-    are cut at 160 characters. Raises PatchError for a text that is not a flow."""
+def ops_text(ops: Iterable[PatchOp]) -> str:
+    """Ops as an example, one JSON object a line, without credentials, addresses, secrets, notes and positions; texts
+    are cut at 160 characters."""
     return "\n".join(
-        json.dumps(_example(op.model_dump(mode="json", exclude_defaults=True)) | {"op_type": op.op_type}, **_COMPACT)
-        for op in decompile(flow, schemas)
+        json.dumps({"op_type": op.op_type} | _example(op.model_dump(mode="json", exclude_defaults=True)), **_COMPACT)
+        for op in ops
         if op.op_type not in _NOT_SHOWN and not (isinstance(op, AddNode) and op.node_name in NOTE_NAMES)
     )
 
@@ -146,7 +147,7 @@ def _example(value: Any) -> Any:
     if isinstance(value, list):
         return [_example(item) for item in value]
     if isinstance(value, str):
-        return shortened(_ADDRESS.sub("<address>", _MARKUP.sub("", value)), _LIKE_TEXT)
+        return shortened(_ADDRESS.sub("<address>", _MARKUP.sub("", masked(value))), _LIKE_TEXT)
     return value
 
 

@@ -7,16 +7,15 @@ first, then the session, then what went wrong). Text of people, flows and models
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from pydantic import JsonValue
 
-from flowise_dev_agent.contracts.plan import PlannedValue
 from flowise_dev_agent.contracts.verdict import Trace, TracedTurn
-from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import OP_TYPES, AddNode, BindCredential, NodeSchema, PatchOp, example_op
+from flowise_dev_agent.patch.model.nested import nested_components, parse_path
 from flowise_dev_agent.reasoning.cards import fields_line, schema_card
 from flowise_dev_agent.reasoning.catalogue import catalogue_line, catalogue_text, shows_fields
 from flowise_dev_agent.reasoning.contracts import (
@@ -121,7 +120,7 @@ def plan_prompt(request: PlanRequest, skills: Skills = PACKAGED, *, whole_catalo
 
 def patch_prompt(request: PatchRequest, skills: Skills = PACKAGED) -> Prompt:
     names = [node.node_name for node in request.plan.nodes]
-    names += _named_in(request.plan.values, request.nodes)
+    names += _components_in(request)
     stays = {node_id: name for node_id, name in request.existing.items() if node_id not in request.plan.removals}
     names += [*stays.values(), *request.inside.values()]
     chosen = _chosen(request)
@@ -307,10 +306,16 @@ def _chosen(request: PatchRequest) -> dict[str, dict[str, JsonValue]]:
     return chosen
 
 
-def _named_in(values: Iterable[PlannedValue], nodes: NodeStore) -> list[str]:
-    """Node types that planned values name: the models and tools inside agentflow nodes."""
-    texts = json.dumps([value.value for value in values])
-    return [name for name in dict.fromkeys(re.findall(r'"(\w+)"', texts)) if name in nodes.schemas]
+def _components_in(request: PatchRequest) -> Iterator[str]:
+    """The models and tools that planned values put into agentflow nodes."""
+    types = {**request.existing, **{node.node_id: node.node_name for node in request.plan.nodes}}
+    for planned in request.plan.values:
+        schema, steps = request.nodes.get(types.get(planned.node_id, "")), parse_path(planned.param)
+        if schema and steps:
+            inputs: Any = planned.value
+            for step in reversed(steps):
+                inputs = {step: inputs} if isinstance(step, str) else [inputs]
+            yield from (nested.component for nested in nested_components(schema.input_definitions, inputs))
 
 
 def _join(*parts: str | None) -> str:

@@ -3,8 +3,7 @@
 `NodeTools` need an instance only and answer REST and MCP as well; `FlowiseTools` belong to a session.
 """
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final
 
@@ -12,6 +11,7 @@ from pydantic import Field
 
 from flowise_dev_agent.agent.credentials import by_type
 from flowise_dev_agent.agent.domain import ToolScope
+from flowise_dev_agent.agent.prompt_context import ops_text
 from flowise_dev_agent.agent.targets import find_targets
 from flowise_dev_agent.agent.tools import ToolResult, shorten
 from flowise_dev_agent.contracts.base import JsonObject
@@ -25,15 +25,12 @@ from flowise_dev_agent.patch import (
     InputEntry,
     NodeSchema,
     OptionEntry,
-    PatchOp,
     compile_ops,
     decompile,
     summarize,
 )
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY
 from flowise_dev_agent.reasoning.cards import schema_card
-from flowise_dev_agent.redaction import redacted
-from flowise_dev_agent.sanitize import shortened
 
 #: Characters of a summary.
 CARD_CHARS: Final = 6_000
@@ -42,9 +39,6 @@ LIST_CHARS: Final = 3_000
 MAX_NODES: Final = 500
 _DESCRIPTION_CHARS: Final = 110
 _OPTIONS_SHOWN: Final = 120
-_OP_CHARS: Final = 500
-#: Ops that say nothing about what a flow does, or that hold ids of another server.
-_LEFT_OUT: Final = frozenset({"SetPosition", "BindCredential"})
 
 Name = Annotated[str, Field(min_length=1, max_length=120)]
 Limit = Annotated[int, Field(ge=1, le=MAX_NODES)]
@@ -150,7 +144,7 @@ class FlowiseTools(NodeTools):
             ops = decompile(content, store.schemas)
         except PatchError as error:
             raise InvalidInputError(f"The template {name!r} is not a flow, but a tool.") from error
-        return ToolResult(True, "\n".join(op_lines(ops)), data=ops)
+        return ToolResult(True, ops_text(ops), data=ops)
 
     async def read_flow(self, chatflow_id: Annotated[str, Field(max_length=80)] = "") -> ToolResult:
         """Describe a flow; by default the session's."""
@@ -206,14 +200,6 @@ class FlowiseTools(NodeTools):
             return await self._scope.patterns.find(query, await self._scope.knowledge.nodes())
         except DatabaseUnavailableError as error:
             raise InvalidInputError("The patterns cannot be read now.") from error
-
-
-def op_lines(ops: Iterable[PatchOp]) -> Iterator[str]:
-    """Ops as a model reads them, one a line: without positions, credentials and secrets, long texts cut."""
-    for op in ops:
-        if op.op_type not in _LEFT_OUT:
-            raw = redacted({"op_type": op.op_type, **op.model_dump(mode="json", exclude_defaults=True)})
-            yield shortened(json.dumps(raw, ensure_ascii=False, separators=(",", ":")), _OP_CHARS)
 
 
 def _node_line(schema: NodeSchema) -> str:

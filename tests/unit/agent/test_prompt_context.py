@@ -8,7 +8,7 @@ import pytest
 from flowise_dev_agent.agent.nodes.check import untitled
 from flowise_dev_agent.agent.prompt_context import like_flows, ops_text
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
-from flowise_dev_agent.patch import AddNode, BindCredential, Connect, GraphIR, PatchOp, Schemas, compile_ops
+from flowise_dev_agent.patch import AddNode, BindCredential, Connect, GraphIR, PatchOp, Schemas, compile_ops, decompile
 from flowise_dev_agent.reasoning.contracts import PlannedNode
 
 from .rig import Bench, plan
@@ -52,7 +52,7 @@ def test_a_flow_becomes_ops_without_ids_addresses_positions_and_long_texts(schem
     config = {"modelName": "gpt-4o", "basepath": "https://intern.example/v1"}
     ops = step(llmMessages=[{"role": "system", "content": message}], llmModelConfig=config)
 
-    text = ops_text(flow_of(schemas, *ops), schemas)
+    text = ops_text(decompile(flow_of(schemas, *ops), schemas))
 
     lines = [json.loads(line) for line in text.splitlines()]
     assert [line["op_type"] for line in lines] == ["AddNode", "AddNode", "Connect"]

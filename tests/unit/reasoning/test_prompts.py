@@ -1,5 +1,10 @@
 """What each prompt shows: everything that the phase needs, and nothing that does not concern it."""
 
+import re
+
+import pytest
+from pydantic import JsonValue
+
 from flowise_dev_agent.contracts.plan import PlannedValue
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import NodeSchema
@@ -80,6 +85,34 @@ def test_a_card_leaves_out_what_the_values_of_the_plan_rule_out(catalogue: NodeS
     assert "param webhookMethod" in card_of_start(nodes=catalogue)
     there = {"startAgentflow_1": "startAgentflow"}
     assert "param webhookMethod" in card_of_start(*daily, nodes=catalogue, existing=there)
+
+
+def cards_for(node_name: str, param: str, value: JsonValue, nodes: NodeStore) -> list[str]:
+    """The node types whose cards the op writer sees besides that of the planned node."""
+    node = PlannedNode(node_id="x_0", node_name=node_name, purpose="x")
+    values = [PlannedValue(node_id="x_0", param=param, value=value)]
+    plan = PlanContract(goal="x", operation="create", flow_name="x", nodes=[node], values=values)
+    prompt = patch_prompt(PatchRequest(requirement="x", plan=plan, nodes=nodes))
+    return re.findall(r"^### (\w+)", tag("node_types", prompt.user), re.MULTILINE)[1:]
+
+
+@pytest.mark.parametrize(
+    ("node_name", "param", "value", "cards"),
+    [
+        ("llmAgentflow", "llmModel", "chatOpenAI", ["chatOpenAI"]),
+        ("toolAgentflow", "toolAgentflowSelectedTool", "calculator", ["calculator"]),
+        ("agentAgentflow", "agentTools", [{"agentSelectedTool": "calculator"}, {}], ["calculator"]),
+        ("agentAgentflow", "agentTools[0].agentSelectedTool", "calculator", ["calculator"]),
+        ("agentAgentflow", "agentTools[1]", {"agentSelectedTool": "serpAPI"}, ["serpAPI"]),
+        ("postgresRecordManager", "database", "postgres", []),
+        ("llmAgentflow", "llmModelConfig.modelName", "calculator", []),
+        ("llmAgentflow", "llmMessages", [{"role": "system", "content": "calculator"}], []),
+    ],
+)
+def test_planned_models_and_tools_bring_their_cards_and_other_values_none(
+    node_name: str, param: str, value: JsonValue, cards: list[str], catalogue: NodeStore
+) -> None:
+    assert cards_for(node_name, param, value, catalogue) == cards
 
 
 def test_the_op_writer_sees_no_card_of_a_node_that_goes(catalogue: NodeStore) -> None:
