@@ -61,6 +61,10 @@ class NodeStore:
         version = await client.version()
         return cls(by_name((await client.list_nodes()).nodes), version, source="live")
 
+    def __getstate__(self) -> dict[str, object]:
+        """Without the search index, which cannot leave its process and is built where it is needed."""
+        return {name: value for name, value in vars(self).items() if name != "_index"}
+
     @property
     def fingerprint(self) -> str:
         """Hex SHA-256 of all schemas without texts for people: equal on two hosts exactly when their catalogues are."""

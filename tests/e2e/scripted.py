@@ -10,6 +10,8 @@ from flowise_dev_agent.devkit.standin.server import Script
 
 #: Phase -> a property that only the schema of its answer has.
 _MARKS = {"classify": "ambiguity", "plan": "flow_name", "patch": "ops", "judge": "done"}
+#: The tool by which Claude answers; those beside it look things up.
+_ANSWER = "give_answer"
 DONE: dict[str, Any] = {"done": True, "category": None, "reason": "", "fix": "", "notes": []}
 
 
@@ -41,10 +43,9 @@ def script(
 
         def reply(request: RecordedRequest) -> Reply:
             content = left.pop(0) if len(left) > 1 else left[0]
-            forced = request.forced_tool
             gate = (gates or {}).get(phase)
-            if forced:
-                return Reply(tool_calls=(ToolCall(forced, content),), gate=gate)
+            if _by_tool(request):
+                return Reply(tool_calls=(ToolCall(_ANSWER, content),), gate=gate)
             return Reply(json=content, gate=gate)
 
         return standin.script(asks, reply)
@@ -52,7 +53,11 @@ def script(
     return {phase: rule(phase, content) for phase, content in answers.items()}
 
 
+def _by_tool(request: RecordedRequest) -> bool:
+    return any(tool.name == _ANSWER for tool in request.tools)
+
+
 def _asked_schema(request: RecordedRequest) -> dict[str, Any]:
-    """The shape of a structured answer: OpenAI's response format, or the tool that Claude is made to call."""
-    forced = (tool.schema for tool in request.tools if tool.name == request.forced_tool)
-    return request.json_schema or next(forced, {})
+    """The shape of a structured answer: OpenAI's response format, or the tool by which Claude answers."""
+    answer = (tool.schema for tool in request.tools if tool.name == _ANSWER)
+    return request.json_schema or next(answer, {})

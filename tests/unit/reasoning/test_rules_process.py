@@ -44,6 +44,13 @@ async def test_the_answers_are_those_of_the_rules(rules: RulesProcess, catalogue
     assert pid_of(rules) == first
 
 
+async def test_a_catalogue_that_was_searched_before_reaches_the_process(rules: RulesProcess) -> None:
+    catalogue = NodeStore.from_snapshot()
+    assert catalogue.search("memory", 1)
+    request = PlanRequest(requirement=WISH.requirement, intent=(await rules.classify(WISH)).value, nodes=catalogue)
+    assert (await rules.plan(request)).value.nodes
+
+
 async def test_what_the_rules_refuse_keeps_its_words(rules: RulesProcess, catalogue: NodeStore) -> None:
     node = PlannedNode(node_id="x_0", node_name="noSuchNode", purpose="x")
     plan = PlanContract(goal="g", operation="create", flow_name="f", nodes=[node])
