@@ -8,6 +8,7 @@ from typing import TypeAlias
 from flowise_dev_agent.agent.context import AgentContext, Knowledge, SessionBlobs
 from flowise_dev_agent.agent.credentials import Available
 from flowise_dev_agent.agent.registry import ToolRegistry
+from flowise_dev_agent.agent.state import PatchScope
 from flowise_dev_agent.agent.tools import DomainTools, ToolResult
 from flowise_dev_agent.agent.trials import Conversation, TrialRun
 from flowise_dev_agent.contracts.base import JsonObject
@@ -50,6 +51,9 @@ class ToolScope:
     original: str | None = None
     #: Only when the person has approved it.
     plan: PlanContract | None = None
+    limits: PatchScope | None = None
+    #: The person decided to go on without a credential.
+    without_credentials: bool = False
     #: Credential type -> id, as code or the person chose.
     chosen: Mapping[str, str] = field(default_factory=dict[str, str])
     #: The flow that was tested.

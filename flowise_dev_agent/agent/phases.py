@@ -77,6 +77,8 @@ async def _scope(state: AgentState, context: AgentContext, phase: ToolPhase) -> 
                 seeded=seeded_ids(state),
                 original=await context.blobs.get(original) if original else None,
                 plan=state.plan.contract if state.plan.approved else None,
+                limits=state.patch.scope,
+                without_credentials=bool(state.credentials.skipped),
             )
         case "test":
             tested_id = state.write.draft_id or state.write.chatflow_id

@@ -12,16 +12,14 @@ from typing import Annotated, Final
 from pydantic import Field, JsonValue
 
 from flowise_dev_agent.agent.domain import ToolScope
-from flowise_dev_agent.agent.nodes.patch import unplanned_removals
-from flowise_dev_agent.agent.plan_binding import not_met, outside_plan
-from flowise_dev_agent.agent.plan_values import with_planned_values
+from flowise_dev_agent.agent.ops_checks import compiled, completed, decided, findings_of
 from flowise_dev_agent.agent.reach import hosts_in
 from flowise_dev_agent.agent.tool_definition import AnyObject
 from flowise_dev_agent.agent.tools import ToolResult, shorten
 from flowise_dev_agent.contracts.verdict import Trace
 from flowise_dev_agent.errors import FlowiseError, InvalidInputError, PatchError
-from flowise_dev_agent.knowledge.flow_check import check_flow, excused
-from flowise_dev_agent.patch import Finding, PatchOp, compile_ops, errors, ops_from_list
+from flowise_dev_agent.knowledge.flow_check import check_flow
+from flowise_dev_agent.patch import BindCredential, Finding, PatchOp, errors, ops_from_list
 from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.sanitize import shortened
 
@@ -45,11 +43,11 @@ class FlowiseChecks:
     async def check_ops(self, ops: list[AnyObject]) -> ToolResult:
         """Compile and validate ops against the flow and the approved plan; nothing is written."""
         try:
-            findings = await self._findings(ops_from_list(list(ops)))
+            # Values of the plan are set by code: a change of nothing else needs no ops.
+            values_only = not ops and self._scope.plan is not None and bool(self._scope.plan.values)
+            findings = await self._findings([] if values_only else ops_from_list(list(ops)))
         except PatchError as error:
-            findings = [Finding(**item) for item in error.details.get("findings") or []]
-            if not findings:
-                raise
+            findings = findings_of(error)
         wrong = len(errors(findings))
         head = f"{wrong} errors, {len(findings) - wrong} warnings." if findings else "The ops are right."
         lines = [f"- {item.severity}: {shorten(item.text, 400)}" for item in findings[:_FINDINGS_SHOWN]]
@@ -116,28 +114,36 @@ class FlowiseChecks:
 
     async def _findings(self, ops: list[PatchOp]) -> list[Finding]:
         scope = self._scope
+        if scope.plan is None:
+            raise InvalidInputError("Ops are checked against an approved plan, and there is none.")
         store = await scope.knowledge.nodes()
-        if scope.plan:
-            ops = with_planned_values(ops, scope.plan, scope.base)
-        found = unplanned_removals(ops, scope.plan, {node.id for node in scope.base.nodes}) if scope.plan else []
-        if scope.plan and scope.plan.capability:
-            found += outside_plan(ops, scope.plan, scope.plan.capability, store.schemas, scope.base)
-        compiled = await asyncio.to_thread(
-            compile_ops, scope.base, ops, store.schemas, credentials=scope.chosen, unbound=scope.seeded
+        written = [op.model_copy(update={"credential_id": ""}) if isinstance(op, BindCredential) else op for op in ops]
+        whole, found = completed(written, scope.plan, scope.base, store.schemas, scope=scope.limits)
+        try:
+            result, lacking = await compiled(
+                whole, scope.plan, scope.base, store.schemas, credentials=scope.chosen, unbound=scope.seeded
+            )
+        except PatchError as error:
+            return found + findings_of(error)
+        kind = scope.plan.flow_kind
+        credentials = (await scope.knowledge.credentials()).types()
+        checked = [
+            await check_flow(
+                scope.flowise, text, kind=kind, schemas=store.schemas, credentials=credentials, base_flow_data=base
+            )
+            for text, base in ((result.flow_data, scope.original), (scope.original, None))
+            if text is not None
+        ]
+        before = checked[1] if len(checked) > 1 else []
+        severities = decided(
+            checked[0],
+            before,
+            ops=whole,
+            seeded=scope.seeded,
+            kind=kind,
+            without_credentials=scope.without_credentials,
         )
-        if scope.plan:
-            found += not_met(scope.plan, scope.base, compiled.graph)
-            kind = scope.plan.flow_kind
-            credentials = (await scope.knowledge.credentials()).types()
-            checked = [
-                await check_flow(
-                    scope.flowise, text, kind=kind, schemas=store.schemas, credentials=credentials, base_flow_data=base
-                )
-                for text, base in ((compiled.flow_data, scope.original), (scope.original, None))
-                if text is not None
-            ]
-            found += excused(checked[0], checked[1] if len(checked) > 1 else [])
-        return found
+        return found + lacking + severities
 
 
 def _short(value: JsonValue) -> str:

@@ -8,17 +8,11 @@ from flowise_dev_agent.agent.budget import over_budget, waits_for_budget
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.domain import Domains, ToolScope
 from flowise_dev_agent.agent.emit import Emitter
+from flowise_dev_agent.agent.ops_checks import decided
 from flowise_dev_agent.agent.state import AgentState, BudgetQuestion, BudgetState, CheckState, Update
 from flowise_dev_agent.contracts.events import ArtifactData, DecisionData, DriftData, RepairNote
-from flowise_dev_agent.knowledge.flow_check import excused
-from flowise_dev_agent.patch import AddNode, Finding, PatchOp, errors, payload_sha256
-from flowise_dev_agent.patch.model.agentflow import START
+from flowise_dev_agent.patch import AddNode, errors, payload_sha256
 from flowise_dev_agent.settings import LimitSettings
-
-#: The person decided to go on without a credential: what follows from that is not an error any more.
-_CREDENTIAL_CODES = frozenset({"CREDENTIAL_UNBOUND", "NESTED_CREDENTIAL_UNBOUND"})
-#: Legal in a flow that a person keeps half-built; in what the agent itself adds, a connection was forgotten.
-_LOOSE_CODES = frozenset({"ISOLATED_NODE", "DEAD_END"})
 
 
 async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains) -> Update:
@@ -34,9 +28,14 @@ async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains
         base = await _flow_before(state, context)
         found = await domains.primary.validate(context, flow_data, kind, base)
         before = (await domains.primary.validate(context, base, kind)).findings if base else []
-        findings = [_as_decided(finding, state) for finding in excused(found.findings, before)]
-        if kind == "AGENTFLOW":
-            findings += untitled(state.patch.ops)
+        findings = decided(
+            found.findings,
+            before,
+            ops=state.patch.ops,
+            seeded=[op.node_id for op in state.pattern.ops if isinstance(op, AddNode)],
+            kind=kind,
+            without_credentials=bool(state.credentials.skipped),
+        )
         if not errors(findings) and state.plan.approved:
             scope = ToolScope(flowise=context.flowise, knowledge=context.knowledge, plan=state.plan.current)
             findings += await domains.primary.try_code(scope, flow_data, state.patch.ops)
@@ -71,24 +70,6 @@ async def repair_schema(state: AgentState, runtime: Runtime[AgentContext]) -> Up
     return {"check": CheckState(repairs=check.repairs + len(names), findings=[])}
 
 
-def untitled(ops: Sequence[PatchOp]) -> list[Finding]:
-    """The steps that are added to an agentflow under the name of their type: a person cannot tell them apart."""
-    return [
-        Finding(
-            code="STEP_WITHOUT_TITLE",
-            severity="warning",
-            message=f"The step {op.node_id} has no title of its own.",
-            where=op.node_id,
-            field="label",
-            hint="Give its AddNode a `label` of two to four words that says what the step does.",
-            op_index=index,
-            op_type=op.op_type,
-        )
-        for index, op in enumerate(ops)
-        if isinstance(op, AddNode) and op.label is None and op.node_name != START
-    ]
-
-
 def _why_given_up(check: CheckState, keys: Sequence[str], limits: LimitSettings) -> str | None:
     """Why the person must be asked instead of the op writer; None while there are tries, or nothing is wrong."""
     if not keys:
@@ -104,15 +85,3 @@ async def _flow_before(state: AgentState, context: AgentContext) -> str | None:
     """The flow that a person has. What is wrong with it already is said, and no reason to refuse a change elsewhere."""
     original = state.write.original_sha
     return await context.blobs.get(original) if original else None
-
-
-def _as_decided(finding: Finding, state: AgentState) -> Finding:
-    if state.credentials.skipped and finding.code in _CREDENTIAL_CODES:
-        return finding.model_copy(update={"severity": "warning"})
-    if finding.code in _LOOSE_CODES and finding.where in _added(state):
-        return finding.model_copy(update={"severity": "error"})
-    return finding
-
-
-def _added(state: AgentState) -> set[str]:
-    return {op.node_id for op in (*state.patch.ops, *state.pattern.ops) if isinstance(op, AddNode)}

@@ -1,6 +1,5 @@
 """Phase D, second half: scope, ops, flow."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -20,8 +19,8 @@ from flowise_dev_agent.agent.credentials import (
 from flowise_dev_agent.agent.domain import Domains
 from flowise_dev_agent.agent.drift import check_drift
 from flowise_dev_agent.agent.emit import Emitter
-from flowise_dev_agent.agent.plan_binding import amended, beyond_approval, capability_of, not_met, outside_plan
-from flowise_dev_agent.agent.plan_values import with_planned_values
+from flowise_dev_agent.agent.ops_checks import compiled, completed, findings_of
+from flowise_dev_agent.agent.plan_binding import amended, beyond_approval, capability_of
 from flowise_dev_agent.agent.prompt_context import (
     agents_of,
     components_of,
@@ -44,7 +43,7 @@ from flowise_dev_agent.contracts.events import ArtifactData, RetryData
 from flowise_dev_agent.contracts.plan import AmendAnswer, NothingToChange, OpsAnswer, PatchAnswer
 from flowise_dev_agent.errors import ModelOutputError, PatchError
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import AddNode, Finding, GraphIR, NodeSchema, PatchOp, RemoveNode, ReplaceNode, compile_ops
+from flowise_dev_agent.patch import AddNode, Finding, GraphIR, NodeSchema, PatchOp
 from flowise_dev_agent.publish import changes
 from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanContract
 from flowise_dev_agent.reasoning.credential_requirements import required_types
@@ -142,11 +141,9 @@ async def compile_patch_ir(
             request = replace(request, plan=plan)
         match answer:
             case OpsAnswer():
-                problems += _out_of_scope(answer.ops, scope)
-                completed = with_planned_values(answer.ops, plan, graph)
-                ops += completed
-                if by_model and plan.capability is not None:
-                    problems += outside_plan(completed, plan, plan.capability, request.nodes.schemas, graph)
+                whole, found = completed(answer.ops, plan, graph, request.nodes.schemas, scope=scope, by_model=by_model)
+                ops += whole
+                problems += found
             case NothingToChange():
                 reasons.append(answer.reason)
             case AmendAnswer():
@@ -154,7 +151,6 @@ async def compile_patch_ir(
                 problems.append(Finding(code="NO_OPS", severity="error", message=text, hint="Answer with the ops now."))
             case None:
                 pass
-    problems += unplanned_removals(ops, plan, {node.id for node in graph.nodes})
     nothing = " ".join(reasons) if reasons and not ops and not problems else None
     if nothing and plan.operation == "copy" and state.write.chatflow_id is None:
         nothing = None  # the copy itself is still to be made
@@ -213,8 +209,13 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
     graph = await base_graph(state, context)
     schemas = drift.store.schemas
     try:
-        result = await asyncio.to_thread(
-            compile_ops, graph, ops, schemas, credentials=state.credentials.chosen, unbound=seeded_ids(state)
+        result, lacking = await compiled(
+            ops,
+            state.plan.current,
+            graph,
+            schemas,
+            credentials=state.credentials.chosen,
+            unbound=seeded_ids(state),
         )
     except PatchError as error:
         findings = findings_of(error)
@@ -223,8 +224,8 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
             "check": CheckState(flow_sha=None, findings=findings, unknown_types=unknown),
             "catalogue": drift.catalogue,
         }
-    if findings := not_met(state.plan.current, graph, result.graph):
-        check = CheckState(flow_sha=None, findings=findings, unknown_types=[])
+    if lacking:
+        check = CheckState(flow_sha=None, findings=lacking, unknown_types=[])
         return {"check": check, "catalogue": drift.catalogue}
     await context.blobs.put(result.flow_data)
     change = changes(graph, result.graph)
@@ -250,46 +251,8 @@ def seeded_ids(state: AgentState) -> list[str]:
     return [op.node_id for op in state.pattern.ops if isinstance(op, AddNode)] if not state.write.current_sha else []
 
 
-def findings_of(error: PatchError | ModelOutputError) -> list[Finding]:
-    """The findings that an error carries; an error without any becomes one."""
-    raw = error.details.get("findings") or []
-    return [Finding(**item) for item in raw] or [
-        Finding(code="OPS_UNUSABLE", severity="error", message=error.message, hint=error.hint or "")
-    ]
-
-
 def _unknown_types(findings: Sequence[Finding], ops: Sequence[PatchOp], schemas: Mapping[str, NodeSchema]) -> list[str]:
     """Node types worth asking the server for: unknown here, and not just a known one misspelt."""
     named = [ops[item.op_index] for item in findings if item.code == "UNKNOWN_NODE_NAME" and item.op_index is not None]
     names = dict.fromkeys(op.node_name for op in named if isinstance(op, AddNode))
     return [name for name in names if not get_close_matches(name, schemas, n=1, cutoff=MISSPELT)]
-
-
-def _out_of_scope(ops: Sequence[PatchOp], scope: PatchScope) -> list[Finding]:
-    """The ceilings are settings; a model cannot widen them."""
-    problems: list[Finding] = []
-    if len(ops) > scope.max_ops:
-        text = f"{len(ops)} ops are more than the {scope.max_ops} that one iteration may have."
-        problems.append(Finding(code="TOO_MANY_OPS", severity="error", message=text, hint="Write fewer ops."))
-    added = sum(isinstance(op, AddNode) for op in ops)
-    if added > scope.max_new_nodes:
-        text = f"{added} new nodes are more than the {scope.max_new_nodes} that a session may add."
-        problems.append(Finding(code="TOO_MANY_NODES", severity="error", message=text, hint="Build a smaller flow."))
-    return problems
-
-
-def unplanned_removals(ops: Sequence[PatchOp], plan: PlanContract, existing: set[str]) -> list[Finding]:
-    """What the person has in the flow goes only when the approved plan says so."""
-    return [
-        Finding(
-            code="REMOVAL_NOT_PLANNED",
-            severity="error",
-            message=f"The approved plan does not remove or replace {op.node_id}.",
-            where=op.node_id,
-            hint="Leave the node in the flow.",
-            op_index=index,
-            op_type=op.op_type,
-        )
-        for index, op in enumerate(ops)
-        if isinstance(op, RemoveNode | ReplaceNode) and op.node_id in existing and op.node_id not in plan.removals
-    ]

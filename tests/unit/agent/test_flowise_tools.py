@@ -1,6 +1,7 @@
 """The tools of the Flowise domain: what they give, what they refuse, and what leaves this process."""
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -9,12 +10,13 @@ import pytest
 from flowise_dev_agent.agent import FlowiseCapability, ToolRegistry
 from flowise_dev_agent.agent.domain import Domains, ToolScope
 from flowise_dev_agent.agent.plan_binding import capability_of
+from flowise_dev_agent.agent.state import PatchScope
 from flowise_dev_agent.agent.tools import ToolPhase
-from flowise_dev_agent.contracts.plan import PlannedNode
+from flowise_dev_agent.contracts.plan import PlannedNode, PlannedValue
 from flowise_dev_agent.contracts.verdict import Trace, TracedSource, TracedTool, TraceStep
 from flowise_dev_agent.errors import FlowiseServerError
 from flowise_dev_agent.flowise.models import ChatflowCreate
-from flowise_dev_agent.patch import AddNode, BindCredential, GraphIR, SetParam, compile_ops
+from flowise_dev_agent.patch import AddNode, BindCredential, Connect, GraphIR, SetParam, compile_ops
 from flowise_dev_agent.publish.tags import draft_tag
 from tests.unit.agent.rig import OPENAI, OTHER_OPENAI, Bench, plan
 from tests.unit.agent.test_graph import credentials, ops
@@ -188,6 +190,57 @@ async def test_ops_are_checked_against_plan_and_server_and_nothing_is_written(be
     assert "PLAN_NOT_MET" in less.summary
     assert "UNKNOWN_OP" in broken.summary
     assert bench.flowise.flows == {}
+
+
+def checking(bench: Bench, **more: Any) -> ToolRegistry:
+    """The tools of an approved plan that sets a temperature."""
+    value = PlannedValue(node_id="chatOpenAI_0", param="temperature", value=0.3)
+    approved = plan(values=[value])
+    capability = capability_of(approved, [], bench.knowledge.store.schemas)
+    approved = approved.model_copy(update={"capability": capability})
+    return tools(bench, plan=approved, **{"chosen": {"openAIApi": OPENAI}, **more})
+
+
+async def test_checked_ops_need_no_value_that_code_sets_from_the_plan(bench: Bench) -> None:
+    result = await checking(bench).call("check_ops", {"ops": [op.model_dump(mode="json") for op in ops()]})
+
+    assert result.summary == "The ops are right."
+
+
+async def test_a_change_of_planned_values_alone_is_checked_without_ops(bench: Bench) -> None:
+    result = await checking(bench, base=flow(bench)).call("check_ops", {"ops": []})
+
+    assert result.summary == "The ops are right."
+
+
+async def test_ops_are_checked_as_the_graph_checks_them(bench: Bench) -> None:
+    loose = [op.model_dump(mode="json") for op in ops() if not isinstance(op, Connect)]
+    limits = PatchScope(nodes=[], max_ops=1, max_new_nodes=1)
+    removal = [{"op_type": "RemoveNode", "node_id": "bufferMemory_0"}]
+
+    unconnected = await checking(bench).call("check_ops", {"ops": loose})
+    too_many = await checking(bench, limits=limits).call("check_ops", {"ops": loose})
+    removed = await checking(bench, base=flow(bench)).call("check_ops", {"ops": removal})
+    unplanned = await tools(bench).call("check_ops", {"ops": loose})
+
+    assert re.search(r"^- error: .*ISOLATED_NODE", unconnected.summary, re.MULTILINE)
+    assert {item.code for item in too_many.data} >= {"TOO_MANY_OPS", "TOO_MANY_NODES"}
+    assert "REMOVAL_NOT_PLANNED" in removed.summary
+    assert not unplanned.ok
+
+
+async def test_a_credential_that_a_model_names_is_not_taken_and_skipped_ones_are_no_error(bench: Bench) -> None:
+    foreign = [*ops(), BindCredential(node_id="chatOpenAI_0", credential_id=OTHER_OPENAI)]
+    call = {"ops": [op.model_dump(mode="json") for op in foreign]}
+    bench.knowledge.credential_store = credentials()
+
+    missing = await checking(bench, chosen={}).call("check_ops", call)
+    skipped = await checking(bench, chosen={}, without_credentials=True).call("check_ops", call)
+
+    severities = [
+        {item.severity for item in result.data if item.code == "CREDENTIAL_UNBOUND"} for result in (missing, skipped)
+    ]
+    assert severities == [{"error"}, {"warning"}]
 
 
 def approved_code(bench: Bench) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.agent.nodes.check import untitled
+from flowise_dev_agent.agent.ops_checks import untitled
 from flowise_dev_agent.agent.prompt_context import like_flows, ops_text
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.patch import AddNode, BindCredential, Connect, GraphIR, PatchOp, Schemas, compile_ops, decompile

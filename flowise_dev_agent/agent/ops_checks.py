@@ -1,0 +1,141 @@
+"""What ops go through before a flow is written; the same for the graph's nodes and for the tool `check_ops`."""
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+
+from flowise_dev_agent.agent.plan_binding import not_met, outside_plan
+from flowise_dev_agent.agent.plan_values import with_planned_values
+from flowise_dev_agent.agent.state import PatchScope
+from flowise_dev_agent.contracts.plan import PlanContract
+from flowise_dev_agent.errors import ModelOutputError, PatchError
+from flowise_dev_agent.knowledge.flow_check import excused
+from flowise_dev_agent.patch import (
+    AddNode,
+    CompileResult,
+    Finding,
+    GraphIR,
+    PatchOp,
+    RemoveNode,
+    ReplaceNode,
+    Schemas,
+    compile_ops,
+)
+from flowise_dev_agent.patch.model.agentflow import START
+
+#: The person decided to go on without a credential: what follows from that is not an error any more.
+_CREDENTIAL_CODES = frozenset({"CREDENTIAL_UNBOUND", "NESTED_CREDENTIAL_UNBOUND"})
+#: Legal in a flow that a person keeps half-built; in what the agent itself adds, a connection was forgotten.
+_LOOSE_CODES = frozenset({"ISOLATED_NODE", "DEAD_END"})
+
+
+def completed(
+    ops: Sequence[PatchOp],
+    plan: PlanContract,
+    base: GraphIR,
+    schemas: Schemas,
+    *,
+    scope: PatchScope | None = None,
+    by_model: bool = True,
+) -> tuple[list[PatchOp], list[Finding]]:
+    """The ops with the values of the plan, and a finding for each that the ceilings or the plan do not allow."""
+    found = _out_of_scope(ops, scope) if scope else []
+    whole = with_planned_values(ops, plan, base)
+    if by_model and plan.capability is not None:
+        found += outside_plan(whole, plan, plan.capability, schemas, base)
+    return whole, found + _unplanned_removals(whole, plan, base)
+
+
+async def compiled(
+    ops: Sequence[PatchOp],
+    plan: PlanContract,
+    base: GraphIR,
+    schemas: Schemas,
+    *,
+    credentials: Mapping[str, str],
+    unbound: Sequence[str],
+) -> tuple[CompileResult, list[Finding]]:
+    """The flow, and what of the plan it does not hold. Raises PatchError for ops that cannot be compiled."""
+    result = await asyncio.to_thread(compile_ops, base, ops, schemas, credentials=credentials, unbound=unbound)
+    return result, not_met(plan, base, result.graph)
+
+
+def decided(
+    found: Sequence[Finding],
+    before: Sequence[Finding],
+    *,
+    ops: Sequence[PatchOp],
+    seeded: Collection[str] = (),
+    kind: str,
+    without_credentials: bool = False,
+) -> list[Finding]:
+    """The findings on a compiled flow with the severity that they have in this session.
+
+    `before` are those of the flow before the session, `seeded` the ids of nodes that a pattern brought.
+    """
+    added = {op.node_id for op in ops if isinstance(op, AddNode)} | {*seeded}
+    findings = [
+        finding.model_copy(update={"severity": "warning"})
+        if without_credentials and finding.code in _CREDENTIAL_CODES
+        else finding.model_copy(update={"severity": "error"})
+        if finding.code in _LOOSE_CODES and finding.where in added
+        else finding
+        for finding in excused(found, before)
+    ]
+    return [*findings, *untitled(ops)] if kind == "AGENTFLOW" else findings
+
+
+def untitled(ops: Sequence[PatchOp]) -> list[Finding]:
+    """The steps that are added to an agentflow under the name of their type: a person cannot tell them apart."""
+    return [
+        Finding(
+            code="STEP_WITHOUT_TITLE",
+            severity="warning",
+            message=f"The step {op.node_id} has no title of its own.",
+            where=op.node_id,
+            field="label",
+            hint="Give its AddNode a `label` of two to four words that says what the step does.",
+            op_index=index,
+            op_type=op.op_type,
+        )
+        for index, op in enumerate(ops)
+        if isinstance(op, AddNode) and op.label is None and op.node_name != START
+    ]
+
+
+def findings_of(error: PatchError | ModelOutputError) -> list[Finding]:
+    """The findings that an error carries; an error without any becomes one."""
+    raw = error.details.get("findings") or []
+    return [Finding(**item) for item in raw] or [
+        Finding(code="OPS_UNUSABLE", severity="error", message=error.message, hint=error.hint or "")
+    ]
+
+
+def _out_of_scope(ops: Sequence[PatchOp], scope: PatchScope) -> list[Finding]:
+    """The ceilings are settings; a model cannot widen them."""
+    problems: list[Finding] = []
+    if len(ops) > scope.max_ops:
+        text = f"{len(ops)} ops are more than the {scope.max_ops} that one iteration may have."
+        problems.append(Finding(code="TOO_MANY_OPS", severity="error", message=text, hint="Write fewer ops."))
+    added = sum(isinstance(op, AddNode) for op in ops)
+    if added > scope.max_new_nodes:
+        text = f"{added} new nodes are more than the {scope.max_new_nodes} that a session may add."
+        problems.append(Finding(code="TOO_MANY_NODES", severity="error", message=text, hint="Build a smaller flow."))
+    return problems
+
+
+def _unplanned_removals(ops: Sequence[PatchOp], plan: PlanContract, base: GraphIR) -> list[Finding]:
+    """What the person has in the flow goes only when the approved plan says so."""
+    existing = {node.id for node in base.nodes}
+    return [
+        Finding(
+            code="REMOVAL_NOT_PLANNED",
+            severity="error",
+            message=f"The approved plan does not remove or replace {op.node_id}.",
+            where=op.node_id,
+            hint="Leave the node in the flow.",
+            op_index=index,
+            op_type=op.op_type,
+        )
+        for index, op in enumerate(ops)
+        if isinstance(op, RemoveNode | ReplaceNode) and op.node_id in existing and op.node_id not in plan.removals
+    ]
