@@ -70,7 +70,7 @@ def value_of(plan: PlanContract, param: str) -> object:
         ("Chatbot without memory that speaks only in rhymes, using gpt-4o", "Chatbot that speaks only in rhymes"),
     ],
 )
-def test_the_prompt_is_the_text_without_what_was_recognised(text: str, prompt: str, catalogue: NodeStore) -> None:
+def test_the_prompt_is_the_text_without_structure(text: str, prompt: str, catalogue: NodeStore) -> None:
     reading = read(normalised(text), catalogue)
     assert prompt_of(reading.text, reading.spans) == prompt
 
@@ -245,7 +245,7 @@ async def test_messages_are_sorted_and_one_branch_is_approved(catalogue: NodeSto
         ("An agentflow that frobnicates", "frobnicates"),
     ],
 )
-async def test_p83_a_step_that_the_grammar_does_not_parse_is_declined(
+async def test_p83_a_step_that_is_not_parsed_is_declined(
     text: str, clause: str, catalogue: NodeStore
 ) -> None:
     assert f"«{clause}»" in str((await planned(text, catalogue)).declined)

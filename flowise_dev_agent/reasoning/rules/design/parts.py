@@ -18,6 +18,7 @@ from flowise_dev_agent.sanitize import shortened
 _DOERS = {
     "branch": {"multiPromptChain", "multiRetrievalQAChain"},
     "call": {"getApiChain", "postApiChain", "openApiChain"},
+    "service": {"getApiChain", "postApiChain", "openApiChain", "apiLoader"},
 }
 _MOST = 40
 _LONGEST_REASON = 120

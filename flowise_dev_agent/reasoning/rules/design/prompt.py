@@ -108,7 +108,7 @@ def prompt_of(text: str, spans: Sequence[Span], *, change: bool = False) -> str:
 
 def _sentence(text: str, sentence: Sequence[Unit], *, first: bool) -> str:
     kept = [unit for unit in sentence if not unit.structure]
-    said = " ".join(text[unit.start : unit.end].strip() for unit in kept).replace("\x00", "").strip()
+    said = " ".join(_continued(text, sentence)).replace("\x00", "").strip()
     end = text[sentence[-1].start : sentence[-1].end].rstrip()[-1:]
     if kept and kept != list(sentence):
         said = re.sub(r"^[\s,;:]*", "", said)
@@ -124,6 +124,21 @@ def _sentence(text: str, sentence: Sequence[Unit], *, first: bool) -> str:
     if "(" not in said:
         said = said.replace(")", "")
     return f"{said[:1].upper()}{said[1:]}" if re.search(r"\w", said) else ""
+
+
+def _continued(text: str, sentence: Sequence[Unit]) -> list[str]:
+    """What is kept of a sentence. "that remembers ... and answers ..." without its first half is "that answers ..."."""
+    found: list[str] = []
+    opened = ""
+    for unit in sentence:
+        said = text[unit.start : unit.end].strip()
+        first, _, rest = said.partition(" ")
+        if unit.structure:
+            opened = first if first.casefold() in words.RELATIVES else opened
+        else:
+            found.append(f"{opened} {rest}" if opened and first.casefold() in words.ANDS else said)
+            opened = ""
+    return found
 
 
 def _without(text: str, loose: frozenset[str], *, front: bool) -> str:
@@ -164,7 +179,7 @@ def behaviour_of(text: str, spans: Sequence[Span]) -> tuple[list[str], list[str]
         address = ADDRESS.match(plain)
         said = plain[address.end() :] if address else plain
         said = _without(said, frozenset({"also", "auch", "también", "aussi", "também"}), front=True)
-        if not _says_something(said):
+        if not _says_something(said) and not (BEHAVES.match(said) and said.count(" ") > 1):
             continue
         if address or BEHAVES.match(said):
             order = said if BEHAVES.match(said) else plain

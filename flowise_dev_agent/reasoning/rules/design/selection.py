@@ -99,6 +99,10 @@ def unwanted(text: str, store: NodeStore) -> frozenset[str]:
     for pattern, category in ((words.MEMORY, "Memory"), (words.SPLIT, "Text Splitters")):
         if denied(text, pattern) or _removed(text, pattern):
             found.update(schema.name for schema in store.schemas.values() if schema.category == category)
+    # One that is named is wanted where only its kind is taken out ("replace the web search by Brave").
+    for pattern, names in words.TOOLS:
+        if len(names) == 1 and next(mentions(text, pattern), None) and not _removed(text, pattern):
+            found.difference_update(names)
     # Of the whole wish, since the words in between may be part of a title.
     going = [text[match.end() : _end_of_removed(text, match.end())] for match in mentions(text, words.REMOVE)]
     found.update(item.name for stretch in going for item in named_components(stretch, store))

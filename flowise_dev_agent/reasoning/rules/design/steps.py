@@ -101,7 +101,7 @@ def design_steps(request: PlanRequest, text: str, reading: Reading, language: st
         )
     builder = _Builder(request, reading, language)
     try:
-        flow = builder.built(reading.text)
+        flow = builder.built(reading.text, request.intent.title)
     except _NotParsedError as clause:
         team = mentioned(text, words.TEAM)
         reason = say("declined_team" if team else "declined_steps", language, clause=str(clause))
@@ -152,7 +152,7 @@ class _Builder:
         )
         self._flow = _Flow()
 
-    def built(self, text: str) -> _Flow:
+    def built(self, text: str, title: str) -> _Flow:
         flow = self._flow
         start = self._add(_START, {})
         flow.ends = [(start, "")]
@@ -161,6 +161,9 @@ class _Builder:
             raise LackingError(say("declined_agentflow_condition", self._language))
         if conditions.cases:
             self._choose(text, conditions)
+        elif not is_stepwise(self._reading):
+            self._after(self._step(text, title))
+            flow.parts.append((squeeze(text), [flow.nodes[-1].node_id]))
         else:
             for clause in _clauses(text):
                 before = len(flow.nodes)
@@ -335,7 +338,7 @@ class _Builder:
         self._flow.links += [DesignConnection(source=end, output=out, target=node) for end, out in self._flow.ends]
         self._flow.ends = [(node, "")]
 
-    def _step(self, clause: str) -> str:
+    def _step(self, clause: str, title: str = "") -> str:
         """One call of a model, told in the words of the clause."""
         own = read(clause, self._store)
         who = _WHO.match(clause)
@@ -350,7 +353,7 @@ class _Builder:
         tools = own.tools
         if not tools and len(_clauses(self._reading.text)) == 1:
             tools = self._reading.tools
-        return self._model_node(label, prompt, tools, agent=bool(tools) or whole)
+        return self._model_node(title or label, prompt, tools, agent=bool(tools) or whole)
 
     def _model_node(self, label: str, prompt: str, tools: tuple[tuple[str, ...], ...], *, agent: bool) -> str:
         name = _AGENT if agent else _LLM

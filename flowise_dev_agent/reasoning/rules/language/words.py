@@ -29,6 +29,8 @@ def _nodes(name: str) -> tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]:
 FUNCTION_WORDS: dict[str, frozenset[str]] = {
     code: frozenset(text.split()) for code, text in _TABLE["function_words"].items()
 }
+RELATIVES = frozenset(["that", "which", "who", "der", "die", "das", "que", "qui"])
+ANDS = frozenset(["and", "und", "y", "e", "et"])
 GLUE, CONNECTORS, PREPOSITIONS, LEADS = (
     frozenset(str(_TABLE["lists"][name]).split()) for name in ("glue", "connectors", "prepositions", "leads")
 )
