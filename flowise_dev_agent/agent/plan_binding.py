@@ -4,8 +4,10 @@ The approval is a set of nodes, hosts, credential types, code and tools (`Capabi
 flow's text, a tool's text or a pattern can make a model write other ops; they come back as findings.
 """
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from pydantic import JsonValue
@@ -333,6 +335,10 @@ def _comparable(value: Any) -> Any:
     if isinstance(value, int | float):
         return f"{float(value):g}"
     text = "" if value is None else str(value).strip()
+    if text[:1] in ("[", "{"):
+        # Rows of a table are stored as JSON text.
+        with suppress(ValueError):
+            return _comparable(json.loads(text))
     return f"{float(text):g}" if re.fullmatch(r"-?\d{1,15}(?:\.\d{1,15})?", text) else text
 
 

@@ -59,7 +59,8 @@ class Flow:
             if node["data"]["name"] not in ("stickyNote", "stickyNoteAgentflow")
         ]
         self.edges: list[Mapping[str, Any]] = flow_data["edges"]
-        self.names = Counter(node.name for node in self.nodes)
+        #: Notes take no part in the flow, but a change must not lose them.
+        self.names = Counter(str(node["data"]["name"]) for node in flow_data["nodes"])
 
     def named(self, name: str) -> list[Node]:
         """The nodes of a type, along the flow."""

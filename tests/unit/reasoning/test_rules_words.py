@@ -245,9 +245,7 @@ async def test_messages_are_sorted_and_one_branch_is_approved(catalogue: NodeSto
         ("An agentflow that frobnicates", "frobnicates"),
     ],
 )
-async def test_p83_a_step_that_is_not_parsed_is_declined(
-    text: str, clause: str, catalogue: NodeStore
-) -> None:
+async def test_p83_a_step_that_is_not_parsed_is_declined(text: str, clause: str, catalogue: NodeStore) -> None:
     assert f"«{clause}»" in str((await planned(text, catalogue)).declined)
 
 
