@@ -46,6 +46,12 @@ class InvalidInputError(AgentError):
     code = "invalid_input"
 
 
+class NodeTypeNotFoundError(InvalidInputError):
+    """The instance has no node type of this name. ``details.close`` lists names like it."""
+
+    code = "node_type_not_found"
+
+
 class InvalidAnswerError(InvalidInputError):
     """An answer that does not fit the open interrupt's schema; the interrupt stays open."""
 

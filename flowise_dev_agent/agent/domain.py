@@ -95,7 +95,7 @@ class DomainDiscoveryResult:
     templates: tuple[Template, ...] = ()
 
 
-#: The ops for a plan, with what they cost.
+#: Ops for a plan, what the plan must say in addition, or that nothing is to be changed; with what the answer cost.
 DomainPatchResult: TypeAlias = Reasoned[PatchAnswer]
 
 

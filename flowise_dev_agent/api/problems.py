@@ -34,6 +34,7 @@ _RETRY_AFTER_SECS = "5"
 #: By class, the nearest ancestor counts. What is missing here is a 500 and its text stays inside.
 _STATUS: dict[type[errors.AgentError], int] = {
     errors.InvalidInputError: 422,
+    errors.NodeTypeNotFoundError: 404,
     errors.SessionNotFoundError: 404,
     errors.DeliveryNotFoundError: 404,
     errors.TraceNotFoundError: 404,

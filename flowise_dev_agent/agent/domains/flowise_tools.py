@@ -15,7 +15,7 @@ from flowise_dev_agent.agent.prompt_context import ops_text
 from flowise_dev_agent.agent.targets import find_targets
 from flowise_dev_agent.agent.tools import ToolResult, shorten
 from flowise_dev_agent.contracts.base import JsonObject
-from flowise_dev_agent.errors import DatabaseUnavailableError, InvalidInputError, PatchError
+from flowise_dev_agent.errors import DatabaseUnavailableError, InvalidInputError, NodeTypeNotFoundError, PatchError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.pattern_library import Match
 from flowise_dev_agent.patch import (
@@ -213,9 +213,11 @@ def _node_line(schema: NodeSchema) -> str:
 def _known(store: NodeStore, name: str) -> NodeSchema:
     schema = store.get(name)
     if schema is None:
-        near = ", ".join(store.suggest(name))
-        raise InvalidInputError(
-            f"There is no node type {shorten(name, 60)!r}.", hint=f"Close names: {near}." if near else "Search for it."
+        close = list(store.suggest(name))
+        raise NodeTypeNotFoundError(
+            f"There is no node type {shorten(name, 60)!r}.",
+            hint=f"Close names: {', '.join(close)}." if close else "Search for it.",
+            details={"close": close},
         )
     return schema
 

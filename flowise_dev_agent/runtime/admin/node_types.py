@@ -27,8 +27,8 @@ _MARKUP: Final = re.compile(r"<[^>]+>")
 
 
 class NodeTypes:
-    """Calls the registry's tools. An unknown instance, node type or param raises InvalidInputError, a server
-    FlowiseError."""
+    """Calls the registry's tools. An unknown instance or param raises InvalidInputError, an unknown node type
+    NodeTypeNotFoundError, a server FlowiseError."""
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent

@@ -27,7 +27,12 @@ from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
 from flowise_dev_agent.contracts.session import ListedSession, SessionPage, SessionView
 from flowise_dev_agent.contracts.usage import Totals
 from flowise_dev_agent.contracts.webhooks import DeliveryList, DeliveryPage, DeliveryView, StartedView
-from flowise_dev_agent.errors import DeliveryNotFoundError, InvalidInputError, SessionExistsError, SessionNotFoundError
+from flowise_dev_agent.errors import (
+    DeliveryNotFoundError,
+    NodeTypeNotFoundError,
+    SessionExistsError,
+    SessionNotFoundError,
+)
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.observability.metrics import exposition
 from flowise_dev_agent.patch import GraphIR
@@ -382,7 +387,7 @@ class NodeTypesDouble:
 
     async def details(self, instance: str | None, name: str) -> NodeTypeDetails:
         if name != self.node.name:
-            raise InvalidInputError(f"There is no node type {name!r}.", hint="Close names: chatOpenAI.")
+            raise NodeTypeNotFoundError(f"There is no node type {name!r}.", hint="Close names: chatOpenAI.")
         return NodeTypeDetails(node=self.node, inputs=[], outputs=["chatOpenAI"], card="### chatOpenAI")
 
     async def options(

@@ -8,7 +8,7 @@ import pytest
 
 from flowise_dev_agent.agent import FlowiseCapability, ToolRegistry
 from flowise_dev_agent.agent.domain import Domains, ToolScope
-from flowise_dev_agent.errors import FlowiseUnreachableError, InvalidInputError
+from flowise_dev_agent.errors import FlowiseUnreachableError, InvalidInputError, NodeTypeNotFoundError
 from flowise_dev_agent.runtime.admin.node_types import NodeTypes
 from tests.unit.agent.rig import OPENAI, OTHER_OPENAI, Bench
 from tests.unit.agent.test_graph import credentials, ops
@@ -51,7 +51,8 @@ async def test_routes_answer_from_the_runtime(http: httpx2.AsyncClient) -> None:
     assert details.json()["card"] == "### chatOpenAI"
     assert options.json()["options"] == [{"name": "gpt-4o", "label": "c"}]
     assert unknown.json()["hint"] == "Close names: chatOpenAI."
-    assert (unknown.status_code, wrong.status_code) == (422, 422)
+    assert (unknown.status_code, unknown.json()["code"]) == (404, "node_type_not_found")
+    assert wrong.status_code == 422
 
 
 async def test_pages_hold_every_node_type_once(bench: Bench, node_types: NodeTypes) -> None:
@@ -84,8 +85,9 @@ async def test_details_name_inputs_options_and_outputs(node_types: NodeTypes) ->
     assert inputs["reasoningEffort"].options == ["low", "medium", "high", "xhigh"]
     assert inputs["cache"].type == "BaseCache"
     assert found.card.startswith("### chatOpenAI")
-    with pytest.raises(InvalidInputError, match="no node type"):
+    with pytest.raises(NodeTypeNotFoundError, match="no node type") as unknown:
         await node_types.details(None, "chatOpenAl")
+    assert "chatOpenAI" in unknown.value.details["close"]
 
 
 async def test_options_are_asked_with_the_credential_that_the_person_names(bench: Bench, node_types: NodeTypes) -> None:
