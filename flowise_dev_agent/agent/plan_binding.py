@@ -314,9 +314,22 @@ def _unmet_value(value: PlannedValue, node: FlowNode, former: FlowNode | None) -
             return f"{what} does not have the text that the plan adds"
         old = value_at(former.inputs, steps) if former else None
         return None if not old or str(old).strip() in str(stored) else f"{what} loses the text that was there"
-    if same_value(stored, wanted):
+    if held(stored, wanted):
         return None
     return f"{what} is {_short(stored)}, and the plan says {_short(wanted)}"
+
+
+def held(stored: Any, wanted: Any) -> bool:
+    """Whether what is stored is what the plan says; the compiler adds defaults and credentials to rows and settings."""
+    return _within(_comparable(stored), _comparable(wanted))
+
+
+def _within(stored: Any, wanted: Any) -> bool:
+    if isinstance(wanted, dict):
+        return isinstance(stored, dict) and all(_within(stored.get(key), item) for key, item in wanted.items())
+    if isinstance(wanted, list):
+        return isinstance(stored, list) and len(stored) == len(wanted) and all(map(_within, stored, wanted))
+    return stored == wanted
 
 
 def same_value(one: Any, other: Any) -> bool:

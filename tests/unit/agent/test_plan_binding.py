@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.agent.plan_binding import capability_of, not_met, outside_plan
+from flowise_dev_agent.agent.plan_binding import capability_of, held, not_met, outside_plan
 from flowise_dev_agent.contracts.plan import PlanContract, PlannedNode, PlannedValue
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import (
@@ -177,6 +177,20 @@ def test_p94_what_the_plan_promises_must_be_in_the_flow(
 ) -> None:
     messages = unmet(ops, wanted, catalogue)
     assert (missing in messages[0]) if missing else (messages == [])
+
+
+@pytest.mark.parametrize(
+    ("stored", "wanted", "same"),
+    [
+        ('[{"property": "name", "type": "string"}]', [{"property": "name", "type": "string"}], True),
+        ([{"tool": "arxiv", "config": {"a": 1, "id": "x"}}], [{"tool": "arxiv", "config": {}}], True),
+        ([{"tool": "arxiv"}], [{"tool": "calculator"}], False),
+        ([{"tool": "arxiv"}, {"tool": "serper"}], [{"tool": "arxiv"}], False),
+        ({"modelName": "gpt-4o", "streaming": True}, {"modelName": "gpt-4o-mini"}, False),
+    ],
+)
+def test_rows_and_settings_may_hold_more_than_the_plan_says(stored: Any, wanted: Any, same: bool) -> None:
+    assert held(stored, wanted) is same
 
 
 def test_p84_an_appended_text_leaves_the_old_one_in_place(catalogue: NodeStore) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from flowise_dev_agent.agent.plan_binding import not_met
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import GraphIR, compile_ops, errors, validate_flow
 from flowise_dev_agent.reasoning import DeterministicReasoner
@@ -37,7 +38,9 @@ async def test_a_wish_becomes_a_valid_flow_with_what_it_names(case: dict[str, An
     assert plan.declined is None
     ops = (await DeterministicReasoner().patch(PatchRequest(requirement=wish, plan=plan, nodes=catalogue))).value.ops
     chosen = dict.fromkeys(plan.credential_requirements, DUMMY)
-    flow_data = compile_ops(GraphIR.empty(), ops, catalogue.schemas, credentials=chosen).flow_data
+    compiled = compile_ops(GraphIR.empty(), ops, catalogue.schemas, credentials=chosen)
+    flow_data = compiled.flow_data
+    assert not_met(plan, GraphIR.empty(), compiled.graph) == []
     findings = validate_flow(flow_data, schemas=catalogue.schemas, credentials=None, kind=plan.flow_kind)
     assert errors(findings) == []
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from flowise_dev_agent.agent.plan_binding import not_met
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, GraphIR, compile_ops, errors, validate_flow
 from flowise_dev_agent.reasoning import DeterministicReasoner
@@ -153,7 +154,9 @@ async def test_the_wish_becomes_a_flow_that_validates(
     params = {f"{op.node_name}.{name}": value for op in added for name, value in op.params.items()}
     assert {key: str(params.get(key)) for key in values} == {key: str(value) for key, value in values.items()}
     chosen = dict.fromkeys(plan.credential_requirements, DUMMY)
-    flow = compile_ops(GraphIR.empty(), ops, catalogue.schemas, credentials=chosen).flow_data
+    compiled = compile_ops(GraphIR.empty(), ops, catalogue.schemas, credentials=chosen)
+    flow = compiled.flow_data
+    assert not_met(plan, GraphIR.empty(), compiled.graph) == []
     assert errors(validate_flow(flow, schemas=catalogue.schemas, credentials=None)) == []
 
 
