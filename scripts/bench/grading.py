@@ -232,9 +232,10 @@ def _changed_nodes(flow: Flow, count: Any, base: Flow | None) -> Iterator[str]:
 
 
 def _untouched_but(flow: Flow, allowed: Any, base: Flow | None) -> Iterator[str]:
-    names = {node.id: node.name for node in [*(base.nodes if base else []), *flow.nodes]}
+    """Of the nodes that are there before and after; `keep` and `not_nodes` grade which are."""
+    names = {node.id: node.name for node in flow.nodes}
     known = {node.id for node in base.nodes} if base else set[str]()
-    changed = {id_ for id_ in _changed(flow, base) if id_ in known}
+    changed = {id_ for id_ in _changed(flow, base) if id_ in known and id_ in names}
     beyond = sorted(id_ for id_ in changed if id_ not in allowed and names[id_] not in allowed)
     if beyond:
         yield f"{beyond} differ"

@@ -92,8 +92,11 @@ async def play(
             return await agent.cancel(view.thread_id)
         place = {"clarification": "clarification", "plan_approval": "plan", "result_review": "review"}
         at = place.get(view.interrupt.type, "")
-        if lines and lines[0]["at"] == at:
-            answer = _said(at, lines.pop(0)["say"], view.interrupt)
+        due = next((number for number, line in enumerate(lines) if line["at"] == at), None)
+        if due is not None:
+            # What was to be said at a question that did not come is left out.
+            answer = _said(at, lines[due]["say"], view.interrupt)
+            del lines[: due + 1]
         else:
             answer = await _answer(credentials, view.interrupt)
         view = await agent.resume(view.thread_id, ResumeSession(interrupt_id=view.interrupt.id, answer=answer))

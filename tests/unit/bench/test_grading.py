@@ -101,6 +101,9 @@ def test_a_change_is_compared_with_the_flow_before_it() -> None:
     assert problems_of(changed, {"changed_nodes": 1, "untouched_but": ["chatOpenAI_0"]}, CHATFLOW) == []
     assert problems_of(changed, {"untouched_but": ["conversationChain"]}, CHATFLOW)
     assert problems_of(CHATFLOW, {"changed_nodes": 1}, CHATFLOW)
+    removed = flow([CHAIN])
+    assert problems_of(removed, {"untouched_but": []}, CHATFLOW) == []
+    assert problems_of(removed, {"keep": ["chatOpenAI_0"]}, CHATFLOW)
 
 
 def test_the_kind_of_the_stored_flow_is_graded() -> None:
