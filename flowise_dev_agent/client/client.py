@@ -97,6 +97,10 @@ class AgentClient:
         """Stop a session."""
         return _read(SessionView, await self._call("POST", f"/sessions/{session_id}/cancel"))
 
+    async def retry(self, session_id: UUID) -> SessionView:
+        """Go on with a session that ended in an error."""
+        return _read(SessionView, await self._call("POST", f"/sessions/{session_id}/retry"))
+
     async def get(self, session_id: UUID) -> SessionView:
         """Read a session."""
         return _read(SessionView, await self._call("GET", f"/sessions/{session_id}"))

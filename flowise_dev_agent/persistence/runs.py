@@ -26,7 +26,17 @@ from flowise_dev_agent.persistence.read_model import SESSION_COLUMNS, SessionRow
 from flowise_dev_agent.sanitize import clean_text
 
 _RECOVERY_LOCK_KEY: Final = 2_862_933_555_777_941_757
-_SELECT_LOST: Final = "SELECT id, session_id, job_id, attempt FROM runs WHERE status IN ('queued', 'running')"
+_CHECKPOINT: Final = (
+    "COALESCE((SELECT max(checkpoint_id) FROM checkpoints"
+    " WHERE thread_id = runs.session_id::text AND checkpoint_ns = ''), '')"
+)
+# A run that no worker claimed has taken none down.
+_SELECT_LOST: Final = (
+    "SELECT id, session_id, job_id, attempt,"
+    f" COALESCE(status = 'running' AND epoch > lost_epoch AND lost_at = {_CHECKPOINT}, false) AS stuck"
+    " FROM runs WHERE status IN ('queued', 'running')"
+)
+_COUNT_LOSS: Final = f"UPDATE runs SET lost_at = {_CHECKPOINT}, lost_epoch = epoch WHERE id = %s AND status = 'running'"
 
 
 @dataclass(frozen=True)
@@ -51,12 +61,16 @@ class Claim:
 
 @dataclass(frozen=True)
 class Lost:
-    """An active run without a living worker. `job` is its stalled job, None when it no longer exists."""
+    """An active run without a living worker. `job` is its stalled job, None when it no longer exists.
+
+    `stuck`: it lost a worker at the same checkpoint before.
+    """
 
     id: UUID
     session_id: UUID
     job_id: int | None
     attempt: int
+    stuck: bool = False
     job: Job | None = None
 
 
@@ -267,6 +281,7 @@ class Runs:
                 "UPDATE runs SET job_id = %s, attempt = attempt + 1, updated_at = now() WHERE id = %s",
                 (job_id, lost.id),
             )
+            await connection.execute(_COUNT_LOSS, (lost.id,))
         if lost.job is not None:
             # Never re-queued itself: a frozen worker that continues would finish its successor's row.
             await self._queue.finish_as_failed(lost.job)

@@ -207,7 +207,10 @@ async def begin(client: AgentClient) -> SessionView:
 async def settled(client: AgentClient, session_id: UUID) -> SessionView:
     while True:
         view = await persistently(lambda: client.get(session_id))
-        if not view.in_progress:
+        if view.error and view.error.code == "session_quarantined":
+            # Two disasters hit one step. A person who knows why tries it again.
+            await persistently(lambda: client.retry(session_id))
+        elif not view.in_progress:
             return view
         await asyncio.sleep(0.3)
 

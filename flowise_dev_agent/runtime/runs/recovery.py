@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from typing import Final
 
 from procrastinate.exceptions import ConnectorException
 
@@ -15,11 +16,18 @@ from flowise_dev_agent.runtime.runs.timings import Timings
 
 logger = logging.getLogger(__name__)
 
+_QUARANTINED: Final = Failure(
+    code="session_quarantined",
+    detail="The worker was lost twice at the same step of this session, so the session was set aside.",
+    hint="Check the memory and the log of the workers. Retry the session when the cause is gone.",
+)
+
 
 class Recovery:
     """A loop in every worker, of which one at a time does the work.
 
-    A run that was lost `attempts` times takes its workers down with it, so it fails its session instead.
+    A run that was lost `attempts` times, or twice at the same checkpoint, takes its workers down with it, so it fails
+    its session instead.
     """
 
     def __init__(self, runs: Runs, timings: Timings, *, attempts: int) -> None:
@@ -51,6 +59,8 @@ class Recovery:
         return taken
 
     async def _recover(self, lost: Lost) -> bool:
+        if lost.stuck:
+            return await self._runs.give_up(lost, failure(_QUARANTINED))
         if lost.attempt + 1 < self._attempts:
             taken = await self._runs.take_back(lost)
             if taken:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 from uuid import UUID, uuid4
 
+import psycopg
 import pytest
 
 from flowise_dev_agent.contracts.flow_writes import ApplyToFlow, FlowWriteResult, ImportFlow, PromoteFlow
@@ -482,3 +483,35 @@ async def test_a_rollback_that_was_cut_off_after_its_write_is_told_when_it_is_as
 async def test_the_text_of_a_taken_write_is_stored_with_its_session(waiting: Runtime, database: Database) -> None:
     taken = await waiting.flow_writer.apply(BOT, ApplyToFlow(ops=[COLDER]))
     assert payload_sha256(await Blobs(database).get(taken.sha256)) == taken.sha256
+
+
+async def test_p02_an_update_is_announced_for_all_to_see_before_it_is_sent(
+    runtime: Runtime, servers: Servers, database_dsn: str
+) -> None:
+    seen: list[tuple[str, str]] = []
+
+    def look() -> None:
+        with psycopg.connect(database_dsn, connect_timeout=5) as connection:
+            seen.extend(connection.execute("SELECT op, status FROM write_intents").fetchall())
+
+    servers.dev.before["update"] = look
+    await apply(runtime)
+    assert seen == [("update", "open")]
+
+
+async def test_a_rollback_while_the_session_works_is_a_conflict_and_asks_flowise_nothing(
+    runtime: Runtime, servers: Servers, database: Database
+) -> None:
+    done = await apply(runtime)
+    assert done.session_id is not None
+    async with database.connection() as connection:
+        await connection.execute("UPDATE sessions SET status = 'running' WHERE id = %s", (done.session_id,))
+    before = servers.dev.flows[BOT]
+
+    def asked() -> None:
+        raise AssertionError("Flowise was asked")
+
+    servers.dev.before |= {"get": asked, "update": asked}
+    with pytest.raises(SessionConflictError):
+        await runtime.versions.rollback(done.session_id, None)
+    assert servers.dev.flows[BOT] == before

@@ -3,6 +3,7 @@
 import asyncio
 import uuid
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ from flowise_dev_agent.errors import (
     SessionNotFoundError,
     TraceNotFoundError,
 )
-from flowise_dev_agent.persistence import Blobs
+from flowise_dev_agent.persistence import Blobs, Sessions
 from flowise_dev_agent.runtime import Runtime
 from flowise_dev_agent.runtime.admin.health import ProcessHealth, WorkerState
 from tests.runtime_world import FAST, PLAN, RESULT, World, running_engine, script, until
@@ -424,3 +425,25 @@ async def test_the_event_log_can_be_paged_and_narrowed_to_types(engine: Runtime)
     assert [event.data.taken for event in more.events] == ["3", "4"]
     with pytest.raises(SessionNotFoundError):
         await engine.service.event_page(uuid.uuid4())
+
+
+async def test_p01_an_answer_to_a_question_that_was_answered_meanwhile_is_a_conflict(
+    engine: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = await begin(engine, "ask:one", "ask:two")
+    claim = Sessions.resume
+
+    async def late(self: Sessions, *args: Any, **named: Any) -> bool:
+        # The slow answer has read question one; until it claims it, a quicker one leads to question two.
+        monkeypatch.setattr(Sessions, "resume", claim)
+        await engine.service.resume(view.thread_id, answer(view))
+        await engine.service.wait(view.thread_id, WAIT)
+        return await claim(self, *args, **named)
+
+    monkeypatch.setattr(Sessions, "resume", late)
+    with pytest.raises(SessionConflictError) as refused:
+        await engine.service.resume(view.thread_id, ResumeSession(response="to question one"))
+    open_ = (await engine.service.get(view.thread_id)).interrupt
+    assert open_ is not None
+    assert open_.message == "two"
+    assert refused.value.details == {"status": "pending_interrupt", "interrupt_id": open_.id}

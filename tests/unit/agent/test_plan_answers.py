@@ -156,3 +156,19 @@ async def test_p94_a_planned_removal_that_the_ops_leave_out_is_never_written() -
     assert question["type"] == "patch_review"
     assert {finding["code"] for finding in question["data"]["findings"]} == {"PLAN_NOT_MET"}
     assert drafts(bench) == []
+
+
+async def test_p85_a_revised_plan_that_removes_more_is_shown_again() -> None:
+    bench, chatflow_id = await updating(list(COLDER))
+    before = bench.flowise.flows[chatflow_id].flow_data
+    await bench.answer(action="approve")
+    calls = list(bench.flowise.calls)
+    wider = plan(
+        operation="update", nodes=[MODEL], values=[COLD], removals=["bufferMemory_0"], credential_requirements=[]
+    )
+    bench.reasoner.plans = [wider]
+    question = await bench.answer(action="iterate", feedback="shorter")
+    assert (question["type"], question["reason"]) == ("plan_approval", "plan_widened")
+    assert question["data"]["added"]["nodes"] == {"bufferMemory_0": {"node_name": "", "action": "remove", "params": []}}
+    assert bench.flowise.calls == calls
+    assert bench.flowise.flows[chatflow_id].flow_data == before

@@ -218,3 +218,25 @@ async def test_p85_ops_beyond_the_approved_plan_never_reach_the_server() -> None
     (draft,) = drafts(bench)
     assert inputs_of(draft, "chatOpenAI_0")["temperature"] == 0.1
     assert all("203.0.113.9" not in flow.flow_data for flow in bench.flowise.flows.values())
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        RemoveNode(node_id="bufferMemory_0"),
+        ReplaceNode(node_id="bufferMemory_0", node_name="bufferWindowMemory", new_node_id="bufferWindowMemory_0"),
+    ],
+)
+async def test_p85_a_node_leaves_the_flow_only_when_the_plan_says_so(op: PatchOp) -> None:
+    bench = made_for("update")
+    # The newcomer is planned, the end of the other one is not.
+    nodes = [MODEL, planned("bufferWindowMemory_0", existing=False)] if isinstance(op, ReplaceNode) else [MODEL]
+    bench.reasoner.plans = [plan(operation="update", nodes=nodes, values=[value("chatOpenAI_0", "temperature", 0.1)])]
+    bench.reasoner.patches = [[*COLDER, op]]
+    row = await add_flow(bench)
+    await bench.start("make it colder", target=row.id)
+    question = await bench.answer(action="approve")
+    assert question["type"] == "patch_review"
+    assert "REMOVAL_NOT_PLANNED" in {finding["code"] for finding in question["data"]["findings"]}
+    assert [flow.id for flow in bench.flowise.flows.values()] == [row.id]
+    assert bench.flowise.flows[row.id] == row

@@ -8,7 +8,12 @@ import pytest
 from flowise_dev_agent.agent.nodes.review import failed_alike, regressions
 from flowise_dev_agent.agent.prompt_context import components_of, focused_summary, texts_in_scope
 from flowise_dev_agent.contracts.verdict import Trial
-from flowise_dev_agent.errors import FlowiseAuthError, FlowiseServerError, FlowiseUnreachableError
+from flowise_dev_agent.errors import (
+    FlowiseAuthError,
+    FlowiseServerError,
+    FlowiseUnreachableError,
+    HashMismatchError,
+)
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, BindCredential, Connect, GraphIR, PatchOp, SetParam, compile_ops
@@ -527,3 +532,15 @@ async def test_what_was_wrong_before_does_not_stop_a_change_elsewhere() -> None:
     assert review["type"] == "result_review"
     (warning,) = [item for item in review["data"]["warnings"] if item["code"] == "CREDENTIAL_UNBOUND"]
     assert "before the change" in warning["message"]
+
+
+async def test_p08_only_the_tested_bytes_of_a_draft_go_live() -> None:
+    bench = made_for("update")
+    row = await add_flow(bench)
+    await bench.start("colder", target=row.id)
+    await bench.answer(action="approve")
+    sha256 = str((await bench.state()).write.current_sha)
+    bench.blobs.rows[sha256] = bench.blobs.rows[sha256].replace("gpt-4o", "gpt-3.5")
+    with pytest.raises(HashMismatchError):
+        await bench.answer(action="accept")
+    assert bench.flowise.flows[row.id] == row

@@ -10,6 +10,8 @@ from flowise_dev_agent import errors
 from flowise_dev_agent.api.problems import MAX_BODY_BYTES, status_of
 from tests.unit.api.service_double import EngineDouble
 
+SECRET = "sk-proj-4f9Kq2LmX7vR1tYb8NcE3wHs6JzA0dPu"
+
 
 def problem(response: httpx2.Response, status: int, code: str) -> dict[str, object]:
     assert response.status_code == status, response.text
@@ -189,3 +191,20 @@ async def test_openapi_declares_problems_once_and_refers_to_them(http: httpx2.As
     assert "HTTPValidationError" not in document["components"]["schemas"]
     assert set(document["components"]["schemas"]["Problem"]["required"]) >= {"status", "code", "detail"}
     assert document["security"] == [{"key": []}]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"requirement": "x", "openai_key": SECRET},
+        {"requirement": {"key": SECRET}},
+        {"requirement": "x", "operation": SECRET},
+        {"requirement": "x", "thread_id": SECRET},
+        {"requirement": "x", "budget": {"usd": SECRET}},
+        {"requirement": "x", SECRET: 1},
+    ],
+)
+async def test_p102_a_secret_in_a_wrong_field_is_not_in_the_answer(http: httpx2.AsyncClient, body: object) -> None:
+    response = await http.post("/sessions", json=body)
+    problem(response, 422, "invalid_request")
+    assert SECRET[8:] not in response.text
