@@ -25,6 +25,8 @@ from flowise_dev_agent.sanitize import shortened
 
 CHECK_CHARS: Final = 4_000
 RUN_CHARS: Final = 2_000
+#: Of what a function gives, which is JSON of the server.
+GIVEN_CHARS: Final = 500
 #: Questions that a judge may ask on top of the tests.
 MAX_QUESTIONS: Final = 3
 MAX_CODE_CHARS: Final = 20_000
@@ -76,7 +78,8 @@ class FlowiseChecks:
             text = masked(shorten(error.message, RUN_CHARS))
             return ToolResult(True, f"The function fails: {text}", data=error)
         text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
-        return ToolResult(True, f"The function gives {type(given).__name__}: {masked(text)}", data=given)
+        shown = shortened(masked(text), GIVEN_CHARS)
+        return ToolResult(True, f"The function gives {type(given).__name__}: {shown}", data=given)
 
     async def ask_flow(self, question: Annotated[str, Field(min_length=1, max_length=2_000)]) -> ToolResult:
         """Ask the tested flow one more question, in a conversation of its own."""

@@ -12,8 +12,8 @@ from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
 from flowise_dev_agent.patch import AddNode, Connect, PatchOp, SetParam
 from flowise_dev_agent.reasoning import DeterministicReasoner
-from flowise_dev_agent.reasoning.contracts import PlannedNode, Verdict
-from tests.unit.agent.rig import OPENAI, Bench, BenchFlowise, plan
+from flowise_dev_agent.reasoning.contracts import PlanContract, PlannedNode, Reasoned, Verdict
+from tests.unit.agent.rig import OPENAI, Bench, BenchFlowise, Script, plan
 from tests.unit.agent.test_graph import ops
 from tests.unit.knowledge.memory_patterns import MemoryPatterns
 
@@ -208,3 +208,61 @@ async def test_p103_a_flow_is_kept_as_a_pattern_only_when_its_criteria_were_show
     await made.answer(action="accept")
     assert (await made.state()).outcome == "accepted"
     assert len(rows.rows) == kept
+
+
+class Seeker(Script):
+    """Looks for a pattern by words of its own and starts from the first one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read: list[str] = []
+
+    async def plan(self, request: Any) -> Reasoned[PlanContract]:
+        for name, arguments in (
+            ("flowise.search_patterns", {"query": WISH}),
+            ("flowise.use_pattern", {"pattern_id": 1}),
+        ):
+            self.read.append(await request.tools.call(name, arguments))
+        return await super().plan(request)
+
+
+async def test_a_pattern_that_the_planner_finds_by_a_tool_is_the_base_of_the_flow() -> None:
+    rows = MemoryPatterns()
+    await build(rows, WISH)
+    seeker = Seeker()
+    seeker.patches = [[SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.2)]]
+    bench = Bench([], credentials(), reasoner=seeker, patterns=library(rows))
+
+    question = await bench.start("Something for our riders")
+    (request,) = seeker.seen["plan"]
+    review = await bench.answer(action="approve")
+    await bench.answer(action="accept")
+
+    assert request.pattern is None
+    assert "pattern 1 (CHATFLOW)" in seeker.read[0]
+    assert "chatOpenAI_0 (chatOpenAI)" in seeker.read[1]
+    assert question["data"]["contract"]["steps"][0].startswith("Start from pattern 1")
+    assert review["reason"] == "tests_passed"
+    state = await bench.state()
+    assert (state.pattern.id, state.artifacts["flowise"]["pattern_id"]) == (1, 1)
+    assert not any(isinstance(op, AddNode) for op in state.patch.ops)
+    (row,) = bench.flowise.flows.values()
+    flow = json.loads(row.flow_data)
+    assert set(nodes_of(flow)) == {"chatOpenAI_0", "conversationChain_0", "bufferMemory_0"}
+    assert len(edges_of(flow)) == 2
+    assert nodes_of(flow)["chatOpenAI_0"]["credential"] == OPENAI
+    assert rows.rows[1].success_count == 2
+
+
+async def test_a_pattern_of_another_search_or_owner_cannot_be_used_by_a_tool() -> None:
+    rows = MemoryPatterns()
+    seeker = Seeker()
+    seeker.patches = [ops()]
+    bench = Bench([], credentials(), reasoner=seeker, patterns=library(rows))
+
+    await bench.start("Something for our riders")
+
+    assert seeker.read[0] == "No pattern fits."
+    assert "has not found a pattern 1" in seeker.read[1]
+    state = await bench.state()
+    assert (state.pattern.id, state.pattern.ops) == (None, [])
