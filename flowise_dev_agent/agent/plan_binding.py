@@ -48,6 +48,7 @@ from flowise_dev_agent.patch import (
     SetParam,
     UnsetParam,
 )
+from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
 
 _TOOLS: Final = frozenset({"Tools", "Tools (MCP)"})
@@ -314,7 +315,12 @@ def _unmet_value(value: PlannedValue, node: FlowNode, former: FlowNode | None) -
             return f"{what} does not have the text that the plan adds"
         old = value_at(former.inputs, steps) if former else None
         return None if not old or str(old).strip() in str(stored) else f"{what} loses the text that was there"
-    if held(stored, wanted):
+    if node.name == v2.LOOP and value.param == v2.LOOP_TARGET:
+        # Code writes the title behind the id.
+        same = v2.loop_target_id(str(stored)) == v2.loop_target_id(str(wanted))
+    else:
+        same = held(stored, wanted)
+    if same:
         return None
     return f"{what} is {_short(stored)}, and the plan says {_short(wanted)}"
 

@@ -116,12 +116,23 @@ class TestCase(Contract):
     __test__ = False  # not a pytest class
 
     id: str = Field(pattern=r"^t\d+$")
-    turns: list[str] = Field(min_length=1, max_length=4)
+    turns: list[str] = Field(min_length=1, max_length=4, description="[] for a form, a webhook or a schedule")
     input: Literal["chat", "form", "webhook", "schedule"] = "chat"
     payload: JsonObject | None = None
     human: Literal["proceed", "reject"] | None = Field(default=None, description="The answer to a human-input node.")
     human_feedback: str = ""
     expect: Expectation = Expectation()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _say_what_starts_it(cls, data: Any) -> Any:
+        """A form, a webhook and a schedule have no message: what they are started with is shown in its place."""
+        if not isinstance(data, dict) or data.get("turns"):
+            return data
+        payload, started = data.get("payload"), data.get("input") or "chat"
+        if isinstance(payload, dict) and payload:
+            return {**data, "turns": ["; ".join(f"{name}: {value}" for name, value in payload.items())[:1_000]]}
+        return data if started == "chat" else {**data, "turns": [f"({started})"]}
 
 
 class Criterion(Contract):

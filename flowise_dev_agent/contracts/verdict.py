@@ -125,10 +125,10 @@ class CriterionVote(Contract):
 
 
 class Judgement(Contract):
-    """Whether the trials show the criteria. `category`, `reason` and `fix` say why not, when something failed."""
+    """Whether the trials show the criteria. `category`, `reason` and `fix` say why not; null when done."""
 
-    # A model is asked for them in any case; an answer without those that it needs is handed back.
-    model_config = ConfigDict(json_schema_extra={"required": ["done", "category", "reason", "criteria"]})
+    # A model is asked for the votes in any case.
+    model_config = ConfigDict(json_schema_extra={"required": ["done", "criteria"]})
 
     done: bool
     category: JudgedCategory | None = None

@@ -71,8 +71,7 @@ def _brief(entry: InputEntry) -> str:
     options = [str(option["name"]) for option in entry.get("options") or ()]
     default = entry.get("default")
     if rows := entry.get("array"):
-        names = dict.fromkeys(f"{row['name']}{_config_of(row)}" for row in rows)
-        return f"{text} [{{{', '.join(names)}}}]"
+        return f"{text} [{{{', '.join(_brief_row(rows))}}}]"
     if config := _config_of(entry):
         return text + config
     if options and len(options) <= _FEW_OPTIONS:
@@ -80,6 +79,19 @@ def _brief(entry: InputEntry) -> str:
     if default not in (None, "") and entry["type"] not in _UNUSUAL and len(_value(default)) <= _DEFAULT_CHARS:
         text += f" = {_value(default)}"
     return text
+
+
+def _brief_row(rows: Sequence[InputEntry]) -> Iterator[str]:
+    """The fields of a row with their choices, where these are few; of alternatives those that differ."""
+    for name in dict.fromkeys(row["name"] for row in rows):
+        entries = [row for row in rows if row["name"] == name]
+        choices: dict[str, list[str]] = {}
+        for entry in entries:
+            options = [str(option["name"]) for option in entry.get("options") or ()]
+            if 0 < len(options) <= _SOME_OPTIONS:
+                choices.setdefault("|".join(options), []).append(_row_condition(entry))
+        alternatives = [f" {options}{'' if len(choices) == 1 else when[0]}" for options, when in choices.items()]
+        yield f"{name}{_config_of(entries[0])}{' or'.join(alternatives)}"
 
 
 def _config_of(entry: InputEntry) -> str:

@@ -85,6 +85,15 @@ def derive_agentflow_fields(batch: Batch) -> None:
         _derive_configs(batch, node_id)
 
 
+def name_loop_targets(batch: Batch) -> None:
+    """The editor knows the target of a loop by id and title: a bare id, and one with another title, gets the title."""
+    for node_id in sorted(batch.changed & batch.nodes.keys()):
+        node = batch.nodes[node_id]
+        target = node.inputs.get(v2.LOOP_TARGET)
+        if node.name == v2.LOOP and isinstance(target, str) and (meant := batch.nodes.get(v2.loop_target_id(target))):
+            batch.set_input(node_id, v2.LOOP_TARGET, f"{meant.id}-{meant.label}")
+
+
 def derived_inputs(definitions: Sequence[InputEntry], inputs: Inputs, schemas: Schemas) -> Inputs:
     """The inputs with the config of every chosen model and tool complete; the same object when they are."""
     for nested in list(nested_components(definitions, inputs)):

@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from flowise_dev_agent.patch.compile.agentflow import derive_agentflow_fields
+from flowise_dev_agent.patch.compile.agentflow import derive_agentflow_fields, name_loop_targets
 from flowise_dev_agent.patch.compile.batch import Batch
 from flowise_dev_agent.patch.compile.connect_op import connect
 from flowise_dev_agent.patch.compile.credentials import bind_chosen, bind_credential
@@ -117,6 +117,7 @@ def compile_ops(
         batch.index, batch.op = index, op
         set_deferred_param(batch, op, name, value)
     _apply(batch, chain.from_iterable(phases[_SET_FIELDS + 1 :]))
+    name_loop_targets(batch)
     if batch.credentials and not batch.findings:
         bind_chosen(batch, ops, unbound)
     if batch.findings:

@@ -30,6 +30,11 @@ EDGE_INSIDE_ITERATION = 9999
 _NO_COLOR = "#2196f3"
 
 
+def loop_target_id(target: str) -> str:
+    """The id in `loopBackToNode`, which is an id, or an id, a dash and a title."""
+    return target.partition("-")[0]
+
+
 def branch_labels(node_name: str, count: int) -> list[str]:
     """What people call the branches of a node, first to last."""
     labels = [f"condition {number}" for number in range(count)]

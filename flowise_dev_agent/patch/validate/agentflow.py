@@ -146,7 +146,7 @@ def loops(flow: FlowContext) -> Iterator[Finding]:
         target = node.inputs.get(v2.LOOP_TARGET)
         if node.name != v2.LOOP or not isinstance(target, str) or not target:
             continue
-        target_id = target.partition("-")[0]
+        target_id = v2.loop_target_id(target)
         if flow.graph.node(target_id) is None:
             near = closest(target_id, [other.id for other in flow.nodes])
             options = tuple(f"{other.id}-{other.label}" for other in flow.nodes if other.id in near)

@@ -161,7 +161,7 @@ def loops(flow: FlowContext) -> Iterator[Finding]:
         target = node.inputs.get(v2.LOOP_TARGET)
         if node.name != v2.LOOP or not isinstance(target, str) or not target:
             continue
-        back = flow.graph.node(target.partition("-")[0])
+        back = flow.graph.node(v2.loop_target_id(target))
         limit = node.inputs.get("maxLoopCount")
         if not is_empty(limit) and not has_variable(limit) and not _is_limit(limit):
             yield error(

@@ -78,7 +78,7 @@ class RunOrder:
     def _back(self) -> Mapping[str, str]:
         """Loops, and the steps that they go back to."""
         targets = {node.id: node.inputs.get(v2.LOOP_TARGET) for node in self._flow.nodes if node.name == v2.LOOP}
-        return {loop: target.partition("-")[0] for loop, target in targets.items() if isinstance(target, str)}
+        return {loop: v2.loop_target_id(target) for loop, target in targets.items() if isinstance(target, str)}
 
     def _reach(self, first: str, *, avoiding: str = "", loops: bool = False) -> frozenset[str]:
         key = (first, avoiding, loops)

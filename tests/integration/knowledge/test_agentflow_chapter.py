@@ -663,7 +663,7 @@ def _loop(limit: int, **params: Any) -> list[PatchOp]:
     return [
         start(),
         *llm(0, "system: WRITE"),
-        step("loopAgentflow_0", loopBackToNode="llmAgentflow_0-LLM 0", maxLoopCount=limit, **params),
+        step("loopAgentflow_0", loopBackToNode="llmAgentflow_0", maxLoopCount=limit, **params),
         *chain(START, LLM, "loopAgentflow_0"),
     ]
 

@@ -193,6 +193,17 @@ def test_rows_and_settings_may_hold_more_than_the_plan_says(stored: Any, wanted:
     assert held(stored, wanted) is same
 
 
+def test_a_loop_goes_to_the_planned_step_whatever_its_title(catalogue: NodeStore) -> None:
+    ops: list[PatchOp] = [
+        AddNode(node_name="llmAgentflow", node_id="llmAgentflow_0", label="Draft"),
+        AddNode(node_name="loopAgentflow", node_id="loopAgentflow_0", params={"loopBackToNode": "llmAgentflow_0"}),
+    ]
+    after = compile_ops(GraphIR.empty(), ops, catalogue.schemas).graph
+    for target, problems in (("llmAgentflow_0", 0), ("llmAgentflow_0-LLM 0", 0), ("llmAgentflow_1", 1)):
+        wanted = contract(values=[value("loopAgentflow_0", "loopBackToNode", target)])
+        assert len(not_met(wanted, GraphIR.empty(), after)) == problems
+
+
 def test_p84_an_appended_text_leaves_the_old_one_in_place(catalogue: NodeStore) -> None:
     wish = value("toolAgent_0", "systemMessage", "Answer in French.", mode="append")
     wanted = contract(planned("toolAgent_0"), values=[wish])

@@ -539,3 +539,11 @@ def test_a_model_that_is_hidden_needs_no_credential(schemas: Schemas) -> None:
     _inputs(flow, "humanInputAgentflow_0").update(humanInputModel="chatOpenAI", humanInputModelConfig={})
 
     assert _validate(flow, schemas) == []
+
+
+@pytest.mark.parametrize("target", ["agentAgentflow_0", "agentAgentflow_0-Another title"])
+def test_a_loop_names_its_target_by_id_and_title_whatever_an_op_says(target: str, schemas: Schemas) -> None:
+    again = SetParam(node_id="loopAgentflow_0", param_name="loopBackToNode", value=target)
+    graph = _graph(schemas, again)
+    title = _data(graph, "agentAgentflow_0")["label"]
+    assert _data(graph, "loopAgentflow_0")["inputs"]["loopBackToNode"] == f"agentAgentflow_0-{title}"

@@ -17,6 +17,7 @@ from flowise_dev_agent.reasoning.contracts import (
     DeltaSink,
     EngineResponse,
     Intent,
+    Judgement,
     JudgeRequest,
     Message,
     PatchRequest,
@@ -27,6 +28,7 @@ from flowise_dev_agent.reasoning.contracts import (
     Trial,
     Usage,
 )
+from flowise_dev_agent.reasoning.engines.completion import strict_form
 from flowise_dev_agent.reasoning.schemas import answer_schema
 
 INTENT = Intent(operation="create", ambiguity=0, title="A chatbot")
@@ -422,6 +424,33 @@ async def test_clear_intent_asks_nothing_and_forced_operation_wins() -> None:
     engine = ScriptedEngine({**GOOD_INTENT, "questions": ["Really?"]})
     result = await reasoner(engine).classify(ClassifyRequest(requirement="A chatbot", forced="update"))
     assert (result.value.questions, result.value.operation) == ([], "update")
+
+
+def test_a_judgement_that_is_done_needs_no_category_in_the_strict_form() -> None:
+    schema = strict_form(answer_schema("judge"))
+    assert schema
+    for name in ("category", "reason", "fix"):
+        assert {"type": "null"} in schema["properties"][name]["anyOf"]
+    votes = {"criteria": [], "notes": [], "failed_trials": []}
+    assert Judgement.model_validate({"done": True, "category": None} | votes).category is None
+
+
+@pytest.mark.parametrize(
+    ("test", "said"),
+    [
+        ({"input": "form", "turns": [], "payload": {"name": "Eva", "age": 7}}, "name: Eva; age: 7"),
+        ({"input": "webhook", "turns": [], "payload": {"id": 3}}, "id: 3"),
+        ({"input": "schedule", "turns": []}, "(schedule)"),
+        ({"input": "schedule"}, "(schedule)"),
+        ({"turns": ["Hello"]}, "Hello"),
+    ],
+)
+async def test_a_test_without_a_message_is_shown_by_what_starts_it(
+    test: dict[str, Any], said: str, catalogue: NodeStore
+) -> None:
+    engine = ScriptedEngine({**GOOD_PLAN, "tests": [test], "criteria": [{"text": "x", "tests": ["t1"]}]})
+    result = await reasoner(engine).plan(plan_request(catalogue))
+    assert (result.tries, result.value.test_questions) == (1, [said])
 
 
 async def test_verdict_that_is_not_done_must_say_why() -> None:

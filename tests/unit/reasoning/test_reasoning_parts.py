@@ -20,7 +20,7 @@ from flowise_dev_agent.reasoning import (
     ReasoningSettings,
     make_reasoner,
 )
-from flowise_dev_agent.reasoning.cards import schema_card
+from flowise_dev_agent.reasoning.cards import fields_line, schema_card
 from flowise_dev_agent.reasoning.catalogue import STAPLES, catalogue_line, catalogue_text
 from flowise_dev_agent.reasoning.contracts import EngineResponse, Usage
 from flowise_dev_agent.reasoning.engines.response_buffer import cost
@@ -210,11 +210,21 @@ def test_the_catalogue_has_the_fields_of_steps_and_of_the_usual_types(catalogue:
     lines = catalogue_text(catalogue).splitlines()
     after = {line.split(":")[0].removeprefix("- "): follows for line, follows in pairwise(lines)}
     assert after["chatOpenAI"].startswith("  <- cache; modelName* = gpt-4o-mini, temperature = 0.9")
-    assert "llmModel* + llmModelConfig, llmMessages [{role, content}]" in after["llmAgentflow"]
+    assert "llmModel* + llmModelConfig, llmMessages [{role system|assistant|" in after["llmAgentflow"]
     assert "agentTools [{agentSelectedTool + agentSelectedToolConfig, " in after["agentAgentflow"]
     assert "startState [{key, value}]" in after["startAgentflow"]
     assert not after["azureChatOpenAI"].startswith("  ")
     assert {name for name in STAPLES if not after[name].startswith("  ")} == set()
+
+
+def test_the_catalogue_shows_the_choices_of_a_row_by_the_type_that_has_them(catalogue: NodeStore) -> None:
+    condition = fields_line(catalogue.schemas["conditionAgentflow"])
+    assert "{type string|number|boolean, value1, operation contains|" in condition
+    assert "smaller|smallerEqual|equal|notEqual|larger|largerEqual|isEmpty|notEmpty with type number" in condition
+    assert "formInputTypes* [{type string|number|boolean|options, " in fields_line(catalogue.schemas["startAgentflow"])
+    assert "llmStructuredOutput [{key, type string|stringArray|number|" in fields_line(
+        catalogue.schemas["llmAgentflow"]
+    )
 
 
 def test_a_skill_is_read_by_section_and_has_a_version() -> None:

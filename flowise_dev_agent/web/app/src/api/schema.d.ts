@@ -5490,7 +5490,10 @@ export interface components {
             payload: {
                 [key: string]: components["schemas"]["JsonValue"];
             } | null;
-            /** Turns */
+            /**
+             * Turns
+             * @description [] for a form, a webhook or a schedule
+             */
             turns: string[];
         };
         /**
