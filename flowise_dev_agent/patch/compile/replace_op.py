@@ -153,7 +153,7 @@ def _carry_incoming(batch: Batch, edge: FlowEdge, new_id: str) -> None:
         return
     output = _output_of(source, edge)
     entry = _input_for(node, edge.input_name, output) if output else None
-    if source is None or entry is None:
+    if source is None or output is None or entry is None:
         remove_edge(batch, edge)
         return
     name = str(entry["name"])
@@ -162,7 +162,7 @@ def _carry_incoming(batch: Batch, edge: FlowEdge, new_id: str) -> None:
         ref = reference(source.id)
         items = value if isinstance(value, list) else []
         node.inputs[name] = [*items, ref] if entry.get("list") else ref
-    batch.edges.replace(edge, chatflow_edge(source.id, edge.source_handle, new_id, str(entry.get("id"))))
+    batch.edges.replace(edge, chatflow_edge(source.id, output.handle, new_id, str(entry.get("id"))))
 
 
 def _input_for(node: FlowNode, name: str, output: Output) -> InputEntry | None:
@@ -219,9 +219,15 @@ def _drop(batch: Batch, edge: FlowEdge, new_id: str) -> None:
 
 
 def _output_of(source: FlowNode | None, edge: FlowEdge) -> Output | None:
+    """The output that an edge leaves from. Where the handle is one of a former version, what the node gives now, if
+    that has the type that the edge's other end takes."""
     if source is None:
         return None
-    return source.output_at(edge.source_handle)
+    given = [output for output in source.outputs if output.independent or output.name == source.selected_output]
+    wanted = split_types(edge.target_handle.rpartition("-")[2])
+    return source.output_at(edge.source_handle) or next(
+        (output for output in given or source.outputs if set(wanted) & set(output.types)), None
+    )
 
 
 def _output_for(node: FlowNode, name: str, wanted: tuple[str, ...]) -> Output | None:

@@ -261,6 +261,19 @@ def test_an_output_that_was_renamed_is_found_by_its_type_when_upgrading(schemas:
     assert _errors(schemas, graph) == []
 
 
+def test_upgrading_keeps_a_connection_that_leaves_at_an_old_handle(schemas: Schemas) -> None:
+    # As in the templates "Query Engine" and "Context Chat Engine": the source gives the same under another name today.
+    document = json.loads(_build(schemas, rag(NOWHERE)).to_flow_data())
+    edge = next(edge for edge in document["edges"] if edge["source"] == "plainText_0")
+    now = edge["sourceHandle"]
+    edge["sourceHandle"] = "plainText_0-output-plainText-Document"
+
+    graph = _edit(schemas, GraphIR(document), UpgradeNode(node_id=edge["target"])).graph
+
+    assert [one.source_handle for one in graph.edges if one.source == "plainText_0"] == [now]
+    assert _errors(schemas, graph) == []
+
+
 def test_an_ending_function_is_chosen_by_set_output(schemas: Schemas) -> None:
     base = _build(
         schemas, [AddNode(node_name="customFunction", node_id="f", params={"javascriptFunction": "return 1"})]
