@@ -8,6 +8,7 @@ from flowise_dev_agent.contracts.plan import PlanContract, PlannedValue
 from flowise_dev_agent.contracts.plan_text import NamedNode, PlanDetails, ShownValue, capability_words
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
+from flowise_dev_agent.reasoning.plan_findings import replaced_text
 from flowise_dev_agent.redaction import MASK, looks_secret
 
 
@@ -33,6 +34,7 @@ def _shown(value: PlannedValue, types: dict[str, str], base: GraphIR) -> ShownVa
         param=value.param,
         old=_safe(value.param, old),
         new=_safe(value.param, new),
+        loses_text=old is not None and replaced_text(value, base) is not None,
     )
 
 

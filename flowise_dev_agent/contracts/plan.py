@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, JsonValue, StringConstraints, compu
 from typing_extensions import TypeAliasType
 
 from flowise_dev_agent.contracts.base import Contract, JsonObject, Versioned
-from flowise_dev_agent.patch import PatchOp
+from flowise_dev_agent.patch import Finding, PatchOp
 
 Operation = Literal["create", "update", "copy", "question"]
 FlowKind = Literal["CHATFLOW", "AGENTFLOW"]
@@ -254,6 +254,9 @@ class PlanContract(_Plan, Versioned):
         default_factory=list, description="Connections that do not follow from the types of the nodes."
     )
     disconnections: list[DesignConnection] = Field(default_factory=list)
+    findings: list[Finding] = Field(
+        default_factory=list, description="What code found in the plan and the model did not correct; for the person."
+    )
 
     @computed_field
     @property

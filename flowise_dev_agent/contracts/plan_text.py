@@ -28,6 +28,7 @@ class ShownValue(Contract):
     param: str
     old: JsonValue = None
     new: JsonValue
+    loses_text: bool = Field(default=False, description="The prompt or template that the flow holds now goes.")
 
 
 class PlanDetails(Contract):
@@ -55,6 +56,7 @@ def plan_markdown(plan: PlanContract, details: PlanDetails | None = None) -> str
     parts += _section("Values", [_value(value) for value in given.values])
     parts += _section("Removed or replaced", [_node(node) for node in given.removed])
     parts += _section("Kept as it is", [_node(node) for node in given.kept])
+    parts += _section("Please check", [f"{finding.message} {finding.hint}".strip() for finding in plan.findings])
     parts += _section("Assumed", [_part(part) for part in plan.parts if part.state == "assumed"])
     parts += _section("Not done", [_part(part) for part in plan.not_done])
     parts += _section("What an approval allows", given.allows)
@@ -94,9 +96,10 @@ def capability_words(capability: Capability | None) -> list[str]:
 def _value(value: ShownValue) -> str:
     where = f"`{value.param}` of **{value.node}** (`{value.node_id}`)"
     old, new = _text(value.old), _text(value.new)
+    remark = "\n\n  The text that is there now goes." if value.loses_text else ""
     if max(len(old), len(new)) <= _ON_THE_LINE and "\n" not in old + new:
-        return f"{where}: {new or '(empty)'}" + (f" (now: {old})" if old else "")
-    return f"{where}:" + (f"\n\n  now:\n{_fenced(old)}\n\n  then:" if old else "\n") + f"\n{_fenced(new)}"
+        return f"{where}: {new or '(empty)'}" + (f" (now: {old})" if old else "") + remark
+    return f"{where}:" + (f"\n\n  now:\n{_fenced(old)}\n\n  then:" if old else "\n") + f"\n{_fenced(new)}{remark}"
 
 
 def _fenced(text: str) -> str:

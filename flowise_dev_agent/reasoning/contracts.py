@@ -25,7 +25,7 @@ from flowise_dev_agent.contracts.usage import Usage
 from flowise_dev_agent.contracts.verdict import FLOW_BUGS, Judgement, PassK, Trace, Trial, Verdict, VerdictCategory
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.templates import Template
-from flowise_dev_agent.patch import Finding, NodeSchema, PatchOp
+from flowise_dev_agent.patch import Finding, GraphIR, NodeSchema, PatchOp
 from flowise_dev_agent.settings import Mode
 
 __all__ = [
@@ -209,6 +209,8 @@ class PlanRequest(_Request):
     #: Credential type -> how many the instance has.
     credential_types: Mapping[str, int] = field(default_factory=dict)
     flow_summary: str | None = None
+    #: The flow as it is, for checks by code; prompts get the fields below.
+    base: GraphIR | None = None
     #: node id -> node name of what the flow holds already.
     existing: Mapping[str, str] = field(default_factory=dict)
     #: node id -> title of what the flow holds.
@@ -241,6 +243,8 @@ class PatchRequest(_Request):
     approach: str | None = None
     #: Compact text of the flow as it is (`patch.summary`), None for an empty one.
     flow_summary: str | None = None
+    #: The flow as it is, for checks by code; prompts get the fields below.
+    base: GraphIR | None = None
     #: node id -> node name of what the flow holds already.
     existing: Mapping[str, str] = field(default_factory=dict)
     #: Inputs of that flow that are connected, as `node id.input`.

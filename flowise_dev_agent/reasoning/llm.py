@@ -26,7 +26,8 @@ from flowise_dev_agent.reasoning.parsing import (
     parse_model,
     parse_object,
 )
-from flowise_dev_agent.reasoning.plan_checks import accounted, checked_amendment, checked_plan, unknown_options
+from flowise_dev_agent.reasoning.plan_checks import accounted, checked_amendment, checked_plan
+from flowise_dev_agent.reasoning.plan_findings import lost_texts, unknown_options
 from flowise_dev_agent.reasoning.prompt_writing import PromptWriter
 from flowise_dev_agent.reasoning.prompts import (
     Prompt,
@@ -86,8 +87,9 @@ class LlmReasoner(Reasoner):
             plan = PlanContract(operation=request.intent.operation, **fields)
             plan = checked_plan(plan.linked(), request)
             parts, problems = accounted(plan, proposal.parts, request)
-            plan = plan.model_copy(update={"parts": parts})
-            if problems := [*unknown_options(plan, request), *problems]:
+            findings = [*unknown_options(plan, request), *lost_texts(plan.values, request)]
+            plan = plan.model_copy(update={"parts": parts, "findings": findings})
+            if problems := [*(finding.text for finding in findings), *problems]:
                 raise IncompleteOutputError(problems[:12], plan)
             return plan
 

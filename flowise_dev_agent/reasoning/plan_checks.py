@@ -12,10 +12,8 @@ from flowise_dev_agent.patch.model.suggest import closest
 from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanContract, PlannedNode, PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import required_types
 from flowise_dev_agent.reasoning.parsing import UnusableOutputError
+from flowise_dev_agent.reasoning.plan_findings import lost_texts
 from flowise_dev_agent.sanitize import shortened
-
-#: Options of one field that are listed in full.
-_OPTIONS_SHOWN = 30
 
 
 def checked_plan(plan: PlanContract, request: PlanRequest) -> PlanContract:
@@ -62,28 +60,6 @@ def checked_plan(plan: PlanContract, request: PlanRequest) -> PlanContract:
         required = list(dict.fromkeys([*required, *(name for name in plan.credential_requirements if name in known)]))
     update |= {"nodes": nodes, "credential_requirements": required}
     return plan.model_copy(update=update)
-
-
-def unknown_options(plan: PlanContract, request: PlanRequest) -> list[str]:
-    """Planned values of fields whose options the node type lists, and that are none of them."""
-    types = {**request.existing, **{node.node_id: node.node_name for node in plan.nodes}}
-    problems: list[str] = []
-    for value in plan.values:
-        schema = request.nodes.get(types.get(value.node_id, ""))
-        lists = (
-            [one.options for one in schema.params if one.name == value.param and one.type == "options"]
-            if schema
-            else []
-        )
-        options = list(dict.fromkeys(option for entry in lists for option in entry))
-        if not all(lists) or not options or not isinstance(value.value, str) or value.value in options:
-            continue
-        shown = options if len(options) <= _OPTIONS_SHOWN else closest(value.value, options)
-        problems.append(
-            f"`values`: '{value.value}' is not an option of {value.node_id}.{value.param}. "
-            f"{'Options' if shown == options else 'Close options'}: {', '.join(shown)}."
-        )
-    return problems
 
 
 def accounted(
@@ -136,6 +112,7 @@ def checked_amendment(answer: AmendAnswer, request: PatchRequest) -> AmendAnswer
             problems.append(f"FLOW_KIND_MIX: {schema.name} does not belong into a flow of the kind {kind}.")
         nodes.append(node.model_copy(update={"node_name": schema.name, "existing": node.node_id in request.existing}))
     problems += _unknown_ids(answer, [*planned, *nodes], request.nodes, request.existing)
+    problems += [finding.text for finding in lost_texts(answer.values, request)]
     if not (answer.nodes or answer.removals or answer.values):
         problems.append("`amend` must say in `nodes`, `removals` or `values` what the plan lacks.")
     if problems:

@@ -98,6 +98,7 @@ async def compile_patch_ir(
         target=state.target.flow.name if state.target.flow else None,
         approach=state.plan.approach,
         flow_summary=focused_summary(graph, plan.goal, scope.nodes) if graph.nodes else None,
+        base=await flow_so_far(state, context),
         existing={node.id: node.name for node in graph.nodes},
         occupied=connected_inputs(graph),
         texts=texts_in_scope(graph, [*scope.nodes, *plan.removals]),

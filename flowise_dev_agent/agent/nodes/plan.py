@@ -79,6 +79,7 @@ async def plan_v2(
             credential_types={type_: len(items) for type_, items in discovery.credentials.items()},
             target=target.name if target else None,
             flow_summary=focused_summary(graph, f"{requirement} {feedback or ''}") if graph.nodes else None,
+            base=graph,
             existing={node.id: node.name for node in graph.nodes},
             labels={node.id: node.label for node in graph.nodes},
             occupied=connected_inputs(graph),

@@ -4095,6 +4095,11 @@ export interface components {
             /** Domain Targets */
             domain_targets: string[];
             /**
+             * Findings
+             * @description What code found in the plan and the model did not correct; for the person.
+             */
+            findings: components["schemas"]["Finding"][];
+            /**
              * Flow Kind
              * @default CHATFLOW
              * @enum {string}
@@ -5138,6 +5143,12 @@ export interface components {
          * @description A field that the plan sets. `old` is what the flow holds now, null for nothing; `new` is the whole new value.
          */
         ShownValue: {
+            /**
+             * Loses Text
+             * @description The prompt or template that the flow holds now goes.
+             * @default false
+             */
+            loses_text: boolean;
             new: components["schemas"]["JsonValue"];
             /**
              * Node

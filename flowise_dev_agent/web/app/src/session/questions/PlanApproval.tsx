@@ -1,6 +1,6 @@
 import { type ReactNode, useState } from "react";
 import type { Action, InterruptOf } from "../../api/types";
-import { Choices, FeedbackField, type FormProps, useFeedback } from "./controls";
+import { Choices, FeedbackField, Findings, type FormProps, useFeedback } from "./controls";
 
 const MAX_QUESTIONS = 10;
 
@@ -96,6 +96,7 @@ function Value({ value }: { value: Details["values"][number] }) {
           <span className="plan-text">{text(value.new)}</span>
         </span>
       </span>
+      {value.loses_text && <p className="note warn">The text that is there now goes.</p>}
     </>
   );
 }
@@ -129,6 +130,7 @@ function PlanSections({ data }: { data: PlanData }) {
     <div className="markdown">
       <h3>{contract.flow_name}</h3>
       <p>{contract.goal}</p>
+      <Findings findings={contract.findings} />
       {sections
         .filter(([, items]) => items.length > 0)
         .map(([title, items]) => (

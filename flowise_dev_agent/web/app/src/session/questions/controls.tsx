@@ -137,11 +137,26 @@ export function FeedbackField({ feedback, label }: { feedback: Feedback; label: 
   );
 }
 
-/** Findings of the checks. */
+/** Findings of the checks; what the flow had before is apart. */
 export function Findings({ findings }: { findings: Finding[] }) {
+  const before = findings.filter((one) => one.origin === "base");
+  return (
+    <>
+      <FindingList label="Findings" findings={findings.filter((one) => one.origin !== "base")} />
+      {before.length > 0 && (
+        <details>
+          <summary>The flow had these before ({before.length})</summary>
+          <FindingList label="Findings from before" findings={before} />
+        </details>
+      )}
+    </>
+  );
+}
+
+function FindingList({ label, findings }: { label: string; findings: Finding[] }) {
   if (findings.length === 0) return null;
   return (
-    <ul className="plain stack tight" aria-label="Findings">
+    <ul className="plain stack tight" aria-label={label}>
       {findings.map((one) => (
         <li
           key={`${one.code} ${one.where} ${one.message}`}

@@ -76,6 +76,7 @@ const PLAN = {
     placeholders: [],
     success_criteria: [],
     test_questions: ["Hello?"],
+    findings: [],
   } as unknown as PlanContract,
   approaches: [
     { label: "Small", description: "one chain" },
@@ -95,12 +96,22 @@ const PLAN = {
     },
   ],
   details: {
-    values: [{ node_id: "chatOpenAI_0", node: "Answering model", param: "modelName", old: "gpt-4o", new: "gpt-4.1" }],
+    values: [
+      {
+        node_id: "chatOpenAI_0",
+        node: "Answering model",
+        param: "modelName",
+        old: "gpt-4o",
+        new: "gpt-4.1",
+        loses_text: false,
+      },
+    ],
     removed: [{ node_id: "calculator_0", node_name: "calculator", label: "Calculator" }],
     kept: [],
     allows: ["Flowise calls api.example.org."],
   },
 };
+const PATCH = { change: null, meanwhile: null, ops: [], findings: [], budget: { tokens: 1000, usd: null } };
 const PLAN_OPTIONS = [option("approve", "Approve"), option("request_changes", "Ask for changes"), CANCEL];
 
 it("shows once that something cannot be built, and asks for another requirement", async () => {
@@ -120,6 +131,23 @@ it("shows values beside the old ones, names of removed nodes, what is not done a
   for (const text of ["Answering model", "gpt-4o", "gpt-4.1", "Calculator", "Flowise calls api.example.org."])
     expect(screen.getAllByText(text, { exact: false }).length).toBeGreaterThan(0);
   expect(screen.getByText("\u201ca pony\u201d: not understood: There is none.")).toBeTruthy();
+});
+
+it("shows what is to be checked in a plan, and that a text goes", () => {
+  const finding = { code: "TEXT_REPLACED", severity: "warning", message: "A text goes.", where: "", hint: "" };
+  const contract = { ...PLAN.contract, findings: [finding as unknown as Finding] };
+  const values = PLAN.details.values.map((one) => ({ ...one, loses_text: true }));
+  show(PlanApprovalForm, { ...PLAN, contract, details: { ...PLAN.details, values } }, PLAN_OPTIONS);
+  expect(screen.getByRole("list", { name: "Findings" }).textContent).toContain("A text goes.");
+  expect(screen.getByText("The text that is there now goes.")).toBeTruthy();
+});
+
+it("shows findings that the flow had before apart from new ones", () => {
+  const finding = (origin: "new" | "base") => ({ code: "X", severity: "warning", message: origin, where: "", origin });
+  const findings = [finding("new"), finding("base")] as unknown as Finding[];
+  show(PatchReviewForm, { ...PATCH, findings }, [CANCEL]);
+  expect(screen.getByRole("list", { name: "Findings" }).textContent).not.toContain("base");
+  expect(screen.getByText("The flow had these before (1)")).toBeTruthy();
 });
 
 it("picks a flow, or none", async () => {
@@ -213,8 +241,6 @@ it("chooses a credential for each type before it sends", async () => {
   await press("Go on without");
   expect(sent).toEqual([{ action: "choose", choose: { openAIApi: "c2" } }, { action: "skip" }]);
 });
-
-const PATCH = { change: null, meanwhile: null, ops: [], findings: [], budget: { tokens: 1000, usd: null } };
 
 it("raises a budget to the entered limit", async () => {
   const { sent, press } = show(PatchReviewForm, PATCH, [option("raise_budget", "Raise the budget"), CANCEL]);

@@ -1,0 +1,157 @@
+"""What may be wrong with a plan that can be used: it goes back to the model once, and what stays is shown with it."""
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+from pydantic import JsonValue
+
+from flowise_dev_agent.contracts.plan import PlanContract, PlannedValue
+from flowise_dev_agent.patch import Finding, FlowNode, GraphIR, NodeSchema
+from flowise_dev_agent.patch.model.nested import parse_path, value_at
+from flowise_dev_agent.patch.model.suggest import closest
+from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanRequest
+from flowise_dev_agent.reasoning.wording import one_line
+from flowise_dev_agent.sanitize import shortened
+
+#: Options of one field that are listed in full.
+_OPTIONS_SHOWN: Final = 30
+#: Texts for models: what a person wrote there is not lost by a change of something else.
+_TEXT_FIELD: Final = re.compile(r"(?:prompt|messages?|instructions?|template|content)$", re.IGNORECASE)
+_QUOTED: Final = re.compile(r"[\"“„«]([^\"“”„«»]{8,400})[\"”»]")
+
+
+def unknown_options(plan: PlanContract, request: PlanRequest) -> list[Finding]:
+    """Planned values of fields whose options the node type lists, and that are none of them."""
+    types = {**request.existing, **{node.node_id: node.node_name for node in plan.nodes}}
+    found: list[Finding] = []
+    for value in plan.values:
+        schema = request.nodes.get(types.get(value.node_id, ""))
+        lists = (
+            [one.options for one in schema.params if one.name == value.param and one.type == "options"]
+            if schema
+            else []
+        )
+        options = list(dict.fromkeys(option for entry in lists for option in entry))
+        if not all(lists) or not options or not isinstance(value.value, str) or value.value in options:
+            continue
+        shown = options if len(options) <= _OPTIONS_SHOWN else closest(value.value, options)
+        hint = f"{'Options' if shown == options else 'Close options'}: {', '.join(shown)}."
+        text = f"'{shortened(value.value, 80)}' is not an option of {value.node_id}.{value.param}."
+        found.append(_finding("OPTION_UNKNOWN", text, value, hint))
+    return found
+
+
+def lost_texts(values: Iterable[PlannedValue], request: PlanRequest | PatchRequest) -> list[Finding]:
+    """Texts of the flow that a planned value overwrites although nobody asked for that.
+
+    A flow that the session made itself may be repaired without the person's words.
+    """
+    operation = request.intent.operation if isinstance(request, PlanRequest) else request.plan.operation
+    if operation == "create" and not request.feedback:
+        return []
+    return [
+        _finding(
+            "TEXT_REPLACED",
+            f"The text that {value.node_id}.{value.param} holds now goes, and nobody asked for that.",
+            value,
+            "Use `mode: append` with only the new text, or repeat the whole old text in `value`.",
+        )
+        for value in values
+        if (old := replaced_text(value, request.base)) is not None
+        and not _is_default(old, request.base, value, request)
+        and not _asks_to_replace(_words_for(value, request), old)
+    ]
+
+
+def replaced_text(value: PlannedValue, base: GraphIR | None) -> str | None:
+    """The first prompt, message or template that the flow holds in this field and that the value does not keep."""
+    node, steps = base.node(value.node_id) if base else None, parse_path(value.param)
+    if node is None or steps is None or value.mode == "append":
+        return None
+    kept = "\n".join(one_line(text) for _, text in _texts("", value.value))
+    stored = _texts(value.param, value_at(node.inputs, steps))
+    return next((text for name, text in stored if _is_text(name) and text.strip() and one_line(text) not in kept), None)
+
+
+def _is_text(path: str) -> bool:
+    return bool(_TEXT_FIELD.search(path.rpartition(".")[2]))
+
+
+def _texts(name: str, value: JsonValue) -> Iterator[tuple[str, str]]:
+    """(field, text) of a value, those in its rows included."""
+    if isinstance(value, str):
+        yield name, value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _texts(f"{name}.{key}", item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(name, item)
+
+
+def _words_for(value: PlannedValue, request: PlanRequest | PatchRequest) -> str:
+    """The part that the value names, else everything that the person said."""
+    parts = request.parts if isinstance(request, PlanRequest) else request.plan.parts
+    quote = next((part.quote for part in parts if part.id == value.part), None)
+    if quote is not None:
+        return quote
+    said = [request.requirement, *(answer for _, answer in request.clarifications), request.feedback or ""]
+    return "\n".join(said)
+
+
+def _asks_to_replace(words: str, old: str) -> bool:
+    said, text = one_line(words).casefold(), one_line(old).casefold()
+    if text in said or any(quoted.strip() in text for quoted in _QUOTED.findall(said)):
+        return True
+    return any(_begins_word(said, stem) for stem in _rewrite_words())
+
+
+def _begins_word(said: str, stem: str) -> bool:
+    """Whether a word begins with the stem; scripts without spaces have no such border."""
+    start = said.find(stem)
+    while start >= 0:
+        if start == 0 or not said[start - 1].isalpha() or ord(stem[0]) > 0x2E7F:
+            return True
+        start = said.find(stem, start + 1)
+    return False
+
+
+def _is_default(old: str, base: GraphIR | None, value: PlannedValue, request: PlanRequest | PatchRequest) -> bool:
+    """Whether the flow holds what the type of the node brings."""
+    node = base.node(value.node_id) if base else None
+    schemas = [schema for name in _types_at(node, value) if (schema := request.nodes.get(name))]
+    last = value.param.rpartition(".")[2]
+    return any(one_line(text) == one_line(old) for schema in schemas for text in _defaults(schema, last))
+
+
+def _types_at(node: FlowNode | None, value: PlannedValue) -> Sequence[str]:
+    """The type of the node, and of the component inside of it that the path leads into."""
+    if node is None:
+        return ()
+    around = value.param.rpartition(".")[0]
+    steps = parse_path(around.removesuffix("Config")) if around.endswith("Config") else None
+    inside = value_at(node.inputs, steps) if steps else None
+    return (node.name, inside) if isinstance(inside, str) else (node.name,)
+
+
+def _defaults(schema: NodeSchema, name: str) -> Iterator[str]:
+    for entry in schema.input_definitions:
+        for one in (entry, *(entry.get("array") or ())):
+            if one["name"] == name and isinstance(text := one.get("default"), str):
+                yield text
+
+
+def _finding(code: str, message: str, value: PlannedValue, hint: str) -> Finding:
+    return Finding(code=code, severity="warning", message=message, where=value.node_id, field=value.param, hint=hint)
+
+
+@cache
+def _rewrite_words() -> tuple[str, ...]:
+    table: dict[str, list[str]] = tomllib.loads(
+        files(__package__ or "").joinpath("rewrite_words.toml").read_text("utf-8")
+    )
+    return tuple(word for words in table.values() for word in words)
