@@ -48,7 +48,7 @@ _OUR_TAG = re.compile(
     r"<(?=\s*/?\s*(?:requirement|clarifications|named_by_the_request|target|catalogue|credentials_on_the_server|flow|"
     r"texts_in_the_flow|pattern|similar_flows|intent|previous_plan|verdict_of_the_last_test|playbook|node_fields|like_flows|variables|step|settings|"
     r"requested_changes|node_types|approved_plan|limit|nodes_that_exist_already|chosen_approach|your_last_ops|findings_on_them|goal|success_criteria|placeholders|"
-    r"trials?|question|answer|parts|stand_in|steps|tools|sources|remarks)\b)",
+    r"trials?|question|answer|parts|stand_in|never_ran|steps|tools|sources|remarks)\b)",
     re.IGNORECASE,
 )
 _FLOW_SHOWN = 6_000
@@ -63,7 +63,7 @@ _TOOL_TEXT_SHOWN = 6_000
 _CARDS_SHOWN = 24
 #: Characters of the fields of node types in the plan prompt, and the number of candidates among them.
 _FIELDS_SHOWN = 6_000
-_LIKELY, _LIKELY_IN_A_CHANGE = 16, 8
+_LIKELY = 6
 
 
 @dataclass(frozen=True)
@@ -183,9 +183,17 @@ def judge_prompt(request: JudgeRequest, skills: Skills = PACKAGED) -> Prompt:
             _tag("placeholders", "\n".join(request.plan.placeholders) or None),
             _tag("flow", request.flow_summary and shortened(request.flow_summary, _FLOW_SHOWN)),
             _tag("stand_in", _STAND_IN if request.stand_in else None),
+            _tag("never_ran", _never_ran(request)),
             "<trials>\n" + "\n".join(trials) + "\n</trials>",
         ),
     )
+
+
+def _never_ran(request: JudgeRequest) -> str | None:
+    """The planned steps that no trial ran, where the traces show steps at all."""
+    ran = {step.node_id for trace in request.traces for step in trace.steps}
+    missed = [node for node in request.plan.nodes if ran and node.node_id not in ran]
+    return "\n".join(f"{node.node_id}: {node.purpose}" for node in missed) or None
 
 
 def _trial(number: int, request: JudgeRequest) -> str:
@@ -277,7 +285,7 @@ def _section(skills: Skills, name: str) -> str:
 def _fields(request: PlanRequest, *, whole_catalogue: bool) -> str | None:
     """The fields of the types in the flow and of the likeliest new ones, as far as the catalogue does not show them."""
     present = [request.nodes.get(name) for name in [*request.existing.values(), *request.inside.values()]]
-    likely = request.candidates[: _LIKELY_IN_A_CHANGE if request.existing else _LIKELY]
+    likely = request.candidates[:_LIKELY]
     lines: list[str] = []
     room = _FIELDS_SHOWN
     for schema in _unique([*present, *likely]):

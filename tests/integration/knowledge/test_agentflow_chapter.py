@@ -418,6 +418,68 @@ async def test_a_second_step_on_a_branch_runs_also_when_the_branch_is_not_taken(
     assert ran(await server.ask(await server.create(*ops), "hello")) == [START, "conditionAgentflow_0", REPLY1, LLM]
 
 
+@states("A step behind two different branching steps")
+async def test_a_step_behind_two_branching_steps_never_runs(server: Server, standin: ModelStandIn) -> None:
+    standin.script("ONE", "one")
+    ops = [
+        start(),
+        condition("string", "{{ question }}", "contains", "refund"),
+        _human("Go on?"),
+        *llm(0, "system: ONE"),
+        reply("no", 1),
+        *chain(START, "conditionAgentflow_0/0", "humanInputAgentflow_0/0", LLM),
+        *chain("conditionAgentflow_0/1", LLM),
+        *chain("humanInputAgentflow_0/1", REPLY1),
+    ]
+    flow, session = await server.create(*ops), str(uuid4())
+    assert LLM not in ran(await server.ask(flow, "hi", session=str(uuid4())))
+    await server.ask(flow, "refund", session=session)
+    assert LLM not in ran(await server.ask(flow, session=session, humanInput={"type": "proceed"}))
+
+
+@states("Steps that begin side by side")
+@pytest.mark.parametrize("memory", [True, False])
+async def test_parallel_steps_see_each_other_with_memory_only(
+    memory: bool, server: Server, standin: ModelStandIn
+) -> None:
+    standin.script("ONE", "one")
+    standin.script("TWO", "two")
+    say = "user: {{ question }}"
+    ops = [
+        start(),
+        *llm(0, "system: ONE", say, llmEnableMemory=memory),
+        *llm(1, "system: TWO", say, llmEnableMemory=memory),
+        *chain(START, LLM),
+        *chain(START, LLM1),
+    ]
+    await server.ask(await server.create(*ops), "hi")
+    _, second = seen(standin)
+    assert (("user", "one") in second) is memory
+
+
+@states('Flowise adds "else" by itself')
+async def test_a_condition_has_an_else_without_a_row_for_it(server: Server) -> None:
+    answer = await server.ask(await server.create(*either("string", "{{ question }}", "contains", "refund")), "hi")
+    (output,) = (one["data"]["output"] for one in answer["agentFlowExecutedData"] if "condition" in one["nodeId"])
+    assert [row["value1"] for row in output["conditions"]] == ["hi", ""]
+    assert answer["text"] == "ELSE"
+
+
+async def test_a_form_is_still_filled_after_an_approval(server: Server) -> None:
+    fields = [{"type": "string", "label": "Name", "name": "name"}]
+    ops = [
+        start(startInputType="formInput", formTitle="Who", formDescription="are you?", formInputTypes=fields),
+        _human("Go on?"),
+        reply("{{ $form.name }}"),
+        reply("no", 1),
+        *chain(START, "humanInputAgentflow_0/0", REPLY),
+        *chain("humanInputAgentflow_0/1", REPLY1),
+    ]
+    flow, session = await server.create(*ops), str(uuid4())
+    await server.ask(flow, session=session, form={"name": "Eva"})
+    assert await server.text(flow, session=session, humanInput={"type": "proceed"}) == "Eva"
+
+
 @states("The answer of the flow is the output of the step that ran last")
 async def test_the_last_step_answers(server: Server, standin: ModelStandIn) -> None:
     standin.script("ONE", "one")

@@ -1,15 +1,25 @@
 """What each prompt shows: everything that the phase needs, and nothing that does not concern it."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from pydantic import JsonValue
 
 from flowise_dev_agent.contracts.plan import PlannedValue
+from flowise_dev_agent.contracts.verdict import Trace, TraceStep
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import NodeSchema
-from flowise_dev_agent.reasoning.contracts import Intent, PatchRequest, PlanContract, PlannedNode, PlanRequest
-from flowise_dev_agent.reasoning.prompts import patch_prompt, plan_prompt
+from flowise_dev_agent.reasoning.contracts import (
+    Intent,
+    JudgeRequest,
+    PatchRequest,
+    PlanContract,
+    PlannedNode,
+    PlanRequest,
+    Trial,
+)
+from flowise_dev_agent.reasoning.prompts import judge_prompt, patch_prompt, plan_prompt
 
 CREATE = Intent(operation="create", ambiguity=0, title="x")
 UPDATE = Intent(operation="update", ambiguity=0, title="x")
@@ -44,7 +54,19 @@ def test_the_planner_of_a_change_sees_the_fields_of_what_the_flow_consists_of_fi
         inside={"llmAgentflow_0.llmModelConfig": "chatMistralAI"},
     )
     assert fields(request)[:2] == ["pinecone", "chatMistralAI"]
-    assert len(fields(request)) <= 2 + 8
+    assert len(fields(request)) <= 2 + 6
+
+
+def test_the_judge_sees_which_planned_steps_ran_in_no_trial() -> None:
+    steps = [
+        PlannedNode(node_id=f"llmAgentflow_{number}", node_name="llmAgentflow", purpose="x") for number in range(2)
+    ]
+    contract = PlanContract(goal="x", operation="create", flow_name="x", nodes=steps)
+    trials = (Trial(question="q", answer="a", passed=True),)
+    request = JudgeRequest(requirement="x", plan=contract, trials=trials)
+    assert "never_ran" not in judge_prompt(request).user
+    seen = replace(request, traces=(Trace(steps=[TraceStep(node_id="llmAgentflow_0")]),))
+    assert tag("never_ran", judge_prompt(seen).user) == "llmAgentflow_1: x"
 
 
 def test_the_fields_in_a_plan_prompt_take_1500_tokens_at_most(catalogue: NodeStore) -> None:
