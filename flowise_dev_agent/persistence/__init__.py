@@ -8,7 +8,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from flowise_dev_agent.persistence.abandoned_drafts import AbandonedDraft, AbandonedDrafts
     from flowise_dev_agent.persistence.blobs import Blobs
     from flowise_dev_agent.persistence.database import Database
     from flowise_dev_agent.persistence.deliveries import Deliveries, Outbox
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from flowise_dev_agent.persistence.instance_nodes import CatalogueHead, InstanceNodes
     from flowise_dev_agent.persistence.intents import WriteIntent, WriteIntents
     from flowise_dev_agent.persistence.lease import Lease
+    from flowise_dev_agent.persistence.leftovers import Leftover, Leftovers
     from flowise_dev_agent.persistence.pattern_rows import NewPattern, Patterns, StoredPattern
     from flowise_dev_agent.persistence.queue import Queue
     from flowise_dev_agent.persistence.read_model import SessionFilter, SessionRow
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from flowise_dev_agent.persistence.templates import InstanceTemplates
 
 _HOMES = {
-    "AbandonedDraft": "abandoned_drafts",
-    "AbandonedDrafts": "abandoned_drafts",
+    "Leftover": "leftovers",
+    "Leftovers": "leftovers",
     "Blobs": "blobs",
     "CatalogueHead": "instance_nodes",
     "Claim": "runs",
@@ -63,8 +63,6 @@ _HOMES = {
 }
 
 __all__ = [
-    "AbandonedDraft",
-    "AbandonedDrafts",
     "Blobs",
     "CatalogueHead",
     "Claim",
@@ -76,6 +74,8 @@ __all__ = [
     "InstanceNodes",
     "InstanceTemplates",
     "Lease",
+    "Leftover",
+    "Leftovers",
     "NewEvent",
     "NewPattern",
     "Outbox",

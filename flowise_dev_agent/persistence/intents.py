@@ -13,7 +13,7 @@ from flowise_dev_agent.persistence.lease import ASSERT_OWNER_SQL, Lease
 
 IntentStatus = Literal["open", "done", "failed"]
 _COLUMNS: Final = (
-    "key, session_id, status, op, iteration, target_id, payload_sha256, base_sha256, tag, result, created_at"
+    "key, session_id, status, op, iteration, target_id, payload_sha256, base_sha256, tag, name, result, created_at"
 )
 
 
@@ -33,6 +33,7 @@ class WriteIntent:
     payload_sha256: str | None
     base_sha256: str | None
     tag: str | None
+    name: str | None
     result: dict[str, Any] | None
     created_at: datetime
     is_new: bool = False
@@ -64,6 +65,7 @@ class WriteIntents:
         payload_sha256: str | None,
         base_sha256: str | None,
         tag: str | None,
+        name: str | None = None,
     ) -> WriteIntent:
         """Announce a write, or return the row that an earlier attempt left under the same key.
 
@@ -78,11 +80,13 @@ class WriteIntents:
             earlier = await cursor.fetchone()
             await cursor.execute(
                 "INSERT INTO write_intents"
-                " (key, session_id, op, iteration, target_id, payload_sha256, base_sha256, tag)"
-                " VALUES (%s, %s, %s, %s, %s, %s, %s, %s)"
-                " ON CONFLICT (key) DO UPDATE SET status = 'open', result = NULL, updated_at = now()"
-                " WHERE write_intents.status = 'failed'",
-                (key, session_id, op, iteration, target_id, payload_sha256, base_sha256, tag),
+                " (key, session_id, op, iteration, target_id, payload_sha256, base_sha256, tag, name)"
+                " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)"
+                " ON CONFLICT (key) DO UPDATE SET status = 'open', result = NULL, updated_at = now(),"
+                " unsure = write_intents.unsure OR write_intents.status = 'open'"
+                " OR write_intents.result ?| ARRAY['chatflow_id', 'abandoned']"
+                " WHERE write_intents.status <> 'done'",
+                (key, session_id, op, iteration, target_id, payload_sha256, base_sha256, tag, name),
             )
             await cursor.execute(f"SELECT {_COLUMNS} FROM write_intents WHERE key = %s", (key,))
             intent = await cursor.fetchone()

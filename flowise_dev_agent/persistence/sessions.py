@@ -14,10 +14,10 @@ from psycopg.errors import UniqueViolation
 from psycopg.rows import class_row
 
 from flowise_dev_agent.errors import SessionConflictError, SessionNotFoundError
-from flowise_dev_agent.persistence.abandoned_drafts import abandon
 from flowise_dev_agent.persistence.blobs import insert_blob
 from flowise_dev_agent.persistence.database import Connection, Database, OnRest, jsonb
 from flowise_dev_agent.persistence.events import NewEvent, insert
+from flowise_dev_agent.persistence.leftovers import abandon
 from flowise_dev_agent.persistence.notices import told_transaction
 from flowise_dev_agent.persistence.queue import Queue
 from flowise_dev_agent.persistence.read_model import (

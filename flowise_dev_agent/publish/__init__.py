@@ -1,7 +1,13 @@
 """The write path to Flowise: guard, intent rows, adoption, read-back, acceptance, rollback."""
 
 from flowise_dev_agent.publish.changes import changes
-from flowise_dev_agent.publish.drafts import draft_columns, find_drafts, remove_draft, uploaded_file, why_not_staged
+from flowise_dev_agent.publish.drafts import (
+    draft_columns,
+    find_tagged,
+    remove_unclaimed,
+    uploaded_file,
+    why_not_staged,
+)
 from flowise_dev_agent.publish.guard import authorize
 from flowise_dev_agent.publish.publisher import Base, Publisher, Stale, Written
 from flowise_dev_agent.publish.tags import draft_tag, flow_tag, is_draft, without_tag
@@ -15,10 +21,10 @@ __all__ = [
     "changes",
     "draft_columns",
     "draft_tag",
-    "find_drafts",
+    "find_tagged",
     "flow_tag",
     "is_draft",
-    "remove_draft",
+    "remove_unclaimed",
     "uploaded_file",
     "why_not_staged",
     "without_tag",

@@ -7,7 +7,7 @@ from typing import Any
 from flowise_dev_agent.errors import FlowiseNotFoundError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow
-from flowise_dev_agent.patch import GraphIR
+from flowise_dev_agent.patch import GraphIR, payload_sha256
 
 
 def draft_columns(row: Chatflow) -> dict[str, str | None]:
@@ -45,8 +45,8 @@ def uploaded_file(graph: GraphIR) -> str | None:
     return None
 
 
-async def find_drafts(client: FlowiseClient, tags: Collection[str]) -> dict[str, list[str]]:
-    """Ids of the chatflows that carry one of these drafts' tags, by tag. Raises FlowiseError."""
+async def find_tagged(client: FlowiseClient, tags: Collection[str]) -> dict[str, list[str]]:
+    """Ids of the chatflows that carry one of these tags, by tag. Raises FlowiseError."""
     found: dict[str, list[str]] = {}
     async for row in client.iter_chatflows():
         for tag in row.tags:
@@ -55,14 +55,19 @@ async def find_drafts(client: FlowiseClient, tags: Collection[str]) -> dict[str,
     return found
 
 
-async def remove_draft(client: FlowiseClient, chatflow_id: str, tag: str) -> bool:
-    """Delete a draft that no session works on any more; False when it is gone, or kept by a person who removed its tag.
+async def remove_unclaimed(
+    client: FlowiseClient, chatflow_id: str, *, tag: str, names: Collection[str], texts: Collection[str]
+) -> bool:
+    """Delete a chatflow that a session left; False when it is gone or may be a person's.
 
-    Raises FlowiseError; safe to repeat.
+    It is the session's when it is as the session announced it: nothing but its tag in the category, one of `names`, a
+    text with one of the hashes `texts`, not deployed, not public. Raises FlowiseError; safe to repeat.
     """
     try:
         current = await client.get_chatflow(chatflow_id)
-        if tag not in current.tags or current.deployed:
+        if current.deployed or current.is_public or current.tags != (tag,) or current.name not in names:
+            return False
+        if payload_sha256(current.flow_data) not in texts:
             return False
         await client.delete_chatflow(chatflow_id)
     except FlowiseNotFoundError:

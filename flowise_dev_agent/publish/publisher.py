@@ -144,7 +144,7 @@ class Publisher:
         tag = self._tags[role]
         intents = await self._intents.list_for(self._session_id)
         earlier = [item for item in intents if item.op == "create" and item.tag == tag]
-        intent = await self._open("create", iteration=iteration, sha256=sha256, tag=tag)
+        intent = await self._open("create", iteration=iteration, sha256=sha256, tag=tag, name=name)
         if intent.status == "done" and intent.result:
             return Written(**intent.result)
         row = ChatflowCreate(name=name, flow_data=flow_data, type=kind, category=tag, **(columns or {}))
@@ -323,6 +323,7 @@ class Publisher:
         target_id: str | None = None,
         base: Base | None = None,
         tag: str | None = None,
+        name: str | None = None,
     ) -> WriteIntent:
         # The base is part of the key: writing the same bytes over another base (after "overwrite") is another write.
         tag = tag or self._tag
@@ -338,6 +339,7 @@ class Publisher:
             payload_sha256=sha256,
             base_sha256=base.sha256 if base else None,
             tag=tag,
+            name=name,
         )
 
     async def _send(

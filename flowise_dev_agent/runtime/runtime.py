@@ -8,12 +8,12 @@ from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge
 from flowise_dev_agent.observability import configure_tracing
 from flowise_dev_agent.persistence import (
-    AbandonedDrafts,
     Blobs,
     Database,
     Deliveries,
     Events,
     InstanceNodes,
+    Leftovers,
     Outbox,
     Queue,
     Refreshes,
@@ -29,9 +29,9 @@ from flowise_dev_agent.runtime.admin.health import HealthReporter, ProcessHealth
 from flowise_dev_agent.runtime.admin.knowledge import KnowledgeService, Refresher
 from flowise_dev_agent.runtime.admin.node_types import NodeTypes
 from flowise_dev_agent.runtime.agent import Agent
-from flowise_dev_agent.runtime.flows.draft_sweep import DraftSweep
 from flowise_dev_agent.runtime.flows.flow_writer import FlowWriter
 from flowise_dev_agent.runtime.flows.proposals import Proposals
+from flowise_dev_agent.runtime.flows.reconciler import Reconciler
 from flowise_dev_agent.runtime.flows.service import FlowService
 from flowise_dev_agent.runtime.flows.version_history import FlowVersions
 from flowise_dev_agent.runtime.runs.executor import RunExecutor
@@ -191,7 +191,7 @@ class Runtime:
                     executor=executor,
                     recovery=Recovery(runs, timings, attempts=attempts),
                     retention=Retention(database, sessions, retention),
-                    drafts=DraftSweep(AbandonedDrafts(database), agent.instances, failed_days=retention.drafts_days),
+                    reconciler=Reconciler(Leftovers(database), agent.instances, failed_days=retention.drafts_days),
                     deliveries=DeliveryWorker(deliveries, webhook_client, webhooks, timings),
                     refresher=Refresher(database, refreshes, agent.instances, timings),
                     timings=timings,

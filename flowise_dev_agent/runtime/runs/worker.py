@@ -20,7 +20,7 @@ from flowise_dev_agent.persistence.queue import (
     RUN_TASK,
 )
 from flowise_dev_agent.runtime.admin.knowledge import Refresher
-from flowise_dev_agent.runtime.flows.draft_sweep import DraftSweep
+from flowise_dev_agent.runtime.flows.reconciler import Reconciler
 from flowise_dev_agent.runtime.runs.executor import RunExecutor
 from flowise_dev_agent.runtime.runs.recovery import Recovery
 from flowise_dev_agent.runtime.runs.tasks import end_tasks
@@ -51,14 +51,14 @@ class Worker:
         executor: RunExecutor,
         recovery: Recovery,
         retention: Retention,
-        drafts: DraftSweep,
+        reconciler: Reconciler,
         deliveries: DeliveryWorker,
         refresher: Refresher,
         timings: Timings,
         concurrency: int,
     ) -> None:
         self._retention = retention
-        self._drafts = drafts
+        self._reconciler = reconciler
         self._queue = queue
         self._executor = executor
         self._recovery = recovery
@@ -125,7 +125,7 @@ class Worker:
                 nb_hours=_KEEP_FINISHED_JOBS_HOURS, include_failed=True, include_cancelled=True, include_aborted=True
             )
             removed = await self._retention.pass_once()
-            removed["drafts"] = await self._drafts.pass_once()
+            removed["leftovers"] = await self._reconciler.pass_once()
             if any(removed.values()):
                 logger.info("Removed what was old: %s.", ", ".join(f"{name} {n}" for name, n in removed.items() if n))
 

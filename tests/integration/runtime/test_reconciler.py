@@ -1,4 +1,4 @@
-"""Drafts that sessions left on Flowise: which are removed, when, and what stays."""
+"""What sessions left on Flowise: what is removed, when, and what stays."""
 
 import json
 import uuid
@@ -11,15 +11,17 @@ from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flowise.models import ChatflowCreate
-from flowise_dev_agent.persistence import AbandonedDrafts, Database, Queue, Sessions, WriteIntents
-from flowise_dev_agent.publish import draft_tag
-from flowise_dev_agent.runtime.flows.draft_sweep import DraftSweep
+from flowise_dev_agent.patch import payload_sha256
+from flowise_dev_agent.persistence import Database, Leftovers, Queue, Sessions, WriteIntents
+from flowise_dev_agent.publish import draft_tag, flow_tag
+from flowise_dev_agent.runtime.flows.reconciler import Reconciler
 from flowise_dev_agent.settings import FlowiseSettings
 from tests.chaos.fake_flowise import FakeFlowise
 from tests.integration.persistence.test_saver import add_run
 
 KEY = "fda-test"
 DAY = 86_400
+NAME = "Bot (draft)"
 EMPTY = '{"nodes":[],"edges":[]}'
 
 
@@ -42,8 +44,8 @@ async def instances(server: FakeFlowise) -> AsyncIterator[Instances]:
 
 
 @pytest.fixture
-def sweep(database: Database, instances: Instances) -> DraftSweep:
-    return DraftSweep(AbandonedDrafts(database), instances, failed_days=7)
+def sweep(database: Database, instances: Instances) -> Reconciler:
+    return Reconciler(Leftovers(database), instances, failed_days=7)
 
 
 @pytest.fixture
@@ -73,11 +75,12 @@ async def session_with_draft(
         op="create",
         iteration=0,
         target_id=None,
-        payload_sha256="p",
+        payload_sha256=payload_sha256(EMPTY),
         base_sha256=None,
         tag=tag,
+        name=NAME,
     )
-    draft = await client.create_chatflow(ChatflowCreate(name="Bot (draft)", flow_data=EMPTY, category=category or tag))
+    draft = await client.create_chatflow(ChatflowCreate(name=NAME, flow_data=EMPTY, category=category or tag))
     if answered:
         await intents.finish(lease, key, status="done", result={"chatflow_id": draft.id})
     async with database.connection() as connection:
@@ -91,33 +94,31 @@ async def session_with_draft(
 
 
 async def left(database: Database) -> int:
-    row = await database.fetch_one("SELECT count(*) AS n FROM abandoned_drafts")
+    row = await database.fetch_one("SELECT count(*) AS n FROM leftovers")
     return row["n"] if row else 0
 
 
 @pytest.mark.parametrize("answered", [True, False])
 async def test_the_draft_of_a_cancelled_session_is_removed(
-    database: Database, client: FlowiseClient, server: FakeFlowise, sweep: DraftSweep, answered: bool
+    database: Database, client: FlowiseClient, server: FakeFlowise, sweep: Reconciler, answered: bool
 ) -> None:
     _, draft_id = await session_with_draft(database, client, answered=answered)
     assert await sweep.pass_once() == 1
     assert draft_id not in server.flows
-    assert await left(database) == 0
     assert await sweep.pass_once() == 0
 
 
 async def test_p47_the_draft_of_a_deleted_session_is_removed(
-    database: Database, database_dsn: str, client: FlowiseClient, server: FakeFlowise, sweep: DraftSweep
+    database: Database, database_dsn: str, client: FlowiseClient, server: FakeFlowise, sweep: Reconciler
 ) -> None:
     session_id, draft_id = await session_with_draft(database, client, status="waiting", age_secs=0)
     await Sessions(database, Queue(database_dsn)).delete(session_id, purge=True)
     assert await sweep.pass_once() == 1
     assert draft_id not in server.flows
-    assert await left(database) == 0
 
 
 async def test_a_failed_session_keeps_its_draft_for_its_retry_until_it_is_old(
-    database: Database, client: FlowiseClient, server: FakeFlowise, sweep: DraftSweep
+    database: Database, client: FlowiseClient, server: FakeFlowise, sweep: Reconciler
 ) -> None:
     _, young = await session_with_draft(database, client, status="failed", age_secs=6 * DAY)
     _, old = await session_with_draft(database, client, status="failed", age_secs=8 * DAY)
@@ -127,7 +128,7 @@ async def test_a_failed_session_keeps_its_draft_for_its_retry_until_it_is_old(
 
 
 async def test_drafts_of_open_sessions_and_those_of_nobody_we_know_stay(
-    database: Database, client: FlowiseClient, server: FakeFlowise, sweep: DraftSweep
+    database: Database, client: FlowiseClient, server: FakeFlowise, sweep: Reconciler
 ) -> None:
     for status in ("queued", "running", "waiting"):
         await session_with_draft(database, client, status=status, age_secs=100 * DAY)
@@ -140,7 +141,7 @@ async def test_drafts_of_open_sessions_and_those_of_nobody_we_know_stay(
 
 
 async def test_a_draft_without_its_tag_or_in_use_belongs_to_the_person(
-    database: Database, client: FlowiseClient, server: FakeFlowise, sweep: DraftSweep
+    database: Database, client: FlowiseClient, server: FakeFlowise, sweep: Reconciler
 ) -> None:
     await session_with_draft(database, client, category="mine")
     _, deployed = await session_with_draft(database, client)
@@ -149,27 +150,25 @@ async def test_a_draft_without_its_tag_or_in_use_belongs_to_the_person(
     assert len(server.flows) == 2
 
 
-async def test_a_draft_that_is_not_there_is_looked_for_until_no_late_call_can_make_it(
-    database: Database, client: FlowiseClient, server: FakeFlowise, sweep: DraftSweep
+async def test_p88_a_late_draft_is_looked_for_during_a_day_and_each_time_that_it_comes(
+    database: Database, client: FlowiseClient, server: FakeFlowise, sweep: Reconciler
 ) -> None:
     _, draft_id = await session_with_draft(database, client, answered=False)
     late = server.flows.pop(draft_id)
     assert await sweep.pass_once() == 0
-    assert await left(database) == 1
-    server.flows[draft_id] = late
-    assert await sweep.pass_once() == 1
-    assert await left(database) == 0
-    _, draft_id = await session_with_draft(database, client, answered=False)
-    del server.flows[draft_id]
-    await sweep.pass_once()
+    for number in range(2):
+        server.flows[f"late-{number}"] = late | {"id": f"late-{number}"}
+        assert await sweep.pass_once() == 1
+    assert server.flows == {}
     async with database.connection() as connection:
-        await connection.execute("UPDATE abandoned_drafts SET abandoned_at = now() - interval '2 hours'")
-    await sweep.pass_once()
+        await connection.execute("UPDATE leftovers SET noted_at = now() - interval '25 hours'")
+    assert await left(database) == 1
+    assert await sweep.pass_once() == 0
     assert await left(database) == 0
 
 
 async def test_a_server_that_does_not_answer_is_asked_again_and_holds_nobody_up(
-    database: Database, client: FlowiseClient, server: FakeFlowise, sweep: DraftSweep
+    database: Database, client: FlowiseClient, server: FakeFlowise, sweep: Reconciler
 ) -> None:
     _, away = await session_with_draft(database, client, instance="away")
     _, gone = await session_with_draft(database, client, instance="not-configured")
@@ -177,14 +176,13 @@ async def test_a_server_that_does_not_answer_is_asked_again_and_holds_nobody_up(
     assert await sweep.pass_once() == 1
     assert set(server.flows) == {away, gone}
     assert here not in server.flows
-    assert await left(database) == 2
     async with database.connection() as connection:
-        await connection.execute("UPDATE abandoned_drafts SET instance_id = 'main'")
+        await connection.execute("UPDATE leftovers SET instance_id = 'main'")
     assert await sweep.pass_once() == 2
 
 
 async def test_a_retried_session_makes_a_new_draft_and_keeps_it(
-    database: Database, client: FlowiseClient, server: FakeFlowise, sweep: DraftSweep
+    database: Database, client: FlowiseClient, server: FakeFlowise, sweep: Reconciler
 ) -> None:
     session_id, draft_id = await session_with_draft(database, client, status="failed", age_secs=8 * DAY)
     late = server.flows.pop(draft_id)
@@ -198,6 +196,93 @@ async def test_a_retried_session_makes_a_new_draft_and_keeps_it(
     assert intent.status == "failed"
 
 
+async def session_with_twin(
+    database: Database, client: FlowiseClient, *, status: str, known: bool = True
+) -> tuple[uuid.UUID, str, str]:
+    """A session whose first create had no answer and whose second had one: (session, its flow, the late twin)."""
+    session_id, lease = await add_run(database)
+    tag, intents, key = flow_tag(str(session_id)), WriteIntents(database), uuid.uuid4()
+    for _ in range(2 if known else 1):
+        await intents.open(
+            lease,
+            key=key,
+            session_id=session_id,
+            op="create",
+            iteration=0,
+            target_id=None,
+            payload_sha256=payload_sha256(EMPTY),
+            base_sha256=None,
+            tag=tag,
+            name=NAME,
+        )
+    row = ChatflowCreate(name=NAME, flow_data=EMPTY, category=tag)
+    ours, twin = await client.create_chatflow(row), await client.create_chatflow(row)
+    if known:
+        await intents.finish(lease, key, status="done", result={"chatflow_id": ours.id})
+    async with database.connection() as connection:
+        await connection.execute("UPDATE runs SET status = 'done' WHERE session_id = %s", (session_id,))
+        await connection.execute(
+            "UPDATE sessions SET status = %s, interrupt_id = CASE WHEN %s = 'waiting' THEN 'i' END,"
+            " instance_id = 'main', updated_at = now() - interval '2 hours' WHERE id = %s",
+            (status, status, session_id),
+        )
+    return session_id, ours.id, twin.id
+
+
+@pytest.mark.parametrize("status", ["waiting", "completed", "cancelled", "failed"])
+async def test_p88_the_twin_of_a_late_create_is_removed_and_the_sessions_own_flow_stays(
+    database: Database, client: FlowiseClient, server: FakeFlowise, sweep: Reconciler, status: str
+) -> None:
+    _, ours, _ = await session_with_twin(database, client, status=status)
+    assert await sweep.pass_once() == 1
+    assert set(server.flows) == {ours}
+
+
+async def test_p88_a_session_that_works_settles_its_own_twins(
+    database: Database, client: FlowiseClient, server: FakeFlowise, sweep: Reconciler
+) -> None:
+    _, ours, twin = await session_with_twin(database, client, status="waiting")
+    await sweep.pass_once()
+    server.flows[twin] = server.flows[ours] | {"id": twin}
+    async with database.connection() as connection:
+        await connection.execute("UPDATE sessions SET status = 'running', interrupt_id = NULL")
+    assert await sweep.pass_once() == 0
+    assert set(server.flows) == {ours, twin}
+
+
+@pytest.mark.parametrize("known", [True, False])
+async def test_p88_the_flow_of_a_deleted_session_that_failed_is_removed(
+    database: Database, database_dsn: str, client: FlowiseClient, server: FakeFlowise, sweep: Reconciler, known: bool
+) -> None:
+    session_id, _, _ = await session_with_twin(database, client, status="failed", known=known)
+    await Sessions(database, Queue(database_dsn)).delete(session_id, purge=True)
+    assert await sweep.pass_once() == 2
+    assert server.flows == {}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"flowData": '{"nodes":[],"edges":[],"by":"a person"}'},
+        {"name": "Mine"},
+        {"category": "{tag};mine"},
+        {"category": "mine"},
+        {"deployed": True},
+        {"isPublic": True},
+    ],
+)
+async def test_p88_p89_what_a_person_changed_stays_whatever_its_tag(
+    database: Database, client: FlowiseClient, server: FakeFlowise, sweep: Reconciler, change: dict[str, str]
+) -> None:
+    _, ours, twin = await session_with_twin(database, client, status="completed")
+    _, draft = await session_with_draft(database, client)
+    for id_ in (twin, draft):
+        row = server.flows[id_]
+        row |= {key: value.format(tag=row["category"]) if key == "category" else value for key, value in change.items()}
+    assert await sweep.pass_once() == 0
+    assert set(server.flows) == {ours, twin, draft}
+
+
 async def test_on_a_real_flowise_the_draft_goes_and_everything_else_stays(
     database: Database, flowise: FlowiseAccess, flowise_client: FlowiseClient
 ) -> None:
@@ -206,7 +291,7 @@ async def test_on_a_real_flowise_the_draft_goes_and_everything_else_stays(
     _, draft_id = await session_with_draft(database, flowise_client)
     instances = Instances(FlowiseSettings(FLOWISE_INSTANCES=json.dumps(servers)))
     try:
-        assert await DraftSweep(AbandonedDrafts(database), instances, failed_days=7).pass_once() == 1
+        assert await Reconciler(Leftovers(database), instances, failed_days=7).pass_once() == 1
     finally:
         await instances.aclose()
     ids = {row.id async for row in flowise_client.iter_chatflows()}

@@ -1,0 +1,135 @@
+"""What sessions may have left on Flowise: drafts, flows without a session, and what a late call may still make."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from flowise_dev_agent.persistence.database import Connection, Database
+
+#: A call with an unknown outcome may have its effect for so long.
+_LATE_HOURS: Final = 24
+#: Older ones are left to people: their instance is no longer in the settings, or refuses.
+_GIVE_UP_DAYS: Final = 30
+
+_MAY_HAVE_LANDED: Final = "(made.status <> 'failed' OR made.result ? 'chatflow_id')"
+# `publish/tags.py` makes the tags.
+_IS_DRAFT: Final = "made.tag LIKE 'fda:%%:draft'"
+# Names and texts that the session announced: what else is found under the tag is a person's.
+_NOTE: Final = """
+    INSERT INTO leftovers (tag, session_id, instance_id, names, texts)
+    SELECT found.tag, sessions.id, sessions.instance_id,
+        (SELECT array_agg(DISTINCT COALESCE(intent.name, '')) FROM write_intents AS intent
+         WHERE intent.session_id = sessions.id AND intent.op = 'create' AND intent.tag = found.tag),
+        (SELECT array_agg(DISTINCT intent.payload_sha256) FROM write_intents AS intent
+         WHERE intent.session_id = sessions.id AND intent.payload_sha256 IS NOT NULL)
+    FROM found JOIN sessions ON sessions.id = found.session_id
+"""
+_ABANDON: Final = f"""
+    WITH found AS (
+        SELECT DISTINCT made.tag, made.session_id FROM write_intents AS made
+        WHERE made.session_id = %(session)s AND made.op = 'create' AND {_MAY_HAVE_LANDED})
+    {_NOTE} ON CONFLICT (tag) DO UPDATE SET noted_at = now(), names = excluded.names, texts = excluded.texts
+"""
+# Drafts of ended sessions, and flows of which a failed session knows nothing. The intents are closed with it: should
+# the session be retried, it makes new ones.
+_COLLECT_ENDED: Final = f"""
+    WITH found AS (
+        UPDATE write_intents SET status = 'failed', result = '{{"abandoned": true}}', updated_at = now()
+        WHERE key IN (
+            SELECT made.key FROM write_intents AS made JOIN sessions ON sessions.id = made.session_id
+            WHERE made.op = 'create' AND {_MAY_HAVE_LANDED}
+            AND ({_IS_DRAFT} OR sessions.status = 'failed' AND made.status = 'open')
+            AND NOT EXISTS (
+                SELECT 1 FROM write_intents AS gone WHERE gone.session_id = made.session_id AND gone.op = 'delete'
+                AND gone.status = 'done' AND gone.target_id = made.result ->> 'chatflow_id' AND NOT made.unsure)
+            AND (sessions.status IN ('completed', 'cancelled')
+                AND sessions.updated_at < now() - make_interval(secs => %(grace)s)
+                OR sessions.status = 'failed' AND %(failed_days)s::float8 > 0
+                AND sessions.updated_at < now() - make_interval(secs => %(failed_days)s::float8 * 86400))
+            LIMIT 500)
+        RETURNING tag, session_id)
+    {_NOTE.replace("FROM found", "FROM (SELECT DISTINCT tag, session_id FROM found) AS found")}
+    ON CONFLICT (tag) DO UPDATE SET noted_at = now(), names = excluded.names, texts = excluded.texts
+"""
+# Flows whose session has one and made more than one call for it: the others are twins.
+_COLLECT_TWINS: Final = f"""
+    WITH found AS (
+        SELECT DISTINCT made.tag, made.session_id
+        FROM write_intents AS made JOIN sessions ON sessions.id = made.session_id
+        WHERE made.op = 'create' AND NOT ({_IS_DRAFT})
+        AND (made.unsure OR made.status = 'open' OR made.result ->> 'adopted' = 'true')
+        AND made.updated_at > now() - make_interval(hours => %(late)s)
+        AND sessions.status NOT IN ('queued', 'running')
+        AND sessions.updated_at < now() - make_interval(secs => %(grace)s)
+        LIMIT 500)
+    {_NOTE} ON CONFLICT (tag) DO NOTHING
+"""
+# Least recently checked first. A session that works again is left alone, and what one that exists knows as its flow
+# stays; its drafts go when it has ended.
+_TAKE: Final = f"""
+    UPDATE leftovers SET tried_at = now() WHERE tag IN (
+        SELECT made.tag FROM leftovers AS made LEFT JOIN sessions ON sessions.id = made.session_id
+        WHERE sessions.id IS NULL OR sessions.status IN ('completed', 'cancelled', 'failed')
+        OR sessions.status = 'waiting' AND NOT ({_IS_DRAFT}) AND EXISTS (
+            SELECT 1 FROM write_intents AS known WHERE known.session_id = made.session_id AND known.op = 'create'
+            AND known.tag = made.tag AND known.status = 'done')
+        ORDER BY made.tried_at NULLS FIRST LIMIT %(limit)s)
+    RETURNING tag, session_id, instance_id, names, texts, COALESCE((
+        SELECT array_agg(known.result ->> 'chatflow_id') FROM write_intents AS known
+        WHERE known.session_id = leftovers.session_id AND known.op = 'create' AND known.tag = leftovers.tag
+        AND known.status = 'done' AND NOT ({_IS_DRAFT.replace("made.", "leftovers.")})), '{{}}') AS keep
+"""
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """Chatflows that may be there: with `tag`, one of `names` and one of `texts` (SHA-256), but none of `keep`."""
+
+    tag: str
+    session_id: UUID
+    instance_id: str
+    names: list[str]
+    texts: list[str]
+    keep: list[str]
+
+
+class Leftovers:
+    """Repository of leftovers."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def collect(self, *, grace_secs: float, failed_days: float) -> None:
+        """Note what is to be looked for: of sessions at rest for `grace_secs`, drafts and flows without a known id of
+        failed ones after `failed_days` (0: never)."""
+        async with self._database.transaction() as connection:
+            await connection.execute(_COLLECT_ENDED, {"grace": grace_secs, "failed_days": failed_days})
+            await connection.execute(_COLLECT_TWINS, {"grace": grace_secs, "late": _LATE_HOURS})
+            await connection.execute(
+                "DELETE FROM leftovers WHERE noted_at < now() - make_interval(days => %s)", (_GIVE_UP_DAYS,)
+            )
+
+    async def take(self, limit: int) -> list[Leftover]:
+        """What to look for now."""
+        async with (
+            self._database.connection() as connection,
+            connection.cursor(row_factory=class_row(Leftover)) as cursor,
+        ):
+            await cursor.execute(_TAKE, {"limit": limit})
+            return await cursor.fetchall()
+
+    async def settle(self, checked: Collection[str]) -> None:
+        """Forget the tags that were checked once no late call can bring anything under them."""
+        async with self._database.connection() as connection:
+            await connection.execute(
+                "DELETE FROM leftovers WHERE tag = ANY(%s) AND noted_at < now() - make_interval(hours => %s)",
+                (list(checked), _LATE_HOURS),
+            )
+
+
+async def abandon(connection: Connection, session_id: UUID) -> None:
+    """Note what a session that is about to be deleted leaves, inside the caller's transaction."""
+    await connection.execute(_ABANDON, {"session": session_id})

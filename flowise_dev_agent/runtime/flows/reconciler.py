@@ -1,0 +1,65 @@
+"""Removes from Flowise what sessions left there: drafts, flows of deleted sessions, twins that late calls made.
+
+It looks again and again for a day, since Flowise may finish a call long after its connection broke.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import Final
+
+from flowise_dev_agent.errors import FlowiseError, InvalidInputError
+from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.persistence import Leftover, Leftovers
+from flowise_dev_agent.publish import find_tagged, remove_unclaimed
+
+logger = logging.getLogger(__name__)
+
+_BATCH: Final = 100
+_INSTANCE_SECS: Final = 60.0
+#: A cancelled run has certainly ended by then.
+_GRACE_SECS: Final = 600.0
+
+
+class Reconciler:
+    """The maintenance of what is left. What failed sessions made stays `failed_days`, for a retry."""
+
+    def __init__(self, leftovers: Leftovers, instances: Instances, *, failed_days: float) -> None:
+        self._leftovers = leftovers
+        self._instances = instances
+        self._failed_days = failed_days
+
+    async def pass_once(self) -> int:
+        """Remove what can be removed now; returns how many. An instance that does not answer waits for the next pass.
+
+        Raises DatabaseUnavailableError.
+        """
+        await self._leftovers.collect(grace_secs=_GRACE_SECS, failed_days=self._failed_days)
+        found = sorted(await self._leftovers.take(_BATCH), key=attrgetter("instance_id"))
+        removed = 0
+        for instance_id, leftovers in groupby(found, key=attrgetter("instance_id")):
+            removed += await self._reconcile(instance_id, list(leftovers))
+        return removed
+
+    async def _reconcile(self, instance_id: str, leftovers: Sequence[Leftover]) -> int:
+        checked: list[str] = []
+        count = 0
+        try:
+            client = self._instances.client(instance_id)
+            async with asyncio.timeout(_INSTANCE_SECS):
+                on_server = await find_tagged(client, {item.tag for item in leftovers})
+                for item in leftovers:
+                    for chatflow_id in on_server.get(item.tag, ()):
+                        if chatflow_id not in item.keep:
+                            count += await remove_unclaimed(
+                                client, chatflow_id, tag=item.tag, names=item.names, texts=item.texts
+                            )
+                    checked.append(item.tag)
+        except (FlowiseError, InvalidInputError) as error:
+            logger.warning("What sessions left on '%s' stays for now: %s", instance_id, error)
+        except TimeoutError:
+            logger.warning("What sessions left on '%s' stays for now: no time left.", instance_id)
+        await self._leftovers.settle(checked)
+        return count
