@@ -25,7 +25,9 @@ _UNUSUAL: Final = frozenset({"array", "json", "code", "datagrid", "tabs", "condi
 _FIELDS_CHARS: Final = 1_500
 _FEW_OPTIONS: Final = 6
 #: What people notice of the fields behind "Additional Parameters".
-_NOTICED: Final = re.compile(r"prompt|message|temperature|maxtokens|topk|^k$|size|url|basepath|iterations|limit", re.I)
+_NOTICED: Final = re.compile(
+    r"prompt|message|temperature|maxtokens|topk|^k$|size|url|basepath|iterations|limit|tables", re.I
+)
 _MARKUP: Final = re.compile(r"</?\w[^<>]*>")
 
 
@@ -59,7 +61,9 @@ def fields_line(schema: NodeSchema) -> str:
     inputs = [f"{anchor.name}{'' if anchor.optional else '*'}" for anchor in schema.anchors]
     params = [entry for entry in schema.input_definitions if entry["type"] in PARAM_TYPES]
     fields = dict.fromkeys(
-        _brief(entry) for entry in params if not entry.get("additionalParams") or _NOTICED.search(entry["name"])
+        _brief(entry)
+        for entry in params
+        if not entry.get("additionalParams") or not entry.get("optional") or _NOTICED.search(entry["name"])
     )
     parts = [f"<- {', '.join(inputs)}"] if inputs else []
     parts += [", ".join(fields)] if fields else []

@@ -227,6 +227,11 @@ def test_the_catalogue_shows_the_choices_of_a_row_by_the_type_that_has_them(cata
     )
 
 
+def test_the_fields_line_names_what_is_required_wherever_the_editor_shows_it(catalogue: NodeStore) -> None:
+    assert "jsonStructure*" in fields_line(catalogue.schemas["structuredOutputParser"])
+    assert "includesTables" in fields_line(catalogue.schemas["sqlDatabaseChain"])
+
+
 def test_a_skill_is_read_by_section_and_has_a_version() -> None:
     assert "conversationalRetrievalQAChain" in PACKAGED.section("Flows")
     assert PACKAGED.version() == "3"
