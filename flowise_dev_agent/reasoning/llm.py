@@ -38,6 +38,7 @@ from flowise_dev_agent.reasoning.prompts import (
 )
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.reasoning.schemas import answer_schema
+from flowise_dev_agent.reasoning.single_inputs import with_replaced_sources
 from flowise_dev_agent.reasoning.skills import SKILL_FILES, Skills
 from flowise_dev_agent.reasoning.tool_loop import ToolLoop
 from flowise_dev_agent.reasoning.votes import MORE_VOTES, checked_judgement, verdict_of
@@ -87,7 +88,8 @@ class LlmReasoner(Reasoner):
             plan = PlanContract(operation=request.intent.operation, **fields)
             plan = checked_plan(plan.linked(), request)
             parts, problems = accounted(plan, proposal.parts, request)
-            findings = [*unknown_options(plan, request), *lost_texts(plan.values, request)]
+            plan, findings = with_replaced_sources(plan, request)
+            findings += [*unknown_options(plan, request), *lost_texts(plan.values, request)]
             plan = plan.model_copy(update={"parts": parts, "findings": findings})
             if problems := [*(finding.text for finding in findings), *problems]:
                 raise IncompleteOutputError(problems[:12], plan)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.contracts.plan import AmendAnswer, Part, PlannedValue
+from flowise_dev_agent.contracts.plan import AmendAnswer, Part, PlanContract, PlannedNode, PlannedValue
 from flowise_dev_agent.contracts.plan_text import plan_markdown
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, GraphIR, compile_ops
@@ -12,6 +12,7 @@ from flowise_dev_agent.reasoning.contracts import Intent
 from flowise_dev_agent.reasoning.parsing import UnusableOutputError
 from flowise_dev_agent.reasoning.plan_checks import checked_amendment
 from flowise_dev_agent.reasoning.plan_findings import lost_texts
+from flowise_dev_agent.reasoning.single_inputs import with_replaced_sources
 from tests.unit.reasoning.test_llm_reasoner import ScriptedEngine, last_text, patch_request, plan_request, reasoner
 
 UPDATE = Intent(operation="update", ambiguity=0, title="x")
@@ -127,3 +128,47 @@ def test_p84_an_amendment_cannot_replace_a_text_either(catalogue: NodeStore) -> 
     request = patch_request(catalogue, plan=plan, base=base, existing=existing)
     with pytest.raises(UnusableOutputError, match="TEXT_REPLACED"):
         checked_amendment(AmendAnswer(values=[new_text("French.")], reason="x"), request)
+
+
+def adding(name: str, **more: Any) -> PlanContract:
+    node = PlannedNode(node_id=f"{name}_0", node_name=name, purpose="x")
+    return PlanContract(goal="x", operation="update", flow_name="x", nodes=[node], **more)
+
+
+def test_a_new_model_takes_the_place_of_the_one_at_its_only_input(catalogue: NodeStore) -> None:
+    plan, findings = with_replaced_sources(adding("chatAnthropic"), asked(catalogue, "use Claude"))
+    assert (plan.removals, findings) == (["chatOpenAI_0"], [])
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"kept": ["chatOpenAI_0"]}, {"removals": ["chatOpenAI_0"]}],
+    ids=["the person keeps the old one", "the plan removes it"],
+)
+def test_a_kept_or_removed_source_is_not_removed_by_code(more: dict[str, Any], catalogue: NodeStore) -> None:
+    plan, findings = with_replaced_sources(adding("chatAnthropic", **more), asked(catalogue, "use Claude"))
+    assert plan.removals == more.get("removals", [])
+    assert [one.code for one in findings] == (["ONE_SOURCE"] if "kept" in more else [])
+
+
+def test_a_new_model_for_a_new_chain_or_a_free_input_replaces_nothing(catalogue: NodeStore) -> None:
+    chain = PlannedNode(node_id="llmChain_0", node_name="llmChain", purpose="x")
+    wanted = adding("chatAnthropic")
+    with_chain = wanted.model_copy(update={"nodes": [*wanted.nodes, chain]})
+    assert with_replaced_sources(with_chain, asked(catalogue, "x"))[0].removals == []
+    assert with_replaced_sources(adding("bufferMemory"), asked(catalogue, "remember"))[0].removals == []
+
+
+async def test_a_source_that_feeds_two_inputs_is_asked_about(catalogue: NodeStore) -> None:
+    second = [
+        AddNode(node_name="llmChain", node_id="llmChain_0"),
+        Connect(source_node_id="chatOpenAI_0", target_node_id="llmChain_0", target_anchor="model"),
+    ]
+    base = compile_ops(flow(catalogue), second, catalogue.schemas).graph
+    request = plan_request(catalogue, intent=UPDATE, base=base, existing={node.id: node.name for node in base.nodes})
+    node = {"node_id": "chatAnthropic_0", "node_name": "chatAnthropic", "purpose": "x"}
+    engine = ScriptedEngine({"goal": "x", "flow_name": "x", "nodes": [node]})
+    result = await reasoner(engine, 3).plan(request)
+    assert (result.tries, result.value.removals) == (2, [])
+    assert [one.code for one in result.value.findings] == ["ONE_SOURCE"]
+    assert "chatOpenAI_0 at toolAgent_0.model, chatOpenAI_0 at llmChain_0.model" in last_text(engine)

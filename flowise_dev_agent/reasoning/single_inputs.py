@@ -1,0 +1,77 @@
+"""A planned node that belongs at an input which takes one source, and the node that is connected there now."""
+
+from typing import NamedTuple
+
+from flowise_dev_agent.contracts.plan import PlanContract, PlannedNode
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch import Finding, FlowNode, GraphIR
+from flowise_dev_agent.patch.model.definitions import type_set
+from flowise_dev_agent.patch.model.values import is_empty
+from flowise_dev_agent.reasoning.contracts import PlanRequest
+
+
+class _Place(NamedTuple):
+    """An input that takes one source, and what is connected to it."""
+
+    source: FlowNode
+    target: FlowNode
+    name: str
+
+
+def with_replaced_sources(plan: PlanContract, request: PlanRequest) -> tuple[PlanContract, list[Finding]]:
+    """The plan with removals that follow from its new nodes, and a finding where it must say what goes.
+
+    Removed is a node of the same category as the new one that feeds nothing but the one input at which both belong.
+    """
+    base = request.base
+    if base is None or plan.declined:
+        return plan, []
+    removals, findings = [*plan.removals], list[Finding]()
+    used = {*plan.kept, *(node.node_id for node in plan.nodes)}
+    for node in plan.nodes:
+        if node.existing or not (places := _taken_places(node, plan, removals, base, request.nodes)):
+            continue
+        first = places[0]
+        feeds = {(edge.target, edge.target_handle) for edge in base.edges if edge.source == first.source.id}
+        if len(places) == 1 and len(feeds) == 1 and first.source.id not in used:
+            removals.append(first.source.id)
+            continue
+        taken = ", ".join(f"{place.source.id} at {place.target.id}.{place.name}" for place in places)
+        findings.append(
+            Finding(
+                code="ONE_SOURCE",
+                severity="warning",
+                message=f"{node.node_id} belongs at an input that takes one source and has one: {taken}.",
+                where=node.node_id,
+                hint="Name in `removals` what it replaces, or plan the node that takes it.",
+            )
+        )
+    return plan.model_copy(update={"removals": removals}), findings
+
+
+def _taken_places(
+    node: PlannedNode, plan: PlanContract, removals: list[str], base: GraphIR, store: NodeStore
+) -> list[_Place]:
+    """The occupied inputs at which a new node belongs; none when it has another place to go."""
+    schema = store.get(node.node_name)
+    types = {name for output in schema.outputs for name in output.base_classes} if schema else set[str]()
+    others = [store.get(other.node_name) for other in plan.nodes if not other.existing and other is not node]
+    if schema is None or any(types & set(anchor.types) for other in others if other for anchor in other.anchors):
+        return []
+    stays = {one.id: one for one in base.nodes if one.id not in removals and not one.is_agentflow}
+    for target in stays.values():
+        for entry in target.anchors:
+            is_free = entry.get("list") or is_empty(target.inputs.get(entry["name"]))
+            if is_free and types & type_set(entry["type"]):
+                return []
+    places: list[_Place] = []
+    for edge in base.edges:
+        source, target = base.node(edge.source), stays.get(edge.target)
+        entry = target.input_at(edge.target_handle) if target else None
+        if source is None or target is None or entry is None or source.category != schema.category:
+            continue
+        if source.id in removals:
+            return []
+        if entry in target.anchors and types & type_set(entry["type"]):
+            places.append(_Place(source, target, entry["name"]))
+    return places
