@@ -130,8 +130,9 @@ def cards_for(node_name: str, param: str, value: JsonValue, nodes: NodeStore) ->
         ("llmAgentflow", "llmModelConfig.modelName", "calculator", []),
         ("llmAgentflow", "llmMessages", [{"role": "system", "content": "calculator"}], []),
     ],
+    ids=["model", "tool", "tools", "tool of a row", "row", "database", "model name", "text"],
 )
-def test_planned_models_and_tools_bring_their_cards_and_other_values_none(
+def test_planned_components_bring_their_cards(
     node_name: str, param: str, value: JsonValue, cards: list[str], catalogue: NodeStore
 ) -> None:
     assert cards_for(node_name, param, value, catalogue) == cards
