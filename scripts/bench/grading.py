@@ -13,7 +13,7 @@ from typing import Any
 #: Fields that hold what a model is told.
 _PROMPT_FIELD = re.compile(r"prompt|message|instruction|template|persona|content|systemmessage", re.IGNORECASE)
 #: Fields that name what comes out.
-_OUTPUT_FIELD = re.compile(r"structured|schema|zod|example|format", re.IGNORECASE)
+_OUTPUT_FIELD = re.compile(r"structur|schema|zod|example|format", re.IGNORECASE)
 #: Fields that tell branches apart.
 _BRANCH_FIELD = re.compile(r"scenario|condition", re.IGNORECASE)
 

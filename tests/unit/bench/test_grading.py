@@ -95,6 +95,12 @@ def test_a_condition_is_found_by_type_operation_and_value() -> None:
     assert problems_of(amount, {"condition": {"type": "string"}})
 
 
+def test_fields_of_the_output_are_found_in_a_table_of_them() -> None:
+    parser = node("parser_0", "structuredOutputParser", jsonStructure='[{"property": "dish", "type": "string"}]')
+    assert problems_of(flow([parser]), {"output_fields": ["dish"]}) == []
+    assert problems_of(flow([parser]), {"output_fields": ["rating"]}) == ["output_fields: rating is named nowhere"]
+
+
 def test_a_change_is_compared_with_the_flow_before_it() -> None:
     cooler = {**MODEL, "data": {**MODEL["data"], "inputs": {"modelName": "gpt-4o", "temperature": "0"}}}
     changed = flow([cooler, CHAIN], CHATFLOW["edges"])
