@@ -243,6 +243,12 @@ class DeliveryNotFoundError(AgentError):
     code = "delivery_not_found"
 
 
+class DesignNotFoundError(AgentError):
+    """A session has no plan that could be shown as a design."""
+
+    code = "design_not_found"
+
+
 class TraceNotFoundError(AgentError):
     """The session has no trace with this hash."""
 

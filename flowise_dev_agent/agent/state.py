@@ -15,6 +15,7 @@ from pydantic import Field
 from flowise_dev_agent.agent.stages import Stage
 from flowise_dev_agent.contracts.base import Contract, JsonObject, Outcome
 from flowise_dev_agent.contracts.change import Difference
+from flowise_dev_agent.contracts.designs import DesignForm
 from flowise_dev_agent.contracts.interrupts import MissingCredential, TargetCandidate, TargetFlow, WriteMode
 from flowise_dev_agent.contracts.plan import Capability, Intent, Operation, PlanContract
 from flowise_dev_agent.contracts.usage import BudgetCeilings, DegradedPhase, Usage
@@ -43,6 +44,8 @@ class RequestState(Part):
     """What was asked for; written once."""
 
     requirement: str = ""
+    #: The form that describes the flow, when the person filled one in.
+    design: DesignForm | None = None
     operation: Operation | Literal["auto"] = "auto"
     target: str | None = None
     write_mode: WriteMode | None = None

@@ -19,6 +19,7 @@ from flowise_dev_agent.api.origin import OriginMiddleware
 from flowise_dev_agent.api.routes import (
     credentials,
     deliveries,
+    designs,
     flows,
     health,
     instances,
@@ -85,6 +86,7 @@ def create_app(settings: Settings, engine: Runtime | None = None) -> FastAPI:
     app.include_router(knowledge.router)
     app.include_router(nodes.router)
     app.include_router(deliveries.router)
+    app.include_router(designs.router)
     app.include_router(public_settings.router)
     app.include_router(patterns.router)
     app.include_router(health.worker_router)

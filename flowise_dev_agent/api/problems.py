@@ -37,6 +37,7 @@ _STATUS: dict[type[errors.AgentError], int] = {
     errors.NodeTypeNotFoundError: 404,
     errors.SessionNotFoundError: 404,
     errors.DeliveryNotFoundError: 404,
+    errors.DesignNotFoundError: 404,
     errors.TraceNotFoundError: 404,
     errors.PatternNotFoundError: 404,
     errors.SessionExistsError: 409,

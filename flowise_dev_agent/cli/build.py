@@ -43,9 +43,9 @@ _HEADLINES: Final = {
 }
 
 
-async def build(client: AgentClient, requirement: str, *, assume_yes: bool) -> bool:
+async def build(client: AgentClient, request: StartSession, *, assume_yes: bool) -> bool:
     """Start a session, show its progress, answer its questions; True when its chatflow was accepted."""
-    view = await client.start(StartSession(requirement=requirement))
+    view = await client.start(request)
     say(f"Session {view.thread_id} at {client.base_url}/#/s/{view.thread_id}")
     seen = 0
     verdict: Verdict | None = None

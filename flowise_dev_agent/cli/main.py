@@ -122,7 +122,10 @@ def worker_command(
 
 @app.command("build")
 def build(
-    requirement: Annotated[str, typer.Argument(help="What to build or change, in plain words.")],
+    requirement: Annotated[
+        str | None, typer.Argument(help="What to build or change, in plain words; none with --guided.")
+    ] = None,
+    guided: Annotated[bool, typer.Option("--guided", help="Ask for each part of a new flow instead.")] = False,
     yes: Annotated[
         bool, typer.Option("--yes", help="Approve the plan, and accept the result if its tests pass.")
     ] = False,
@@ -130,9 +133,15 @@ def build(
 ) -> None:
     """Build a chatflow on a running service, showing progress. Exit code 0 when it was accepted."""
     from flowise_dev_agent.cli import build as build_command
+    from flowise_dev_agent.cli.guided import ask_form
+    from flowise_dev_agent.contracts.requests import StartSession
+
+    if guided == (requirement is not None):
+        raise typer.BadParameter("Name a requirement, or use --guided.")
+    request = StartSession(design=ask_form()) if guided else StartSession(requirement=requirement or "")
 
     async def run(client: "AgentClient") -> bool:
-        return await build_command.build(client, requirement, assume_yes=yes)
+        return await build_command.build(client, request, assume_yes=yes)
 
     if not with_client(url, run):
         raise typer.Exit(1)

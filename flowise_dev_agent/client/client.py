@@ -12,6 +12,7 @@ from pydantic import BaseModel, SecretStr
 
 from flowise_dev_agent.client.errors import ServiceError, ServiceUnreachableError
 from flowise_dev_agent.contracts.events import SessionEvent, session_event_from_json
+from flowise_dev_agent.contracts.plan import Design
 from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
 from flowise_dev_agent.contracts.session import SessionPage, SessionView
 from flowise_dev_agent.contracts.webhooks import DeliveryList, DeliveryView, StartedView
@@ -104,6 +105,10 @@ class AgentClient:
     async def get(self, session_id: UUID) -> SessionView:
         """Read a session."""
         return _read(SessionView, await self._call("GET", f"/sessions/{session_id}"))
+
+    async def design(self, session_id: UUID) -> Design:
+        """The flow that a session builds, part by part."""
+        return _read(Design, await self._call("GET", f"/sessions/{session_id}/design"))
 
     async def list(
         self,

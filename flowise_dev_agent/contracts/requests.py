@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from pydantic import (
@@ -14,6 +14,7 @@ from pydantic import (
     GetJsonSchemaHandler,
     JsonValue,
     TypeAdapter,
+    ValidationError,
     model_validator,
 )
 from pydantic.json_schema import JsonSchemaValue
@@ -21,6 +22,7 @@ from pydantic_core import CoreSchema
 
 from flowise_dev_agent.contracts.answers import Answer
 from flowise_dev_agent.contracts.base import Contract, JsonObject
+from flowise_dev_agent.contracts.designs import DesignForm
 from flowise_dev_agent.sanitize import json_size
 
 _MAX_ANSWER_BYTES = 200_000
@@ -118,7 +120,10 @@ class Budget(RequestBody):
 class StartSession(RequestBody):
     """The body of `POST /sessions`."""
 
-    requirement: LongText = Field(description="What to build or change, in plain words.")
+    requirement: LongText = Field(default="", description="What to build or change, in plain words.")
+    design: DesignForm | None = Field(
+        default=None, description="A new flow part by part, instead of `requirement`; see `GET /designs/schema`."
+    )
     thread_id: UUID | None = Field(default=None, description="The session's id; made by the server when left out.")
     session_name: SessionName | None = Field(default=None, description="Display title; made from the requirement.")
     operation: Literal["auto", "create", "update", "copy"] = Field(default="auto", description="Forces the intent.")
@@ -141,6 +146,28 @@ class StartSession(RequestBody):
     webhook_own_secret: bool = Field(
         default=False, description="Sign with a secret of this session's own, shown once in the answer to this start."
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _says_what_to_build(cls, data: Any) -> Any:
+        """A form is also kept as text: lists show it, and a model that looks at the result reads it."""
+        if not isinstance(data, dict):
+            return data
+        sent: dict[str, Any] = {**data}
+        if sent.get("design") is None:
+            if "requirement" not in sent:
+                raise ValueError("send either `requirement` (a text) or `design` (an object)")
+            return sent
+        if sent.get("operation", "auto") not in ("auto", "create") or sent.get("target") is not None:
+            raise ValueError("a `design` describes a new flow: leave `operation` and `target` out")
+        try:
+            text = DesignForm.model_validate(sent["design"]).as_text()
+        except ValidationError:
+            # What is wrong with the form is said of its own fields.
+            return {**sent, "requirement": "design"}
+        if sent.get("requirement", text) != text:
+            raise ValueError("send either `requirement` (a text) or `design` (an object), not both")
+        return {**sent, "requirement": text}
 
     @model_validator(mode="after")
     def _has_a_webhook_to_sign(self) -> "StartSession":

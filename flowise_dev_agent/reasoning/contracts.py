@@ -11,6 +11,7 @@ from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 from pydantic import Field
 
 from flowise_dev_agent.contracts.base import Contract, JsonObject
+from flowise_dev_agent.contracts.designs import DesignForm
 from flowise_dev_agent.contracts.plan import (
     Approach,
     FlowKind,
@@ -205,6 +206,8 @@ class PlanRequest(_Request):
 
     intent: Intent
     nodes: NodeStore
+    #: The form that the person filled in instead of a requirement; the rules make a plan of it without a model.
+    design: DesignForm | None = None
     candidates: tuple[NodeSchema, ...] = ()
     #: Credential type -> how many the instance has.
     credential_types: Mapping[str, int] = field(default_factory=dict)

@@ -46,6 +46,9 @@ class PhasedReasoner(Reasoner):
         return await self._run("classify", lambda reasoner: reasoner.classify(request))
 
     async def plan(self, request: PlanRequest) -> Reasoned[PlanContract]:
+        if request.design is not None:
+            # A form says everything: there is nothing for a model to find out.
+            return await self._by_mode["deterministic"].plan(request)
         return await self._run("plan", lambda reasoner: reasoner.plan(request))
 
     async def patch(self, request: PatchRequest) -> Reasoned[PatchAnswer]:

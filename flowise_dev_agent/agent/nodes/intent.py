@@ -11,9 +11,11 @@ from flowise_dev_agent.agent.drift import catalogue_of
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.state import MAX_CLARIFICATION_ROUNDS, AgentState, IntentState, PlanState, Update
+from flowise_dev_agent.contracts.designs import DesignForm
 from flowise_dev_agent.contracts.events import DriftData
 from flowise_dev_agent.contracts.interrupts import ClarificationData, ClarificationInterrupt
-from flowise_dev_agent.reasoning.contracts import ClassifyRequest
+from flowise_dev_agent.reasoning.contracts import ClassifyRequest, Intent
+from flowise_dev_agent.reasoning.wording import split
 
 AMBIGUITY_THRESHOLD = 5
 
@@ -23,6 +25,8 @@ async def classify_intent(state: AgentState, runtime: Runtime[AgentContext]) -> 
     """Intent, title and, when the requirement is ambiguous, the questions to ask."""
     emit = Emitter(runtime, "classify_intent")
     request = state.request
+    if request.design is not None and not state.intent.clarifications:
+        return _of_form(request.design)
     forced = None if request.operation == "auto" else request.operation
     result = await runtime.context.reasoner.classify(
         ClassifyRequest(
@@ -51,6 +55,16 @@ async def classify_intent(state: AgentState, runtime: Runtime[AgentContext]) -> 
         ),
         "plan": PlanState(contract=None),
         "usage": state.usage.plus("classify", result),
+        "answer": None,
+    }
+
+
+def _of_form(form: DesignForm) -> Update:
+    """A form leaves nothing to ask."""
+    intent = Intent(operation="create", ambiguity=0, title=form.name, parts=split(form.as_text()))
+    return {
+        "intent": IntentState(classified=intent, operation="create", questions=[]),
+        "plan": PlanState(contract=None),
         "answer": None,
     }
 

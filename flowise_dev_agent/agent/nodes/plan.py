@@ -74,6 +74,7 @@ async def plan_v2(
             on_delta=emit.delta,
             budget=budget_of(state, context.limits),
             intent=intent,
+            design=state.request.design if feedback is None and previous is None else None,
             nodes=await context.knowledge.nodes(),
             candidates=discovery.candidates,
             credential_types={type_: len(items) for type_, items in discovery.credentials.items()},

@@ -12,6 +12,7 @@ from flowise_dev_agent.api.limits import session_start_limit
 from flowise_dev_agent.api.problems import declared
 from flowise_dev_agent.api.sse import STREAM_ENDS, event_stream
 from flowise_dev_agent.contracts.events import EventPage
+from flowise_dev_agent.contracts.plan import Design
 from flowise_dev_agent.contracts.requests import RenameSession, ResumeSession, StartSession
 from flowise_dev_agent.contracts.session import PublicStatus, SessionPage, SessionSummary, SessionView
 from flowise_dev_agent.contracts.verdict import Trace
@@ -177,6 +178,11 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
         """Answer the open question and stream what follows through the next question, the end or an error."""
         events = await service.resume_events(session_id, body, idempotency_key=idempotency_key)
         return event_stream(request, events, until=STREAM_ENDS)
+
+    @router.get("/{session_id}/design", responses=declared(404))
+    async def get_session_design(session_id: SessionId, service: Service) -> Design:
+        """The flow that the session builds, part by part: nodes, values, connections and what becomes of each wish."""
+        return await service.design(session_id)
 
     @router.get("/{session_id}/traces/{sha256}", responses=declared(404))
     async def get_session_trace(

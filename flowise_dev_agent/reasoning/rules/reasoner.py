@@ -21,6 +21,7 @@ from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.reasoning.rules import intents
 from flowise_dev_agent.reasoning.rules.design.build import declined, design_new
 from flowise_dev_agent.reasoning.rules.design.copying import as_copy, wish_for_copy
+from flowise_dev_agent.reasoning.rules.design.form import design_form
 from flowise_dev_agent.reasoning.rules.design.inside import design_inside, is_agentflow
 from flowise_dev_agent.reasoning.rules.design.parts import for_request
 from flowise_dev_agent.reasoning.rules.design.reading import read
@@ -92,6 +93,8 @@ def plan(request: PlanRequest) -> PlanContract:
             flow_name=request.intent.title,
             answer=say("answer_flow", language, summary=known) if known else say("answer_none", language),
         )
+    if request.design is not None:
+        return design_form(request, request.design).to_plan()
     wish = wish_of(request)
     if wish is None:
         reason = request.verdict.reason if request.verdict else ""

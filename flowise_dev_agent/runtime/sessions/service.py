@@ -8,15 +8,17 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from flowise_dev_agent.contracts.events import EventPage, SessionEvent
+from flowise_dev_agent.contracts.plan import Design
 from flowise_dev_agent.contracts.requests import RequestBody, ResumeSession, StartSession
 from flowise_dev_agent.contracts.session import ListTotals, SessionPage, SessionView
 from flowise_dev_agent.contracts.verdict import Trace
 from flowise_dev_agent.contracts.webhooks import DeliveryList, DeliveryPage, DeliveryView, StartedView
 from flowise_dev_agent.errors import (
     DatabaseUnavailableError,
+    DesignNotFoundError,
     InvalidInputError,
     SecretInTextError,
     SessionConflictError,
@@ -87,7 +89,9 @@ class SessionService:
         """
         check_key(idempotency_key)
         fingerprint = request.fingerprint()
-        request = request.model_copy(update=without_secrets(request, "requirement", "session_name", "test_questions"))
+        request = request.model_copy(
+            update=without_secrets(request, "requirement", "session_name", "test_questions", "design")
+        )
         self._agent.check_start(request)
         instance_id = self._agent.resolve_instance(request.flowise_instance_id)
         session_id = request.thread_id or uuid4()
@@ -266,6 +270,20 @@ class SessionService:
             async for event in stream:
                 yield event_view(event)
 
+    async def design(self, session_id: UUID) -> Design:
+        """The session's flow as a design: that of its approved plan, else of the plan that waits for approval.
+
+        Raises DesignNotFoundError: the session has no plan yet.
+        """
+        row = await self._sessions.get(session_id)
+        waiting: Any = (row.interrupt or {}).get("data") or {}
+        plan = row.plan or waiting.get("contract")
+        if not plan or plan.get("declined"):
+            raise DesignNotFoundError(
+                "This session has no plan yet.", hint="Read the session: its open question says what it waits for."
+            )
+        return Design.model_validate(without_computed(plan))
+
     async def trace(self, session_id: UUID, sha256: str) -> Trace:
         """What happened inside the flow during one of the session's tests. Raises TraceNotFoundError."""
         await self._sessions.get(session_id)
@@ -316,6 +334,11 @@ class SessionService:
             return
 
 
+def without_computed(plan: dict[str, Any]) -> dict[str, Any]:
+    """A stored plan without what follows from its other fields."""
+    return {name: value for name, value in plan.items() if name in Design.model_fields}
+
+
 def without_secrets(body: RequestBody, *fields: str) -> dict[str, Any]:
     """The given fields as they may be kept: random texts masked.
 
@@ -323,7 +346,8 @@ def without_secrets(body: RequestBody, *fields: str) -> dict[str, Any]:
     """
     kept: dict[str, Any] = {}
     for name in fields:
-        value: Any = getattr(body, name)
+        sent: Any = getattr(body, name)
+        value: Any = sent.model_dump(mode="json") if isinstance(sent, BaseModel) else sent
         if holds_secret(value):
             raise SecretInTextError(
                 f"`{name}` holds a secret (a key, a token or a password in an address). Nothing was stored.",
@@ -331,7 +355,8 @@ def without_secrets(body: RequestBody, *fields: str) -> dict[str, Any]:
                 "the credential instead.",
                 details={"field": name},
             )
-        kept[name] = guarded_json(value)
+        guarded = guarded_json(value)
+        kept[name] = type(sent).model_validate(guarded) if isinstance(sent, BaseModel) else guarded
     return kept
 
 

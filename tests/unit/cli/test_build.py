@@ -13,6 +13,7 @@ from flowise_dev_agent.cli.answers import default_answer
 from flowise_dev_agent.cli.build import Progress, build
 from flowise_dev_agent.contracts.events import SessionEvent
 from flowise_dev_agent.contracts.interrupts import Interrupt
+from flowise_dev_agent.contracts.requests import StartSession
 from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.errors import NeedsPersonError
 from tests.fixtures.interrupts import interrupt_of
@@ -78,7 +79,7 @@ ACCEPTED = {"status": "completed", "outcome": "accepted", "chatflow_id": "c-1", 
 
 
 async def run(client: ClientDouble, *, assume_yes: bool = True) -> bool:
-    return await build(client, "A bot", assume_yes=assume_yes)  # type: ignore[arg-type]
+    return await build(client, StartSession(requirement="A bot"), assume_yes=assume_yes)  # type: ignore[arg-type]
 
 
 async def test_yes_approves_accepts_and_prints_what_was_made(capsys: pytest.CaptureFixture[str]) -> None:

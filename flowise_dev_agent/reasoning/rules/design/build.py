@@ -61,7 +61,13 @@ def design_new(request: PlanRequest) -> Design:
     prompt = "\n".join(filter(None, [prompt_of(reading.text, reading.spans), purpose]))
     if not (prompt or reading.names_structure or mentioned(text, words.ANY_BOT) or reading.agent or reading.chat):
         return declined(request, say("declined_nothing", language))
-    tasks = split_tasks(text)
+    return designed(request, text, reading, prompt, language, split_tasks(text))
+
+
+def designed(
+    request: PlanRequest, text: str, reading: Reading, prompt: str, language: str, tasks: Sequence[str] = ()
+) -> Design:
+    """A chatflow of what was read. `prompt` is what the model is told, `tasks` are several that follow one another."""
     selection = select(reading, request.nodes, request.credential_types, language=language, stages=len(tasks))
     if selection.declined:
         return declined(request, selection.declined)

@@ -44,6 +44,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/designs/schema": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Design Schema
+         * @description The JSON Schema of `design` in `POST /sessions`, for forms.
+         */
+        get: operations["get_design_schema"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/flows": {
         parameters: {
             query?: never;
@@ -759,6 +779,26 @@ export interface paths {
          * @description Send a webhook again, with its old id, also after a 410. It gets a new series of attempts.
          */
         post: operations["replay_delivery"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sessions/{session_id}/design": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Session Design
+         * @description The flow that the session builds, part by part: nodes, values, connections and what becomes of each wish.
+         */
+        get: operations["get_session_design"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2002,6 +2042,119 @@ export interface components {
             updated_at: string;
         };
         /**
+         * Design
+         * @description A plan with everything that its ops follow from. Texts are `values`.
+         */
+        Design: {
+            /**
+             * Answer
+             * @description for a question about a flow: the answer
+             */
+            answer: string | null;
+            /** Approaches */
+            approaches: components["schemas"]["Approach"][];
+            /**
+             * Base Sha256
+             * @description Of the flow that it was made for.
+             */
+            base_sha256: string | null;
+            capability: components["schemas"]["Capability"] | null;
+            /**
+             * Connections
+             * @description Connections that do not follow from the types of the nodes.
+             */
+            connections: components["schemas"]["DesignConnection"][];
+            /**
+             * Credential Requirements
+             * @description Flowise credential types needed
+             */
+            credential_requirements: string[];
+            /** Criteria */
+            criteria: components["schemas"]["Criterion"][];
+            /** Data Fields */
+            data_fields: string[];
+            /**
+             * Declined
+             * @description why this cannot be built, and what could be instead
+             */
+            declined: string | null;
+            /** Disconnections */
+            disconnections: components["schemas"]["DesignConnection"][];
+            /** Domain Targets */
+            domain_targets: string[];
+            /**
+             * Findings
+             * @description What code found in the plan and the model did not correct; for the person.
+             */
+            findings: components["schemas"]["Finding"][];
+            /**
+             * Flow Kind
+             * @default CHATFLOW
+             * @enum {string}
+             */
+            flow_kind: "CHATFLOW" | "AGENTFLOW";
+            /** Flow Name */
+            flow_name: string;
+            /** Goal */
+            goal: string;
+            /**
+             * Kept
+             * @description ids of nodes of the existing flow that the person wants unchanged
+             */
+            kept: string[];
+            /** Nodes */
+            nodes: components["schemas"]["PlannedNode"][];
+            /**
+             * Operation
+             * @enum {string}
+             */
+            operation: "create" | "update" | "copy" | "question";
+            /** Parts */
+            parts: components["schemas"]["Part"][];
+            /** Pii Fields */
+            pii_fields: string[];
+            /**
+             * Placeholders
+             * @description text that the person promised and is not there
+             */
+            placeholders: string[];
+            /** Questions */
+            questions: string[];
+            /**
+             * Removals
+             * @description ids of nodes of the existing flow that are removed or replaced
+             */
+            removals: string[];
+            /**
+             * Steps
+             * @description what will be done, in order, in plain words
+             */
+            steps: string[];
+            /**
+             * Success Criteria
+             * @description The criteria in words.
+             */
+            readonly success_criteria: string[];
+            /**
+             * Test Questions
+             * @description The first turn of each test.
+             */
+            readonly test_questions: string[];
+            /** Tests */
+            tests: components["schemas"]["TestCase"][];
+            /**
+             * Values
+             * @description what the person named or will notice: model, temperature, prompt in full, addresses, limits
+             */
+            values: components["schemas"]["PlannedValue"][];
+            /**
+             * Version
+             * @default 2
+             * @constant
+             */
+            version: 2;
+        };
+        /**
          * DesignConnection
          * @description A connection by names, as in the ops `Connect` and `Disconnect`.
          */
@@ -2020,6 +2173,58 @@ export interface components {
             source: string;
             /** Target */
             target: string;
+        };
+        /**
+         * DesignForm
+         * @description A new flow, part by part. What is left out is as a plain chatbot has it.
+         */
+        DesignForm: {
+            /**
+             * Fields
+             * @description Of a structured answer.
+             */
+            fields?: components["schemas"]["FormField"][];
+            /**
+             * Kind
+             * @description A conversation, one answer for each message, or steps that follow one another.
+             * @default chat
+             * @enum {string}
+             */
+            kind: "chat" | "task" | "steps";
+            /**
+             * Memory
+             * @description Of how many messages; `task` has none.
+             * @default all
+             */
+            memory: ("all" | "none") | number;
+            /**
+             * Model
+             * @description Provider or model, for example `Claude Sonnet`.
+             */
+            model?: string | null;
+            /** Name */
+            name: string;
+            /**
+             * Prompt
+             * @description What the model is told, word for word.
+             */
+            prompt?: string | null;
+            /** Refused Words */
+            refused_words?: string[];
+            /** Sources */
+            sources?: components["schemas"]["FormSource"][];
+            /**
+             * Steps
+             * @description One sentence each, as in `sort the messages into a and b`.
+             */
+            steps?: string[];
+            /** Temperature */
+            temperature?: number | null;
+            /**
+             * Tools
+             * @description Node types or titles: `calculator`.
+             */
+            tools?: string[];
         };
         /**
          * Difference
@@ -2750,6 +2955,54 @@ export interface components {
              * @enum {string}
              */
             state: "ok" | "unavailable";
+        };
+        /**
+         * FormField
+         * @description A field of a structured answer.
+         */
+        FormField: {
+            /**
+             * Description
+             * @default
+             */
+            description: string;
+            /** Name */
+            name: string;
+            /**
+             * Type
+             * @default string
+             * @enum {string}
+             */
+            type: "string" | "number" | "boolean";
+        };
+        /**
+         * FormSource
+         * @description A source to answer from. A file is uploaded in Flowise; until then the flow holds a marked placeholder.
+         */
+        FormSource: {
+            /**
+             * About
+             * @description What it is called, for example `handbook`.
+             * @default
+             */
+            about: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "text" | "pdf" | "csv" | "docx" | "web";
+            /**
+             * Text
+             * @description The text itself, of a source of kind `text`.
+             * @default
+             */
+            text: string;
+            /**
+             * Url
+             * @description The address, of a source of kind `web`.
+             * @default
+             */
+            url: string;
         };
         /**
          * GoOn
@@ -5202,6 +5455,8 @@ export interface components {
          */
         StartSession: {
             budget?: components["schemas"]["Budget"] | null;
+            /** @description A new flow part by part, instead of `requirement`; see `GET /designs/schema`. */
+            design?: components["schemas"]["DesignForm"] | null;
             /**
              * Flowise Instance Id
              * @description The Flowise instance; the default one.
@@ -5222,6 +5477,7 @@ export interface components {
             /**
              * Requirement
              * @description What to build or change, in plain words.
+             * @default
              */
             requirement: string;
             /**
@@ -6522,6 +6778,36 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DeliveryPage"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_design_schema: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: components["schemas"]["JsonValue"];
+                    };
                 };
             };
             /** @description Unauthorized */
@@ -7918,6 +8204,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DeliveryView"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_session_design: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id (`thread_id`). */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Design"];
                 };
             };
             /** @description Unauthorized */

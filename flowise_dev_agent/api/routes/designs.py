@@ -1,0 +1,15 @@
+"""Designs: a flow described part by part instead of in words."""
+
+from fastapi import APIRouter
+
+from flowise_dev_agent.api.problems import declared
+from flowise_dev_agent.contracts.base import JsonObject
+from flowise_dev_agent.contracts.designs import DesignForm
+
+router = APIRouter(prefix="/designs", tags=["sessions"])
+
+
+@router.get("/schema", responses=declared())
+async def get_design_schema() -> JsonObject:
+    """The JSON Schema of `design` in `POST /sessions`, for forms."""
+    return DesignForm.model_json_schema()
