@@ -27,7 +27,7 @@ PAGES = sorted(
 #: Ends a run silently; no person ever sees it.
 INTERNAL_CODES = {errors.LeaseLostError.code}
 #: Made where the error of a library is put into words.
-OTHER_CODES = {"invalid_request", "step_timeout"}
+OTHER_CODES = {"invalid_request", "step_timeout", "session_quarantined", "worker_lost"}
 
 
 def _shape(route: str) -> str:
