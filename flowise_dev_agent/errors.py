@@ -249,6 +249,18 @@ class DesignNotFoundError(AgentError):
     code = "design_not_found"
 
 
+class NotAFlowError(InvalidInputError):
+    """A text that should be a flow and is none: not JSON, or without nodes and edges."""
+
+    code = "not_a_flow"
+
+
+class FlowTestNotFoundError(AgentError):
+    """There is no test of a flow with this id."""
+
+    code = "flow_test_not_found"
+
+
 class TraceNotFoundError(AgentError):
     """The session has no trace with this hash."""
 

@@ -10,6 +10,7 @@ from flowise_dev_agent.agent.domain import (
 )
 from flowise_dev_agent.agent.domains.flowise import FlowiseCapability
 from flowise_dev_agent.agent.emit import NODE_PHASES
+from flowise_dev_agent.agent.flow_tests import hold_tests
 from flowise_dev_agent.agent.graph import AgentGraph, build_graph
 from flowise_dev_agent.agent.projection import approved_plan, project, result_of
 from flowise_dev_agent.agent.registry import ToolRegistry
@@ -37,6 +38,7 @@ __all__ = [
     "build_graph",
     "chatflow_url",
     "execute_tool",
+    "hold_tests",
     "initial_state",
     "project",
     "result_of",

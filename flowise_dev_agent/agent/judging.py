@@ -65,6 +65,13 @@ def checked(trial: Trial, trace: Trace, case: TestCase, flow_data: str, *, stand
     return trial.model_copy(update={"passed": False, "category": category, "error": error}) if category else trial
 
 
+def as_expected(trial: Trial, trace: Trace, case: TestCase, flow_data: str) -> Trial:
+    """`checked`, where a person wrote the test: every expectation that is not met is a failure."""
+    trial = checked(trial, trace, case, flow_data, stand_in=True)
+    unmet = [one.text for one in unmet_by(trial, trace, case.expect)] if trial.passed else []
+    return trial.model_copy(update={"passed": False, "category": "LOGIC", "error": " ".join(unmet)}) if unmet else trial
+
+
 def _seen(trial: Trial, trace: Trace, flow_data: str) -> tuple[VerdictCategory | None, str]:
     for step in trace.steps:
         if step.error or step.status == "ERROR":

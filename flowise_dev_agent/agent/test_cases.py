@@ -7,7 +7,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from flowise_dev_agent.contracts.base import JsonObject
-from flowise_dev_agent.contracts.plan import PlanContract, TestCase
+from flowise_dev_agent.contracts.plan import TestCase
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.patch.model.node import FlowNode
 
@@ -18,9 +18,9 @@ _START: Final = "startAgentflow"
 _WEBHOOK_FIELD: Final = re.compile(r"\{\{\s*\$webhook\.body\.([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)")
 
 
-def cases_for(plan: PlanContract, graph: GraphIR) -> tuple[TestCase, ...]:
-    """The tests of the plan as the flow is started, else one question that every flow must answer."""
-    cases = plan.tests or [TestCase(id="t1", turns=[DEFAULT_QUESTION])]
+def cases_for(tests: Sequence[TestCase], graph: GraphIR) -> tuple[TestCase, ...]:
+    """The tests as the flow is started, else one question that every flow must answer."""
+    cases = tests or [TestCase(id="t1", turns=[DEFAULT_QUESTION])]
     return tuple(_as_started(case, graph) for case in cases[:MOST_TESTS])
 
 

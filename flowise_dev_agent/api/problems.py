@@ -38,6 +38,8 @@ _STATUS: dict[type[errors.AgentError], int] = {
     errors.SessionNotFoundError: 404,
     errors.DeliveryNotFoundError: 404,
     errors.DesignNotFoundError: 404,
+    errors.NotAFlowError: 400,
+    errors.FlowTestNotFoundError: 404,
     errors.TraceNotFoundError: 404,
     errors.PatternNotFoundError: 404,
     errors.SessionExistsError: 409,

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from flowise_dev_agent.cli.console import out, say
 from flowise_dev_agent.client import AgentClient
 from flowise_dev_agent.contracts.base import Contract
+from flowise_dev_agent.contracts.flow_tests import TestFlow, TestFlowText, ValidateFlow
 from flowise_dev_agent.contracts.flow_writes import ApplyToFlow, FlowDocument, FlowWriteResult, ImportFlow, PromoteFlow
 from flowise_dev_agent.errors import InvalidInputError, WriteFailedError
 from flowise_dev_agent.patch import GraphIR, diff, ops_from_list
@@ -19,6 +20,8 @@ from flowise_dev_agent.patch.model.shape import parse_document
 #: For the answer to a write, and for one that takes longer.
 _WAIT_SECS: Final = 60.0
 _LONGEST_SECS: Final = 600.0
+_LONGEST_TEST_SECS: Final = 1_900.0
+_ANSWER_CHARS: Final = 300
 _T = TypeVar("_T", bound=Contract)
 
 
@@ -60,7 +63,7 @@ async def import_flow(
 
 async def show_diff(client: AgentClient, before: str, after: str, *, instance: str | None) -> bool:
     """Print what differs between two flows, each a file or an id; True when something does."""
-    old, new = [GraphIR.from_flow_data(await _flow_data(client, place, instance)) for place in (before, after)]
+    old, new = [GraphIR.from_flow_data((await _flow(client, place, instance))[1]) for place in (before, after)]
     found = diff(old, new)
     say(found.text)
     return not found.is_empty
@@ -79,6 +82,42 @@ async def apply_ops(client: AgentClient, file: Path, flow: str, *, dry_run: bool
     if not result.valid:
         raise InvalidInputError("The flow would be refused: see the errors above.", hint="Nothing was written.")
     say("Nothing was written.")
+
+
+async def check_flow(client: AgentClient, place: str, *, instance: str | None) -> bool:
+    """Print what is wrong with a flow, a file or on the server; True when it is valid."""
+    kind, flow_data = await _flow(client, place, instance)
+    flow = _valid(ValidateFlow, flow_data=flow_data, kind=kind)
+    said = (await client.validate_flow(flow, instance=instance)).validation
+    for finding in (*said.errors, *said.warnings):
+        say(f"  {finding.severity}: {finding.text}")
+    say(f"{'Valid' if said.valid else 'Not valid'}: {len(said.errors)} errors, {len(said.warnings)} warnings.")
+    return said.valid
+
+
+async def test_flow(
+    client: AgentClient, place: str, *, questions: list[str], file: Path | None, trials: int, instance: str | None
+) -> bool:
+    """Hold conversations with a flow, a file or on the server, and print the results; True when all have passed."""
+    tests: list[Any] = [{"turns": [question]} for question in questions]
+    if file is not None:
+        tests += read_tests_file(await _read(file))
+    if await _is_file(place):
+        kind, flow_data = await _flow(client, place, instance)
+        test, chatflow_id = _valid(TestFlowText, tests=tests, trials=trials, flow_data=flow_data, kind=kind), None
+    else:
+        test, chatflow_id = _valid(TestFlow, tests=tests, trials=trials), _id(place)
+    view = await client.test_flow(test, chatflow_id, instance=instance, wait=_LONGEST_TEST_SECS)
+    if view.error:
+        raise InvalidInputError(f"The flow could not be tested: {view.error.detail}", hint=view.error.hint)
+    if not view.is_over:
+        raise InvalidInputError(f"Test {view.id} is not done after {_LONGEST_TEST_SECS:.0f} s.")
+    for trial in view.trials:
+        mark = "passed" if trial.passed else "failed" if trial.category else "not held"
+        say(f"  {mark}: {' '.join(trial.question.split())}")
+        say(f"    {' '.join((trial.error or trial.answer).split())[:_ANSWER_CHARS]}")
+    say(f"{sum(trial.passed for trial in view.trials)} of {len(view.trials)} passed.")
+    return view.passed is True
 
 
 async def promote_flow(
@@ -151,6 +190,18 @@ def read_flow_file(text: str) -> tuple[str | None, str | None, str]:
     return (name if isinstance(name, str) else None), (kind if isinstance(kind, str) else None), flow_data
 
 
+def read_tests_file(text: str) -> list[Any]:
+    """The tests of a file: a list, or `{"tests": [...]}`. Raises InvalidInputError."""
+    document = _json(text, "The file")
+    tests = document.get("tests") if isinstance(document, dict) else document
+    if not isinstance(tests, list):
+        raise InvalidInputError(
+            "The file does not hold tests.",
+            hint='It must be a list such as [{"turns": ["Hello"], "expect": {"contains": ["Hello"]}}].',
+        )
+    return tests
+
+
 def read_ops_file(text: str) -> list[Any]:
     """The ops of a file: a list, or `{"ops": [...]}`. Raises InvalidInputError."""
     document = _json(text, "The file")
@@ -178,14 +229,19 @@ def _text(document: object) -> str:
     return text
 
 
-async def _flow_data(client: AgentClient, place: str, instance: str | None) -> str:
+async def _flow(client: AgentClient, place: str, instance: str | None) -> tuple[str | None, str]:
+    """(type, flowData) of a file, or of a flow on the server; the type of a file may be missing."""
+    if await _is_file(place):
+        return read_flow_file(await _read(Path(place)))[1:]
+    found = await client.export_flow(_id(place), instance=instance)
+    return found.type, found.flow_data
+
+
+async def _is_file(place: str) -> bool:
     try:
-        is_file = await asyncio.to_thread(Path(place).is_file)
+        return await asyncio.to_thread(Path(place).is_file)
     except OSError:  # too long for a path
-        is_file = False
-    if is_file:
-        return read_flow_file(await _read(Path(place)))[2]
-    return (await client.export_flow(_id(place), instance=instance)).flow_data
+        return False
 
 
 async def _read(file: Path) -> str:

@@ -226,6 +226,50 @@ def apply_command(
     with_client(url, lambda client: files_command.apply_ops(client, file, flow, dry_run=dry_run, instance=instance))
 
 
+flows_app = typer.Typer(help="Check and test flows by a running service, for CI.", no_args_is_help=True)
+app.add_typer(flows_app, name="flows")
+
+
+@flows_app.command("check")
+def flows_check_command(
+    flow: Annotated[str, typer.Argument(help="A file, or the id of a flow.")],
+    instance: Instance = None,
+    url: Url = None,
+) -> None:
+    """Check a flow against what the server has. Nothing is written.
+
+    Exit codes: 0 valid, 1 could not be checked, 3 not valid.
+    """
+    from flowise_dev_agent.cli import files as files_command
+
+    if not with_client(url, lambda client: files_command.check_flow(client, flow, instance=instance)):
+        raise typer.Exit(3)
+
+
+@flows_app.command("test")
+def flows_test_command(
+    flow: Annotated[str, typer.Argument(help="A file, which is tested as a draft, or the id of a flow.")],
+    question: Annotated[list[str] | None, typer.Option("--question", "-q", help="A question. May be repeated.")] = None,
+    tests: Annotated[Path | None, typer.Option("--tests", help="A JSON file of tests.")] = None,
+    trials: Annotated[int, typer.Option(min=1, max=10, help="How often each conversation has to pass.")] = 1,
+    instance: Instance = None,
+    url: Url = None,
+) -> None:
+    """Ask a flow test questions, in conversations that are removed afterwards.
+
+    Exit codes: 0 all passed, 1 could not be tested, 3 not all passed.
+    """
+    from flowise_dev_agent.cli import files as files_command
+
+    if not with_client(
+        url,
+        lambda client: files_command.test_flow(
+            client, flow, questions=question or [], file=tests, trials=trials, instance=instance
+        ),
+    ):
+        raise typer.Exit(3)
+
+
 @app.command("promote")
 def promote_command(
     flow: Annotated[str, typer.Argument(help="Id of the chatflow.")],

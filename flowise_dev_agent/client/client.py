@@ -20,6 +20,7 @@ from flowise_dev_agent.contracts.webhooks import DeliveryList, DeliveryView, Sta
 if TYPE_CHECKING:
     # Loaded by the methods that read them: they bring along all that is known of flows and nodes.
     from flowise_dev_agent.contracts.change import SessionChange
+    from flowise_dev_agent.contracts.flow_tests import FlowTestView, TestFlow, ValidatedFlow, ValidateFlow
     from flowise_dev_agent.contracts.flow_writes import (
         ApplyToFlow,
         FlowDocument,
@@ -38,6 +39,7 @@ _CONNECT_SECS = 5.0
 #: Events come at least as keep-alive comments; so much silence is a dead connection.
 _STREAM_SILENCE_SECS = 90.0
 _RECONNECT_SECS = 1.0
+_POLL_SECS = 1.0
 #: Types of the events that end a run: the session asks, has ended or has failed.
 RUN_END_EVENTS: Final = frozenset({"interrupt", "done", "error"})
 
@@ -197,6 +199,37 @@ class AgentClient:
     ) -> "FlowWriteResult":
         """Copy a flow to another server, or over a flow there."""
         return await self._write(f"/flows/{chatflow_id}/promote", promotion, wait, idempotency_key)
+
+    async def validate_flow(self, flow: "ValidateFlow", *, instance: str | None = None) -> "ValidatedFlow":
+        """What the service finds wrong with a flow."""
+        from flowise_dev_agent.contracts.flow_tests import ValidatedFlow
+
+        params = {"instance": instance} if instance else {}
+        body = flow.model_dump(mode="json", exclude_unset=True)
+        return _read(ValidatedFlow, await self._call("POST", "/flows/validate", params=params, json=body))
+
+    async def test_flow(
+        self, test: "TestFlow", chatflow_id: str | None = None, *, instance: str | None = None, wait: float = 0
+    ) -> "FlowTestView":
+        """Test a flow on the server, or with a `TestFlowText` the one in it; wait up to `wait` seconds for the end."""
+        from flowise_dev_agent.contracts.flow_tests import FlowTestView
+
+        path = f"/flows/{chatflow_id}/test" if chatflow_id else "/flows/test"
+        params = {"instance": instance} if instance else {}
+        body = test.model_dump(mode="json", exclude_unset=True)
+        view = _read(FlowTestView, await self._call("POST", path, params=params, json=body))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(wait):
+                while not view.is_over:
+                    await asyncio.sleep(_POLL_SECS)
+                    view = await self.flow_test(view.id)
+        return view
+
+    async def flow_test(self, test_id: UUID) -> "FlowTestView":
+        """A test of a flow."""
+        from flowise_dev_agent.contracts.flow_tests import FlowTestView
+
+        return _read(FlowTestView, await self._call("GET", f"/tests/{test_id}"))
 
     async def search_catalogue(self, query: str, *, instance: str | None = None, limit: int = 10) -> "CatalogueHits":
         """Node types and templates of a server by words."""

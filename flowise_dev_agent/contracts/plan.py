@@ -15,7 +15,7 @@ FlowKind = Literal["CHATFLOW", "AGENTFLOW"]
 NO_TEST: Final = "no question shows it"
 
 
-def _numbered(prefix: str) -> BeforeValidator:
+def numbered(prefix: str) -> BeforeValidator:
     """Gives the items of a list that lack an id, or share one, the next free id."""
 
     def number(items: Any) -> Any:
@@ -201,8 +201,8 @@ class _Plan(Contract):
     credential_requirements: list[str] = Field(default_factory=list, description="Flowise credential types needed")
     data_fields: list[str] = Field(default_factory=list)
     pii_fields: list[str] = Field(default_factory=list)
-    tests: Annotated[list[TestCase], _numbered("t")] = Field(default_factory=list, max_length=10)
-    criteria: Annotated[list[Criterion], _numbered("c")] = Field(default_factory=list, max_length=20)
+    tests: Annotated[list[TestCase], numbered("t")] = Field(default_factory=list, max_length=10)
+    criteria: Annotated[list[Criterion], numbered("c")] = Field(default_factory=list, max_length=20)
     approaches: list[Approach] = Field(default_factory=list, max_length=4)
     placeholders: list[str] = Field(default_factory=list, description="text that the person promised and is not there")
     declined: str | None = Field(default=None, description="why this cannot be built, and what could be instead")

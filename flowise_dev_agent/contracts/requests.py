@@ -42,17 +42,18 @@ def _not_blank(text: str) -> str:
     return text
 
 
-def _storable_json(value: JsonValue) -> None:
+def storable_json(value: JsonValue) -> None:
+    """Refuse what Postgres does, anywhere in the value. Raises ValueError."""
     match value:
         case str():
             _storable(value)
         case dict():
             for key, item in value.items():
                 _storable(key)
-                _storable_json(item)
+                storable_json(item)
         case list():
             for item in value:
-                _storable_json(item)
+                storable_json(item)
         case float():
             if not math.isfinite(value):
                 raise ValueError("must not contain NaN or infinity")
@@ -76,7 +77,7 @@ def _not_deep(value: object) -> object:
 
 
 def _storable_answer(answer: JsonObject) -> JsonObject:
-    _storable_json(answer)
+    storable_json(answer)
     if json_size(answer) > _MAX_ANSWER_BYTES:
         raise ValueError(f"must not be larger than {_MAX_ANSWER_BYTES} bytes")
     return answer

@@ -18,8 +18,8 @@ from flowise_dev_agent.contracts.interrupts import (
     SelectTargetInterrupt,
 )
 from flowise_dev_agent.contracts.session import ResultView, SessionPage, SessionView
-from flowise_dev_agent.contracts.verdict import Trial
-from flowise_dev_agent.sanitize import bounded, shortened
+from flowise_dev_agent.contracts.verdict import Trace, Trial
+from flowise_dev_agent.sanitize import bounded, json_size, shortened
 
 #: Limits of one result. The page shows what is cut.
 _TEXT_CHARS: Final = 12_000
@@ -63,6 +63,22 @@ def fitted_page(page: SessionPage) -> SessionPage:
     return page.model_copy(update={"sessions": rows})
 
 
+def fitted_trace(trace: Trace) -> Trace:
+    """A trace in about `_DATA_BYTES`: its steps, tools and sources in fewer and fewer numbers; the turns stay."""
+    for kept in (50, 20, 5, 0):
+        if json_size(trace.model_dump(mode="json")) <= _DATA_BYTES:
+            break
+        trace = trace.model_copy(
+            update={
+                "steps": trace.steps[:kept],
+                "used_tools": trace.used_tools[:kept],
+                "sources": trace.sources[:kept],
+                "cut": True,
+            }
+        )
+    return trace
+
+
 def succeeded(lines: Iterable[str], content: BaseModel) -> CallToolResult:
     """A tool's answer."""
     text = shortened("\n".join(line for line in lines if line), _TEXT_CHARS)
@@ -97,7 +113,7 @@ def session_lines(view: SessionView, about: SessionReport, actions: Iterable[str
         yield f"Answer with answer_question; or a person answers at {about.page}"
     elif view.result:
         yield view.result.summary
-        yield from _tests(view.result.tests)
+        yield from test_lines(view.result.tests)
     if about.change:
         yield from ("", f"Change: {about.change.summary}", shortened(about.change.text, _PART_CHARS))
 
@@ -123,10 +139,11 @@ def _about(interrupt: Interrupt) -> Iterator[str]:
             for finding in data.findings[:_MOST_LINES]:
                 yield f"- {finding.code} {finding.where}: {finding.message}"
         case ResultReviewInterrupt(data=data):
-            yield from _tests(data.tests)
+            yield from test_lines(data.tests)
 
 
-def _tests(tests: Iterable[Trial]) -> Iterator[str]:
+def test_lines(tests: Iterable[Trial]) -> Iterator[str]:
+    """The results of tests, a line each."""
     for test in list(tests)[:_MOST_LINES]:
         mark = "passed" if test.passed else "failed" if test.category else "not held"
         said = " ".join((test.answer or test.error).split())

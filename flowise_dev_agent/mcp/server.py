@@ -59,6 +59,14 @@ _TOOLS: Final[tuple[tuple[Callable[..., Any], str, ToolAnnotations], ...]] = (
     (tools.get_node_types, "List node types", _READ_ONLY),
     (tools.get_node_details, "Show a node type", _READ_ONLY),
     (tools.list_options, "List options of a param", _READ_ONLY),
+    (tools.check_flow, "Check a flow", _READ_ONLY),
+    (
+        tools.test_flow,
+        "Test a chatflow",
+        # What the flow's own tools do is done.
+        ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=True),
+    ),
+    (tools.read_trace, "Show what happened in a test", _READ_ONLY),
 )
 
 

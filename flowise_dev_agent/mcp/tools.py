@@ -12,7 +12,10 @@ from mcp_types import CallToolResult
 from pydantic import Field, ValidationError
 
 from flowise_dev_agent.client import RUN_END_EVENTS, AgentClient
+from flowise_dev_agent.contracts.flow_tests import FlowTestView, TestFlow, ValidatedFlow, ValidateFlow
+from flowise_dev_agent.contracts.flow_writes import MAX_FLOW_CHARS
 from flowise_dev_agent.contracts.nodes import NodeOptions, NodeTypeDetails, NodeTypePage
+from flowise_dev_agent.contracts.plan import TestCase
 from flowise_dev_agent.contracts.requests import (
     Line,
     LongText,
@@ -22,10 +25,19 @@ from flowise_dev_agent.contracts.requests import (
     StartSession,
 )
 from flowise_dev_agent.contracts.session import PublicStatus, SessionPage, SessionView
+from flowise_dev_agent.contracts.verdict import Trace
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.mcp.consent import Confirmation, action_lines, check_confirmed, confirmation
 from flowise_dev_agent.mcp.host import ToolContext, client_of, host_of, page_of
-from flowise_dev_agent.mcp.results import SessionReport, fitted_page, report, session_lines, succeeded
+from flowise_dev_agent.mcp.results import (
+    SessionReport,
+    fitted_page,
+    fitted_trace,
+    report,
+    session_lines,
+    succeeded,
+    test_lines,
+)
 from flowise_dev_agent.runtime.admin.catalogue import MOST_HITS, CatalogueHits
 from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSummary
 
@@ -233,6 +245,68 @@ async def list_options(
     found = await client_of(ctx).node_options(node, param, instance=instance)
     lines = [f"- {option.name} ({option.label})" for option in found.options]
     return succeeded([f"{found.node}.{found.param}:", *(lines or ["The server lists nothing."])], found)
+
+
+async def check_flow(
+    ctx: ToolContext,
+    chatflow_id: Annotated[
+        UUID | None, Field(description="Id of a chatflow on the server; or give flow_data instead.")
+    ] = None,
+    flow_data: Annotated[
+        str | None, Field(max_length=MAX_FLOW_CHARS, description="`flowData` as text, of a flow made elsewhere.")
+    ] = None,
+    instance: Instance = None,
+) -> Annotated[CallToolResult, ValidatedFlow]:
+    """Check a flow against what a Flowise server has, and write nothing: errors would keep it from being written."""
+    client = client_of(ctx)
+    if (chatflow_id is None) == (flow_data is None):
+        raise InvalidInputError("Give either `chatflow_id` or `flow_data`.")
+    given: dict[str, Any] = {"flow_data": flow_data}
+    if chatflow_id is not None:
+        found = await client.export_flow(str(chatflow_id), instance=instance)
+        given = {"flow_data": found.flow_data, "kind": found.type}
+    checked = await client.validate_flow(ValidateFlow(**given), instance=instance)
+    said = checked.validation
+    lines = [f"- {finding.severity}: {finding.text}" for finding in (*said.errors, *said.warnings)]
+    return succeeded(["Valid." if said.valid else "Not valid.", *lines], checked)
+
+
+async def test_flow(
+    ctx: ToolContext,
+    chatflow_id: Annotated[UUID, Field(description="The chatflow's id (see list_chatflows).")],
+    tests: Annotated[
+        list[TestCase] | None,
+        Field(max_length=10, description="Conversations with what is expected; one plain question when left out."),
+    ] = None,
+    trials: Annotated[int, Field(ge=1, le=10, description="How often each conversation has to pass.")] = 1,
+    instance: Instance = None,
+    wait_secs: WaitSecs = 120,
+) -> Annotated[CallToolResult, FlowTestView]:
+    """Ask a chatflow test questions, in conversations that are removed afterwards; nothing is written to it.
+
+    What the flow's own tools do is done: ask the person first where they send or change something.
+    """
+    test = TestFlow(tests=tests or [], trials=trials)
+    view = await client_of(ctx).test_flow(test, str(chatflow_id), instance=instance, wait=wait_secs)
+    error = f"{view.error.code}: {view.error.detail}" if view.error else ""
+    result = {True: "All passed.", False: "Not all passed.", None: f"Test {view.id}: {view.status}."}[view.passed]
+    return succeeded([result, error, *test_lines(view.trials)], view)
+
+
+async def read_trace(
+    ctx: ToolContext,
+    session_id: SessionId,
+    trace_sha256: Annotated[
+        str, Field(pattern=r"^[0-9a-f]{64}$", description="`trace_sha256` of one of the session's tests.")
+    ],
+) -> Annotated[CallToolResult, Trace]:
+    """Show what happened inside the flow during a test of a session: turns, steps, tools, sources. Secrets are masked;
+    a long trace is shortened."""
+    trace = fitted_trace(await client_of(ctx).trace(session_id, trace_sha256))
+    lines = [f"- {step.label or step.node_id} ({step.name}): {step.error or step.status}" for step in trace.steps]
+    lines += [f"- tool {tool.tool}: {tool.error or 'ok'}" for tool in trace.used_tools]
+    said = [f"> {turn.said}\n{turn.answer}" for turn in trace.turns]
+    return succeeded([*said, "Steps and tools:", *(lines or ["none"])], trace)
 
 
 async def _wait_and_report(ctx: ToolContext, view: SessionView, wait_secs: float) -> CallToolResult:

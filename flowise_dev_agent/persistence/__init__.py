@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from flowise_dev_agent.persistence.database import Database
     from flowise_dev_agent.persistence.deliveries import Deliveries, Outbox
     from flowise_dev_agent.persistence.events import Events, NewEvent, StoredEvent
+    from flowise_dev_agent.persistence.flow_tests import FlowTestRow, FlowTests
     from flowise_dev_agent.persistence.flow_versions import FlowVersion, Versions
     from flowise_dev_agent.persistence.instance_nodes import CatalogueHead, InstanceNodes
     from flowise_dev_agent.persistence.intents import WriteIntent, WriteIntents
@@ -38,6 +39,8 @@ _HOMES = {
     "Deliveries": "deliveries",
     "Events": "events",
     "FencedSaver": "saver",
+    "FlowTestRow": "flow_tests",
+    "FlowTests": "flow_tests",
     "FlowVersion": "flow_versions",
     "InstanceNodes": "instance_nodes",
     "InstanceTemplates": "templates",
@@ -70,6 +73,8 @@ __all__ = [
     "Deliveries",
     "Events",
     "FencedSaver",
+    "FlowTestRow",
+    "FlowTests",
     "FlowVersion",
     "InstanceNodes",
     "InstanceTemplates",

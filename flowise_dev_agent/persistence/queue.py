@@ -23,6 +23,7 @@ DELIVERY_QUEUE: Final = "webhooks"
 MAINTENANCE_TASK: Final = "maintenance"
 MAINTENANCE_QUEUE: Final = "maintenance"
 REFRESH_TASK: Final = "refresh"
+FLOW_TEST_TASK: Final = "flow_test"
 #: Longer pauses are left to the poll of the workers, which is late by seconds.
 _MAX_WAKE_SECS: Final = 120.0
 #: procrastinate's own notice of a job, on the channel of a queue.
@@ -86,6 +87,10 @@ class Queue:
         """Queue one attempt at a refresh of what is known of an instance, as `defer_run` does."""
         return await self._defer(connection, REFRESH_TASK, MAINTENANCE_QUEUE, 0.0, refresh_id=str(refresh_id))
 
+    async def defer_flow_test(self, connection: Connection, test_id: UUID) -> int:
+        """Queue a test of a flow, as `defer_run` does."""
+        return await self._defer(connection, FLOW_TEST_TASK, MAINTENANCE_QUEUE, 0.0, test_id=str(test_id))
+
     async def _defer(self, connection: Connection, task: str, queue: str, delay: float, **arguments: str) -> int:
         options: dict[str, Any] = {"schedule_in": {"milliseconds": round(delay * 1000)}} if delay > 0 else {}
         deferrer = self.app.configure_task(task, queue=queue, connection=connection, **options)
@@ -118,6 +123,10 @@ class Queue:
     async def stalled_refreshes(self, seconds: float) -> list[Job]:
         """Refreshes of such workers."""
         return await self._stalled(REFRESH_TASK, seconds)
+
+    async def stalled_flow_tests(self, seconds: float) -> list[Job]:
+        """Tests of flows of such workers."""
+        return await self._stalled(FLOW_TEST_TASK, seconds)
 
     async def _stalled(self, task: str, seconds: float) -> list[Job]:
         return list(await self.app.job_manager.get_stalled_jobs(task_name=task, seconds_since_heartbeat=seconds))

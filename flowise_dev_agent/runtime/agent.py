@@ -1,6 +1,6 @@
 """What the runtime needs of an agent. It is handed in, so the runtime runs any graph (and tests run small ones)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -8,15 +8,18 @@ from langgraph.graph.state import CompiledStateGraph
 
 from flowise_dev_agent.contracts.base import JsonMapping
 from flowise_dev_agent.contracts.interrupts import Interrupt
+from flowise_dev_agent.contracts.plan import TestCase
 from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
 from flowise_dev_agent.contracts.session import PlanView, ResultView
 from flowise_dev_agent.errors import ConfigurationError
+from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.persistence import Lease, SessionRow
 from flowise_dev_agent.runtime.runs.emission import Emit
 
 if TYPE_CHECKING:
     from flowise_dev_agent.agent import ToolRegistry
+    from flowise_dev_agent.agent.trials import TrialRun
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 
@@ -44,6 +47,30 @@ def no_tools(instance_id: str, chosen: Mapping[str, str], /) -> "ToolRegistry":
     raise ConfigurationError("This agent has no tools.")
 
 
+class TestHolder(Protocol):
+    """Holds conversations with a flow on a server, each `trials` times, in sessions named after `session`."""
+
+    __test__ = False  # not a pytest class
+
+    async def __call__(
+        self,
+        client: FlowiseClient,
+        chatflow_id: str,
+        flow_data: str,
+        tests: Sequence[TestCase],
+        *,
+        trials: int,
+        session: str,
+    ) -> "list[TrialRun]": ...
+
+
+async def no_tests(
+    client: FlowiseClient, chatflow_id: str, flow_data: str, tests: Sequence[TestCase], *, trials: int, session: str
+) -> "list[TrialRun]":
+    """Of a graph that cannot test flows."""
+    raise ConfigurationError("This agent cannot test flows.")
+
+
 @dataclass(frozen=True)
 class Agent:
     """A graph with what belongs to it.
@@ -69,6 +96,7 @@ class Agent:
     approved_plan: Callable[[Interrupt, JsonMapping], PlanView | None] = lambda interrupt, answer: None
     upgrade_state: Callable[[Mapping[str, Any]], Mapping[str, Any] | None] = lambda values: None
     tools: ToolSource = no_tools
+    hold_tests: TestHolder = no_tests
 
     def resolve_instance(self, name: str | None) -> str:
         """The id of the Flowise instance that a request names; None is the default one. Raises InvalidInputError."""

@@ -14,6 +14,7 @@ from flowise_dev_agent.agent import (
     approved_plan,
     build_graph,
     chatflow_url,
+    hold_tests,
     initial_state,
     project,
     result_of,
@@ -89,6 +90,7 @@ async def open_agent(settings: Settings, database: Database) -> AsyncGenerator[A
             result_of=result_of,
             approved_plan=approved_plan,
             tools=contexts.tools,
+            hold_tests=hold_tests,
         )
 
 

@@ -12,6 +12,7 @@ from flowise_dev_agent.persistence import (
     Database,
     Deliveries,
     Events,
+    FlowTests,
     InstanceNodes,
     Leftovers,
     Outbox,
@@ -29,6 +30,7 @@ from flowise_dev_agent.runtime.admin.health import HealthReporter, ProcessHealth
 from flowise_dev_agent.runtime.admin.knowledge import KnowledgeService, Refresher
 from flowise_dev_agent.runtime.admin.node_types import NodeTypes
 from flowise_dev_agent.runtime.agent import Agent
+from flowise_dev_agent.runtime.flows.flow_tests import FlowTester, FlowTestService
 from flowise_dev_agent.runtime.flows.flow_writer import FlowWriter
 from flowise_dev_agent.runtime.flows.proposals import Proposals
 from flowise_dev_agent.runtime.flows.reconciler import Reconciler
@@ -64,6 +66,7 @@ class Runtime:
         versions: FlowVersions,
         flow_writer: FlowWriter,
         flows: FlowService,
+        flow_tests: FlowTestService,
         summaries: Summaries,
         knowledge: KnowledgeService,
         catalogue: CatalogueService,
@@ -77,6 +80,7 @@ class Runtime:
         self.versions = versions
         self.flow_writer = flow_writer
         self.flows = flows
+        self.flow_tests = flow_tests
         self.summaries = summaries
         self.knowledge = knowledge
         self.catalogue = catalogue
@@ -148,7 +152,7 @@ class Runtime:
             outbox = Outbox(queue, lambda row: render(row, agent.chatflow_link, webhooks.base_url))
             sessions, runs = Sessions(database, queue, outbox.add), Runs(database, queue, outbox.add)
             events, deliveries = Events(database), Deliveries(database, queue)
-            refreshes = Refreshes(database, queue)
+            refreshes, flow_tests = Refreshes(database, queue), FlowTests(database, queue)
             feed = await stack.enter_async_context(Feed(events, direct_dsn, poll_secs=timings.poll))
             service = SessionService(
                 database=database,
@@ -194,6 +198,7 @@ class Runtime:
                     reconciler=Reconciler(Leftovers(database), agent.instances, failed_days=retention.drafts_days),
                     deliveries=DeliveryWorker(deliveries, webhook_client, webhooks, timings),
                     refresher=Refresher(database, refreshes, agent.instances, timings),
+                    flow_tester=FlowTester(flow_tests, agent, timings),
                     timings=timings,
                     concurrency=concurrency,
                 )
@@ -216,6 +221,7 @@ class Runtime:
                 versions=versions,
                 flow_writer=flow_writer,
                 flows=flows,
+                flow_tests=FlowTestService(flow_tests, agent, proposals),
                 summaries=Summaries(sessions=sessions, events=events, flows=flows, link=agent.chatflow_link),
                 knowledge=KnowledgeService(database, refreshes, agent.instances),
                 catalogue=CatalogueService(database, agent.instances),

@@ -56,8 +56,8 @@ async def events_of(http: httpx2.AsyncClient, view: dict[str, Any]) -> list[dict
         return [json.loads(line[6:]) async for line in response.aiter_lines() if line.startswith("data: ")]
 
 
-async def run_command(service: ServiceProcess, folder: Path, *arguments: str) -> str:
-    """A command line of the product, for this service; what it printed."""
+async def run_command(service: ServiceProcess, folder: Path, *arguments: str, code: int = 0) -> str:
+    """A command line of the product, for this service, that ends with `code`; what it printed."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -72,7 +72,7 @@ async def run_command(service: ServiceProcess, folder: Path, *arguments: str) ->
     )
     async with asyncio.timeout(120):
         output, _ = await process.communicate()
-    assert process.returncode == 0, output.decode()
+    assert process.returncode == code, output.decode()
     return output.decode()
 
 

@@ -124,7 +124,7 @@ class FlowiseCapability(DomainCapability):
 
     def generate_tests(self, plan: PlanContract, flow_data: str, *, trials: int) -> TestSuite:
         graph = GraphIR.from_flow_data(flow_data)
-        cases = cases_for(plan, graph)
+        cases = cases_for(plan.tests, graph)
         reasons = {case.id: why for case in cases if (why := why_not_testable(case, graph))}
         return TestSuite(cases, trials, reasons)
 

@@ -1,6 +1,7 @@
 """Flows: found by words, drawn, compared, tried out, written."""
 
 from typing import Annotated
+from uuid import UUID
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -9,6 +10,7 @@ from flowise_dev_agent.api.deps import FlowId, IdempotencyKey, Service, SessionI
 from flowise_dev_agent.api.limits import limit_chat
 from flowise_dev_agent.api.problems import declared
 from flowise_dev_agent.contracts.change import FlowChange, SessionChange
+from flowise_dev_agent.contracts.flow_tests import FlowTestView, TestFlow, TestFlowText, ValidatedFlow, ValidateFlow
 from flowise_dev_agent.contracts.flow_writes import (
     ApplyToFlow,
     FlowDocument,
@@ -18,8 +20,10 @@ from flowise_dev_agent.contracts.flow_writes import (
     PromoteFlow,
 )
 from flowise_dev_agent.contracts.requests import Question
+from flowise_dev_agent.contracts.verdict import Trace
 from flowise_dev_agent.patch import CanvasView
 from flowise_dev_agent.runtime.flows.chat import CHAT_ID_PATTERN, ChatAnswer
+from flowise_dev_agent.runtime.flows.flow_tests import FlowTestService
 from flowise_dev_agent.runtime.flows.flow_writer import FlowWriter
 from flowise_dev_agent.runtime.flows.service import FlowService
 from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSummary, FlowView
@@ -36,6 +40,12 @@ def _writer(request: Request) -> FlowWriter:
     return engine(request).flow_writer
 
 
+def _tests(request: Request) -> FlowTestService:
+    return engine(request).flow_tests
+
+
+FlowTesting = Annotated[FlowTestService, Depends(_tests)]
+TestId = Annotated[UUID, Path(description="The test's id.")]
 Flows = Annotated[FlowService, Depends(_flows)]
 Writer = Annotated[FlowWriter, Depends(_writer)]
 Instance = Annotated[str | None, Query(max_length=200, description="Flowise instance; the default one.")]
@@ -128,6 +138,64 @@ async def ask_flow(chatflow_id: FlowId, body: ChatQuestion, flows: Flows, instan
 async def delete_chat(chatflow_id: FlowId, chat_id: ChatId, flows: Flows, instance: Instance = None) -> None:
     """Remove such a conversation from Flowise."""
     await flows.forget(str(chatflow_id), instance, chat_id)
+
+
+# --- checks and tests ------------------------------------------------------------------------------------------------
+
+
+@router.post("/flows/validate", responses=declared(400, 413, 502, 504))
+async def validate_flow(body: ValidateFlow, tests: FlowTesting, instance: Instance = None) -> ValidatedFlow:
+    """Check a flow against what the server has, and write nothing. 400 for a text that is not a flow; else 200, with
+    what is wrong in `validation`."""
+    return await tests.validate(body, instance)
+
+
+@router.post(
+    "/flows/{chatflow_id}/test",
+    status_code=202,
+    dependencies=[Depends(limit_chat)],
+    responses=declared(404, 413, 429, 502, 504),
+)
+async def start_flow_test(
+    response: Response, chatflow_id: FlowId, body: TestFlow, tests: FlowTesting, instance: Instance = None
+) -> FlowTestView:
+    """Hold conversations with a flow in the background; `GET /tests/{id}` has the results. Nothing is written to the
+    flow, and the conversations are removed from Flowise. What the flow's own tools do is done."""
+    return _queued(response, await tests.start(str(chatflow_id), body, instance))
+
+
+@router.post(
+    "/flows/test",
+    status_code=202,
+    dependencies=[Depends(limit_chat)],
+    responses=declared(400, 413, 429, 502, 504),
+)
+async def start_flow_text_test(
+    response: Response, body: TestFlowText, tests: FlowTesting, instance: Instance = None
+) -> FlowTestView:
+    """The same for a flow that is not on the server: it is checked, then tested as a draft that is deleted."""
+    return _queued(response, await tests.start_text(body, instance))
+
+
+@router.get("/tests/{test_id}", responses=declared(404))
+async def get_flow_test(test_id: TestId, tests: FlowTesting) -> FlowTestView:
+    """A test of a flow, with its results once it is done."""
+    return await tests.get(test_id)
+
+
+@router.get("/tests/{test_id}/traces/{sha256}", responses=declared(404))
+async def get_flow_test_trace(
+    test_id: TestId,
+    sha256: Annotated[str, Path(pattern=r"^[0-9a-f]{64}$", description="`trace_sha256` of a trial.")],
+    tests: FlowTesting,
+) -> Trace:
+    """What happened inside the flow during a trial of such a test."""
+    return await tests.trace(test_id, sha256)
+
+
+def _queued(response: Response, view: FlowTestView) -> FlowTestView:
+    response.headers["Location"] = f"/tests/{view.id}"
+    return view
 
 
 # --- files and writes ------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from flowise_dev_agent.persistence import Queue, Retention
 from flowise_dev_agent.persistence.queue import (
     DELIVERY_QUEUE,
     DELIVERY_TASK,
+    FLOW_TEST_TASK,
     MAINTENANCE_QUEUE,
     MAINTENANCE_TASK,
     REFRESH_TASK,
@@ -20,6 +21,7 @@ from flowise_dev_agent.persistence.queue import (
     RUN_TASK,
 )
 from flowise_dev_agent.runtime.admin.knowledge import Refresher
+from flowise_dev_agent.runtime.flows.flow_tests import FlowTester
 from flowise_dev_agent.runtime.flows.reconciler import Reconciler
 from flowise_dev_agent.runtime.runs.executor import RunExecutor
 from flowise_dev_agent.runtime.runs.recovery import Recovery
@@ -54,6 +56,7 @@ class Worker:
         reconciler: Reconciler,
         deliveries: DeliveryWorker,
         refresher: Refresher,
+        flow_tester: FlowTester,
         timings: Timings,
         concurrency: int,
     ) -> None:
@@ -64,6 +67,7 @@ class Worker:
         self._recovery = recovery
         self._deliveries = deliveries
         self._refresher = refresher
+        self._flow_tester = flow_tester
         self._timings = timings
         self._concurrency = concurrency
         self._tasks: list[asyncio.Task[None]] = []
@@ -87,6 +91,7 @@ class Worker:
             asyncio.create_task(self._recovery.run(), name="recovery"),
             asyncio.create_task(self._deliveries.watch(), name="webhook recovery"),
             asyncio.create_task(self._refresher.watch(), name="refresh recovery"),
+            asyncio.create_task(self._flow_tester.watch(), name="flow test recovery"),
         ]
         return self
 
@@ -116,6 +121,11 @@ class Worker:
             if context.job.id is not None:
                 await self._refresher.run(UUID(refresh_id), context.job.id)
 
+        @app.task(name=FLOW_TEST_TASK, queue=MAINTENANCE_QUEUE, pass_context=True)
+        async def flow_test(context: JobContext, test_id: str) -> None:
+            if context.job.id is not None:
+                await self._flow_tester.run(UUID(test_id), context.job.id)
+
         # At least one periodic task must exist, else the consumer stops watching its own side tasks.
         @app.periodic(cron="*/10 * * * *")
         @app.task(name=MAINTENANCE_TASK, queue=MAINTENANCE_QUEUE, queueing_lock=MAINTENANCE_TASK)
@@ -129,7 +139,7 @@ class Worker:
             if any(removed.values()):
                 logger.info("Removed what was old: %s.", ", ".join(f"{name} {n}" for name, n in removed.items() if n))
 
-        del run, deliver, refresh, maintenance
+        del run, deliver, refresh, flow_test, maintenance
 
     async def _supervise(self, queues: list[str], concurrency: int) -> None:
         """Run a consumer of `queues` again whenever it ends: it does not survive a restart of Postgres."""

@@ -10,7 +10,7 @@ import pytest
 from flowise_dev_agent.agent.judging import checked
 from flowise_dev_agent.agent.test_cases import branch_cases, cases_for, why_not_testable
 from flowise_dev_agent.agent.trials import Conversation, ConversationRunner, TrialRun, undriven
-from flowise_dev_agent.contracts.plan import Expectation, PlanContract, TestCase
+from flowise_dev_agent.contracts.plan import Expectation, TestCase
 from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.flowise import ChatflowCreate, FlowiseClient
 from flowise_dev_agent.patch import AddNode, BindCredential, Connect, GraphIR, PatchOp, Schemas, compile_ops
@@ -29,8 +29,7 @@ class Flow:
         self.graph = GraphIR.from_flow_data(flow_data)
 
     def cases(self, *cases: TestCase) -> tuple[TestCase, ...]:
-        plan = PlanContract(goal="x", operation="create", flow_name="x", tests=list(cases))
-        return cases_for(plan, self.graph)
+        return cases_for(cases, self.graph)
 
     async def hold(self, case: TestCase, rejects: str | None = None) -> TrialRun:
         session = f"fda-test-{uuid4()}"

@@ -108,7 +108,9 @@ async def test_a_form_is_filled_in_with_what_it_asks_for() -> None:
         {"type": "boolean", "name": "new"},
         {"type": "options", "name": "size", "addOptions": [{"option": "small"}]},
     ]
-    (case,) = cases_for(plan(test_questions=["Eva is 41"]), start(startInputType="formInput", formInputTypes=rows))
+    (case,) = cases_for(
+        plan(test_questions=["Eva is 41"]).tests, start(startInputType="formInput", formInputTypes=rows)
+    )
     flowise = BenchFlowise()
     await hold(flowise, case)
     assert flowise.given == [{"form": {"name": "Eva is 41", "age": 41, "new": True, "size": "small"}}]
@@ -118,7 +120,7 @@ async def test_a_webhook_gets_the_fields_that_the_flow_reads() -> None:
     graph = start(
         startInputType="webhookTrigger", webhookDefaultInput="{{ $webhook.body.order.id }} {{$webhook.body.who}}"
     )
-    (case,) = cases_for(plan(test_questions=["42"]), graph)
+    (case,) = cases_for(plan(test_questions=["42"]).tests, graph)
     flowise = BenchFlowise()
     run = await hold(flowise, case)
     assert flowise.given == [{"webhook": {"order": {"id": "42"}, "who": "42"}}]
@@ -136,7 +138,7 @@ async def test_a_webhook_gets_the_fields_that_the_flow_reads() -> None:
 )
 async def test_a_flow_that_cannot_be_started_from_here_is_not_asked(inputs: dict[str, Any], word: str) -> None:
     graph = start(**inputs)
-    (case,) = cases_for(plan(test_questions=["Hi"]), graph)
+    (case,) = cases_for(plan(test_questions=["Hi"]).tests, graph)
     why = why_not_testable(case, graph)
     flowise = BenchFlowise()
     run = await hold(flowise, case, not_testable=why)

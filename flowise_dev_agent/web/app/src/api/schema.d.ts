@@ -107,6 +107,47 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/flows/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start Flow Text Test
+         * @description The same for a flow that is not on the server: it is checked, then tested as a draft that is deleted.
+         */
+        post: operations["start_flow_text_test"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/flows/validate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Validate Flow
+         * @description Check a flow against what the server has, and write nothing. 400 for a text that is not a flow; else 200, with
+         *     what is wrong in `validation`.
+         */
+        post: operations["validate_flow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/flows/{chatflow_id}/apply": {
         parameters: {
             query?: never;
@@ -308,6 +349,27 @@ export interface paths {
         get: operations["get_flow_summary"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/flows/{chatflow_id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start Flow Test
+         * @description Hold conversations with a flow in the background; `GET /tests/{id}` has the results. Nothing is written to the
+         *     flow, and the conversations are removed from Flowise. What the flow's own tools do is done.
+         */
+        post: operations["start_flow_test"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1043,6 +1105,46 @@ export interface paths {
          * @description What the operator has set, as far as it shapes what people see.
          */
         get: operations["get_settings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/tests/{test_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Flow Test
+         * @description A test of a flow, with its results once it is done.
+         */
+        get: operations["get_flow_test"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/tests/{test_id}/traces/{sha256}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Flow Test Trace
+         * @description What happened inside the flow during a trial of such a test.
+         */
+        get: operations["get_flow_test_trace"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2141,7 +2243,7 @@ export interface components {
              */
             readonly test_questions: string[];
             /** Tests */
-            tests: components["schemas"]["TestCase"][];
+            tests: components["schemas"]["TestCase-Output"][];
             /**
              * Values
              * @description what the person named or will notice: model, temperature, prompt in full, addresses, limits
@@ -2563,7 +2665,30 @@ export interface components {
          * Expectation
          * @description What a test wants to see in an answer and in its trace.
          */
-        Expectation: {
+        "Expectation-Input": {
+            /**
+             * Branch
+             * @description Ids of the nodes that must run.
+             */
+            branch?: string[];
+            /** Contains */
+            contains?: string[];
+            /** Excludes */
+            excludes?: string[];
+            /** Fields */
+            fields?: string[];
+            /** Language */
+            language?: string | null;
+            /** Sources */
+            sources?: string[];
+            /** Tools */
+            tools?: string[];
+        };
+        /**
+         * Expectation
+         * @description What a test wants to see in an answer and in its trace.
+         */
+        "Expectation-Output": {
             /**
              * Branch
              * @description Ids of the nodes that must run.
@@ -2880,6 +3005,57 @@ export interface components {
              * @description Nodes with what is set on them, then who feeds whom. Long texts by their length, credentials and secrets only as set or not set.
              */
             summary: string;
+        };
+        /**
+         * FlowTestView
+         * @description A test of a flow. `passed` is null until it is done, and true when every conversation was held and passed.
+         */
+        FlowTestView: {
+            /**
+             * Chatflow Id
+             * @description Null for a flow that was sent as text.
+             */
+            chatflow_id: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** @description Why it could not be tested. */
+            error: components["schemas"]["Failure"] | null;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Instance */
+            instance: string;
+            /** Passed */
+            passed: boolean | null;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "queued" | "running" | "done" | "failed";
+            /** Trials */
+            trials: components["schemas"]["Trial"][];
+            /**
+             * Updated At
+             * Format: date-time
+             */
+            updated_at: string;
+        };
+        /**
+         * FlowValidation
+         * @description What the validator says of a flow. `valid` means without errors.
+         */
+        FlowValidation: {
+            /** Errors */
+            errors: components["schemas"]["Finding"][];
+            /** Valid */
+            valid: boolean;
+            /** Warnings */
+            warnings: components["schemas"]["Finding"][];
         };
         /**
          * FlowView
@@ -4404,7 +4580,7 @@ export interface components {
              */
             readonly test_questions: string[];
             /** Tests */
-            tests: components["schemas"]["TestCase"][];
+            tests: components["schemas"]["TestCase-Output"][];
             /**
              * Values
              * @description what the person named or will notice: model, temperature, prompt in full, addresses, limits
@@ -5723,7 +5899,7 @@ export interface components {
          * TestCase
          * @description One conversation with the flow, of one to four turns.
          */
-        TestCase: {
+        "TestCase-Input": {
             /**
              * @default {
              *       "branch": [],
@@ -5734,7 +5910,51 @@ export interface components {
              *       "tools": []
              *     }
              */
-            expect: components["schemas"]["Expectation"];
+            expect: components["schemas"]["Expectation-Input"];
+            /**
+             * Human
+             * @description The answer to a human-input node.
+             */
+            human?: ("proceed" | "reject") | null;
+            /**
+             * Human Feedback
+             * @default
+             */
+            human_feedback: string;
+            /** Id */
+            id: string;
+            /**
+             * Input
+             * @default chat
+             * @enum {string}
+             */
+            input: "chat" | "form" | "webhook" | "schedule";
+            /** Payload */
+            payload?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+            /**
+             * Turns
+             * @description [] for a form, a webhook or a schedule
+             */
+            turns: string[];
+        };
+        /**
+         * TestCase
+         * @description One conversation with the flow, of one to four turns.
+         */
+        "TestCase-Output": {
+            /**
+             * @default {
+             *       "branch": [],
+             *       "contains": [],
+             *       "excludes": [],
+             *       "fields": [],
+             *       "sources": [],
+             *       "tools": []
+             *     }
+             */
+            expect: components["schemas"]["Expectation-Output"];
             /**
              * Human
              * @description The answer to a human-input node.
@@ -5841,6 +6061,50 @@ export interface components {
              * @enum {string}
              */
             type: "test";
+        };
+        /**
+         * TestFlow
+         * @description The body of `POST /flows/{id}/test`. A test without an id gets the next free one.
+         */
+        TestFlow: {
+            /**
+             * Tests
+             * @description Conversations; one plain question when left out.
+             */
+            tests?: components["schemas"]["TestCase-Input"][];
+            /**
+             * Trials
+             * @description How often each conversation is held and has to pass.
+             * @default 1
+             */
+            trials: number;
+        };
+        /**
+         * TestFlowText
+         * @description The body of `POST /flows/test`: a flow that is not on the server.
+         */
+        TestFlowText: {
+            /**
+             * Flow Data
+             * @description `flowData` as text. It is tested as a draft, which is deleted afterwards.
+             */
+            flow_data: string;
+            /**
+             * Kind
+             * @description Flowise's type; found from the nodes when left out.
+             */
+            kind?: ("CHATFLOW" | "AGENTFLOW" | "MULTIAGENT" | "ASSISTANT") | null;
+            /**
+             * Tests
+             * @description Conversations; one plain question when left out.
+             */
+            tests?: components["schemas"]["TestCase-Input"][];
+            /**
+             * Trials
+             * @description How often each conversation is held and has to pass.
+             * @default 1
+             */
+            trials: number;
         };
         /**
          * TestedIteration
@@ -6384,6 +6648,29 @@ export interface components {
             usd: number;
         };
         /**
+         * ValidateFlow
+         * @description The body of `POST /flows/validate`.
+         */
+        ValidateFlow: {
+            /**
+             * Flow Data
+             * @description `flowData` as text, as Flowise stores it.
+             */
+            flow_data: string;
+            /**
+             * Kind
+             * @description Flowise's type; found from the nodes when left out.
+             */
+            kind?: ("CHATFLOW" | "AGENTFLOW" | "MULTIAGENT" | "ASSISTANT") | null;
+        };
+        /**
+         * ValidatedFlow
+         * @description The answer of `POST /flows/validate`.
+         */
+        ValidatedFlow: {
+            validation: components["schemas"]["FlowValidation"];
+        };
+        /**
          * Verdict
          * @description A judgement with what code has counted.
          */
@@ -6919,6 +7206,94 @@ export interface operations {
             504: components["responses"]["Problem504"];
         };
     };
+    start_flow_text_test: {
+        parameters: {
+            query?: {
+                /** @description Flowise instance; the default one. */
+                instance?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TestFlowText"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlowTestView"];
+                };
+            };
+            /** @description Bad Request */
+            400: components["responses"]["Problem400"];
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Request Entity Too Large */
+            413: components["responses"]["Problem413"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Too Many Requests */
+            429: components["responses"]["Problem429"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Bad Gateway */
+            502: components["responses"]["Problem502"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+            /** @description Gateway Timeout */
+            504: components["responses"]["Problem504"];
+        };
+    };
+    validate_flow: {
+        parameters: {
+            query?: {
+                /** @description Flowise instance; the default one. */
+                instance?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ValidateFlow"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ValidatedFlow"];
+                };
+            };
+            /** @description Bad Request */
+            400: components["responses"]["Problem400"];
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Request Entity Too Large */
+            413: components["responses"]["Problem413"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Bad Gateway */
+            502: components["responses"]["Problem502"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+            /** @description Gateway Timeout */
+            504: components["responses"]["Problem504"];
+        };
+    };
     apply_to_flow: {
         parameters: {
             query?: {
@@ -7358,6 +7733,54 @@ export interface operations {
             404: components["responses"]["Problem404"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Bad Gateway */
+            502: components["responses"]["Problem502"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+            /** @description Gateway Timeout */
+            504: components["responses"]["Problem504"];
+        };
+    };
+    start_flow_test: {
+        parameters: {
+            query?: {
+                /** @description Flowise instance; the default one. */
+                instance?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description The chatflow's id. */
+                chatflow_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TestFlow"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlowTestView"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404"];
+            /** @description Request Entity Too Large */
+            413: components["responses"]["Problem413"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Too Many Requests */
+            429: components["responses"]["Problem429"];
             /** @description Internal Server Error */
             500: components["responses"]["Problem500"];
             /** @description Bad Gateway */
@@ -8751,6 +9174,74 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_flow_test: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The test's id. */
+                test_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlowTestView"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_flow_test_trace: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The test's id. */
+                test_id: string;
+                /** @description `trace_sha256` of a trial. */
+                sha256: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Trace"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */

@@ -1,0 +1,51 @@
+"""Tests of a flow without a session, a plan and a judge: code says what the answers and traces show."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from flowise_dev_agent.agent.judging import as_expected
+from flowise_dev_agent.agent.test_cases import cases_for, why_not_testable
+from flowise_dev_agent.agent.trials import Conversation, ConversationRunner, TrialRun
+from flowise_dev_agent.contracts.plan import TestCase
+from flowise_dev_agent.errors import FlowiseError
+from flowise_dev_agent.flowise.client import FlowiseClient
+from flowise_dev_agent.patch import GraphIR
+
+_AT_A_TIME = 4
+
+
+async def hold_tests(
+    client: FlowiseClient, chatflow_id: str, flow_data: str, tests: Sequence[TestCase], *, trials: int, session: str
+) -> list[TrialRun]:
+    """Hold each conversation `trials` times, each in a session of its own that is removed from Flowise afterwards.
+
+    The names of those begin with `session`. Raises PatchError for a text that is not a flow.
+    """
+    graph = GraphIR.from_flow_data(flow_data)
+    gate = asyncio.Semaphore(_AT_A_TIME)
+
+    async def hold(case: TestCase, number: int) -> TrialRun:
+        conversation = Conversation(
+            chatflow_id,
+            flow_data,
+            case,
+            number,
+            f"{session}-{case.id}-{number}",
+            not_testable=why_not_testable(case, graph),
+        )
+        async with gate:
+            try:
+                run = await ConversationRunner(client, conversation).run()
+            finally:
+                # A key that may not do so leaves it there.
+                with suppress(FlowiseError):
+                    await client.delete_messages(chatflow_id, conversation.session_id)
+        return replace(run, trial=as_expected(run.trial, run.trace, case, flow_data))
+
+    async with asyncio.TaskGroup() as group:
+        held = [
+            group.create_task(hold(case, number)) for case in cases_for(tests, graph) for number in range(1, trials + 1)
+        ]
+    return [task.result() for task in held]

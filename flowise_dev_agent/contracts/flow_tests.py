@@ -1,0 +1,92 @@
+"""Checks and tests of flows without a session: what clients send and what they get."""
+
+from datetime import datetime
+from typing import Annotated, Literal, Self
+from uuid import UUID
+
+from pydantic import Field, field_validator
+
+from flowise_dev_agent.contracts.base import Contract
+from flowise_dev_agent.contracts.flow_writes import FlowText, FlowType
+from flowise_dev_agent.contracts.plan import TestCase, numbered
+from flowise_dev_agent.contracts.problem import Failure
+from flowise_dev_agent.contracts.requests import RequestBody, storable_json
+from flowise_dev_agent.contracts.verdict import Trial
+from flowise_dev_agent.patch import Finding, errors
+
+_TYPE = "Flowise's type; found from the nodes when left out."
+
+
+class ValidateFlow(RequestBody):
+    """The body of `POST /flows/validate`."""
+
+    flow_data: FlowText = Field(description="`flowData` as text, as Flowise stores it.")
+    kind: FlowType | None = Field(default=None, description=_TYPE)
+
+
+class FlowValidation(Contract):
+    """What the validator says of a flow. `valid` means without errors."""
+
+    valid: bool
+    errors: list[Finding] = Field(default_factory=list)
+    warnings: list[Finding] = Field(default_factory=list)
+
+    @classmethod
+    def of(cls, findings: list[Finding]) -> Self:
+        """From all findings."""
+        forbidding = errors(findings)
+        return cls(
+            valid=not forbidding, errors=forbidding, warnings=[item for item in findings if item not in forbidding]
+        )
+
+
+class ValidatedFlow(Contract):
+    """The answer of `POST /flows/validate`."""
+
+    validation: FlowValidation
+
+
+class TestFlow(RequestBody):
+    """The body of `POST /flows/{id}/test`. A test without an id gets the next free one."""
+
+    __test__ = False  # not a pytest class
+
+    tests: Annotated[list[TestCase], numbered("t")] = Field(
+        default_factory=list, max_length=10, description="Conversations; one plain question when left out."
+    )
+    trials: int = Field(default=1, ge=1, le=10, description="How often each conversation is held and has to pass.")
+
+    @field_validator("tests")
+    @classmethod
+    def _is_checkable(cls, tests: list[TestCase]) -> list[TestCase]:
+        for test in tests:
+            storable_json(test.model_dump(mode="json"))
+            if test.expect.language:
+                raise ValueError(f"{test.id}: `expect.language` needs a judge; use `contains` and `excludes`")
+        return tests
+
+
+class TestFlowText(TestFlow):
+    """The body of `POST /flows/test`: a flow that is not on the server."""
+
+    flow_data: FlowText = Field(description="`flowData` as text. It is tested as a draft, which is deleted afterwards.")
+    kind: FlowType | None = Field(default=None, description=_TYPE)
+
+
+class FlowTestView(Contract):
+    """A test of a flow. `passed` is null until it is done, and true when every conversation was held and passed."""
+
+    id: UUID
+    instance: str
+    chatflow_id: str | None = Field(description="Null for a flow that was sent as text.")
+    status: Literal["queued", "running", "done", "failed"]
+    passed: bool | None = None
+    trials: list[Trial] = Field(default_factory=list)
+    error: Failure | None = Field(default=None, description="Why it could not be tested.")
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing changes any more."""
+        return self.status in ("done", "failed")

@@ -1,0 +1,171 @@
+"""Tests of flows outside of sessions: jobs with their results."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from flowise_dev_agent.persistence.database import Database, jsonb
+from flowise_dev_agent.persistence.queue import Queue
+
+#: Finished ones that are kept per instance.
+_KEPT: Final = 100
+_COLUMNS: Final = (
+    "id, instance_id, chatflow_id, flow_data, draft, request, status, attempt, trials, error, created_at, updated_at"
+)
+#: A late call may still make the draft, so it is looked for even when it was removed.
+_LEAVE: Final = (
+    "INSERT INTO leftovers (tag, session_id, instance_id, names, texts)"
+    " SELECT draft ->> 'tag', id, instance_id, ARRAY[draft ->> 'name'], ARRAY[draft ->> 'sha256'] FROM flow_tests"
+    " WHERE id = %s AND draft IS NOT NULL AND status = 'running' ON CONFLICT DO NOTHING"
+)
+
+
+@dataclass(frozen=True)
+class FlowTestRow:
+    """One test as stored. Either `chatflow_id` or, until it is over, `flow_data` says what is tested."""
+
+    id: UUID
+    instance_id: str
+    chatflow_id: str | None
+    flow_data: str | None = field(repr=False)
+    draft: dict[str, str] | None
+    request: dict[str, Any]
+    status: str
+    attempt: int
+    trials: list[dict[str, Any]]
+    error: dict[str, Any] | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class FlowTests:
+    """Repository of tests. A test belongs to one job; with another job nothing is changed."""
+
+    def __init__(self, database: Database, queue: Queue) -> None:
+        self._database = database
+        self._queue = queue
+
+    async def start(
+        self,
+        test_id: UUID,
+        instance_id: str,
+        request: Mapping[str, Any],
+        *,
+        chatflow_id: str | None = None,
+        flow_data: str | None = None,
+        draft: Mapping[str, str] | None = None,
+    ) -> FlowTestRow:
+        """Queue a test, of a flow on the server or of `flow_data` as a `draft`: its tag, name, type and the SHA-256 of
+        its text."""
+        async with (
+            self._database.transaction() as connection,
+            connection.cursor(row_factory=class_row(FlowTestRow)) as cursor,
+        ):
+            job_id = await self._queue.defer_flow_test(connection, test_id)
+            await cursor.execute(
+                "INSERT INTO flow_tests (id, instance_id, chatflow_id, flow_data, draft, request, job_id)"
+                f" VALUES (%s, %s, %s, %s, %s, %s, %s) RETURNING {_COLUMNS}",
+                (
+                    test_id,
+                    instance_id,
+                    chatflow_id,
+                    flow_data,
+                    None if draft is None else jsonb(draft),
+                    jsonb(request),
+                    job_id,
+                ),
+            )
+            row = await cursor.fetchone()
+            await connection.execute(
+                "DELETE FROM flow_tests WHERE status IN ('done', 'failed') AND id IN"
+                " (SELECT id FROM flow_tests WHERE instance_id = %s ORDER BY created_at DESC OFFSET %s)",
+                (instance_id, _KEPT),
+            )
+        assert row is not None  # noqa: S101 - the insert returns it
+        return row
+
+    async def get(self, test_id: UUID) -> FlowTestRow | None:
+        """A test, if it is kept."""
+        row = await self._database.fetch_one(f"SELECT {_COLUMNS} FROM flow_tests WHERE id = %s", (test_id,))
+        return FlowTestRow(**row) if row else None
+
+    async def trace(self, test_id: UUID, sha256: str) -> str | None:
+        """The trace with this hash of one of its trials."""
+        row = await self._database.fetch_one(
+            "SELECT trace FROM flow_test_traces WHERE test_id = %s AND sha256 = %s", (test_id, sha256)
+        )
+        return row["trace"] if row else None
+
+    # --- for the worker ----------------------------------------------------------------------------------------------
+
+    async def claim(self, test_id: UUID, job_id: int) -> FlowTestRow | None:
+        """Begin the attempt; None when the job is not the test's or it is over."""
+        row = await self._database.fetch_one(
+            "UPDATE flow_tests SET status = 'running', attempt = attempt + 1, updated_at = now()"
+            f" WHERE id = %s AND job_id = %s AND status = 'queued' RETURNING {_COLUMNS}",
+            (test_id, job_id),
+        )
+        return FlowTestRow(**row) if row else None
+
+    async def conclude(
+        self,
+        test_id: UUID,
+        job_id: int,
+        *,
+        trials: Sequence[tuple[Mapping[str, Any], str]] = (),
+        error: Mapping[str, Any] | None = None,
+    ) -> None:
+        """End it: done with its trials and their traces, or failed with an error for people."""
+        async with self._database.transaction() as connection:
+            shown: list[dict[str, Any]] = []
+            for trial, trace in trials:
+                sha256 = hashlib.sha256(trace.encode()).hexdigest()
+                shown.append({**trial, "trace_sha256": sha256})
+                await connection.execute(
+                    "INSERT INTO flow_test_traces (test_id, sha256, trace) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
+                    (test_id, sha256, trace),
+                )
+            await connection.execute(_LEAVE, (test_id,))
+            await connection.execute(
+                "UPDATE flow_tests SET status = %s, trials = %s, error = %s, flow_data = NULL, updated_at = now()"
+                " WHERE id = %s AND job_id = %s AND status = 'running'",
+                (
+                    "failed" if error else "done",
+                    jsonb(shown),
+                    None if error is None else jsonb(error),
+                    test_id,
+                    job_id,
+                ),
+            )
+
+    async def give_up_lost(self, seconds: float, *, error: Mapping[str, Any]) -> int:
+        """Fail the tests whose worker has been silent for `seconds`: a flow may act, so that none is held twice."""
+        given_up = 0
+        for job in await self._queue.stalled_flow_tests(seconds):
+            given_up += await self._give_up(UUID(str(job.task_kwargs["test_id"])), error)
+            await self._queue.finish_as_failed(job)
+        rows = await self._database.fetch_all(
+            "SELECT id FROM flow_tests AS test WHERE status IN ('queued', 'running')"
+            " AND updated_at < now() - make_interval(secs => %s) AND NOT EXISTS"
+            " (SELECT 1 FROM procrastinate_jobs AS job"
+            " WHERE job.id = test.job_id AND job.status IN ('todo', 'doing')) LIMIT 100",
+            (seconds,),
+        )
+        for row in rows:
+            given_up += await self._give_up(row["id"], error)
+        return given_up
+
+    async def _give_up(self, test_id: UUID, error: Mapping[str, Any]) -> bool:
+        async with self._database.transaction() as connection:
+            await connection.execute(_LEAVE, (test_id,))
+            changed = await connection.execute(
+                "UPDATE flow_tests SET status = 'failed', error = %s, flow_data = NULL, updated_at = now()"
+                " WHERE id = %s AND status IN ('queued', 'running')",
+                (jsonb(error), test_id),
+            )
+        return changed.rowcount > 0

@@ -1,0 +1,236 @@
+"""Tests of flows without a session: asked for by clients, held by the workers."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Final
+from uuid import UUID, uuid4
+
+from procrastinate.exceptions import ConnectorException
+
+from flowise_dev_agent.contracts.flow_tests import (
+    FlowTestView,
+    FlowValidation,
+    TestFlow,
+    TestFlowText,
+    ValidatedFlow,
+    ValidateFlow,
+)
+from flowise_dev_agent.contracts.flow_writes import FlowType
+from flowise_dev_agent.contracts.plan import TestCase
+from flowise_dev_agent.contracts.problem import Failure
+from flowise_dev_agent.contracts.verdict import Trace, Trial
+from flowise_dev_agent.errors import (
+    AgentError,
+    DatabaseUnavailableError,
+    FlowiseError,
+    FlowiseTimeoutError,
+    FlowTestNotFoundError,
+    InvalidInputError,
+    NotAFlowError,
+    PatchError,
+    TraceNotFoundError,
+)
+from flowise_dev_agent.flowise.client import FlowiseClient
+from flowise_dev_agent.flowise.models import ChatflowCreate
+from flowise_dev_agent.observability import log_context
+from flowise_dev_agent.patch import Finding, GraphIR, errors, payload_sha256
+from flowise_dev_agent.persistence import FlowTestRow, FlowTests
+from flowise_dev_agent.publish import draft_tag, find_tagged, remove_unclaimed, why_not_staged
+from flowise_dev_agent.runtime.agent import Agent
+from flowise_dev_agent.runtime.flows.proposals import Proposal, Proposals
+from flowise_dev_agent.runtime.runs.timings import Timings
+
+logger = logging.getLogger(__name__)
+
+#: Of a whole test; the Flowise client bounds each question.
+_TEST_SECS: Final = 1_800.0
+_CLEAN_UP_SECS: Final = 30.0
+_LONGEST_ANSWER: Final = 32_000
+_MOST_FINDINGS: Final = 20
+_LOST: Final = {
+    "code": "worker_lost",
+    "detail": "The worker was lost while it held this test.",
+    "hint": "Start the test again. A flow may act, so no question is asked twice without you.",
+}
+
+
+class FlowTestService:
+    """Checks and tests for clients. An unknown instance raises InvalidInputError, a server FlowiseError."""
+
+    def __init__(self, tests: FlowTests, agent: Agent, proposals: Proposals) -> None:
+        self._tests = tests
+        self._agent = agent
+        self._proposals = proposals
+
+    async def validate(self, body: ValidateFlow, instance: str | None) -> ValidatedFlow:
+        """What the validator says of a flow on an instance. Raises NotAFlowError."""
+        _, findings = await self._checked(body.flow_data, body.kind, self._agent.resolve_instance(instance))
+        return ValidatedFlow(validation=FlowValidation.of(findings))
+
+    async def start(self, chatflow_id: str, body: TestFlow, instance: str | None) -> FlowTestView:
+        """Queue a test of a flow on a server."""
+        instance_id = self._agent.resolve_instance(instance)
+        await self._agent.instances.client(instance_id).get_chatflow(chatflow_id)
+        return _view(await self._tests.start(uuid4(), instance_id, _request(body), chatflow_id=chatflow_id))
+
+    async def start_text(self, body: TestFlowText, instance: str | None) -> FlowTestView:
+        """Queue a test of a flow that is not on the server. Raises NotAFlowError, and InvalidInputError for one that
+        may not be written there."""
+        instance_id = self._agent.resolve_instance(instance)
+        kind, findings = await self._checked(body.flow_data, body.kind, instance_id)
+        if forbidding := errors(findings):
+            raise InvalidInputError(
+                f"The flow has {len(forbidding)} errors and is not tested: {forbidding[0].text}",
+                hint="POST /flows/validate lists them.",
+                details={"findings": [item.model_dump(mode="json") for item in forbidding[:_MOST_FINDINGS]]},
+            )
+        if why := why_not_staged(GraphIR.from_flow_data(body.flow_data)):
+            raise InvalidInputError(
+                f"The flow cannot be tested as a draft: {why}.", hint="Test the flow on the server by its id."
+            )
+        test_id = uuid4()
+        draft = {
+            "tag": draft_tag(str(test_id)),
+            "name": f"Test {test_id} (draft)",
+            "type": kind,
+            "sha256": payload_sha256(body.flow_data),
+        }
+        return _view(
+            await self._tests.start(test_id, instance_id, _request(body), flow_data=body.flow_data, draft=draft)
+        )
+
+    async def get(self, test_id: UUID) -> FlowTestView:
+        """A test. Raises FlowTestNotFoundError."""
+        row = await self._tests.get(test_id)
+        if row is None:
+            raise FlowTestNotFoundError(
+                f"There is no test {test_id}.", hint="The newest 100 tests of each instance are kept."
+            )
+        return _view(row)
+
+    async def trace(self, test_id: UUID, sha256: str) -> Trace:
+        """What happened inside the flow during a trial of the test. Raises TraceNotFoundError."""
+        text = await self._tests.trace(test_id, sha256)
+        if text is None:
+            raise TraceNotFoundError(
+                f"The test {test_id} has no trace {sha256[:12]}...", hint="GET /tests/{id} names the traces it has."
+            )
+        return Trace.model_validate_json(text)
+
+    async def _checked(self, flow_data: str, kind: FlowType | None, instance_id: str) -> tuple[str, list[Finding]]:
+        try:
+            found = kind or GraphIR.from_flow_data(flow_data).kind
+        except PatchError as error:
+            raise NotAFlowError(error.message, hint="Send `flowData` as Flowise stores it.") from None
+        proposal = Proposal(
+            operation="import", title="", instance_id=instance_id, name="", type=found, flow_data=flow_data
+        )
+        return found, await self._proposals.check(proposal)
+
+
+class FlowTester:
+    """Holds the queued tests, and gives up those whose worker was lost."""
+
+    def __init__(self, tests: FlowTests, agent: Agent, timings: Timings) -> None:
+        self._tests = tests
+        self._agent = agent
+        self._timings = timings
+
+    async def run(self, test_id: UUID, job_id: int) -> None:
+        """Hold a test; without effect when it is another job's."""
+        with log_context(test=test_id, job=job_id):
+            try:
+                row = await self._tests.claim(test_id, job_id)
+                if row is not None:
+                    await self._hold(row, job_id)
+            except DatabaseUnavailableError:
+                logger.warning("The database does not answer; the test will be given up.")
+
+    async def watch(self) -> None:
+        """Give up tests of lost workers until cancelled."""
+        while True:
+            await asyncio.sleep(self._timings.recovery)
+            try:
+                if await self._tests.give_up_lost(self._timings.stalled, error=_LOST):
+                    logger.warning("A test of a flow lost its worker; it has failed.")
+            except (DatabaseUnavailableError, ConnectorException):
+                # After an outage every heartbeat is old. Give live workers time to send a new one.
+                await asyncio.sleep(self._timings.stalled)
+
+    async def _hold(self, row: FlowTestRow, job_id: int) -> None:
+        try:
+            client = self._agent.instances.client(row.instance_id)
+            try:
+                async with asyncio.timeout(_TEST_SECS):
+                    trials = await self._trials(row, client)
+            finally:
+                if row.draft is not None:
+                    await _remove(client, row.draft)
+        except DatabaseUnavailableError:
+            raise
+        except TimeoutError:
+            late = FlowiseTimeoutError(f"The test did not end within {_TEST_SECS:.0f} s.", hint="Ask fewer questions.")
+            await self._tests.conclude(row.id, job_id, error=late.as_problem())
+        except AgentError as error:
+            await self._tests.conclude(row.id, job_id, error=error.as_problem())
+        else:
+            await self._tests.conclude(row.id, job_id, trials=trials)
+
+    async def _trials(self, row: FlowTestRow, client: FlowiseClient) -> list[tuple[dict[str, object], str]]:
+        chatflow_id, flow_data = await _on_server(row, client)
+        runs = await self._agent.hold_tests(
+            client,
+            chatflow_id,
+            flow_data,
+            [TestCase.model_validate(test) for test in row.request["tests"]],
+            trials=int(row.request["trials"]),
+            session=f"fda-test-{row.id}",
+        )
+        return [
+            (run.trial.shortened(_LONGEST_ANSWER).model_dump(mode="json"), run.trace.model_dump_json()) for run in runs
+        ]
+
+
+async def _on_server(row: FlowTestRow, client: FlowiseClient) -> tuple[str, str]:
+    """(id, flowData) of the flow: the one that is there, or a draft of the text."""
+    if row.draft is None or row.flow_data is None:
+        found = await client.get_chatflow(row.chatflow_id or "")
+        return found.id, found.flow_data
+    made = await client.create_chatflow(
+        ChatflowCreate(
+            name=row.draft["name"], flow_data=row.flow_data, type=row.draft["type"], category=row.draft["tag"]
+        )
+    )
+    return made.id, row.flow_data
+
+
+async def _remove(client: FlowiseClient, draft: Mapping[str, str]) -> None:
+    """Delete the draft, also when its creation was not answered; what fails is left to the maintenance."""
+    tag, names, texts = draft["tag"], [draft["name"]], [draft["sha256"]]
+    with suppress(FlowiseError, TimeoutError):
+        async with asyncio.timeout(_CLEAN_UP_SECS):
+            for chatflow_id in (await find_tagged(client, {tag})).get(tag, ()):
+                await remove_unclaimed(client, chatflow_id, tag=tag, names=names, texts=texts)
+
+
+def _request(body: TestFlow) -> dict[str, object]:
+    return body.model_dump(mode="json", include={"tests", "trials"})
+
+
+def _view(row: FlowTestRow) -> FlowTestView:
+    trials = [Trial.model_validate(trial) for trial in row.trials]
+    return FlowTestView.model_validate(
+        {
+            "id": row.id,
+            "instance": row.instance_id,
+            "chatflow_id": row.chatflow_id,
+            "status": row.status,
+            "passed": all(trial.passed for trial in trials) if row.status == "done" else None,
+            "trials": trials,
+            "error": Failure.model_validate(row.error) if row.error else None,
+            "created_at": row.created_at,
+            "updated_at": row.updated_at,
+        }
+    )
