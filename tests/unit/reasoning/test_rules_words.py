@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import pytest
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch import AddNode
 from flowise_dev_agent.reasoning import DeterministicReasoner
-from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PlanContract, PlanRequest
+from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PatchRequest, Pattern, PlanContract, PlanRequest
 from flowise_dev_agent.reasoning.rules.design.prompt import prompt_of
 from flowise_dev_agent.reasoning.rules.design.reading import read
 from flowise_dev_agent.reasoning.rules.language.text import normalised
@@ -130,6 +131,13 @@ async def test_a_memory_is_tested_over_two_turns(catalogue: NodeStore) -> None:
     assert "hotel" in plan.tests[0].turns[0]
 
 
+async def test_every_field_that_is_named_is_in_the_answer(catalogue: NodeStore) -> None:
+    text = "Extract order number (string), amount (number) and urgent (yes/no) from support emails as JSON"
+    rows = value_of(await planned(text, catalogue), "jsonStructure")
+    assert isinstance(rows, list)
+    assert [row["property"] for row in rows if isinstance(row, dict)] == ["order_number", "amount", "urgent"]
+
+
 async def test_a_model_family_is_taken_at_its_word(catalogue: NodeStore) -> None:
     plan = await planned("Chatbot for a florist with Claude Sonnet", catalogue)
     assert "sonnet" in str(value_of(plan, "modelName"))
@@ -154,6 +162,10 @@ async def test_answers_are_used_for_what_was_asked(catalogue: NodeStore) -> None
         ("Make it answer like a pirate, change nothing else", "Answer like a pirate"),
         ("It should always end with a joke", "Always end with a joke"),
         ("Never mention prices", "Never mention prices"),
+        (
+            "Please answer in the language of the user, and if you don't know, say so",
+            "Answer in the language of the user, and if you don't know, say so",
+        ),
         ("make it friendlier", "Make it friendlier"),
         ('Add "Be brief" to the system prompt', "Be brief"),
         (
@@ -198,6 +210,19 @@ async def test_p83_no_part_of_a_change_is_dropped_in_silence(wish: str, catalogu
     plan = await planned(wish, catalogue, CHAIN)
     assert plan.declined, plan
     assert plan.values == []
+
+
+async def test_a_new_name_ends_where_another_wish_begins(catalogue: NodeStore) -> None:
+    plan = await planned("Rename the chain to Front desk and answer briefly", catalogue, CHAIN)
+    assert [node.label for node in plan.nodes] == ["Front desk"]
+    assert [value.value for value in plan.values] == ["Answer briefly"]
+
+
+async def test_what_is_named_takes_the_place_of_its_kind(catalogue: NodeStore) -> None:
+    agent = {"serpAPI_0": "serpAPI", "chatOpenAI_0": "chatOpenAI", "toolAgent_0": "toolAgent"}
+    plan = await planned("Replace the web search by Brave", catalogue, agent)
+    assert plan.removals == ["serpAPI_0"]
+    assert "braveSearchAPI" in {node.node_name for node in plan.nodes}
 
 
 async def test_a_copy_keeps_its_name_and_what_is_to_be_different(catalogue: NodeStore) -> None:
@@ -249,6 +274,13 @@ async def test_p83_a_step_that_is_not_parsed_is_declined(text: str, clause: str,
     assert f"«{clause}»" in str((await planned(text, catalogue)).declined)
 
 
+async def test_a_branch_is_told_in_the_words_for_it(catalogue: NodeStore) -> None:
+    text = "Agentflow that sorts emails into complaint, order and other; for complaint: apologise and offer a voucher"
+    plan = await planned(text, catalogue)
+    told = {value.node_id: value.value for value in plan.values if value.param == "agentMessages"}
+    assert told["agentAgentflow_0"] == [{"role": "system", "content": "Apologise and offer a voucher"}]
+
+
 async def test_an_address_is_called_and_its_answer_handed_on(catalogue: NodeStore) -> None:
     text = "An agentflow that calls https://api.example.com/orders and then summarises the answer"
     plan = await planned(text, catalogue)
@@ -261,6 +293,23 @@ async def test_a_step_is_repeated_until_a_condition_holds_and_no_longer_than_tol
     assert plan.declined is None, plan.declined
     assert value_of(plan, "maxLoopCount") == 3
     assert "it rhymes" in str(value_of(plan, "conditionAgentScenarios"))
+
+
+async def test_a_pattern_that_is_the_whole_flow_gives_ops_all_the_same(catalogue: NodeStore) -> None:
+    rules, text = DeterministicReasoner(), "An agent with a calculator using OpenAI"
+    made = await planned(text, catalogue)
+    nodes = {node.node_id: node.node_name for node in made.nodes}
+    intent = (await rules.classify(ClassifyRequest(requirement=text))).value
+    pattern = Pattern(requirement=text, summary="", nodes=nodes)
+    request = PlanRequest(requirement=text, intent=intent, nodes=catalogue, pattern=pattern)
+    plan = (await rules.plan(request)).value
+    assert all(node.existing for node in plan.nodes)
+    seed = tuple(AddNode(node_id=node_id, node_name=name) for node_id, name in nodes.items())
+    taken = frozenset({"toolAgent_0.model", "toolAgent_0.memory", "toolAgent_0.tools"})
+    patch = PatchRequest(requirement=text, plan=plan, nodes=catalogue, existing=nodes, occupied=taken, seed=seed)
+    answer = (await rules.patch(patch)).value
+    assert answer.kind == "ops"
+    assert answer.ops
 
 
 # --- The engine itself --------------------------------------------------------------------------------------------

@@ -29,6 +29,8 @@ class Field:
 
 def find_fields(text: str) -> tuple[Field, ...]:
     """The fields that the text lists, () when it lists none."""
+    # What stands in brackets explains a field and is none.
+    text = re.sub(r"\s?\([^()\n]{0,40}\)", "", text)
     for pattern in _LISTS:
         for match in pattern.finditer(text):
             fields = _read(match.group(1))

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 
 from flowise_dev_agent.patch import NodeSchema
+from flowise_dev_agent.reasoning.rules.design.prompt import begins_wish
 from flowise_dev_agent.reasoning.rules.language import grammar
 from flowise_dev_agent.reasoning.rules.language.text import squeeze
 
@@ -24,9 +25,19 @@ def take_names(text: str, existing: Mapping[str, NodeSchema]) -> tuple[dict[str,
         for match in pattern.finditer(text):
             node_id = _meant(match.group("part").strip(), existing)
             if node_id:
-                names[node_id] = squeeze(match.group("name").strip("\"“”„«»' "))
-                text = text.replace(match.group(0), " ")
+                name, rest = _cut(match.group("name"))
+                names[node_id] = squeeze(name.strip("\"“”„«»' "))
+                text = text.replace(match.group(0), f" {rest} ")
     return names, squeeze(text) if names else text
+
+
+def _cut(name: str) -> tuple[str, str]:
+    """(the name, what is wished for behind it): "Front desk and answer briefly" is a name and another wish."""
+    for match in re.finditer(r"\s(?:and|und|y|et|e)\s", name):
+        behind = name[match.end() :]
+        if name[:1] not in "\"“„«'" and begins_wish(behind):
+            return name[: match.start()], behind
+    return name, ""
 
 
 def _meant(part: str, existing: Mapping[str, NodeSchema]) -> str | None:

@@ -46,7 +46,8 @@ class Account:
         missed = self.missed()
         for unit in units(self._text, [*self._spans]):
             quote = squeeze(self._text[unit.start : unit.end].replace("\x00", " ")).strip(" ,;:")
-            if not re.search(r"\w", quote):
+            said = re.findall(r"\w+", quote.casefold())
+            if all(word in words.CONNECTORS for word in said):
                 continue
             inside = [span for span in self._done if span.start < unit.end and unit.start < span.end]
             effects = [effect for span in inside if (effect := self._effect(span)) is not None]
@@ -55,7 +56,8 @@ class Account:
             if not unit.structure:
                 values += prompts
             lost = [span for span in missed if span.start < unit.end and unit.start < span.end]
-            covered = not lost and bool(unit.structure or nodes or values or not found)
+            neutral = all(word in words.EMPTY_ROLE_WORDS for word in said)
+            covered = not lost and bool(unit.structure or nodes or values or neutral or not found)
             found.append(
                 Part(
                     id=f"p{len(found) + 1}",

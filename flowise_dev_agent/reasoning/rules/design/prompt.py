@@ -10,6 +10,8 @@ from flowise_dev_agent.reasoning.rules.language.scan import Span
 from flowise_dev_agent.reasoning.rules.language.text import squeeze
 
 _TOKEN = re.compile(r"[^\W_](?:[\w'’+#%.-]*[^\W_])?|\S|\n")
+_ALSO = frozenset({"and", "und", "also", "auch", "también", "aussi", "também", "please", "bitte", "y", "et", "e"})
+_IF = re.compile(r"(?:if|when|whenever|wenn|falls|si|cuando|quand|se|quando)\b", re.IGNORECASE)
 _ENDS = frozenset(".!?;\n")
 _BREAKS = frozenset(",:()—–")
 #: How a wish addresses the flow before it says how it should behave.
@@ -74,7 +76,7 @@ def _kind(token: tuple[int, int, str], marks: bytearray) -> str:
     start, _, text = token
     if marks[start] == 1:
         return "s"
-    folded = re.split(r"['’]", text.casefold())[-1] if re.match(r"[ldLD]['’]", text) else text.casefold()
+    folded = re.sub(r"^[ld]['’]|['’]s$", "", text.casefold())
     if folded in words.GLUE or folded in words.LEADS or folded in words.EMPTY_ROLE_WORDS:
         return "g"
     if not any(char.isalnum() for char in text):
@@ -167,7 +169,11 @@ def behaviour_of(text: str, spans: Sequence[Span]) -> tuple[list[str], list[str]
     groups: list[list[Unit]] = []
     for unit in units(text, spans):
         stretch = text[unit.start : unit.end].strip(" ,;:")
-        starts = unit.opens or _begins_wish(stretch)
+        # "... and if you do not know, say so" is one wish.
+        conditional = pending and _IF.match(
+            _without(text[pending[-1].start : pending[-1].end].strip(" ,;:"), _ALSO, front=True)
+        )
+        starts = unit.opens or (begins_wish(stretch) and not conditional)
         if starts and pending:
             groups.append(pending)
             pending = []
@@ -175,10 +181,10 @@ def behaviour_of(text: str, spans: Sequence[Span]) -> tuple[list[str], list[str]
     groups += [pending] if pending else []
     for group in groups:
         line = _sentence(text, group, first=False)
-        plain = _without(line, words.CONNECTORS, front=True)
+        plain = _without(line, words.CONNECTORS | _ALSO, front=True)
         address = ADDRESS.match(plain)
         said = plain[address.end() :] if address else plain
-        said = _without(said, frozenset({"also", "auch", "también", "aussi", "também"}), front=True)
+        said = _without(said, _ALSO, front=True)
         if not _says_something(said) and not (BEHAVES.match(said) and said.count(" ") > 1):
             continue
         if address or BEHAVES.match(said):
@@ -189,6 +195,7 @@ def behaviour_of(text: str, spans: Sequence[Span]) -> tuple[list[str], list[str]
     return wanted, rest
 
 
-def _begins_wish(stretch: str) -> bool:
+def begins_wish(stretch: str) -> bool:
+    """Whether a stretch says what is to be changed, or how to behave."""
     plain = _without(stretch, words.CONNECTORS, front=True)
     return bool(ADDRESS.match(plain) or BEHAVES.match(plain) or words.CHANGE.match(plain) or words.ADD.match(plain))

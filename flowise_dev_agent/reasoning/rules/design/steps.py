@@ -55,6 +55,10 @@ _SAYS = grammar.pattern("steps", "says")
 _MODEL_NODE = grammar.pattern("steps", "model_node")
 _WHO = grammar.pattern("steps", "who")
 _OPENING = re.compile(r"^(?:and|und|y|et|e|first|zuerst|primero|d'abord|primeiro)\b[\s,]*", re.IGNORECASE)
+_REPLIES = re.compile(
+    r"(?:it\s)?(?:repl(?:y|ies)|responds?|sends?\s(?:it|the (?:answer|result)))(?:\s(?:to|with)\s[\w ]{1,30})?",
+    re.IGNORECASE,
+)
 _COUNTS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "ten": 10}
 _LONGEST_LABEL = 40
 #: Kinds of signals that make a flow one of steps.
@@ -198,6 +202,8 @@ class _Builder:
             self._again(match)
         elif _SAYS.match(clause) and (given := quoted(clause)):
             self._after(self._add(_REPLY, {"directReplyMessage": without_braces(given[0])}))
+        elif _REPLIES.fullmatch(clause) and len(self._flow.ends) == 1 and len(self._flow.nodes) > 1:
+            self._after(self._add(_REPLY, {"directReplyMessage": f"{{{{ {self._flow.ends[0][0]} }}}}"}))
         elif _understood(clause):
             self._after(self._step(clause))
         else:
@@ -244,7 +250,7 @@ class _Builder:
             raise _NotParsedError(clause)
         if (person := _ASKS_PERSON.match(do)) and _ALWAYS.match(person["tail"] or ""):
             self._ask([node])
-        elif _understood(do):
+        elif len(do.split()) > 1 and not _names_structure(do):
             self._instruct(node, do)
         else:
             raise _NotParsedError(clause)
@@ -434,8 +440,11 @@ def _clauses(text: str) -> list[str]:
 
 def _understood(clause: str) -> bool:
     """Whether a clause is one task for a model: it says what is done, and names no structure of its own."""
-    signals = [kinds[0] for pattern, kinds in words.SIGNALS if mentioned(clause, pattern)]
-    return bool(DOES.search(clause)) and not signals
+    return bool(DOES.search(clause)) and not _names_structure(clause)
+
+
+def _names_structure(clause: str) -> bool:
+    return any(mentioned(clause, pattern) for pattern, _ in words.SIGNALS)
 
 
 def _stem(word: str) -> str:

@@ -62,6 +62,9 @@ def to_ops(request: PatchRequest) -> list[PatchOp]:
         elif request.seed and schema and (needed := credential_type(schema, plan.credential_requirements)):
             ops.append(BindCredential(node_id=id_, credential_type=needed))
     ops += _connections(request, new, added, there, pairs)
+    if not ops and request.seed:
+        # A pattern that is the whole flow: a connection that is there may be made again.
+        ops += wire(there).connections
     if not ops and not plan.values:
         raise ModelOutputError("The rules find nothing to change for this plan.")
     if len(ops) > request.max_ops:
