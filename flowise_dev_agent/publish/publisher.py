@@ -10,7 +10,7 @@ Flowise took it but it could not be read back, or was read back otherwise.
 """
 
 from collections.abc import Awaitable, Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeVar
 from uuid import UUID, uuid5
@@ -198,6 +198,13 @@ class Publisher:
                 return Stale(chatflow_id, found, current.flow_data)
             if keep:
                 await self._keep(current, reason=f"before_{reason}", iteration=iteration)
+                # Flowise has no conditional write: the last look is as late as can be.
+                current = await self._client.get_chatflow(chatflow_id)
+                latest = Base(payload_sha256(current.flow_data), current.updated_date)
+                if latest not in (found, Base(sha256, latest.updated_date)):
+                    stale = {"stale": asdict(latest)}
+                    await self._intents.finish(self._lease, intent.key, status="failed", result=stale)
+                    return Stale(chatflow_id, latest, current.flow_data)
 
             async def landed() -> Chatflow | None:
                 there = await self._client.get_chatflow(chatflow_id)
@@ -272,7 +279,7 @@ class Publisher:
             attempt.written = "yes"
             for twin in await self._made_here(self._tag):
                 # The tag is off ours, so this one came from a call whose worker was lost.
-                await self._client.delete_chatflow(twin.id)
+                await self._remove_twin(twin)
             return await self._read_back(intent, current, adopted=False)
 
     async def delete_created(self, *, chatflow_id: str, iteration: int, role: Role = "flow") -> None:
@@ -309,6 +316,10 @@ class Publisher:
                         hint="Delete it in Flowise if it is not needed.",
                         details={"chatflow_id": chatflow_id},
                     )
+                intents = await self._intents.list_for(self._session_id)
+                if payload_sha256(current.flow_data) not in {item.payload_sha256 for item in intents}:
+                    # A person changed it.
+                    await self._keep(current, reason="before_delete", iteration=iteration)
                 await self._send(intent, attempt, delete, landed=landed)
             await self._intents.finish(self._lease, intent.key, status="done", result={"deleted": chatflow_id})
 
@@ -383,13 +394,17 @@ class Publisher:
         )
 
     async def _made_here(self, tag: str) -> list[Chatflow]:
-        """What carries the tag and holds a text that this session announced to write. The tag alone proves nothing:
+        """What carries the tag, a name and a text that this session announced to write. The tag alone proves nothing:
         people copy flows with their categories, and type what they like there."""
         tagged = await self._client.find_chatflow_by_category_tag(tag)
         if not tagged:
             return []
-        announced = {item.payload_sha256 for item in await self._intents.list_for(self._session_id)}
-        return [flow for flow in tagged if payload_sha256(flow.flow_data) in announced]
+        intents = await self._intents.list_for(self._session_id)
+        texts = {item.payload_sha256 for item in intents}
+        names = {item.name for item in intents if item.op == "create" and item.tag == tag}
+        if None in names:  # announced by an earlier version of the service
+            names |= {flow.name for flow in tagged}
+        return [flow for flow in tagged if flow.name in names and payload_sha256(flow.flow_data) in texts]
 
     async def _oldest_tagged(self, tag: str) -> Chatflow | None:
         found = await self._made_here(tag)
@@ -399,8 +414,14 @@ class Publisher:
         found = await self._made_here(tag)
         oldest, *younger = sorted(found or [ours], key=lambda flow: (flow.created_date, flow.id))
         for twin in younger:
-            await self._client.delete_chatflow(twin.id)
+            await self._remove_twin(twin)
         return oldest
+
+    async def _remove_twin(self, twin: Chatflow) -> None:
+        with suppress(FlowiseNotFoundError):
+            latest = await self._client.get_chatflow(twin.id)
+            if latest == twin:
+                await self._client.delete_chatflow(twin.id)
 
     async def _read_back(
         self,
@@ -417,6 +438,10 @@ class Publisher:
         """
         stored = await self._client.get_chatflow(response.id)
         if stored.flow_data != response.flow_data:
+            if keep:
+                # Both texts, so that a rollback takes either.
+                await self._keep(response, reason=keep, iteration=intent.iteration)
+                await self._keep(stored, reason=f"after_{keep}", iteration=intent.iteration)
             result: dict[str, Any] = {"chatflow_id": stored.id, "expected": payload_sha256(response.flow_data)}
             await self._intents.finish(self._lease, intent.key, status="failed", result=result)
             raise WriteFailedError(

@@ -341,7 +341,7 @@ async def test_acceptance_takes_only_our_tag_off_deploys_and_removes_late_twins(
     first = await desk.create()
     tag = flow_tag(str(SESSION))
     await desk.flowise.update_chatflow(first.chatflow_id, category=f"support;{tag};beta")
-    await desk.flowise.create_chatflow(ChatflowCreate(name="Twin", flow_data=FLOW, category=tag))
+    await desk.flowise.create_chatflow(ChatflowCreate(name="Bot", flow_data=FLOW, category=tag))
     await desk.again().accept(chatflow_id=first.chatflow_id, deploy=True, iteration=0)
     (row,) = desk.flowise.flows.values()
     assert (row.id, row.category, row.deployed) == (first.chatflow_id, "support;beta", True)
@@ -378,3 +378,52 @@ def test_keys_are_namespaced_for_ever() -> None:
 
 def test_bases_compare_by_hash_and_date() -> None:
     assert Base("a", "1") != Base("a", "2")
+
+
+async def test_p90_a_save_between_read_and_write_stops_the_write(desk: Desk) -> None:
+    first = await desk.create()
+    mine = '{"nodes":[],"edges":[],"by":"a person"}'
+    record = desk.versions.record
+
+    async def save_meanwhile(*args: Any, **named: Any) -> None:
+        await record(*args, **named)
+        await desk.flowise.update_chatflow(first.chatflow_id, flow_data=mine)
+
+    desk.versions.record = save_meanwhile  # type: ignore[method-assign]
+    result = await desk.again().update(**change(first))
+    assert isinstance(result, Stale)
+    assert result.flow_data == mine
+    assert desk.flowise.flows[first.chatflow_id].flow_data == mine
+
+
+async def test_p90_a_save_right_after_the_write_is_told_and_both_texts_are_kept(desk: Desk) -> None:
+    first = await desk.create()
+    mine = '{"nodes":[],"edges":[],"by":"a person"}'
+    update = desk.flowise.update_chatflow
+
+    async def save_after(chatflow_id: str, **fields: Any) -> Any:
+        row = await update(chatflow_id, **fields)
+        desk.flowise.flows[chatflow_id] = row.model_copy(update={"flow_data": mine})
+        return row
+
+    desk.flowise.update_chatflow = save_after  # type: ignore[method-assign]
+    with pytest.raises(WriteFailedError):
+        await desk.again().update(**change(first))
+    kept = [(reason, text) for _, reason, text in desk.versions.rows]
+    assert kept == [("create", FLOW), ("update", OTHER), ("after_update", mine)]
+    assert desk.flowise.flows[first.chatflow_id].flow_data == mine
+
+
+async def test_p89_a_copy_under_another_name_is_no_twin(desk: Desk) -> None:
+    ours = await desk.create()
+    copy = desk.flowise.add(ChatflowCreate(name="Mine", flow_data=FLOW, category=flow_tag(str(SESSION))))
+    await desk.again().accept(chatflow_id=ours.chatflow_id, deploy=True, iteration=0)
+    assert desk.flowise.flows[copy.id] == copy
+
+
+async def test_p90_what_a_person_changed_is_kept_before_a_rollback_deletes_it(desk: Desk) -> None:
+    ours = await desk.create()
+    mine = '{"nodes":[],"edges":[],"by":"a person"}'
+    await desk.flowise.update_chatflow(ours.chatflow_id, flow_data=mine)
+    await desk.again().delete_created(chatflow_id=ours.chatflow_id, iteration=0)
+    assert desk.versions.rows[-1] == (ours.chatflow_id, "before_delete", mine)
