@@ -127,6 +127,12 @@ def unmet_by(trial: Trial, trace: Trace, expect: Expectation) -> list[Unmet]:
     return found
 
 
+def remarks_on(trial: Trial, trace: Trace, expect: Expectation) -> list[str]:
+    """What a judge is told about a trial: the expectations that are not met, and the one that only it can judge."""
+    told = [unmet.text for unmet in unmet_by(trial, trace, expect)]
+    return [*told, f"The answer has to be in this language: {expect.language}."] if expect.language else told
+
+
 def _plain(name: str) -> str:
     return re.sub(r"(_\d+$|[^a-z0-9])", "", name.casefold())
 

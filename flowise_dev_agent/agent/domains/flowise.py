@@ -21,7 +21,7 @@ from flowise_dev_agent.agent.domains.flowise_checks import CHECK_CHARS, RUN_CHAR
 from flowise_dev_agent.agent.domains.flowise_tools import CARD_CHARS, LIST_CHARS, FlowiseTools
 from flowise_dev_agent.agent.domains.function_trials import failing_functions
 from flowise_dev_agent.agent.domains.verdicts import failed_verdict, with_pass_k
-from flowise_dev_agent.agent.judging import checked, judged, unmet_by
+from flowise_dev_agent.agent.judging import checked, judged, remarks_on
 from flowise_dev_agent.agent.test_cases import branch_cases, cases_for, why_not_testable
 from flowise_dev_agent.agent.tool_definition import as_tool
 from flowise_dev_agent.agent.tools import DomainTools, execute_tool
@@ -154,7 +154,7 @@ class FlowiseCapability(DomainCapability):
             return Reasoned(value=Verdict(done=True, reason=request.results[0].error), mode="deterministic")
         expects = {case.id: case.expect for case in request.plan.tests}
         remarks = [
-            [unmet.text for unmet in unmet_by(trial, trace, expects.get(trial.test or "", Expectation()))]
+            remarks_on(trial, trace, expects.get(trial.test or "", Expectation()))
             for trial, trace in zip(request.results, request.traces, strict=True)
         ]
         return await context.reasoner.judge(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.agent.judging import best_of, checked, judged, lost, unmet_by
+from flowise_dev_agent.agent.judging import as_expected, best_of, checked, judged, lost, remarks_on, unmet_by
 from flowise_dev_agent.contracts.plan import Criterion, Expectation, Part, PlanContract, TestCase
 from flowise_dev_agent.contracts.verdict import (
     CriterionVerdict,
@@ -107,6 +107,18 @@ def test_answers_of_a_stand_in_break_no_expectation() -> None:
     case = TestCase(id="t1", turns=["Hi"], expect=Expectation(tools=["search"], excludes=["Eva"]))
     assert checked(trial(), Trace(), case, EMPTY, stand_in=True).passed
     assert not checked(trial(), Trace(), case, EMPTY, stand_in=False).passed
+
+
+def test_in_a_test_of_a_person_every_unmet_expectation_is_a_failure() -> None:
+    case = TestCase(id="t1", turns=["Who am I?"], expect=Expectation(contains=["Ada"]))
+    failed = as_expected(trial(), Trace(), case, EMPTY)
+    assert (failed.passed, failed.category, failed.error) == (False, "LOGIC", "The answer does not contain 'Ada'.")
+    assert as_expected(trial("You are Ada."), Trace(), case, EMPTY).passed
+
+
+def test_the_judge_is_told_the_language_that_is_expected() -> None:
+    told = remarks_on(trial(), Trace(), Expectation(language="fr", contains=["Ada"]))
+    assert told == ["The answer does not contain 'Ada'.", "The answer has to be in this language: fr."]
 
 
 def test_tools_sources_and_fields_are_found_under_their_names() -> None:
