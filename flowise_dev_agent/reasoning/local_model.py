@@ -1,0 +1,28 @@
+"""Whether a model server of this machine is in reach. It is named to the person and never used by itself."""
+
+from typing import Final
+
+import httpx2
+from pydantic import BaseModel, ValidationError
+
+#: Where Ollama listens unless told otherwise.
+OLLAMA: Final = "http://127.0.0.1:11434"
+_SECONDS: Final = 0.2
+
+
+class _Model(BaseModel):
+    name: str
+
+
+class _Models(BaseModel):
+    models: list[_Model]
+
+
+async def local_models(address: str = OLLAMA) -> list[str]:
+    """The models of an Ollama at its usual address; none when nothing answers there within 200 ms."""
+    try:
+        async with httpx2.AsyncClient(timeout=_SECONDS, trust_env=False) as client:
+            answer = await client.get(f"{address}/api/tags")
+            return [model.name for model in _Models.model_validate_json(answer.content).models]
+    except (httpx2.HTTPError, ValidationError):
+        return []
