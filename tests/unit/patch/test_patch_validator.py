@@ -102,6 +102,12 @@ _simple(
 _simple(
     "DANGLING_EDGE", "chat", "ghost_0", lambda f: f["edges"].append({**_edge(f, "bufferMemory_0"), "target": "ghost_0"})
 )
+_simple(
+    "TEXT_STALLS_SERVER",
+    "chat",
+    "conversationChain_0",
+    lambda f: _data(f, "conversationChain_0")["inputs"].update(systemMessagePrompt="{{" * 16_384),
+)
 _simple("DUPLICATE_EDGE", "chat", "conversationChain_0", lambda f: f["edges"].append(dict(f["edges"][0])))
 _simple("REF_WITHOUT_EDGE", "tool_agent", "toolAgent_0", lambda f: _drop_edge(f, "calculator_0"))
 _simple(
@@ -600,3 +606,10 @@ def test_two_functions_behind_the_two_ways_of_a_fork_both_may_end_the_flow(schem
     for edge in flow["edges"]:
         edge["sourceHandle"] = wrong
     assert [f.code for f in _validate(flow, schemas)] == ["MULTIPLE_ENDING_NODES"]
+
+
+@pytest.mark.parametrize("text", ["{{" * 4_096, "{{ question }} " * 20_000, "{{\n" * 60_000])
+def test_long_texts_that_the_server_reads_quickly_are_not_refused(schemas: Schemas, text: str) -> None:
+    flow = _build(schemas, "chat")
+    _data(flow, "conversationChain_0")["inputs"]["systemMessagePrompt"] = text
+    assert "TEXT_STALLS_SERVER" not in {finding.code for finding in _validate(flow, schemas)}
