@@ -95,6 +95,8 @@ async def test_p83_every_stretch_of_the_text_is_a_part_with_what_covers_it(catal
         ("A chatbot that reads invoices and saves them to a Google sheet", ["Google Sheets"]),
         ("Chatbot with GPT-4o that calls our API to look up orders", ["calls our API"]),
         ("A bot for WhatsApp that answers politely", ["for WhatsApp"]),
+        ("A bot which writes appointments into Google Calendar", ["Google Calendar"]),
+        ("Translate to German with DeepL", ["with DeepL"]),
         ("Ein Chatbot, der jeden Morgen die Wetterlage an Telegram schickt", ["jeden Morgen"]),
     ],
 )
@@ -162,6 +164,7 @@ async def test_answers_are_used_for_what_was_asked(catalogue: NodeStore) -> None
         ("Make it answer like a pirate, change nothing else", "Answer like a pirate"),
         ("It should always end with a joke", "Always end with a joke"),
         ("Never mention prices", "Never mention prices"),
+        ("If someone asks for a refund, say no", "If someone asks for a refund, say no"),
         (
             "Please answer in the language of the user, and if you don't know, say so",
             "Answer in the language of the user, and if you don't know, say so",

@@ -62,9 +62,9 @@ def _value(schema: NodeSchema, param: InputParam, reading: Reading, names: list[
         return placeholder_file(str(raw.get("fileType") or ""), text)
     if param.name == "mcpActions" and schema.name in _MCP_ACTIONS:
         return list(_MCP_ACTIONS[schema.name])
-    if param.type in ("options", "multiOptions"):
+    if param.type == "options":
         # The first is what the editor offers first.
-        return (param.options[0] if param.type == "options" else [param.options[0]]) if param.options else None
+        return param.options[0] if param.options else None
     if param.type not in ("string", "code", "folder"):
         return None
     if reading.address and _ADDRESS.search(param.name):

@@ -187,7 +187,8 @@ def behaviour_of(text: str, spans: Sequence[Span]) -> tuple[list[str], list[str]
         said = _without(said, _ALSO, front=True)
         if not _says_something(said) and not (BEHAVES.match(said) and said.count(" ") > 1):
             continue
-        if address or BEHAVES.match(said):
+        condition, _, then = said.partition(", ")
+        if address or BEHAVES.match(said) or (_IF.match(condition) and BEHAVES.match(then)):
             order = said if BEHAVES.match(said) else plain
             wanted.append(f"{order[:1].upper()}{order[1:]}")
         else:
