@@ -9,6 +9,7 @@ import pytest
 
 from flowise_dev_agent.contracts.events import SessionEvent
 from flowise_dev_agent.contracts.session import ResultView
+from flowise_dev_agent.contracts.verdict import Trace, TracedTurn, TraceStep
 from flowise_dev_agent.errors import DatabaseUnavailableError, SessionConflictError
 from tests.unit.api.service_double import EngineDouble, ServiceDouble, event
 from tests.unit.mcp.conftest import (
@@ -229,3 +230,23 @@ async def test_p65_a_start_over_the_limit_starts_nothing(engine: EngineDouble) -
         assert problem_of(await client.call_tool("start_session", start))["code"] == "rate_limited"
         assert not (await client.call_tool("list_sessions", {})).is_error
     assert names_of(engine) == ["start", "list"]
+
+
+async def test_a_trace_of_a_test_is_shown_and_cut_to_what_a_result_may_hold(
+    engine: EngineDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = [TraceStep(node_id=f"llmAgentflow_{n}", status="FINISHED", output="x" * 4_000) for n in range(60)]
+    trace = Trace(turns=[TracedTurn(said="Hello", answer="Hello heron")], steps=steps)
+
+    async def read(session_id: UUID, sha256: str) -> Trace:
+        return trace
+
+    monkeypatch.setattr(engine.service, "trace", read, raising=False)
+    async with client_of(server_of(engine)) as client:
+        result = await client.call_tool("read_trace", {"session_id": str(uuid4()), "trace_sha256": "a" * 64})
+    assert not result.is_error
+    shown = result.structured_content or {}
+    assert (shown["turns"][0]["answer"], shown["cut"]) == ("Hello heron", True)
+    assert 0 < len(shown["steps"]) < 60
+    assert len(result.model_dump_json()) < 100_000
+    assert "llmAgentflow_0" in text_of(result)
