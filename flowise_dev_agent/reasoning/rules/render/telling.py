@@ -103,6 +103,8 @@ def questions(said: Said, nodes: Mapping[str, NodeSchema], language: str) -> lis
     if reading.memory:
         found.append([say("test_name", language), say("test_name_again", language)])
     if reading.denied_words:
+        # A flow that refuses everything would refuse the word, too.
+        found = found or [[say("test_hello", language)]]
         found.append([say("test_refused", language, word=reading.denied_words[0])])
     return found[:_MOST_QUESTIONS] or [[say("test_hello", language)]]
 
