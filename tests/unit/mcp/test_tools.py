@@ -26,6 +26,7 @@ from tests.unit.mcp.conftest import (
 READS = {
     *("get_session", "list_sessions", "list_chatflows", "read_chatflow"),
     *("search_catalogue", "get_node_types", "get_node_details", "list_options"),
+    *("check_flow", "read_trace"),
 }
 
 
@@ -33,14 +34,14 @@ READS = {
 async def test_every_tool_has_schemas_a_description_and_honest_hints(engine: EngineDouble, mode: str) -> None:
     async with client_of(server_of(engine), mode=mode) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-    assert set(tools) == READS | {"start_session", "answer_question", "cancel_session"}
+    assert set(tools) == READS | {"start_session", "answer_question", "cancel_session", "test_flow"}
     for name, tool in tools.items():
         assert tool.description
         assert tool.output_schema is not None
         assert tool.input_schema["additionalProperties"] is False
         assert tool.annotations is not None
         assert tool.annotations.read_only_hint is (name in READS)
-        assert tool.annotations.destructive_hint is (name in {"answer_question", "cancel_session"})
+        assert tool.annotations.destructive_hint is (name in {"answer_question", "cancel_session", "test_flow"})
     assert "person" in str(tools["answer_question"].description)
     assert "confirmed" not in tools["answer_question"].input_schema["properties"]
 
