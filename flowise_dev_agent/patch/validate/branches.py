@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import combinations
 from typing import Any, Final
 
 from flowise_dev_agent.patch.model import agentflow as v2
@@ -34,6 +35,28 @@ def split(flow: FlowContext) -> Iterator[Finding]:
                     field=handle.rpartition("-")[2],
                     hint=f"Let the branch lead to {targets[0]} only, and Connect the next step to that one.",
                 )
+
+
+@rule("STEP_NEVER_RUNS", kinds=(AGENTFLOW,))
+def joins(flow: FlowContext) -> Iterator[Finding]:
+    """A step waits for each plain source and for one source behind each branching step before it. Where no run comes
+    to two of these, it never runs, and the flow ends without its answer."""
+    order = RunOrder(flow)
+    for node in flow.nodes:
+        groups: dict[str, list[Connection]] = {}
+        for one in flow.connections_into.get(node.id, ()):
+            groups.setdefault(order.fork_of(one.source.id) or f" {one.source.id}", []).append(one)
+        for (first, ones), (second, others) in combinations(groups.items(), 2):
+            if all(order.exclusive(one, other) for one in ones for other in others):
+                sources = sorted({one.source.id for one in [*ones, *others]})
+                yield error(
+                    "STEP_NEVER_RUNS",
+                    f"{node.id} waits for {first.strip()} and for {second.strip()}, and no run comes by both: "
+                    "it never runs.",
+                    where=node.id,
+                    hint=f"Give each of {', '.join(sources)} a following step of its own instead of {node.id}.",
+                )
+                break
 
 
 @rule("BRANCH_LEADS_NOWHERE", kinds=(AGENTFLOW,))

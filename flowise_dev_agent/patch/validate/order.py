@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from flowise_dev_agent.patch.model import agentflow as v2
-from flowise_dev_agent.patch.validate.context import FlowContext
+from flowise_dev_agent.patch.validate.context import Connection, FlowContext
 
 _Targets = Mapping[str, list[tuple[str, str]]]
 
@@ -15,6 +15,7 @@ class RunOrder:
     def __init__(self, flow: FlowContext) -> None:
         self._flow = flow
         self._reached: dict[tuple[str, str, bool], frozenset[str]] = {}
+        self._names = {node.id: node.name for node in flow.nodes}
         self.start = next((node.id for node in flow.nodes if node.name == v2.START), "")
 
     def before(self, first: str, second: str, *, loops: bool = False) -> bool:
@@ -31,6 +32,28 @@ class RunOrder:
             handles_of_one and handles_of_other and not handles_of_one & handles_of_other
             for handles_of_one, handles_of_other in self._branches(one, other)
         )
+
+    def exclusive(self, one: Connection, other: Connection) -> bool:
+        """Whether no run takes both connections: they are, or lie behind, different branches of one step."""
+        for fork in self._forks:
+            taken, left = self._handles(fork, one), self._handles(fork, other)
+            if taken and left and not taken & left:
+                return True
+        return False
+
+    def fork_of(self, step: str) -> str | None:
+        """The branching step that Flowise takes a step to depend on: the step itself, else the nearest one before it,
+        by the first connection into each."""
+        seen: set[str] = set()
+        while step not in seen:
+            seen.add(step)
+            if self._names.get(step) in v2.BRANCHING:
+                return step
+            into = self._flow.connections_into.get(step)
+            if not into:
+                return None
+            step = into[0].source.id
+        return None
 
     def skipped(self, step: str, later: str) -> bool:
         """Whether a run can come to ``later`` without ``step``, by another branch."""
@@ -49,6 +72,12 @@ class RunOrder:
                 {handle for handle, target in self._next[fork] if self._leads(target, one)},
                 {handle for handle, target in self._next[fork] if self._leads(target, other)},
             )
+
+    def _handles(self, fork: str, connection: Connection) -> set[str]:
+        """The branches of a step on which a run comes to a connection."""
+        if connection.source.id == fork:
+            return {connection.edge.source_handle}
+        return {handle for handle, target in self._next[fork] if self._leads(target, connection.source.id)}
 
     def _leads(self, first: str, second: str, *, avoiding: str = "") -> bool:
         return first != avoiding and (first == second or second in self._reach(first, avoiding=avoiding))
