@@ -2,6 +2,7 @@
 
 from flowise_dev_agent.publish.changes import changes
 from flowise_dev_agent.publish.drafts import (
+    create_draft,
     draft_columns,
     find_tagged,
     remove_unclaimed,
@@ -19,6 +20,7 @@ __all__ = [
     "Written",
     "authorize",
     "changes",
+    "create_draft",
     "draft_columns",
     "draft_tag",
     "find_tagged",

@@ -1,4 +1,4 @@
-"""Drafts: a copy of a flow in use on which a change is tried out."""
+"""Drafts: copies on which a flow is tried out."""
 
 import json
 from collections.abc import Collection
@@ -6,8 +6,9 @@ from typing import Any
 
 from flowise_dev_agent.errors import FlowiseNotFoundError
 from flowise_dev_agent.flowise.client import FlowiseClient
-from flowise_dev_agent.flowise.models import Chatflow
+from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
 from flowise_dev_agent.patch import GraphIR, payload_sha256
+from flowise_dev_agent.publish.guard import authorize
 
 
 def draft_columns(row: Chatflow) -> dict[str, str | None]:
@@ -43,6 +44,18 @@ def uploaded_file(graph: GraphIR) -> str | None:
             if "FILE-STORAGE::" in json.dumps(value):
                 return f"'{node.label}' holds an uploaded file ({name})"
     return None
+
+
+async def create_draft(
+    client: FlowiseClient, *, tag: str, name: str, kind: str, flow_data: str, validated_sha256: str
+) -> Chatflow:
+    """Make a draft that lasts for one test, outside any session; private, undeployed, and tagged.
+
+    The caller has stored its tag, name and hash before, so that `find_tagged` and `remove_unclaimed` can remove it also
+    when the answer is lost. Raises FlowiseError, and HashMismatchError as `guard.authorize` does.
+    """
+    authorize(flow_data, validated_sha256)
+    return await client.create_chatflow(ChatflowCreate(name=name, flow_data=flow_data, type=kind, category=tag))
 
 
 async def find_tagged(client: FlowiseClient, tags: Collection[str]) -> dict[str, list[str]]:

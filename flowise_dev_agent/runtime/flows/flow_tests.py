@@ -33,11 +33,10 @@ from flowise_dev_agent.errors import (
     TraceNotFoundError,
 )
 from flowise_dev_agent.flowise.client import FlowiseClient
-from flowise_dev_agent.flowise.models import ChatflowCreate
 from flowise_dev_agent.observability import log_context
 from flowise_dev_agent.patch import Finding, GraphIR, errors, payload_sha256
 from flowise_dev_agent.persistence import FlowTestRow, FlowTests
-from flowise_dev_agent.publish import draft_tag, find_tagged, remove_unclaimed, why_not_staged
+from flowise_dev_agent.publish import create_draft, draft_tag, find_tagged, remove_unclaimed, why_not_staged
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.flows.proposals import Proposal, Proposals
 from flowise_dev_agent.runtime.runs.timings import Timings
@@ -198,10 +197,14 @@ async def _on_server(row: FlowTestRow, client: FlowiseClient) -> tuple[str, str]
     if row.draft is None or row.flow_data is None:
         found = await client.get_chatflow(row.chatflow_id or "")
         return found.id, found.flow_data
-    made = await client.create_chatflow(
-        ChatflowCreate(
-            name=row.draft["name"], flow_data=row.flow_data, type=row.draft["type"], category=row.draft["tag"]
-        )
+    draft = row.draft
+    made = await create_draft(
+        client,
+        tag=draft["tag"],
+        name=draft["name"],
+        kind=draft["type"],
+        flow_data=row.flow_data,
+        validated_sha256=draft["sha256"],
     )
     return made.id, row.flow_data
 

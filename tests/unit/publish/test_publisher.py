@@ -17,7 +17,7 @@ from flowise_dev_agent.errors import (
 )
 from flowise_dev_agent.flowise.models import ChatflowCreate
 from flowise_dev_agent.patch import payload_sha256
-from flowise_dev_agent.publish import Base, Publisher, Stale, Written, flow_tag, without_tag
+from flowise_dev_agent.publish import Base, Publisher, Stale, Written, create_draft, flow_tag, without_tag
 from flowise_dev_agent.publish.publisher import _KEYS
 from tests.unit.publish.fakes import FakeFlowise, FakeIntents, FakeVersions
 
@@ -75,6 +75,16 @@ async def test_p08_bytes_other_than_the_validated_ones_are_refused(desk: Desk) -
             name="Bot", flow_data=OTHER, kind="CHATFLOW", validated_sha256=payload_sha256(FLOW), iteration=0
         )
     assert desk.flowise.calls == []
+
+
+async def test_p08_a_draft_for_a_test_is_made_only_of_the_validated_bytes(desk: Desk) -> None:
+    client: Any = desk.flowise
+    checked = {"tag": "fda:1:draft", "name": "Test", "kind": "CHATFLOW", "validated_sha256": payload_sha256(FLOW)}
+    with pytest.raises(HashMismatchError):
+        await create_draft(client, flow_data=OTHER, **checked)
+    assert desk.flowise.flows == {}
+    made = await create_draft(client, flow_data=FLOW, **checked)
+    assert (made.category, made.deployed, made.is_public) == ("fda:1:draft", False, False)
 
 
 @pytest.mark.parametrize("error", [FlowiseTimeoutError, FlowiseConnectionLostError, FlowiseServerError])
