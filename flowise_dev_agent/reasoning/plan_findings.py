@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
@@ -21,6 +22,8 @@ from flowise_dev_agent.sanitize import shortened
 _OPTIONS_SHOWN: Final = 30
 #: Texts for models: what a person wrote there is not lost by a change of something else.
 _TEXT_FIELD: Final = re.compile(r"(?:prompt|messages?|instructions?|template|content)$", re.IGNORECASE)
+#: Of the words of a text; with fewer left it is another text.
+_KEPT_SHARE: Final = 0.7
 _QUOTED: Final = re.compile(r"[\"“„«]([^\"“”„«»]{8,400})[\"”»]")
 
 
@@ -72,9 +75,19 @@ def replaced_text(value: PlannedValue, base: GraphIR | None) -> str | None:
     node, steps = base.node(value.node_id) if base else None, parse_path(value.param)
     if node is None or steps is None or value.mode == "append":
         return None
-    kept = "\n".join(one_line(text) for _, text in _texts("", value.value))
+    planned = [one_line(text) for _, text in _texts("", value.value)]
     stored = _texts(value.param, value_at(node.inputs, steps))
-    return next((text for name, text in stored if _is_text(name) and text.strip() and one_line(text) not in kept), None)
+    return next(
+        (text for name, text in stored if _is_text(name) and text.strip() and not _keeps(planned, one_line(text))), None
+    )
+
+
+def _keeps(planned: Sequence[str], old: str) -> bool:
+    """Whether the old text is there, or one of the texts is an edit of it: most of its words are left."""
+    if old in "\n".join(planned):
+        return True
+    words = Counter(old.split())
+    return any((words & Counter(new.split())).total() >= _KEPT_SHARE * words.total() for new in planned)
 
 
 def _is_text(path: str) -> bool:

@@ -56,7 +56,6 @@ class Flow:
                 float(node.get("position", {}).get("x", 0)),
             )
             for node in flow_data["nodes"]
-            if node["data"]["name"] not in ("stickyNote", "stickyNoteAgentflow")
         ]
         self.edges: list[Mapping[str, Any]] = flow_data["edges"]
         #: Notes take no part in the flow, but a change must not lose them.

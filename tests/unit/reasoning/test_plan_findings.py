@@ -75,6 +75,15 @@ def test_p84_a_text_is_replaced_when_the_words_ask_for_it(words: str, text: str,
     assert lost_texts([new_text(text)], asked(catalogue, words)) == []
 
 
+def test_p84_an_edit_that_leaves_most_words_loses_no_text(catalogue: NodeStore) -> None:
+    old = "You translate English to Japanese language. Return only Japanese language, no notes."
+    request = asked(catalogue, "Cámbialo para que traduzca al portugués", old)
+    edited = new_text(old.replace("Japanese", "Portuguese"))
+    other = new_text("You translate. Return only Portuguese, please, and be kind to everybody.")
+    assert lost_texts([edited], request) == []
+    assert [one.code for one in lost_texts([other], request)] == ["TEXT_REPLACED"]
+
+
 def test_p84_the_part_of_a_value_decides(catalogue: NodeStore) -> None:
     parts = (Part(id="p1", quote="Replace the model"), Part(id="p2", quote="answer in French"))
     request = asked(catalogue, "Replace the model and answer in French", parts=parts)
