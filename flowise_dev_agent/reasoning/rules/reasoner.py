@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from flowise_dev_agent.contracts.plan import OpsAnswer, PatchAnswer
@@ -23,6 +24,7 @@ from flowise_dev_agent.reasoning.rules.design.build import declined, design_new
 from flowise_dev_agent.reasoning.rules.design.copying import as_copy, wish_for_copy
 from flowise_dev_agent.reasoning.rules.design.form import design_form
 from flowise_dev_agent.reasoning.rules.design.inside import design_inside, is_agentflow
+from flowise_dev_agent.reasoning.rules.design.naming import take_flow_name
 from flowise_dev_agent.reasoning.rules.design.parts import for_request
 from flowise_dev_agent.reasoning.rules.design.reading import read
 from flowise_dev_agent.reasoning.rules.design.selection import select
@@ -84,6 +86,16 @@ class DeterministicReasoner(Reasoner):
 
 def plan(request: PlanRequest) -> PlanContract:
     """The plan of a request; pure, so that it can run in a process of its own."""
+    previous, is_new = request.previous, request.intent.operation == "create" and not request.existing
+    # A flow that exists keeps the name that it has on the server.
+    name, rest = take_flow_name(normalised(request.feedback)) if request.feedback and is_new else ("", "")
+    if previous is None or previous.declined or not name:
+        return _planned(request)
+    renamed = previous.model_copy(update={"flow_name": name})
+    return _planned(replace(request, previous=renamed, feedback=rest)) if rest else renamed
+
+
+def _planned(request: PlanRequest) -> PlanContract:
     language, operation = request.intent.language, request.intent.operation
     if operation == "question":
         known = request.flow_summary

@@ -103,6 +103,38 @@ async def test_wishes_before_the_first_write_add_up(catalogue: NodeStore) -> Non
 
 
 @pytest.mark.parametrize(
+    ("feedback", "name"),
+    [
+        ("Call it Parcel Helper", "Parcel Helper"),
+        ("Name it Parcel Helper 2.0, please.", "Parcel Helper 2.0"),
+        ("call it 'Parcel Helper'", "Parcel Helper"),
+        ("yes but call it Fish and Chips", "Fish and Chips"),
+        ("Nenne ihn Paketbot", "Paketbot"),
+        ("Llámalo Ayuda", "Ayuda"),
+    ],
+)
+async def test_a_name_as_feedback_renames_the_new_flow_and_nothing_else(
+    feedback: str, name: str, catalogue: NodeStore
+) -> None:
+    session = Session(SUPPORT, catalogue)
+    before = await session.plan()
+    assert await session.plan(feedback) == before.model_copy(update={"flow_name": name})
+
+
+async def test_a_name_and_another_wish_of_one_feedback_are_both_done(catalogue: NodeStore) -> None:
+    session = Session(SUPPORT, catalogue)
+    await session.plan()
+    contract = await session.plan("Call it Front desk and use a temperature of 0.1")
+    assert (contract.flow_name, contract.declined) == ("Front desk", None)
+    assert {value.param: value.value for value in contract.values}["temperature"] == 0.1
+
+
+async def test_a_flow_that_is_written_is_not_renamed(catalogue: NodeStore) -> None:
+    session = await written(SUPPORT, catalogue)
+    assert (await session.plan("Call it Parcel Helper")).declined
+
+
+@pytest.mark.parametrize(
     ("requirement", "wish", "changed"),
     [
         (SUPPORT, "Set the temperature to 0.1", {("chatOpenAI_0", "temperature"): 0.1}),

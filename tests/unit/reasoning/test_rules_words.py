@@ -228,6 +228,15 @@ async def test_what_is_named_takes_the_place_of_its_kind(catalogue: NodeStore) -
     assert "braveSearchAPI" in {node.node_name for node in plan.nodes}
 
 
+@pytest.mark.parametrize(
+    "wish", ["Entferne die Websuche aus diesem Agenten", "Remove the web search from this agent, but keep the prompt"]
+)
+async def test_the_flow_that_a_removal_names_is_understood(wish: str, catalogue: NodeStore) -> None:
+    agent = {"serpAPI_0": "serpAPI", "calculator_0": "calculator", "chatOpenAI_0": "chatOpenAI"}
+    plan = await planned(wish, catalogue, {**agent, "toolAgent_0": "toolAgent"})
+    assert (plan.declined, plan.removals) == (None, ["serpAPI_0"])
+
+
 async def test_a_copy_keeps_its_name_and_what_is_to_be_different(catalogue: NodeStore) -> None:
     plan = await planned("Copy it as Shop bot 2 and make the copy answer in French", catalogue, CHAIN)
     assert (plan.operation, plan.flow_name) == ("copy", "Shop bot 2")

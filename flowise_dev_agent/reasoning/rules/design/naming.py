@@ -1,4 +1,4 @@
-"""Titles of nodes: which node a wish gives which name."""
+"""Names of flows and titles of nodes: what a wish calls them."""
 
 import re
 from collections.abc import Mapping
@@ -8,6 +8,9 @@ from flowise_dev_agent.reasoning.rules.design.prompt import begins_wish
 from flowise_dev_agent.reasoning.rules.language import grammar
 from flowise_dev_agent.reasoning.rules.language.text import squeeze
 
+_FLOW = grammar.pattern("naming", "flow")
+_QUOTES = "\"“”„«»' "
+_LONGEST_NAME = 120
 _RENAMES = grammar.patterns("naming", "renames")
 #: What people call the one node of a category.
 _KINDS = {
@@ -18,6 +21,16 @@ _KINDS = {
 }
 
 
+def take_flow_name(text: str) -> tuple[str, str]:
+    """(the name that a wish gives the flow, the text without what said so); an empty name where it gives none."""
+    match = _FLOW.search(text)
+    if match is None:
+        return "", text
+    name, rest = _cut(match.group("name"))
+    behind = text[match.end() :].lstrip(" .,;:")
+    return squeeze(name.strip(_QUOTES))[:_LONGEST_NAME], squeeze(f"{text[: match.start()]} {rest} {behind}")
+
+
 def take_names(text: str, existing: Mapping[str, NodeSchema]) -> tuple[dict[str, str], str]:
     """(node id -> its new title, the text without what said so). A part that is not clear stays in the text."""
     names: dict[str, str] = {}
@@ -26,7 +39,7 @@ def take_names(text: str, existing: Mapping[str, NodeSchema]) -> tuple[dict[str,
             node_id = _meant(match.group("part").strip(), existing)
             if node_id:
                 name, rest = _cut(match.group("name"))
-                names[node_id] = squeeze(name.strip("\"“”„«»' "))
+                names[node_id] = squeeze(name.strip(_QUOTES))
                 text = text.replace(match.group(0), f" {rest} ")
     return names, squeeze(text) if names else text
 

@@ -163,8 +163,9 @@ def behaviour_of(text: str, spans: Sequence[Span]) -> tuple[list[str], list[str]
     """(ways to behave, what is not understood) of a wish for a change, each in the person's words."""
     wanted: list[str] = []
     rest: list[str] = []
-    verbs = [match for pattern in (words.CHANGE, words.ADD, words.REMOVE) for match in pattern.finditer(text)]
-    spans = [*spans, *(Span(match.start(), match.end(), keep=True) for match in verbs)]
+    said_of_flow = (words.CHANGE, words.ADD, words.REMOVE, words.THIS_FLOW)
+    found = [match for pattern in said_of_flow for match in pattern.finditer(text)]
+    spans = [*spans, *(Span(match.start(), match.end(), keep=True) for match in found)]
     pending: list[Unit] = []
     groups: list[list[Unit]] = []
     for unit in units(text, spans):
