@@ -98,7 +98,9 @@ async def loaded(database: Database, bench: Bench, kept: dict[str, Any]) -> Benc
     for row in kept["intents"]:
         key, session_id = UUID(row["key"]), UUID(row["session_id"])
         created = datetime.fromisoformat(row["created_at"])
-        bench.intents.rows[key] = WriteIntent(**{**row, "key": key, "session_id": session_id, "created_at": created})
+        own = {"key": key, "session_id": session_id, "created_at": created}
+        # Version 1 had no names of creates; the migration leaves the column empty.
+        bench.intents.rows[key] = WriteIntent(**{"name": None, **row, **own})
     saver = FencedSaver(database, Lease(run_id, 1), upgrade=upgrade_state)
     bench.graph = bench.graph.copy(update={"checkpointer": saver})
     bench.flowise.later(30)
