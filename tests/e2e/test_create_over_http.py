@@ -70,6 +70,8 @@ async def test_p60_words_that_are_not_a_plain_yes_change_the_plan(shared_service
         again = await ok(await http.post(path, json={"response": "yes but call it Parcel Helper"}))
         assert again["interrupt"]["type"] == "plan_approval"
         assert again["interrupt"]["id"] != view["interrupt"]["id"]
+        assert again["interrupt"]["reason"] != "declined", again["interrupt"]["message"]
+        assert again["interrupt"]["data"]["plan"].startswith("# Parcel Helper\n")
         assert again["chatflow_id"] is None
 
 

@@ -140,6 +140,23 @@ async def test_every_field_that_is_named_is_in_the_answer(catalogue: NodeStore) 
     assert [row["property"] for row in rows if isinstance(row, dict)] == ["order_number", "amount", "urgent"]
 
 
+@pytest.mark.parametrize(
+    ("text", "model"),
+    [
+        ("A support bot with Llama 3.1 via Ollama", "llama3.1"),
+        ("A support bot using Llama 3.1 8B on Ollama", "llama3.1:8b"),
+        ("A support bot with llama3.1:8b on Ollama", "llama3.1:8b"),
+        ("A support bot with Mistral on Ollama", "mistral"),
+        ("A support bot with Llama on Ollama", "llama3.2"),
+    ],
+)
+async def test_a_model_on_ollama_has_its_name_there(text: str, model: str, catalogue: NodeStore) -> None:
+    plan = await planned(text, catalogue)
+    assert plan.declined is None
+    assert "chatOllama" in {node.node_name for node in plan.nodes}
+    assert value_of(plan, "modelName") == model
+
+
 async def test_a_model_family_is_taken_at_its_word(catalogue: NodeStore) -> None:
     plan = await planned("Chatbot for a florist with Claude Sonnet", catalogue)
     assert "sonnet" in str(value_of(plan, "modelName"))

@@ -100,6 +100,12 @@ _FULL_ID = re.compile(
     re.IGNORECASE,
 )
 
+#: How people write models that Ollama serves: Llama 3.1 8B is llama3.1:8b there.
+_OLLAMA = re.compile(
+    r"(?<![\w/])(llama|gemma|qwen|phi|mistral|mixtral)(?: (\d(?:\.\d{1,2})?))?(?![\w.-]*\w)(?: (\d{1,3})b)?(?!\w)",
+    re.IGNORECASE,
+)
+
 
 def named_providers(text: str) -> list[tuple[int, Provider]]:
     """(position, provider) of each mention that is not negated, in order; a stretch of text counts once."""
@@ -135,6 +141,8 @@ def note_providers(scan: Scan) -> None:
         scan.find(pattern, names=names)
     for pattern in (_FULL_ID, _CLAUDE, *(pattern for pattern, _ in _MODEL_IDS)):
         scan.find(pattern, params=MODEL_PARAMS)
+    if _is_ollama(scan.text):
+        scan.find(_OLLAMA, params=MODEL_PARAMS)
     scan.find(_EMBEDDINGS, names=["@Embeddings"])
 
 
@@ -150,8 +158,23 @@ def model_id(text: str) -> str | None:
     # A part of an id that is written out in full is none of its own.
     found = [item for item in found if not any(match.start() <= item[0] < match.end() for match in full)]
     found += [(match.start(), match.group(1)) for match in full]
+    if _is_ollama(text):
+        found += [(match.start(), _ollama_id(match)) for match in mentions(text, _OLLAMA)]
     named = [(position, name) for position, name in found if name]
     return max(named)[1].lower() if named else None
+
+
+def _is_ollama(text: str) -> bool:
+    provider = chat_provider(text)
+    return provider is not None and provider.chat == "chatOllama"
+
+
+def _ollama_id(match: re.Match[str]) -> str:
+    """The tag at Ollama; empty for a Llama without a version, which is no tag there."""
+    family, version, size = match.groups()
+    if family.lower() == "llama" and not version:
+        return ""
+    return f"{family}{version or ''}{f':{size}b' if size else ''}"
 
 
 def _claude_id(match: re.Match[str]) -> str:
