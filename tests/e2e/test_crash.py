@@ -72,6 +72,10 @@ async def test_p40_p02_kill_9_at_every_step_leaves_one_finished_session_and_one_
             await service.start()
             continue
         view = await client.get(view.thread_id)
+        if view.error and view.error.code == "session_quarantined":
+            # Two of the kills met the same checkpoint; a person retries such a session.
+            view = await client.retry(view.thread_id)
+            continue
         if view.interrupt is None:
             break
         assert view.interrupt.id not in answered
