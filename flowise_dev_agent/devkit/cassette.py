@@ -74,7 +74,8 @@ class Cassette(BackgroundServer):
     """A server between the SDKs and the providers.
 
     A request belongs to the case whose requirement it holds. It gets the answer that was recorded for the same
-    prompt, else the next of its phase, counted in `changed`: the prompt is not what it was when the answer was given.
+    prompt, else the next of its phase or the last, listed in `changed`: the prompt is not what it was when the answer
+    was given.
     With `cases` (id -> requirement) what is missing is asked from `upstream` and kept; without them it is a 404.
     """
 
@@ -149,7 +150,9 @@ class Cassette(BackgroundServer):
         if same is None and self._recording:
             self.misses += 1
             return None
-        answer = same or next((one for one in of_phase if one.number > self._served[case.case, phase]), None)
+        later = [one for one in of_phase if one.number > self._served[case.case, phase]]
+        # Votes on one prompt share an answer: behind the last one it is given again.
+        answer = same or next(iter([*later[:1], *of_phase[-1:]]), None)
         if answer is None:
             self.misses += 1
             return None

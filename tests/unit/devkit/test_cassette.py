@@ -88,7 +88,8 @@ def test_a_changed_prompt_gets_the_next_answer_of_its_phase_and_is_reported(
     with Cassette(tmp_path) as player:
         assert said(ask(player, f"{WISH} other words")) == "one"
         assert said(ask(player, f"{WISH} the second words")) == "two"
-        assert player.changed == ["returns plan 1 session"]
+        assert said(ask(player, f"{WISH} and others")) == "two"
+        assert player.changed == ["returns plan 1 session", "returns plan 2 session"]
 
 
 def test_ids_that_differ_from_run_to_run_do_not_make_another_prompt(tmp_path: Path, standin: ModelStandIn) -> None:
