@@ -84,7 +84,17 @@ def capability_of(plan: PlanContract, said: Iterable[str], schemas: Schemas) -> 
             {host for text in texts for host in hosts_said(text)}
             | {host for one in plan.values for host in reached(one.param, one.value, planned.get(one.node_id))}
         ),
-        credentials=[CredentialBinding(node_id="*", type=type_) for type_ in plan.credential_requirements],
+        credentials=[
+            *(CredentialBinding(node_id="*", type=type_) for type_ in plan.credential_requirements),
+            # A new node may have a credential that its type takes but does not need.
+            *(
+                CredentialBinding(node_id=node.node_id, type=type_)
+                for node in plan.nodes
+                if not node.existing and (schema := planned.get(node.node_id))
+                for type_ in schema.credential_names
+                if type_ not in plan.credential_requirements
+            ),
+        ],
         code=[id_ for id_, schema in planned.items() if schema and _runs_code(plan, nodes[id_], id_, schema)],
         tools=tools,
     )
@@ -205,7 +215,7 @@ def _beyond(op: PatchOp, plan: PlanContract, capability: Capability, schemas: Sc
     elif isinstance(op, SetParam):
         values, schema = {op.param_name: op.value}, _schema_of(op.node_id, plan, schemas, base)
     elif isinstance(op, BindCredential):
-        allowed = {one.type for one in capability.credentials}
+        allowed = {one.type for one in capability.credentials if one.node_id in ("*", op.node_id)}
         schema = _schema_of(op.node_id, plan, schemas, base)
         taken = {op.credential_type} if op.credential_type else set(schema.credential_names if schema else ())
         if taken and not taken & allowed:

@@ -63,6 +63,15 @@ def unmet(ops: list[PatchOp], wanted: PlanContract, catalogue: NodeStore) -> lis
 MODEL = planned("chatOpenAI_0")
 
 
+def test_a_new_node_may_have_a_credential_that_its_type_takes_and_need_not_have(catalogue: NodeStore) -> None:
+    memory, other = planned("RedisBackedChatMemory_0", existing=False), planned("redisCache_0", existing=False)
+    add = AddNode(node_name="RedisBackedChatMemory", node_id="RedisBackedChatMemory_0")
+    bind = BindCredential(node_id="RedisBackedChatMemory_0", credential_type="redisCacheUrlApi")
+    assert refused([add, bind], contract(memory), catalogue) == []
+    wrong = BindCredential(node_id="chatOpenAI_0", credential_type="redisCacheUrlApi")
+    assert refused([wrong], contract(MODEL, other), catalogue) != []
+
+
 @pytest.mark.parametrize(
     ("op", "why"),
     [
