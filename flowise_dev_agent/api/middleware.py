@@ -7,6 +7,7 @@ import asyncio
 import logging
 import secrets
 import time
+from asyncio import sleep
 from collections import Counter
 
 from pydantic import SecretStr
@@ -110,7 +111,7 @@ class _RefusedKeys:
         count = self._counts[address]
         if count % 100 == 1:
             logger.warning("%d requests with a missing or wrong key from %s within a minute.", count, address)
-        await asyncio.sleep(min(SLOWEST_SECS, max(0, count - _FREE_TRIES) * 0.1))
+        await sleep(min(SLOWEST_SECS, max(0, count - _FREE_TRIES) * 0.1))
 
 
 class ApiKeyMiddleware:

@@ -164,7 +164,7 @@ async def test_wrong_keys_are_logged_and_wait_longer_each_time(
         waits.append(secs)
 
     monkeypatch.setattr(middleware, "SLOWEST_SECS", 2.0)
-    monkeypatch.setattr(middleware.asyncio, "sleep", sleep)
+    monkeypatch.setattr(middleware, "sleep", sleep)
     async with client_of(make_app(api_key="s3cret")) as http:
         for _ in range(101):
             assert (await http.get("/sessions", headers={"Authorization": "Bearer guess"})).status_code == 401

@@ -192,7 +192,7 @@ def test_a_card_shows_warnings_and_what_flowise_says_about_required_inputs() -> 
         ("directReplyAgentflow", "outputs: none"),
     ],
 )
-def test_a_card_of_a_step_says_how_its_branches_are_numbered(name: str, branches: str, catalogue: NodeStore) -> None:
+def test_a_card_numbers_the_branches_of_a_step(name: str, branches: str, catalogue: NodeStore) -> None:
     assert branches in schema_card(catalogue.schemas[name]).splitlines()
 
 

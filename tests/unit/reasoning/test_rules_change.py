@@ -113,9 +113,7 @@ async def test_wishes_before_the_first_write_add_up(catalogue: NodeStore) -> Non
         ("Llámalo Ayuda", "Ayuda"),
     ],
 )
-async def test_a_name_as_feedback_renames_the_new_flow_and_nothing_else(
-    feedback: str, name: str, catalogue: NodeStore
-) -> None:
+async def test_a_name_as_feedback_renames_the_new_flow(feedback: str, name: str, catalogue: NodeStore) -> None:
     session = Session(SUPPORT, catalogue)
     before = await session.plan()
     assert await session.plan(feedback) == before.model_copy(update={"flow_name": name})
