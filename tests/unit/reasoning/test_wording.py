@@ -62,7 +62,7 @@ def test_p83_what_no_quote_holds_is_found(quotes: list[str], missing: list[str])
         ),
     ],
 )
-def test_p83_each_kind_of_fact_counts(text: str, quotes: list[str], missing: list[str]) -> None:
+def test_p83_facts_count(text: str, quotes: list[str], missing: list[str]) -> None:
     assert complete(text, quotes)[1] == missing
 
 
