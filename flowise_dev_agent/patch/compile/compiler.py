@@ -116,7 +116,9 @@ def compile_ops(
     for index, op, name, value in batch.deferred:
         batch.index, batch.op = index, op
         set_deferred_param(batch, op, name, value)
-    _apply(batch, chain.from_iterable(phases[_SET_FIELDS + 1 :]))
+    _apply(batch, phases[_SET_INNER])
+    derive_agentflow_fields(batch)
+    _apply(batch, chain.from_iterable(phases[_SET_INNER + 1 :]))
     name_loop_targets(batch)
     if batch.credentials and not batch.findings:
         bind_chosen(batch, ops, unbound)
@@ -133,7 +135,9 @@ def _apply(batch: Batch, steps: Iterable[tuple[int, PatchOp]]) -> None:
 
 #: Fields set in this phase decide which branches an agentflow node has, and which models and tools are inside it.
 _SET_FIELDS = 4
-_PHASES = 7
+#: What lies inside a model or tool is reached when that is there; a row added so may be a branch or a tool too.
+_SET_INNER = 5
+_PHASES = 8
 _PHASE: Mapping[type[Any], int] = {
     RemoveNode: 0,
     AddNode: 1,
@@ -145,9 +149,9 @@ _PHASE: Mapping[type[Any], int] = {
     SetLabel: _SET_FIELDS,
     SetParent: _SET_FIELDS,
     SetPosition: _SET_FIELDS,
-    BindCredential: 5,
-    SetOutput: 5,
-    Connect: 6,
+    BindCredential: 6,
+    SetOutput: 6,
+    Connect: 7,
 }
 _HANDLERS: Mapping[type[Any], Callable[[Batch, Any], None]] = {
     RemoveNode: remove_node,
@@ -168,7 +172,6 @@ _HANDLERS: Mapping[type[Any], Callable[[Batch, Any], None]] = {
 
 def _phase(op: PatchOp) -> int:
     phase = _PHASE[type(op)]
-    # What lies inside a model or tool is reached when that is there.
     if phase == _SET_FIELDS and isinstance(op, (SetParam, UnsetParam)) and is_path(op.param_name):
-        return _SET_FIELDS + 1
+        return _SET_INNER
     return phase

@@ -169,13 +169,14 @@ def _nested_definitions(batch: Batch, node: FlowNode, path: str) -> tuple[Steps,
     container: Any = node.inputs
     for index, step in enumerate(steps or ()):
         if isinstance(step, int):
-            if isinstance(container, list) and step >= len(container):
+            if isinstance(container, list) and step > len(container):
                 count = f"{len(container)} row{'' if len(container) == 1 else 's'}"
                 _no_such_row(
                     batch, node, path, f"`{path}` of {node.id}: there is no [{step}], but {count} from [0] on."
                 )
                 return None
-            container = container[step] if isinstance(container, list) else None
+            # The row behind the last is a new one.
+            container = ([*container, {}])[step] if isinstance(container, list) else None
         else:
             if not isinstance(container, Mapping):
                 break
@@ -230,7 +231,7 @@ def _no_such_row(batch: Batch, node: FlowNode, path: str, why: str) -> None:
         why,
         where=node.id,
         name=path,
-        hint=f"Name a field inside of a row that is there, or set all rows at once: {dump_json(example)}",
+        hint=f"Name a field of a row that is there or of the next one, or set all rows at once: {dump_json(example)}",
     )
 
 

@@ -71,12 +71,14 @@ def value_at(inputs: Values, steps: Steps) -> Any:
 
 
 def with_value(container: Any, steps: Steps, value: Any) -> Any:
-    """The container with another value at a path; what lies beside the path is shared. The path must exist."""
+    """The container with another value at a path; what lies beside the path is shared. The path must exist, but its
+    last key and the row behind the last need not."""
     if not steps:
         return value
     step, rest = steps[0], steps[1:]
     if isinstance(step, int):
-        return [*container[:step], with_value(container[step], rest, value), *container[step + 1 :]]
+        row = container[step] if step < len(container) else {}
+        return [*container[:step], with_value(row, rest, value), *container[step + 1 :]]
     return {**container, step: with_value(container.get(step), rest, value)}
 
 

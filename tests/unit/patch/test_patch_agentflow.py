@@ -547,3 +547,17 @@ def test_a_loop_names_its_target_by_id_and_title_whatever_an_op_says(target: str
     graph = _graph(schemas, again)
     title = _data(graph, "agentAgentflow_0")["label"]
     assert _data(graph, "loopAgentflow_0")["inputs"]["loopBackToNode"] == f"agentAgentflow_0-{title}"
+
+
+def test_a_field_of_the_row_behind_the_last_adds_that_row(schemas: Schemas) -> None:
+    path = "conditionAgentScenarios"
+    add = AddNode(
+        node_name="conditionAgentAgentflow",
+        node_id="conditionAgentAgentflow_0",
+        params={path: [{"scenario": "billing"}, {"scenario": "orders"}]},
+    )
+    more = SetParam(node_id=add.node_id, param_name=f"{path}[2].scenario", value="anything else")
+    graph = compile_ops(GraphIR.empty(), [add, more], schemas).graph
+    node = graph.nodes[0]
+    assert [row["scenario"] for row in node.inputs[path]] == ["billing", "orders", "anything else"]
+    assert len(node.outputs) == 3
