@@ -14,7 +14,7 @@ from uuid import UUID
 from pydantic import SecretStr
 
 from flowise_dev_agent.cli import main
-from flowise_dev_agent.client import AgentClient, ServiceUnreachableError
+from flowise_dev_agent.client import AgentClient, ServiceError, ServiceUnreachableError
 from flowise_dev_agent.contracts.events import SessionEvent
 from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.runtime import Timings, runtime
@@ -117,6 +117,11 @@ class ServiceProcess:
                 try:
                     await client.list(limit=1)
                 except ServiceUnreachableError:
+                    await asyncio.sleep(0.05)
+                except ServiceError as error:
+                    # It is there, and its database does not answer yet.
+                    if error.status != 503:
+                        raise
                     await asyncio.sleep(0.05)
                 else:
                     return
