@@ -15,6 +15,7 @@ from flowise_dev_agent.contracts.base import Contract, JsonObject
 from flowise_dev_agent.contracts.plan import PlanContract, PlannedNode, PlannedValue
 from flowise_dev_agent.contracts.usage import Usage
 from flowise_dev_agent.errors import ReasoningError
+from flowise_dev_agent.patch.model.agentflow import START
 from flowise_dev_agent.patch.model.references import variable_head, variables
 from flowise_dev_agent.reasoning.contracts import PlanRequest, Reasoned
 from flowise_dev_agent.reasoning.engines.base import ReasoningEngine
@@ -122,7 +123,7 @@ def _kept(missing: Sequence[PlannedNode], previous: PlanContract | None) -> list
 
 def _known_before(node: PlannedNode, plan: PlanContract) -> list[str]:
     """The steps that the plan lists before this one: plans follow the order of the flow."""
-    ids = [one.node_id for one in plan.nodes]
+    ids = [one.node_id for one in plan.nodes if one.node_name != START]
     return ids[: ids.index(node.node_id)]
 
 

@@ -52,6 +52,8 @@ _OUR_TAG = re.compile(
     re.IGNORECASE,
 )
 _FLOW_SHOWN = 6_000
+#: What the person wrote; the first is empty after a person's decision.
+_QUESTION = ("question", "startAgentflow_0.output.question")
 #: Of a trace in the judge's prompt: characters of one step, steps and tools, sources.
 _STEP_SHOWN, _STEPS_SHOWN, _SOURCES_SHOWN = 400, 20, 5
 _STAND_IN = (
@@ -160,7 +162,7 @@ def step_prompt(
             _tag("requirement", requirement),
             _tag("goal", plan.goal),
             _tag("flow", "\n".join(f"- {node.node_id}: {node.purpose}" for node in plan.nodes)),
-            _tag("variables", ", ".join(f"{{{{ {name} }}}}" for name in ["question", *before])),
+            _tag("variables", ", ".join(f"{{{{ {name} }}}}" for name in [*_QUESTION, *before])),
             _tag("step", f"{step.node_id} ({step.node_name}): {step.purpose}"),
             _tag("settings", "\n".join(f"{value.param}: {json.dumps(value.value)}" for value in settings) or None),
         ),
