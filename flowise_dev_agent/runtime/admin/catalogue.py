@@ -2,38 +2,22 @@
 
 import asyncio
 import math
-import re
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from flowise_dev_agent.contracts.nodes import NodeTypeView
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge
 from flowise_dev_agent.knowledge.templates import Template, TemplateKnowledge
-from flowise_dev_agent.patch import KIND_OF_CATEGORY, NodeSchema
 from flowise_dev_agent.persistence import Database, InstanceNodes, InstanceTemplates
-from flowise_dev_agent.sanitize import shortened
+from flowise_dev_agent.runtime.admin.node_types import node_type_view
 
 MOST_HITS: Final = 50
-_DESCRIPTION_CHARS: Final = 300
-_MARKUP: Final = re.compile(r"<[^>]+>")
 
 
 class _View(BaseModel):
     model_config = ConfigDict(frozen=True)
-
-
-class NodeHit(_View):
-    """A node type."""
-
-    name: str
-    label: str
-    category: str
-    kind: str = Field(description="Flows that it runs in: CHATFLOW, AGENTFLOW or MULTIAGENT.")
-    version: float
-    description: str
-    credentials: list[str] = Field(description="Credential types, one of which it takes.")
-    deprecated: bool
 
 
 class TemplateHit(_View):
@@ -51,7 +35,7 @@ class CatalogueHits(_View):
 
     instance: str
     flowise_version: str
-    nodes: list[NodeHit]
+    nodes: list[NodeTypeView]
     templates: list[TemplateHit]
 
 
@@ -77,22 +61,9 @@ class CatalogueService:
         return CatalogueHits(
             instance=known,
             flowise_version=nodes.flowise_version,
-            nodes=[_node(schema) for schema in found],
+            nodes=[node_type_view(schema) for schema in found],
             templates=[_template(template) for template in fitting],
         )
-
-
-def _node(schema: NodeSchema) -> NodeHit:
-    return NodeHit(
-        name=schema.name,
-        label=schema.label,
-        category=schema.category,
-        kind=KIND_OF_CATEGORY.get(schema.category, "CHATFLOW"),
-        version=schema.version,
-        description=shortened(_MARKUP.sub(" ", schema.description), _DESCRIPTION_CHARS),
-        credentials=list(schema.credential_names),
-        deprecated=schema.deprecated,
-    )
 
 
 def _template(template: Template) -> TemplateHit:

@@ -45,7 +45,7 @@ class NodeTypes:
         page = found[begin : begin + limit]
         more = begin + limit < len(found)
         return NodeTypePage(
-            nodes=[_view(schema) for schema in page],
+            nodes=[node_type_view(schema) for schema in page],
             total=len(found),
             next_cursor=_cursor(begin + limit) if more else None,
         )
@@ -55,7 +55,7 @@ class NodeTypes:
         schema: NodeSchema
         card, schema = await self._call(instance, "get_node", {"name": name})
         return NodeTypeDetails(
-            node=_view(schema),
+            node=node_type_view(schema),
             inputs=[_input(entry) for entry in schema.input_definitions],
             outputs=[output.name for output in schema.outputs],
             card=card,
@@ -94,7 +94,8 @@ class NodeTypes:
         return result.summary, result.data
 
 
-def _view(schema: NodeSchema) -> NodeTypeView:
+def node_type_view(schema: NodeSchema) -> NodeTypeView:
+    """A node type as clients see it."""
     return NodeTypeView(
         name=schema.name,
         label=schema.label,

@@ -1580,7 +1580,7 @@ export interface components {
             /** Instance */
             instance: string;
             /** Nodes */
-            nodes: components["schemas"]["NodeHit"][];
+            nodes: components["schemas"]["NodeTypeView"][];
             /** Templates */
             templates: components["schemas"]["TemplateHit"][];
         };
@@ -3857,34 +3857,6 @@ export interface components {
              * @enum {string}
              */
             type: "node_error";
-        };
-        /**
-         * NodeHit
-         * @description A node type.
-         */
-        NodeHit: {
-            /** Category */
-            category: string;
-            /**
-             * Credentials
-             * @description Credential types, one of which it takes.
-             */
-            credentials: string[];
-            /** Deprecated */
-            deprecated: boolean;
-            /** Description */
-            description: string;
-            /**
-             * Kind
-             * @description Flows that it runs in: CHATFLOW, AGENTFLOW or MULTIAGENT.
-             */
-            kind: string;
-            /** Label */
-            label: string;
-            /** Name */
-            name: string;
-            /** Version */
-            version: number;
         };
         /**
          * NodeInputView
