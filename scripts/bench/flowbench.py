@@ -70,7 +70,7 @@ async def main(
     async with (
         AgentClient(url, settings.server.api_key) as agent,
         FlowiseClient(str(instance.endpoint), instance.api_key) as flowise,
-        _credentials_api(settings) as credentials,
+        credentials_api(settings) as credentials,
     ):
         engine = (await agent.health())["reasoning"]["engine"]
 
@@ -156,7 +156,7 @@ def _until_it_answers(process: subprocess.Popen[bytes], url: str) -> None:
     raise SystemExit(f"The service did not answer within {START_SECS} s.")
 
 
-def _credentials_api(settings: Settings) -> httpx2.AsyncClient:
+def credentials_api(settings: Settings) -> httpx2.AsyncClient:
     """For the dummies alone: the product itself never makes a credential."""
     instance = settings.flowise.instances[0]
     key = instance.api_key.get_secret_value() if instance.api_key else ""

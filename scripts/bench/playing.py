@@ -98,7 +98,7 @@ async def play(
             answer = _said(at, lines[due]["say"], view.interrupt)
             del lines[: due + 1]
         else:
-            answer = await _answer(credentials, view.interrupt)
+            answer = await answer_plainly(credentials, view.interrupt)
         view = await agent.resume(view.thread_id, ResumeSession(interrupt_id=view.interrupt.id, answer=answer))
     raise CaseFailedError(f"session: more than {MAX_INTERRUPTS} questions")
 
@@ -110,7 +110,7 @@ def _said(at: str, words: str, interrupt: Interrupt) -> JsonObject:
     return {"action": "request_changes" if at == "plan" else "iterate", "feedback": words}
 
 
-async def _answer(credentials: httpx2.AsyncClient, interrupt: Interrupt) -> JsonObject:
+async def answer_plainly(credentials: httpx2.AsyncClient, interrupt: Interrupt) -> JsonObject:
     offered = {option.value for option in interrupt.options}
     match interrupt:
         case ClarificationInterrupt():
