@@ -1,0 +1,189 @@
+"""What a session talks to, as a process of its own: `python scripts/bench/outside.py MODEL_SECS`.
+
+A Flowise in memory, and a model that answers after so many seconds what was recorded for one requirement. Prints
+`{"flowise": address, "model": address}` when both listen. Of the first, `GET /counts` answers how often each route was
+called and begins again at zero, and `POST /copies` with `id` and `count` adds copies of a chatflow.
+"""
+
+import asyncio
+import itertools
+import json
+import signal
+import sys
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from flowise_dev_agent.devkit.cassette import RecordedCase, phase_of
+from flowise_dev_agent.devkit.serving import BackgroundServer
+from flowise_dev_agent.devkit.standin import anthropic, openai
+from flowise_dev_agent.knowledge.snapshot import SNAPSHOT_FILE, schemas_dir
+
+_RECORDED: Final = Path(__file__).with_name("cassettes") / "chat-memory.json"
+_API: Final = "/api/v1"
+_CREDENTIALS: Final = [{"id": str(uuid4()), "name": "OpenAI", "credentialName": "openAIApi"}]
+
+Row = dict[str, Any]
+
+
+class FlowiseDouble(BackgroundServer):
+    """The part of Flowise that sessions use, with the committed node schemas."""
+
+    def __init__(self) -> None:
+        super().__init__("Flowise double")
+        self._counts: Counter[str] = Counter()
+        self._ticks = itertools.count()
+        self._nodes = (schemas_dir() / SNAPSHOT_FILE).read_bytes()
+        self._rows: dict[str, Row] = {}
+
+    def app(self) -> Starlette:
+        """The routes under /api/v1, and the counts."""
+        flow = f"{_API}/chatflows/{{id}}"
+        routes = [
+            Route("/counts", self._take_counts),
+            Route("/copies", self._copy, methods=["POST"]),
+            Route(f"{_API}/ping", self._ping),
+            Route(f"{_API}/version", self._version),
+            Route(f"{_API}/nodes", self._list_nodes),
+            Route(f"{_API}/credentials", self._credentials),
+            Route(f"{_API}/node-load-method/{{name}}", self._nothing, methods=["POST"]),
+            Route(f"{_API}/chatflows", self._list, methods=["GET"]),
+            Route(f"{_API}/chatflows", self._create, methods=["POST"]),
+            Route(flow, self._get, methods=["GET"]),
+            Route(flow, self._put, methods=["PUT"]),
+            Route(flow, self._delete, methods=["DELETE"]),
+            Route(f"{_API}/prediction/{{id}}", self._predict, methods=["POST"]),
+            Route(f"{_API}/chatmessage/{{id}}", self._nothing, methods=["DELETE"]),
+            Route(f"{_API}/{{path:path}}", self._unknown, methods=["GET", "POST"]),
+        ]
+        return Starlette(routes=routes)
+
+    def _count(self, call: str) -> None:
+        self._counts[call] += 1
+
+    async def _take_counts(self, _: Request) -> Response:
+        counts, self._counts = self._counts, Counter()
+        return JSONResponse(dict(counts))
+
+    async def _copy(self, request: Request) -> Response:
+        wanted = await request.json()
+        row = self._rows[wanted["id"]]
+        columns = {name: row[name] for name in ("flowData", "type", "deployed")}
+        ids = [self._add({**columns, "name": f"Copy {number}"})["id"] for number in range(wanted["count"])]
+        return JSONResponse(ids)
+
+    async def _ping(self, _: Request) -> Response:
+        return PlainTextResponse("pong")
+
+    async def _version(self, _: Request) -> Response:
+        self._count("GET version")
+        return JSONResponse({"version": "3.1.4"})
+
+    async def _list_nodes(self, request: Request) -> Response:
+        self._count("GET nodes")
+        if request.headers.get("if-none-match") == '"nodes"':
+            return Response(status_code=304)
+        return Response(self._nodes, media_type="application/json", headers={"ETag": '"nodes"'})
+
+    async def _credentials(self, _: Request) -> Response:
+        self._count("GET credentials")
+        return JSONResponse(_CREDENTIALS)
+
+    async def _nothing(self, request: Request) -> Response:
+        self._count(f"{request.method} {request.url.path.split('/')[3]}")
+        return JSONResponse([] if request.method == "POST" else {"affected": 0})
+
+    async def _unknown(self, request: Request) -> Response:
+        self._count(f"{request.method} {request.path_params['path']}")
+        return JSONResponse({"statusCode": 404, "success": False, "message": "Not found"}, 404)
+
+    async def _list(self, request: Request) -> Response:
+        self._count("LIST chatflows")
+        page, limit = int(request.query_params["page"]), int(request.query_params["limit"])
+        rows = sorted(self._rows.values(), key=lambda row: row["updatedDate"], reverse=True)
+        return JSONResponse({"data": rows[(page - 1) * limit : page * limit], "total": len(rows)})
+
+    async def _create(self, request: Request) -> Response:
+        self._count("POST chatflow")
+        return JSONResponse(self._add(await request.json()))
+
+    async def _get(self, request: Request) -> Response:
+        self._count("GET chatflow")
+        row = self._rows.get(request.path_params["id"])
+        return JSONResponse(row) if row else _missing()
+
+    async def _put(self, request: Request) -> Response:
+        self._count("PUT chatflow")
+        row = self._rows.get(request.path_params["id"])
+        if row is None:
+            return _missing()
+        row |= await request.json()
+        row["updatedDate"] = self._now()
+        return JSONResponse(row)
+
+    async def _delete(self, request: Request) -> Response:
+        self._count("DELETE chatflow")
+        row = self._rows.pop(request.path_params["id"], None)
+        return JSONResponse({"affected": 1}) if row else _missing()
+
+    async def _predict(self, request: Request) -> Response:
+        self._count("POST prediction")
+        body = await request.json()
+        return JSONResponse({"text": f"An answer to: {body['question']}", "chatId": body["chatId"]})
+
+    def _add(self, columns: Row) -> Row:
+        row: Row = {"deployed": False, "isPublic": False, **columns, "id": str(uuid4())}
+        row["createdDate"] = row["updatedDate"] = self._now()
+        self._rows[row["id"]] = row
+        return row
+
+    def _now(self) -> str:
+        moment = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(milliseconds=next(self._ticks))
+        return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+class ModelStub(BackgroundServer):
+    """Both providers' APIs; each phase of each session gets what was recorded for the phase."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__("model stub")
+        self._seconds = seconds
+        case = RecordedCase.model_validate_json(_RECORDED.read_text("utf-8"))
+        self._answers = {answer.phase: answer.reply() for answer in case.answers}
+
+    def app(self) -> Starlette:
+        """All paths in one handler."""
+        return Starlette(routes=[Route("/{provider}/{path:path}", self._handle, methods=["POST"])])
+
+    async def _handle(self, http: Request) -> Response:
+        dialect = anthropic if http.path_params["provider"] == "anthropic" else openai
+        request = dialect.parse_chat(f"/{http.path_params['path']}", await http.json(), "")
+        if self._seconds:
+            await asyncio.sleep(self._seconds)
+        reply = self._answers[phase_of(request)]
+        if request.stream:
+            return StreamingResponse(dialect.stream_chat(request, reply), media_type="text/event-stream")
+        return JSONResponse(dialect.render_chat(request, reply))
+
+
+def _missing() -> Response:
+    return JSONResponse({"statusCode": 404, "success": False, "message": "Chatflow not found"}, 404)
+
+
+def main(model_secs: float) -> None:
+    """Serve until SIGTERM."""
+    with FlowiseDouble() as flowise, ModelStub(model_secs) as model:
+        print(json.dumps({"flowise": flowise.endpoint, "model": model.endpoint}), flush=True)
+        signal.sigwait({signal.SIGTERM, signal.SIGINT})
+
+
+if __name__ == "__main__":
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
+    main(float(sys.argv[1]))
