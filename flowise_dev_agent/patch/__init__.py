@@ -54,7 +54,7 @@ if TYPE_CHECKING:
         OutputOption,
         Schemas,
     )
-    from flowise_dev_agent.patch.validate import CUSTOM_TOOL, validate_flow
+    from flowise_dev_agent.patch.validate import CHOSEN_BY_ID, CUSTOM_TOOL, validate_flow
     from flowise_dev_agent.patch.views.canvas_view import CanvasView, canvas_view, public_op
     from flowise_dev_agent.patch.views.flow_diff import AddedNode, Connected, FlowDiff, NodeChange, diff
     from flowise_dev_agent.patch.views.summary import outline, summarize
@@ -63,6 +63,7 @@ _HOMES = {
     "AddNode": "model.ops",
     "AddedNode": "views.flow_diff",
     "BindCredential": "model.ops",
+    "CHOSEN_BY_ID": "validate",
     "CUSTOM_TOOL": "validate",
     "CanvasView": "views.canvas_view",
     "CompileResult": "compile.compiler",
@@ -116,6 +117,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "CHOSEN_BY_ID",
     "CUSTOM_TOOL",
     "KIND_OF_CATEGORY",
     "OP_TYPES",

@@ -4,7 +4,7 @@ Results (`Intent`, `PlanContract`, `Verdict`) are shared with clients and come f
 dataclasses: they carry live objects (the node store) and are never stored.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
@@ -235,6 +235,8 @@ class PlanRequest(_Request):
     templates: tuple[Template, ...] = ()
     #: What the person said, part by part; the plan accounts for each.
     parts: tuple[Part, ...] = ()
+    #: What code finds in a plan by trying it against the flow and the server.
+    review: Callable[[PlanContract], Awaitable[list[Finding]]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

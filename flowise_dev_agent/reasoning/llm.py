@@ -1,6 +1,6 @@
 """Reasoning by a model: sends prompts, reads typed values, and puts what is wrong with an answer into the next try."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, cast
 
 from flowise_dev_agent.contracts.plan import AmendAnswer, NothingToChange, OpsAnswer, PatchAnswer
@@ -63,7 +63,7 @@ class LlmReasoner(Reasoner):
         self._skills = Skills(settings.skills_dir)
 
     async def classify(self, request: ClassifyRequest) -> Reasoned[Intent]:
-        def read(text: str) -> Intent:
+        async def read(text: str) -> Intent:
             intent = parse_model(text, Intent)
             quotes = intent.parts or wording.split(request.requirement)
             parts, missing = wording.all_parts(request.requirement, quotes)
@@ -82,7 +82,7 @@ class LlmReasoner(Reasoner):
         return await self._ask("classify", classify_prompt(request, self._skills), read, request)
 
     async def plan(self, request: PlanRequest) -> Reasoned[PlanContract]:
-        def read(text: str) -> PlanContract:
+        async def read(text: str) -> PlanContract:
             proposal = parse_model(text, PlanProposal)
             fields: dict[str, Any] = {**vars(proposal), "parts": []}
             plan = PlanContract(operation=request.intent.operation, **fields)
@@ -90,6 +90,7 @@ class LlmReasoner(Reasoner):
             parts, problems = accounted(plan, proposal.parts, request)
             plan, findings = with_replaced_sources(plan, request)
             findings += [*unknown_options(plan, request), *lost_texts(plan.values, request)]
+            findings += await request.review(plan) if request.review else []
             plan = plan.model_copy(update={"parts": parts, "findings": findings})
             if problems := [*(finding.text for finding in findings), *problems]:
                 raise IncompleteOutputError(problems[:12], plan)
@@ -100,7 +101,7 @@ class LlmReasoner(Reasoner):
         return await PromptWriter(self._engine, self._settings, self._skills).complete(planned, request)
 
     async def patch(self, request: PatchRequest) -> Reasoned[PatchAnswer]:
-        def read(text: str) -> PatchAnswer:
+        async def read(text: str) -> PatchAnswer:
             return _checked_answer(text, request)
 
         return await self._ask("patch", patch_prompt(request, self._skills), read, request)
@@ -108,7 +109,7 @@ class LlmReasoner(Reasoner):
     async def judge(self, request: JudgeRequest) -> Reasoned[Verdict]:
         prompt = judge_prompt(request, self._skills)
 
-        def read(text: str) -> Judgement:
+        async def read(text: str) -> Judgement:
             return checked_judgement(parse_model(text, Judgement), request)
 
         first = await self._ask("judge", prompt, read, request)
@@ -132,7 +133,7 @@ class LlmReasoner(Reasoner):
         self,
         phase: Phase,
         prompt: Prompt,
-        read: Callable[[str], T],
+        read: Callable[[str], Awaitable[T]],
         request: ClassifyRequest | PlanRequest | PatchRequest | JudgeRequest,
     ) -> Reasoned[T]:
         model = self._settings.model_for(phase, request.model)
@@ -160,7 +161,7 @@ class LlmReasoner(Reasoner):
                 problems = ["The answer is cut off before its end. Give it again, shorter."]
             else:
                 try:
-                    return Reasoned(read(response.text), mode="llm_guided", usage=loop.usage, tries=number)
+                    return Reasoned(await read(response.text), mode="llm_guided", usage=loop.usage, tries=number)
                 except UnusableOutputError as error:
                     problems = error.problems
                     better = cast("T", error.value) if isinstance(error, IncompleteOutputError) else None

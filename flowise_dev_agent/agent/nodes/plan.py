@@ -1,5 +1,6 @@
 """Phase D, first half: the plan and its approval."""
 
+from functools import partial
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -15,6 +16,7 @@ from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.nodes.patch import flow_so_far
 from flowise_dev_agent.agent.plan_binding import beyond_approval, capability_of
 from flowise_dev_agent.agent.plan_details import plan_details
+from flowise_dev_agent.agent.plan_review import reviewed
 from flowise_dev_agent.agent.prompt_context import (
     agents_of,
     components_of,
@@ -66,6 +68,7 @@ async def plan_v2(
     )
     previous, verdict = state.plan.contract, state.review.verdict
     graph = await flow_so_far(state, context)
+    nodes = await context.knowledge.nodes()
     result = await context.reasoner.plan(
         PlanRequest(
             requirement=requirement,
@@ -75,7 +78,7 @@ async def plan_v2(
             budget=budget_of(state, context.limits),
             intent=intent,
             design=state.request.design if feedback is None and previous is None else None,
-            nodes=await context.knowledge.nodes(),
+            nodes=nodes,
             candidates=discovery.candidates,
             credential_types={type_: len(items) for type_, items in discovery.credentials.items()},
             target=target.name if target else None,
@@ -89,6 +92,7 @@ async def plan_v2(
             texts=texts_in_scope(graph),
             previous=previous,
             parts=parts_of(state),
+            review=partial(reviewed, base=graph, schemas=nodes.schemas, flowise=context.flowise),
             feedback=feedback,
             verdict=verdict,
             pattern=pattern,
@@ -107,7 +111,7 @@ async def plan_v2(
     )
     if not plan.declined and plan.answer is None:
         said = [state.full_requirement, feedback or ""]
-        capability = capability_of(plan, said, (await context.knowledge.nodes()).schemas)
+        capability = capability_of(plan, said, nodes.schemas)
         if state.plan.agreed:
             # A host that the person has agreed to stays theirs, although a revision need not name it again.
             capability = capability.model_copy(update={"hosts": sorted({*capability.hosts, *state.plan.agreed.hosts})})

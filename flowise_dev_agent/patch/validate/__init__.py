@@ -28,9 +28,9 @@ from flowise_dev_agent.patch.validate import (
     variables,
 )
 from flowise_dev_agent.patch.validate.context import RULES, FlowContext, known_names
-from flowise_dev_agent.patch.validate.params import CUSTOM_TOOL
+from flowise_dev_agent.patch.validate.params import CHOSEN_BY_ID, CUSTOM_TOOL
 
-__all__ = ["CUSTOM_TOOL", "RULE_MODULES", "validate_flow"]
+__all__ = ["CHOSEN_BY_ID", "CUSTOM_TOOL", "RULE_MODULES", "validate_flow"]
 
 RULE_MODULES = (
     nodes,

@@ -24,7 +24,7 @@ JSON_TEXTS: Mapping[str, tuple[str, ...]] = {
     "awsBedrockKBRetriever": ("filter",),
 }
 #: What is chosen by its id, by the method that lists the choices. A document store in a row is ``<id>:<name>``.
-_CHOSEN_BY_ID: Mapping[str, str] = {
+CHOSEN_BY_ID: Mapping[str, str] = {
     "listChatflows": "flow",
     "listAgentflows": "flow",
     "listFlows": "flow",
@@ -143,7 +143,7 @@ def ids(flow: FlowContext) -> Iterator[Finding]:
 
 def id_problem(param: InputEntry, value: Any, where: str, name: str) -> Finding | None:
     """What is wrong with the value of a field that takes the id of something."""
-    what = _CHOSEN_BY_ID.get(str(param.get("loadMethod")))
+    what = CHOSEN_BY_ID.get(str(param.get("loadMethod")))
     if what is None or is_empty(value) or has_variable(value):
         return None
     if isinstance(value, str) and is_uuid(value.partition(":")[0]):

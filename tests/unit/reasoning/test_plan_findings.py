@@ -7,7 +7,7 @@ import pytest
 from flowise_dev_agent.contracts.plan import AmendAnswer, Part, PlanContract, PlannedNode, PlannedValue
 from flowise_dev_agent.contracts.plan_text import plan_markdown
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import AddNode, Connect, GraphIR, compile_ops
+from flowise_dev_agent.patch import AddNode, Connect, Finding, GraphIR, compile_ops
 from flowise_dev_agent.reasoning.contracts import Intent
 from flowise_dev_agent.reasoning.parsing import UnusableOutputError
 from flowise_dev_agent.reasoning.plan_checks import checked_amendment
@@ -181,3 +181,15 @@ async def test_a_source_that_feeds_two_inputs_is_asked_about(catalogue: NodeStor
     assert (result.tries, result.value.removals) == (2, [])
     assert [one.code for one in result.value.findings] == ["ONE_SOURCE"]
     assert "chatOpenAI_0 at toolAgent_0.model, chatOpenAI_0 at llmChain_0.model" in last_text(engine)
+
+
+async def test_what_the_review_finds_goes_back_once_and_is_then_shown(catalogue: NodeStore) -> None:
+    async def review(plan: PlanContract) -> list[Finding]:
+        return [Finding(code="INPUT_NOT_FED", severity="warning", message=f"{plan.nodes[0].node_id} lacks a model.")]
+
+    chain = {"node_id": "llmChain_0", "node_name": "llmChain", "purpose": "x"}
+    engine = ScriptedEngine({"goal": "x", "flow_name": "x", "nodes": [chain]})
+    result = await reasoner(engine, 3).plan(plan_request(catalogue, review=review))
+    assert result.tries == 2
+    assert "llmChain_0 lacks a model" in last_text(engine)
+    assert [one.code for one in result.value.findings] == ["INPUT_NOT_FED"]

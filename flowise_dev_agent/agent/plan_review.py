@@ -1,0 +1,291 @@
+"""What code tries of a plan before the person sees it: its nodes and values as a flow, and what the server must have.
+
+Everything found here would stop the change after the approval, where only another approval can put it right.
+"""
+
+import asyncio
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+
+from flowise_dev_agent.agent.plan_values import with_planned_values
+from flowise_dev_agent.agent.reach import texts_in
+from flowise_dev_agent.contracts.plan import PlanContract
+from flowise_dev_agent.errors import FlowiseError, PatchError
+from flowise_dev_agent.flowise.client import FlowiseClient
+from flowise_dev_agent.patch import (
+    CHOSEN_BY_ID,
+    CUSTOM_TOOL,
+    AddNode,
+    Finding,
+    GraphIR,
+    InputEntry,
+    NodeSchema,
+    OptionEntry,
+    RemoveNode,
+    Schemas,
+    compile_ops,
+    errors,
+    validate_flow,
+)
+from flowise_dev_agent.patch.model.definitions import type_set
+from flowise_dev_agent.patch.model.nested import nested_components
+from flowise_dev_agent.patch.model.references import has_variable
+from flowise_dev_agent.patch.model.values import is_empty
+from flowise_dev_agent.reasoning.prompt_writing import INSTRUCTIONS
+from flowise_dev_agent.sanitize import shortened
+
+#: Depends on connections and credentials, which a plan does not have.
+_LATER: Final = frozenset({"NESTED_CREDENTIAL_UNBOUND", "CREDENTIAL_UNBOUND", "VARIABLE_NOT_SET", "NOT_AN_ID"})
+#: Of the server's own things, in one finding.
+_NAMES_SHOWN: Final = 30
+_NAME_CHARS: Final = 80
+_FILES: Final = frozenset({"file", "folder"})
+_GIVERS_SHOWN: Final = 4
+#: For all lists together; without them nothing is said about what the server has.
+_LOOKUP_SECS: Final = 20.0
+_VARIABLE_READ: Final = re.compile(r"\$vars\.([A-Za-z_]\w{0,99})")
+#: Lists of node types that only the server has, by the type that lists them.
+_OWN: Final[Mapping[tuple[str, str], str]] = {
+    (CUSTOM_TOOL, "listTools"): "custom tool",
+    ("customMcpServerTool", "listServers"): "MCP server",
+}
+
+
+async def reviewed(plan: PlanContract, base: GraphIR, schemas: Schemas, flowise: FlowiseClient) -> list[Finding]:
+    """What is wrong with the nodes and values of a plan for the flow `base`; empty for one that changes nothing."""
+    if (
+        plan.declined
+        or plan.answer is not None
+        or any(one.existing and not base.node(one.node_id) for one in plan.nodes)
+    ):
+        return []
+    tried, findings = await asyncio.to_thread(_tried, plan, base, schemas)
+    lacking: list[Finding] = []
+    if tried:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LOOKUP_SECS):
+                lacking = await _missing_resources(plan, tried, schemas, flowise)
+    told = {(one.where, one.field) for one in lacking}
+    return [*(one for one in findings if (one.where, one.field) not in told), *lacking]
+
+
+def _tried(plan: PlanContract, base: GraphIR, schemas: Schemas) -> tuple[GraphIR | None, list[Finding]]:
+    """The flow as far as the plan goes, without new connections, and what is wrong with it."""
+    ops = [
+        *(
+            AddNode(node_name=one.node_name, node_id=one.node_id, label=one.label or None)
+            for one in plan.nodes
+            if not one.existing
+        ),
+        *(RemoveNode(node_id=id_) for id_ in plan.removals),
+    ]
+    whole = with_planned_values(ops, plan, base)
+    if not whole:
+        return None, []
+    try:
+        graph = compile_ops(base, whole, schemas).graph
+    except PatchError as error:
+        return None, [_as_advice(Finding.model_validate(one)) for one in error.details["findings"]]
+    found = validate_flow(graph.to_flow_data(), schemas=schemas, credentials=None, kind=plan.flow_kind)
+    return graph, [
+        *_unfed(plan, base, graph, schemas),
+        *(_as_advice(one) for one in errors(found) if _concerns(one, plan, graph)),
+    ]
+
+
+def _as_advice(finding: Finding) -> Finding:
+    """The finding for a plan: what stays is shown to the person, and no op is at fault."""
+    hint = finding.hint
+    if finding.code == "REQUIRED_PARAM_MISSING":
+        hint = f"Add it to `values` of {finding.where}, or say in `placeholders` what the person must give."
+    return finding.model_copy(update={"severity": "warning", "op_index": None, "op_type": None, "hint": hint})
+
+
+def _concerns(finding: Finding, plan: PlanContract, graph: GraphIR) -> bool:
+    """Whether a finding is about a value of the plan, or a required one that it lacks, whatever is connected later."""
+    if finding.code in _LATER or not finding.field:
+        return False
+    if finding.code == "UNKNOWN_VARIABLE" and "$iteration" in finding.message:
+        # Which steps are inside of an iteration is not in a plan.
+        return not any(node.node_name == "iterationAgentflow" for node in plan.nodes)
+    if finding.code == "REQUIRED_PARAM_MISSING":
+        node = graph.node(finding.where)
+        is_new = any(one.node_id == finding.where and not one.existing for one in plan.nodes)
+        if node is None or not is_new or finding.field == INSTRUCTIONS.get(node.name):
+            return False
+        entry = next((one for one in node.params if one["name"] == finding.field), None)
+        # A file is the person's to give, and `placeholders` says so.
+        return not (entry and entry["type"] in _FILES and plan.placeholders)
+    return any(value.node_id == finding.where and _overlap(value.param, finding.field) for value in plan.values)
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Whether two fields are the same, or one is inside of the other."""
+    return one == other or one.startswith((f"{other}.", f"{other}[")) or other.startswith((f"{one}.", f"{one}["))
+
+
+# --- required connections ---------------------------------------------------------------------------------------------
+
+
+def _unfed(plan: PlanContract, base: GraphIR, graph: GraphIR, schemas: Schemas) -> Iterator[Finding]:
+    """Required inputs that no node of the flow to be could feed: of new nodes, and of those whose source goes."""
+    new = {node.node_id for node in plan.nodes if not node.existing}
+    freed = {(edge.target, edge.input_name) for edge in base.edges if edge.source in plan.removals}
+    for node in graph.nodes:
+        schema = schemas.get(node.name)
+        if schema is None or node.is_agentflow or node.is_note:
+            continue
+        for entry in schema.definitions.visible_anchors(node.inputs):
+            if entry.get("optional") or not (node.id in new or (node.id, entry["name"]) in freed):
+                continue
+            types = type_set(entry["type"])
+            if any(types & _gives(schemas.get(one.name)) for one in graph.nodes if one.id != node.id):
+                continue
+            yield Finding(
+                code="INPUT_NOT_FED",
+                severity="warning",
+                message=f"{node.id} needs a {entry['type']} for `{entry['name']}`, and nothing in the plan gives one.",
+                where=node.id,
+                field=entry["name"],
+                hint=f"Add a node that gives it, such as {_givers(types, schemas)}.",
+            )
+
+
+def _gives(schema: NodeSchema | None) -> set[str]:
+    return {name for output in schema.outputs for name in output.base_classes} if schema else set()
+
+
+def _givers(types: frozenset[str], schemas: Schemas) -> str:
+    names = [name for name, one in schemas.items() if types & _gives(one) and not one.deprecated]
+    return ", ".join(names[:_GIVERS_SHOWN])
+
+
+# --- what the server must have ----------------------------------------------------------------------------------------
+
+
+class _Choice(NamedTuple):
+    """A field that takes something that exists on the server, and what the plan puts there."""
+
+    where: str
+    field: str
+    what: str
+    #: The node type that lists what there is, and its method for it.
+    lists: tuple[str, str]
+    value: str
+
+
+async def _missing_resources(
+    plan: PlanContract, graph: GraphIR, schemas: Schemas, flowise: FlowiseClient
+) -> list[Finding]:
+    """Document stores, flows, assistants, custom tools and variables that the plan uses and the server lacks."""
+    found: list[Finding] = []
+    options: dict[tuple[str, str], list[OptionEntry] | None] = {}
+    for choice in _choices(plan, graph, schemas):
+        if choice.lists not in options:
+            options[choice.lists] = await _options(flowise, *choice.lists)
+        there = options[choice.lists]
+        if there is None or choice.value.partition(":")[0] in {str(one["name"]).partition(":")[0] for one in there}:
+            continue
+        names = [f"{one['name']} ({_shown(str(one.get('label') or one['name']))})" for one in there]
+        text = (
+            f"the server has no {choice.what} {_shown(choice.value)!r}"
+            if choice.value
+            else f"it takes the id of a {choice.what}, and the plan names none"
+        )
+        found.append(
+            Finding(
+                code="NOT_ON_THE_SERVER",
+                severity="warning",
+                message=f"`{choice.field}` of {choice.where}: {text}.",
+                where=choice.where,
+                field=choice.field,
+                hint=_hint(choice.what, names),
+            )
+        )
+    return [*found, *await _missing_variables(plan, flowise)]
+
+
+def _hint(what: str, names: list[str]) -> str:
+    if not names:
+        return (
+            f"There is no {what} on the server. Plan without it: mark the part as not_possible with this reason, or "
+            "list in `placeholders` what the person must add."
+        )
+    rest = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
+    return f"There are: {', '.join(names[:_NAMES_SHOWN])}{rest}. Take one, or mark the part as not_possible."
+
+
+def _shown(text: str) -> str:
+    return shortened(text, _NAME_CHARS)
+
+
+def _choices(plan: PlanContract, graph: GraphIR, schemas: Schemas) -> Iterator[_Choice]:
+    new = {node.node_id for node in plan.nodes if not node.existing}
+    for node in graph.nodes:
+        params = [value.param for value in plan.values if value.node_id == node.id]
+        if schema := schemas.get(node.name):
+            for choice in _fields(schema, node.inputs, node.id, ""):
+                is_chosen = bool(choice.value) and any(_overlap(choice.field, param) for param in params)
+                if is_chosen or (node.id in new and not choice.value):
+                    yield choice
+            for nested in nested_components(node.params, node.inputs):
+                inner = schemas.get(nested.component)
+                if inner and isinstance(nested.config, Mapping) and any(_overlap(nested.path, one) for one in params):
+                    yield from _fields(inner, nested.config, node.id, f"{nested.path}.")
+
+
+def _fields(schema: NodeSchema, inputs: Mapping[str, Any], where: str, around: str) -> Iterator[_Choice]:
+    """The fields and row fields of a node type that take something of the server; those that may stay empty are left
+    out when they are."""
+    for entry in schema.definitions.visible_params(inputs):
+        name = str(entry["name"])
+        yield from _choice(schema, entry, inputs.get(name), where, f"{around}{name}")
+        rows = inputs.get(name)
+        if entry["type"] == "array" and isinstance(rows, list):
+            for index, row in enumerate(rows):
+                for part in entry.get("array") or ():
+                    if isinstance(row, Mapping):
+                        place = f"{around}{name}[{index}].{part['name']}"
+                        yield from _choice(schema, part, row.get(part["name"]), where, place)
+
+
+def _choice(schema: NodeSchema, entry: InputEntry, value: Any, where: str, field: str) -> Iterator[_Choice]:
+    method = str(entry.get("loadMethod"))
+    what = CHOSEN_BY_ID.get(method) or _OWN.get((schema.name, method))
+    if what is None or has_variable(value) or (is_empty(value) and entry.get("optional")):
+        return
+    yield _Choice(where, field, what, (schema.name, method), "" if is_empty(value) else str(value))
+
+
+async def _options(flowise: FlowiseClient, name: str, method: str) -> list[OptionEntry] | None:
+    """What the server lists; None when it cannot tell."""
+    try:
+        return await flowise.node_options(name, method)
+    except FlowiseError:
+        return None
+
+
+async def _missing_variables(plan: PlanContract, flowise: FlowiseClient) -> list[Finding]:
+    read = {
+        name: value for value in plan.values for text in texts_in(value.value) for name in _VARIABLE_READ.findall(text)
+    }
+    if not read:
+        return []
+    try:
+        known = [str(one.get("name")) for one in await flowise.list_variables()]
+    except FlowiseError:
+        return []
+    return [
+        Finding(
+            code="NOT_ON_THE_SERVER",
+            severity="warning",
+            message=f"`{value.param}` of {value.node_id} reads the variable {name!r}, which the server does not have.",
+            where=value.node_id,
+            field=value.param,
+            hint=_hint("variable", [_shown(one) for one in known]),
+        )
+        for name, value in read.items()
+        if name not in known
+    ]

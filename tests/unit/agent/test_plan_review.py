@@ -1,0 +1,242 @@
+"""What code tries of a plan before the person sees it."""
+
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.agent.plan_review import reviewed
+from flowise_dev_agent.contracts.plan import PlanContract, PlannedNode, PlannedValue
+from flowise_dev_agent.errors import FlowiseServerError
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch import AddNode, Connect, Finding, GraphIR, OptionEntry, compile_ops
+from tests.unit.agent.rig import BenchFlowise, plan
+from tests.unit.agent.test_update import made_for
+
+STORE = "0d3cf4b6-6a27-4c8e-9a0e-3f6d8ad0c001"
+GONE = "0d3cf4b6-6a27-4c8e-9a0e-3f6d8ad0c009"
+
+
+class Server(BenchFlowise):
+    """Lists the same options for every field."""
+
+    def __init__(self, *names: str, variables: tuple[str, ...] = ()) -> None:
+        super().__init__()
+        self.names: tuple[str, ...] | None = names
+        self.variables = variables
+        self.asked: list[str] = []
+
+    async def node_options(self, name: str, method: str, **sent: Any) -> list[OptionEntry]:
+        self.asked.append(f"{name}.{method}")
+        assert not sent
+        if self.names is None:
+            raise FlowiseServerError("down")
+        return [{"name": one, "label": f"Title of {one}"} for one in self.names]
+
+    async def list_variables(self) -> list[Any]:
+        return [{"name": name} for name in self.variables]
+
+
+def node(id_: str, **more: Any) -> PlannedNode:
+    return PlannedNode(node_id=id_, node_name=id_.rpartition("_")[0], purpose="x", **more)
+
+
+def planned(*ids: str, values: dict[str, Any] | None = None, **more: Any) -> PlanContract:
+    found = [
+        PlannedValue(node_id=place.partition(".")[0], param=place.partition(".")[2], value=value)
+        for place, value in (values or {}).items()
+    ]
+    kind = "AGENTFLOW" if any(id_.partition("_")[0].endswith("Agentflow") for id_ in ids) else "CHATFLOW"
+    whole = {
+        "goal": "x",
+        "operation": "create",
+        "flow_name": "x",
+        "flow_kind": kind,
+        "nodes": [node(id_) for id_ in ids],
+    }
+    return PlanContract(**{**whole, "values": found, **more})
+
+
+async def review(
+    plan: PlanContract, catalogue: NodeStore, *, base: GraphIR | None = None, server: Server | None = None
+) -> list[Finding]:
+    return await reviewed(plan, base or GraphIR.empty(), catalogue.schemas, server or Server())
+
+
+def codes(findings: list[Finding]) -> list[tuple[str, str, str]]:
+    return [(one.code, one.where, one.field) for one in findings]
+
+
+async def test_a_chain_without_a_model_is_found_before_the_approval(catalogue: NodeStore) -> None:
+    (finding,) = await review(planned("conversationChain_0", "bufferMemory_0"), catalogue)
+    assert codes([finding]) == [("INPUT_NOT_FED", "conversationChain_0", "model")]
+    assert "chatOpenAI" in finding.hint or "chat" in finding.hint
+    assert finding.severity == "warning"
+
+
+async def test_a_retriever_without_a_vector_store_is_found_before_the_approval(catalogue: NodeStore) -> None:
+    lacking = planned("conversationalRetrievalQAChain_0", "chatOpenAI_0", "HydeRetriever_0")
+    found = codes(await review(lacking, catalogue))
+    assert ("INPUT_NOT_FED", "HydeRetriever_0", "vectorStore") in found
+    assert not [one for one in found if one[1] == "conversationalRetrievalQAChain_0"]
+
+
+async def test_a_complete_plan_has_no_findings(catalogue: NodeStore) -> None:
+    whole = planned(
+        *("conversationalRetrievalQAChain_0", "chatOpenAI_0", "memoryVectorStore_0", "openAIEmbeddings_0"),
+        *("cheerioWebScraper_0",),
+        values={"cheerioWebScraper_0.url": "https://example.org", "chatOpenAI_0.modelName": "gpt-4o-mini"},
+    )
+    assert await review(whole, catalogue) == []
+
+
+async def test_a_loader_without_its_address_is_found_before_the_approval(catalogue: NodeStore) -> None:
+    (finding,) = await review(planned("cheerioWebScraper_0"), catalogue)
+    assert codes([finding]) == [("REQUIRED_PARAM_MISSING", "cheerioWebScraper_0", "url")]
+    assert "`values`" in finding.hint
+
+
+async def test_a_file_that_the_person_gives_later_is_a_placeholder(catalogue: NodeStore) -> None:
+    without = planned("pdfFile_0")
+    assert codes(await review(without, catalogue)) == [("REQUIRED_PARAM_MISSING", "pdfFile_0", "pdfFile")]
+    assert await review(without.model_copy(update={"placeholders": ["the price list"]}), catalogue) == []
+
+
+async def test_a_prompt_without_its_variable_is_found_before_the_approval(catalogue: NodeStore) -> None:
+    chain = "conversationalRetrievalQAChain_0"
+    lacking = planned(
+        *(chain, "chatOpenAI_0", "memoryVectorStore_0", "openAIEmbeddings_0"),
+        values={f"{chain}.responsePrompt": "Answer the question."},
+    )
+    assert codes(await review(lacking, catalogue)) == [("PROMPT_VALUE_MISSING", chain, "responsePrompt")]
+
+
+async def test_values_that_cannot_be_compiled_are_found_before_the_approval(catalogue: NodeStore) -> None:
+    wrong = planned("chatOpenAI_0", values={"chatOpenAI_0.temperature": "cold"})
+    (finding,) = await review(wrong, catalogue)
+    assert codes([finding]) == [("NOT_A_NUMBER", "chatOpenAI_0", "temperature")]
+    assert (finding.severity, finding.op_index) == ("warning", None)
+
+
+async def test_a_step_of_an_agentflow_without_a_model_is_found_before_the_approval(catalogue: NodeStore) -> None:
+    steps = planned("startAgentflow_0", "llmAgentflow_0", values={"startAgentflow_0.startInputType": "chatInput"})
+    assert ("REQUIRED_PARAM_MISSING", "llmAgentflow_0", "llmModel") in codes(await review(steps, catalogue))
+
+
+async def test_the_instructions_of_a_step_are_written_later(catalogue: NodeStore) -> None:
+    steps = planned(
+        *("startAgentflow_0", "llmAgentflow_0"),
+        values={"llmAgentflow_0.llmModel": "chatOpenAI", "llmAgentflow_0.llmEnableMemory": False},
+    )
+    assert await review(steps, catalogue) == []
+
+
+def chain_with_model(catalogue: NodeStore) -> GraphIR:
+    ops = [
+        AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0"),
+        AddNode(node_name="conversationChain", node_id="conversationChain_0"),
+        Connect(source_node_id="chatOpenAI_0", target_node_id="conversationChain_0", target_anchor="model"),
+    ]
+    return compile_ops(GraphIR.empty(), ops, catalogue.schemas).graph
+
+
+async def test_a_source_that_is_removed_without_a_replacement_is_found(catalogue: NodeStore) -> None:
+    base = chain_with_model(catalogue)
+    gone = planned(removals=["chatOpenAI_0"], operation="update")
+    assert codes(await review(gone, catalogue, base=base)) == [("INPUT_NOT_FED", "conversationChain_0", "model")]
+    replaced = planned("chatAnthropic_0", removals=["chatOpenAI_0"], operation="update")
+    assert await review(replaced, catalogue, base=base) == []
+
+
+async def test_what_the_flow_lacked_before_is_not_the_plan_s_task(catalogue: NodeStore) -> None:
+    ops = [AddNode(node_name="conversationChain", node_id="conversationChain_0")]
+    base = compile_ops(GraphIR.empty(), ops, catalogue.schemas).graph
+    assert await review(planned("bufferMemory_0", operation="update"), catalogue, base=base) == []
+
+
+async def test_a_document_store_that_the_server_lacks_is_found_with_those_that_it_has(catalogue: NodeStore) -> None:
+    server = Server(STORE)
+    wanted = planned("documentStoreVS_0", values={"documentStoreVS_0.selectedStore": GONE})
+    (finding,) = await review(wanted, catalogue, server=server)
+    assert codes([finding]) == [("NOT_ON_THE_SERVER", "documentStoreVS_0", "selectedStore")]
+    assert f"{STORE} (Title of {STORE})" in finding.hint
+    there = planned("documentStoreVS_0", values={"documentStoreVS_0.selectedStore": STORE})
+    assert await review(there, catalogue, server=server) == []
+
+
+async def test_a_store_that_the_plan_leaves_open_is_found_once_and_with_the_names(catalogue: NodeStore) -> None:
+    (finding,) = await review(planned("documentStoreVS_0"), catalogue, server=Server(STORE))
+    assert finding.code == "NOT_ON_THE_SERVER"
+    assert STORE in finding.hint
+
+
+async def test_without_any_store_the_plan_must_say_that_the_part_is_not_possible(catalogue: NodeStore) -> None:
+    (finding,) = await review(planned("documentStoreVS_0"), catalogue, server=Server())
+    assert "There is no document store on the server" in finding.hint
+    assert "not_possible" in finding.hint
+
+
+@pytest.mark.parametrize(
+    ("id_", "values", "field", "listed"),
+    [
+        ("executeFlowAgentflow_0", {"executeFlowSelectedFlow": GONE}, "executeFlowSelectedFlow", "listFlows"),
+        (
+            "agentAgentflow_0",
+            {
+                "agentModel": "chatOpenAI",
+                "agentKnowledgeDocumentStores": [{"documentStore": f"{GONE}:x", "docStoreDescription": "x"}],
+            },
+            "agentKnowledgeDocumentStores[0].documentStore",
+            "listStores",
+        ),
+        (
+            "toolAgentflow_0",
+            {"toolAgentflowSelectedTool": "customTool", "toolAgentflowSelectedToolConfig.selectedTool": GONE},
+            "toolAgentflowSelectedToolConfig.selectedTool",
+            "listTools",
+        ),
+        ("customTool_0", {"selectedTool": GONE}, "selectedTool", "listTools"),
+        ("ChatflowTool_0", {"selectedChatflow": GONE, "name": "x"}, "selectedChatflow", "listChatflows"),
+    ],
+    ids=["flow of a step", "store of an agent", "tool of a step", "custom tool", "flow as a tool"],
+)
+async def test_what_the_plan_takes_from_the_server_is_looked_up(
+    id_: str, values: dict[str, Any], field: str, listed: str, catalogue: NodeStore
+) -> None:
+    server = Server(STORE)
+    wanted = planned(id_, values={f"{id_}.{name}": value for name, value in values.items()})
+    found = await review(wanted, catalogue, server=server)
+    assert ("NOT_ON_THE_SERVER", id_, field) in codes(found)
+    assert [one.rpartition(".")[2] for one in server.asked] == [listed]
+
+
+async def test_a_variable_that_the_server_lacks_is_found_with_those_that_it_has(catalogue: NodeStore) -> None:
+    server = Server(variables=("region",))
+    wanted = planned(
+        "directReplyAgentflow_0",
+        values={"directReplyAgentflow_0.directReplyMessage": "{{ $vars.region }} and {{ $vars.country }}"},
+    )
+    (finding,) = await review(wanted, catalogue, server=server)
+    assert finding.code == "NOT_ON_THE_SERVER"
+    assert "'country'" in finding.message
+    assert "region" in finding.hint
+
+
+async def test_a_plain_plan_asks_the_server_nothing(catalogue: NodeStore) -> None:
+    server = Server()
+    await review(planned("conversationChain_0", "chatOpenAI_0", "bufferMemory_0"), catalogue, server=server)
+    assert server.asked == []
+
+
+async def test_a_server_that_cannot_tell_is_no_reason_for_a_finding(catalogue: NodeStore) -> None:
+    server = Server()
+    server.names = None
+    wanted = planned("documentStoreVS_0", values={"documentStoreVS_0.selectedStore": GONE})
+    assert await review(wanted, catalogue, server=server) == []
+
+
+async def test_the_reasoner_gets_the_review_with_its_request() -> None:
+    bench = made_for("create")
+    await bench.start()
+    (request,) = bench.reasoner.seen["plan"]
+    chain = plan(nodes=[node("conversationChain_0")])
+    assert ("INPUT_NOT_FED", "conversationChain_0", "model") in codes(await request.review(chain))
