@@ -27,6 +27,7 @@ def project(values: Mapping[str, Any]) -> dict[str, Any]:
         "outcome": state.outcome,
         "answer": plan.answer if plan and state.outcome == "answered" else None,
         "change": _change(state),
+        "conflicts": [conflict.model_dump() for conflict in state.write.conflicts] or None,
         "degraded": [phase.model_dump() for phase in state.usage.degraded],
         "totals": {**state.usage.spent.model_dump(), **_measures(state)},
     }

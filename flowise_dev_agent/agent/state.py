@@ -14,7 +14,7 @@ from pydantic import Field
 
 from flowise_dev_agent.agent.stages import Stage
 from flowise_dev_agent.contracts.base import Contract, JsonObject, Outcome
-from flowise_dev_agent.contracts.change import Difference
+from flowise_dev_agent.contracts.change import Conflict, Difference
 from flowise_dev_agent.contracts.designs import DesignForm
 from flowise_dev_agent.contracts.interrupts import MissingCredential, TargetCandidate, TargetFlow, WriteMode
 from flowise_dev_agent.contracts.plan import Capability, Intent, Operation, PlanContract
@@ -203,6 +203,8 @@ class WriteState(Part):
     #: The compiled flow whose change the person has seen.
     reviewed_sha: str | None = None
     stale: StaleBase | None = None
+    #: Writes that someone else saved over at once.
+    conflicts: list[Conflict] = Field(default_factory=list[Conflict])
 
 
 class TestsState(Part):

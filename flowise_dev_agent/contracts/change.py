@@ -23,6 +23,14 @@ class Difference(Contract):
     moved: list[str] = Field(default_factory=list)
 
 
+class Conflict(Contract):
+    """Someone else saved the flow right after the session had written it. The texts are versions of the session."""
+
+    chatflow_id: str
+    ours: str = Field(description="SHA-256 of the text that the session wrote.")
+    theirs: str = Field(description="SHA-256 of the text that the flow held after that.")
+
+
 class FlowChange(Contract):
     """Two states of a flow and what differs. `before` is None for a flow that was new."""
 

@@ -7,6 +7,7 @@ from uuid import UUID
 from pydantic import Field
 
 from flowise_dev_agent.contracts.base import Bounded, Contract, Maybe, Outcome
+from flowise_dev_agent.contracts.change import Conflict
 from flowise_dev_agent.contracts.interrupts import Interrupt, ListedInterrupt
 from flowise_dev_agent.contracts.plan import PlanContract
 from flowise_dev_agent.contracts.problem import Failure
@@ -29,6 +30,9 @@ class ResultView(Bounded):
     change: str = Field(default="", description="What the session changed in the flow, in words.")
     warnings: list[Finding] = Field(default_factory=list)
     placeholders: list[str] = Field(default_factory=list, description="What is still to be filled in.")
+    conflicts: list[Conflict] = Field(
+        default_factory=list, description="Writes of the session that others saved over at once. Told at its rest."
+    )
 
 
 class PlanView(Bounded):

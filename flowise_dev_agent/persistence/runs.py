@@ -122,7 +122,8 @@ _FINALIZE: Final = f"""
             chatflow_id = COALESCE(%(chatflow_id)s, chatflow_id),
             outcome = COALESCE(%(outcome)s, outcome),
             answer = COALESCE(%(answer)s, answer),
-            result = COALESCE(%(result)s, result),
+            result = CASE WHEN %(conflicts)s::jsonb IS NULL THEN COALESCE(%(result)s, result)
+                ELSE COALESCE(%(result)s, result, '{{}}') || jsonb_build_object('conflicts', %(conflicts)s::jsonb) END,
             change = COALESCE(%(change)s, change),
             degraded = COALESCE(%(degraded)s, degraded),
             totals = totals || COALESCE(%(totals)s, '{{}}'::jsonb) || (
@@ -203,6 +204,7 @@ class Runs:
             "outcome": columns.get("outcome"),
             "answer": _text(columns.get("answer")),
             "result": _jsonb(end.result),
+            "conflicts": _jsonb(columns.get("conflicts")),
             "change": _jsonb(columns.get("change")),
             "degraded": _jsonb(columns.get("degraded")),
             "totals": _jsonb(columns.get("totals")),

@@ -10,7 +10,7 @@ from flowise_dev_agent.publish.drafts import (
     why_not_staged,
 )
 from flowise_dev_agent.publish.guard import authorize
-from flowise_dev_agent.publish.publisher import Base, Publisher, Stale, Written
+from flowise_dev_agent.publish.publisher import Base, Publisher, Stale, Written, stale_base
 from flowise_dev_agent.publish.tags import draft_tag, flow_tag, is_draft, without_tag
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "flow_tag",
     "is_draft",
     "remove_unclaimed",
+    "stale_base",
     "uploaded_file",
     "why_not_staged",
     "without_tag",

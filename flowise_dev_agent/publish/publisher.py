@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeVar
 from uuid import UUID, uuid5
 
+from flowise_dev_agent.contracts.change import Conflict
 from flowise_dev_agent.errors import (
     AgentError,
     FlowiseAuthError,
@@ -81,11 +82,15 @@ class Written:
 
 @dataclass(frozen=True)
 class Stale:
-    """The flow on the server is no longer the base that the change was made for; nothing was written."""
+    """The flow on the server is no longer the base that the change was made for.
+
+    Nothing was written; or, with a `conflict`, it was, and someone else saved over it before it was read back.
+    """
 
     chatflow_id: str
     found: Base
     flow_data: str = field(repr=False)
+    conflict: Conflict | None = None
 
 
 @dataclass
@@ -180,19 +185,20 @@ class Publisher:
     ) -> Written | Stale:
         """Replace `flowData` if the server still holds `base`; else `Stale`, and nothing is written.
 
-        What the flow held before and holds after is kept as versions; not so for a draft. Raises as `create` does.
+        `Stale` with a conflict when someone else saved over it at once. What the flow held before and holds after is
+        kept as versions; for a draft only both texts of a conflict. Raises as `create` does.
         """
         sha256 = authorize(flow_data, validated_sha256)
         intent = await self._open("update", iteration=iteration, sha256=sha256, target_id=chatflow_id, base=base)
         if intent.status == "done" and intent.result:
-            return Written(**intent.result)
+            return await self._outcome(intent.result)
         keep = role == "flow" and reason
         with _stated(intent) as attempt:
             current = await self._client.get_chatflow(chatflow_id)
             found = Base(payload_sha256(current.flow_data), current.updated_date)
             if found.sha256 == sha256:
                 lost = not intent.is_new or await self._was_lost(chatflow_id, sha256, besides=intent)
-                return await self._read_back(intent, current, adopted=lost, unchanged=not lost, keep=keep)
+                return await self._read_back_change(intent, current, adopted=lost, unchanged=not lost, keep=keep)
             if found != base:
                 await self._intents.finish(self._lease, intent.key, status="failed", result={"stale": asdict(found)})
                 return Stale(chatflow_id, found, current.flow_data)
@@ -217,7 +223,7 @@ class Publisher:
                 landed=landed,
             )
             attempt.written = "yes"
-            return await self._read_back(intent, response, adopted=adopted, keep=keep)
+            return await self._read_back_change(intent, response, adopted=adopted, keep=keep)
 
     async def restore(self, *, chatflow_id: str, flow_data: str, sha256: str, iteration: int) -> Written:
         """Write a kept version back, whatever the flow holds now (that is kept as a version of its own).
@@ -240,11 +246,7 @@ class Publisher:
             reason="rollback",
         )
         if isinstance(result, Stale):
-            raise StaleBaseError(
-                f"Chatflow '{current.name}' was changed at this very moment; nothing was rolled back.",
-                hint="Look at it in Flowise and roll back again.",
-                details={"chatflow_id": chatflow_id, "written": "no"},
-            )
+            raise stale_base(current.name, result, undone="rolled back")
         return result
 
     async def check(self, chatflow_id: str, base: Base) -> Stale | None:
@@ -424,13 +426,7 @@ class Publisher:
                 await self._client.delete_chatflow(twin.id)
 
     async def _read_back(
-        self,
-        intent: WriteIntent,
-        response: Chatflow,
-        *,
-        adopted: bool,
-        unchanged: bool = False,
-        keep: str | Literal[False] = False,
+        self, intent: WriteIntent, response: Chatflow, *, adopted: bool, keep: str | Literal[False] = False
     ) -> Written:
         """Read back, compare with what the server said it stored, and record the outcome.
 
@@ -438,10 +434,7 @@ class Publisher:
         """
         stored = await self._client.get_chatflow(response.id)
         if stored.flow_data != response.flow_data:
-            if keep:
-                # Both texts, so that a rollback takes either.
-                await self._keep(response, reason=keep, iteration=intent.iteration)
-                await self._keep(stored, reason=f"after_{keep}", iteration=intent.iteration)
+            await self._keep_both(intent, response, stored, keep)
             result: dict[str, Any] = {"chatflow_id": stored.id, "expected": payload_sha256(response.flow_data)}
             await self._intents.finish(self._lease, intent.key, status="failed", result=result)
             raise WriteFailedError(
@@ -449,6 +442,57 @@ class Publisher:
                 hint="Open it in Flowise and compare, then iterate or roll back.",
                 details=result,
             )
+        return await self._done(intent, stored, adopted=adopted, keep=keep)
+
+    async def _read_back_change(
+        self,
+        intent: WriteIntent,
+        response: Chatflow,
+        *,
+        adopted: bool,
+        unchanged: bool = False,
+        keep: str | Literal[False],
+    ) -> Written | Stale:
+        """As `_read_back`, of a changed flow. One that someone else has saved meanwhile is theirs; that is no error."""
+        stored = await self._client.get_chatflow(response.id)
+        if stored.flow_data == response.flow_data:
+            return await self._done(intent, stored, adopted=adopted, unchanged=unchanged, keep=keep)
+        found = Base(payload_sha256(stored.flow_data), stored.updated_date)
+        if unchanged:
+            await self._intents.finish(self._lease, intent.key, status="failed", result={"stale": asdict(found)})
+            return Stale(stored.id, found, stored.flow_data)
+        await self._keep_both(intent, response, stored, keep)
+        conflict = Conflict(chatflow_id=stored.id, ours=payload_sha256(response.flow_data), theirs=found.sha256)
+        result = {"conflict": conflict.model_dump(mode="json")}
+        await self._intents.finish(self._lease, intent.key, status="done", result=result)
+        return Stale(stored.id, found, stored.flow_data, conflict)
+
+    async def _outcome(self, result: Mapping[str, Any]) -> Written | Stale:
+        """How a change ended that an earlier attempt has made."""
+        if "conflict" not in result:
+            return Written(**result)
+        conflict = Conflict.model_validate(result["conflict"])
+        current = await self._client.get_chatflow(conflict.chatflow_id)
+        found = Base(payload_sha256(current.flow_data), current.updated_date)
+        return Stale(current.id, found, current.flow_data, conflict)
+
+    async def _keep_both(
+        self, intent: WriteIntent, ours: Chatflow, theirs: Chatflow, reason: str | Literal[False]
+    ) -> None:
+        """Keep what was written and what someone else saved over it, so that a rollback takes either."""
+        if reason:
+            await self._keep(ours, reason=reason, iteration=intent.iteration)
+            await self._keep(theirs, reason=f"after_{reason}", iteration=intent.iteration)
+
+    async def _done(
+        self,
+        intent: WriteIntent,
+        stored: Chatflow,
+        *,
+        adopted: bool,
+        unchanged: bool = False,
+        keep: str | Literal[False] = False,
+    ) -> Written:
         if keep:
             await self._keep(stored, reason=keep, iteration=intent.iteration)
         written = Written(
@@ -474,6 +518,22 @@ class Publisher:
             reason=reason,
             iteration=iteration,
         )
+
+
+def stale_base(name: str, stale: Stale, *, undone: str = "written") -> StaleBaseError:
+    """The error for a change that nobody can be asked about."""
+    details: dict[str, Any] = {"chatflow_id": stale.chatflow_id, "written": "no"}
+    if stale.conflict is None:
+        return StaleBaseError(
+            f"'{name}' was changed on Flowise meanwhile; nothing was {undone}.",
+            hint="Look at it in Flowise and ask again.",
+            details=details,
+        )
+    return StaleBaseError(
+        f"'{name}' was saved by someone else right after it was {undone}, and holds their text.",
+        hint="Both texts are versions of this session: compare them and roll back to the right one.",
+        details=details | {"written": "yes", "conflict": stale.conflict.model_dump(mode="json")},
+    )
 
 
 _STATEMENTS: Mapping[str, str] = {

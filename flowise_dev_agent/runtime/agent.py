@@ -76,11 +76,11 @@ class Agent:
     """A graph with what belongs to it.
 
     `project` reads the session's columns from the state: session_name, phase, operation_mode, iteration, chatflow_id,
-    outcome, answer, change, degraded, totals; what is missing or None keeps what is stored. `chatflow_url` takes an
-    instance's endpoint and a chatflow's id. `result_of` gives what is kept of an interrupt after its answer, None for
-    one that shows no result. `approved_plan` gives the plan that a checked answer to an interrupt approves, if any.
-    `upgrade_state` takes the state's channels as an earlier version wrote them and gives those of this version, None
-    when nothing is to be done. `check_start` raises InvalidInputError for a start beyond the operator's limits.
+    outcome, answer, change, conflicts, degraded, totals; what is missing or None keeps what is stored. `chatflow_url`
+    takes an instance's endpoint and a chatflow's id. `result_of` gives what is kept of an interrupt after its answer,
+    None for one that shows no result. `approved_plan` gives the plan that a checked answer to an interrupt approves, if
+    any. `upgrade_state` takes the state's channels as an earlier version wrote them and gives those of this version,
+    None when nothing is to be done. `check_start` raises InvalidInputError for a start beyond the operator's limits.
     """
 
     graph: Graph

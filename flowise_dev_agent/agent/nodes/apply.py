@@ -252,13 +252,21 @@ def _known(base: Base | None) -> Base:
 
 #: An earlier compilation is invalid for another base.
 _UNCHECKED: Final = CheckState(flow_sha=None, validated_sha=None)
+_CHANGED: Final = "The {what} was changed on Flowise since it was read. Nothing was written."
+_OVERTAKEN: Final = (
+    "The {what} was written, and someone else saved it right after, from what they had open. It holds their text now; "
+    "this session's text is kept."
+)
 
 
 async def _stopped(
     state: AgentState, context: AgentContext, stale: Stale, emit: Emitter, *, where: Literal["live", "work"]
 ) -> Update:
-    """Nothing was written; the person sees what changed in the meantime."""
-    emit.put(DecisionData(where=where), "The flow was changed on Flowise in the meantime; nothing was written")
+    """The person sees what changed in the meantime, and decides."""
+    conflict = stale.conflict
+    said = "was written, and saved by someone else at once" if conflict else "was changed on Flowise in the meantime"
+    outcome = "it holds their text, both are kept" if conflict else "nothing was written"
+    emit.put(DecisionData(where=where, chatflow_id=stale.chatflow_id), f"The flow {said}; {outcome}")
     known = await context.blobs.get(str(state.write.original_sha if where == "live" else state.write.current_sha))
     found_sha = await context.blobs.put(stale.flow_data)
     meanwhile = changes(GraphIR.from_flow_data(known), GraphIR.from_flow_data(stale.flow_data))
@@ -268,12 +276,13 @@ async def _stopped(
         meanwhile = meanwhile.model_copy(update={"text": unseen})
     found = StaleBase(
         where=where,
-        message=f"The {what} was changed on Flowise since it was read. Nothing was written.",
+        message=_OVERTAKEN.format(what=what) if conflict else _CHANGED.format(what=what),
         found=stale.found,
         found_sha=found_sha,
         meanwhile=meanwhile,
     )
-    return {"answer": None, "write": WriteState(stale=found)}
+    conflicts = [*state.write.conflicts, *([conflict] if conflict else [])]
+    return {"answer": None, "write": WriteState(stale=found, conflicts=conflicts)}
 
 
 def _onto(state: AgentState, stale: StaleBase) -> WriteState:

@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 
 from langgraph.runtime import RunControl
 
-from flowise_dev_agent.contracts.change import Difference
+from flowise_dev_agent.contracts.change import Conflict, Difference
 from flowise_dev_agent.contracts.events import DoneData, NodeEvent, WriteData
 from flowise_dev_agent.contracts.flow_writes import (
     ApplyToFlow,
@@ -30,7 +30,7 @@ from flowise_dev_agent.patch import GraphIR, errors, payload_sha256
 from flowise_dev_agent.persistence import Blobs, Claim, SessionRow, Sessions, Versions, WriteIntents
 from flowise_dev_agent.persistence.runs import RunResult
 from flowise_dev_agent.persistence.sessions import NewSession
-from flowise_dev_agent.publish import Base, Publisher, Stale, Written
+from flowise_dev_agent.publish import Base, Publisher, Stale, Written, stale_base
 from flowise_dev_agent.runtime.flows.proposals import Proposal, Proposals
 from flowise_dev_agent.runtime.flows.views import difference
 from flowise_dev_agent.runtime.runs.emission import Emit, new_event
@@ -207,6 +207,7 @@ class FlowWriteExecution:
         self._blobs = blobs
         self._emit = emit
         self._chatflow_id = write.base.chatflow_id if write.base else None
+        self._conflicts: list[Conflict] = []
 
     async def drive(self, control: RunControl) -> RunResult:
         """See `runs.executor`. Raises what `Publisher` does, and StaleBaseError."""
@@ -231,7 +232,8 @@ class FlowWriteExecution:
 
     async def columns(self) -> Mapping[str, Any]:
         """What is known for the session's row, whatever comes next."""
-        return {"phase": _PHASE, "chatflow_id": self._chatflow_id}
+        conflicts = [conflict.model_dump(mode="json") for conflict in self._conflicts]
+        return {"phase": _PHASE, "chatflow_id": self._chatflow_id, "conflicts": conflicts or None}
 
     async def _create(self, flow_data: str) -> Written:
         write = self._write
@@ -252,11 +254,8 @@ class FlowWriteExecution:
             reason="promotion" if self._write.operation == "promote" else self._write.operation,
         )
         if isinstance(result, Stale):
-            raise StaleBaseError(
-                f"'{self._write.name}' was changed on Flowise meanwhile; nothing was written.",
-                hint="Look at it in Flowise and ask again.",
-                details={"chatflow_id": base.chatflow_id, "written": "no"},
-            )
+            self._conflicts = [result.conflict] if result.conflict else []
+            raise stale_base(self._write.name, result)
         return result
 
 

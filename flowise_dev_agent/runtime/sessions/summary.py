@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from uuid import UUID
 
-from flowise_dev_agent.contracts.change import SessionChange
+from flowise_dev_agent.contracts.change import Conflict, SessionChange
 from flowise_dev_agent.contracts.session import PlanView, SessionSummary, SessionView
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.persistence import Events, SessionRow, Sessions, StoredEvent
@@ -54,6 +54,8 @@ def _sections(
         yield ["## Error", "", f"{view.error.detail} {view.error.hint or ''}".strip()]
     if change and (change.diff.text != "no difference"):
         yield [f"## Change: {change.diff.summary}", "", "```diff", *change.diff.text.splitlines(), "```"]
+    if view.result and view.result.conflicts:
+        yield ["## Saved by others right after a write", "", *(_saved_over(one) for one in view.result.conflicts)]
     for title, type_ in (("Questions", "interrupt"), ("Writes", "write"), ("Tests", "test")):
         told = [_told(event) for event in events if event.type == type_]
         if told:
@@ -86,6 +88,11 @@ def _plan(plan: PlanView) -> Iterator[str]:
         yield ""
     for line in plan.text.strip().splitlines():
         yield f"##{line}" if line.startswith("#") else line
+
+
+def _saved_over(conflict: Conflict) -> str:
+    ours, theirs = conflict.ours[:12], conflict.theirs[:12]
+    return f"- `{conflict.chatflow_id}` held {theirs} instead of this session's {ours}; both are versions of it"
 
 
 def _told(event: StoredEvent) -> str:

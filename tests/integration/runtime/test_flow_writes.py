@@ -335,7 +335,9 @@ async def test_p09_a_refused_write_is_a_failed_session(
     assert (view.status, view.outcome) == ("completed", "accepted")
 
 
-async def test_p09_a_write_that_cannot_be_read_back_is_not_called_unwritten(runtime: Runtime, servers: Servers) -> None:
+async def test_p09_p90_a_save_right_after_a_write_is_told_and_a_rollback_takes_either_text(
+    runtime: Runtime, servers: Servers
+) -> None:
     def someone_saves() -> None:
         edited(servers, BOT)
 
@@ -348,10 +350,25 @@ async def test_p09_a_write_that_cannot_be_read_back_is_not_called_unwritten(runt
         return answer
 
     servers.dev.update_chatflow = update
-    with pytest.raises(WriteFailedError, match="differs from what was just written") as caught:
+    before = servers.dev.flows[BOT].flow_data
+    with pytest.raises(StaleBaseError, match="saved by someone else right after") as caught:
         await apply(runtime)
+    servers.dev.update_chatflow = original
     assert caught.value.details["written"] == "yes"
-    assert "My memory" in servers.dev.flows[BOT].flow_data
+    theirs = servers.dev.flows[BOT].flow_data
+    assert "My memory" in theirs
+    session_id = UUID(caught.value.details["session_id"])
+    view = await runtime.service.get(session_id)
+    assert view.result is not None
+    (conflict,) = view.result.conflicts
+    versions = (await runtime.versions.of_session(session_id)).versions
+    shas = {version.reason: version.sha256 for version in versions}
+    assert (conflict.chatflow_id, conflict.ours, conflict.theirs) == (BOT, shas["apply"], shas["after_apply"])
+    for version in versions:
+        await runtime.versions.rollback(session_id, version.label)
+        assert payload_sha256(servers.dev.flows[BOT].flow_data) == version.sha256
+    assert [version.reason for version in versions] == ["before_apply", "apply", "after_apply"]
+    assert {payload_sha256(before), payload_sha256(theirs)} < set(shas.values())
 
 
 async def test_p03_a_lost_answer_is_looked_for_and_the_write_is_done_once(runtime: Runtime, servers: Servers) -> None:

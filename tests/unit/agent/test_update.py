@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from flowise_dev_agent.agent import project
 from flowise_dev_agent.agent.nodes.review import failed_alike, regressions
 from flowise_dev_agent.agent.prompt_context import components_of, focused_summary, texts_in_scope
 from flowise_dev_agent.contracts.verdict import Trial
@@ -16,7 +17,16 @@ from flowise_dev_agent.errors import (
 )
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import AddNode, BindCredential, Connect, GraphIR, PatchOp, SetParam, compile_ops
+from flowise_dev_agent.patch import (
+    AddNode,
+    BindCredential,
+    Connect,
+    GraphIR,
+    PatchOp,
+    SetParam,
+    compile_ops,
+    payload_sha256,
+)
 from flowise_dev_agent.reasoning.contracts import Intent, Verdict
 from tests.unit.agent.rig import OPENAI, Bench, plan
 from tests.unit.agent.test_graph import credentials
@@ -413,6 +423,43 @@ async def test_p07_a_draft_that_a_person_edited_is_not_written_over_silently() -
     await bench.answer(action="accept")
     inputs = inputs_of(bench.flowise.flows[row.id], "chatOpenAI_0")
     assert (inputs["modelName"], inputs["temperature"]) == ("gpt-4-turbo", 0.4)
+
+
+async def overtaken_by_a_person(moment: str) -> tuple[Bench, Chatflow, dict[str, Any]]:
+    """A session whose write a person saved over at once, from what they had open; and its question."""
+    bench = made_for("update")
+    row = await add_flow(bench)
+    await bench.start("colder", target=row.id, write_mode="direct" if moment == "direct write" else "staged")
+    update = bench.flowise.update_chatflow
+
+    async def save_over(chatflow_id: str, **fields: Any) -> Chatflow:
+        made = await update(chatflow_id, **fields)
+        if chatflow_id == row.id:
+            bench.flowise.update_chatflow = update  # type: ignore[method-assign]
+            bench.flowise.flows[row.id] = made.model_copy(update={"flow_data": row.flow_data})
+            await edit_as_a_person(bench, row)
+        return made
+
+    bench.flowise.update_chatflow = save_over  # type: ignore[method-assign]
+    question = await bench.answer(action="approve")
+    return bench, row, await bench.answer(action="accept") if moment == "promotion" else question
+
+
+@pytest.mark.parametrize("moment", ["direct write", "promotion"])
+async def test_p90_a_save_over_a_write_is_asked_about_told_and_both_texts_are_kept(moment: str) -> None:
+    bench, row, stopped = await overtaken_by_a_person(moment)
+    assert (stopped["reason"], "saved it right after" in stopped["message"]) == ("stale_base", True)
+    assert "gpt-4-turbo" in stopped["data"]["meanwhile"]["text"]
+    assert any("saved by someone else at once" in event["summary"] for event in bench.events)
+    kept = {payload_sha256(text): reason for _, reason, text in bench.versions.rows}
+    (conflict,) = project(await bench.values())["conflicts"]
+    why = "promote" if moment == "promotion" else "update"
+    assert (kept[conflict["ours"]], kept[conflict["theirs"]]) == (why, f"after_{why}")
+    if (await bench.answer(action="rebase"))["type"] == "result_review":
+        await bench.answer(action="accept")
+    inputs = inputs_of(bench.flowise.flows[row.id], "chatOpenAI_0")
+    assert (inputs["modelName"], inputs["temperature"]) == ("gpt-4-turbo", 0.1)
+    assert len(project(await bench.values())["conflicts"]) == 1
 
 
 async def test_planning_again_after_a_stale_base_starts_from_the_flow_as_it_is() -> None:

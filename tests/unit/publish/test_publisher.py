@@ -5,6 +5,7 @@ from uuid import UUID
 
 import pytest
 
+from flowise_dev_agent.contracts.change import Conflict
 from flowise_dev_agent.errors import (
     FlowiseConnectionLostError,
     FlowiseRejectedError,
@@ -417,8 +418,13 @@ async def test_p90_a_save_right_after_the_write_is_told_and_both_texts_are_kept(
         return row
 
     desk.flowise.update_chatflow = save_after  # type: ignore[method-assign]
-    with pytest.raises(WriteFailedError):
-        await desk.again().update(**change(first))
+    told = Conflict(chatflow_id=first.chatflow_id, ours=payload_sha256(OTHER), theirs=payload_sha256(mine))
+    # The same again for a worker that was lost before it could store the outcome.
+    for _ in range(2):
+        result = await desk.again().update(**change(first))
+        assert isinstance(result, Stale)
+        assert (result.flow_data, result.found.sha256, result.conflict) == (mine, payload_sha256(mine), told)
+    assert desk.flowise.calls.count("update") == 1
     kept = [(reason, text) for _, reason, text in desk.versions.rows]
     assert kept == [("create", FLOW), ("update", OTHER), ("after_update", mine)]
     assert desk.flowise.flows[first.chatflow_id].flow_data == mine

@@ -1700,6 +1700,24 @@ export interface components {
             version: 2;
         };
         /**
+         * Conflict
+         * @description Someone else saved the flow right after the session had written it. The texts are versions of the session.
+         */
+        Conflict: {
+            /** Chatflow Id */
+            chatflow_id: string;
+            /**
+             * Ours
+             * @description SHA-256 of the text that the session wrote.
+             */
+            ours: string;
+            /**
+             * Theirs
+             * @description SHA-256 of the text that the flow held after that.
+             */
+            theirs: string;
+        };
+        /**
          * Connect
          * @description Connect an output of one node to an input of another, by names.
          */
@@ -5091,6 +5109,11 @@ export interface components {
              * @default
              */
             change: string;
+            /**
+             * Conflicts
+             * @description Writes of the session that others saved over at once. Told at its rest.
+             */
+            conflicts: components["schemas"]["Conflict"][];
             /**
              * Placeholders
              * @description What is still to be filled in.
