@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from flowise_dev_agent.agent.judging import as_expected
 from flowise_dev_agent.agent.test_cases import cases_for, why_not_testable
-from flowise_dev_agent.agent.trials import Conversation, ConversationRunner, TrialRun
+from flowise_dev_agent.agent.trials import Conversation, ConversationRunner, TrialRun, hold_all
 from flowise_dev_agent.contracts.plan import TestCase
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.flowise.client import FlowiseClient
@@ -26,13 +26,14 @@ async def hold_tests(
     graph = GraphIR.from_flow_data(flow_data)
     gate = asyncio.Semaphore(_AT_A_TIME)
 
-    async def hold(case: TestCase, number: int) -> TrialRun:
+    async def hold(case: TestCase, number: int, rejects: str | None) -> TrialRun:
         conversation = Conversation(
             chatflow_id,
             flow_data,
             case,
             number,
             f"{session}-{case.id}-{number}",
+            rejects,
             not_testable=why_not_testable(case, graph),
         )
         async with gate:
@@ -44,8 +45,4 @@ async def hold_tests(
                     await client.delete_messages(chatflow_id, conversation.session_id)
         return replace(run, trial=as_expected(run.trial, run.trace, case, flow_data))
 
-    async with asyncio.TaskGroup() as group:
-        held = [
-            group.create_task(hold(case, number)) for case in cases_for(tests, graph) for number in range(1, trials + 1)
-        ]
-    return [task.result() for task in held]
+    return await hold_all(cases_for(tests, graph), hold, trials=trials)

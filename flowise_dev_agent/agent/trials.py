@@ -5,12 +5,13 @@ same `chatId`, and the reply has the steps of the whole turn. The steps of a run
 An agent's tool that waits for consent is decided in the same way. A run that has ended cannot be decided again.
 """
 
+import asyncio
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from flowise_dev_agent.agent.domains.verdicts import classify_failure, classify_prediction
 from flowise_dev_agent.agent.test_cases import MOST_TESTS, next_id
@@ -54,6 +55,33 @@ class Conversation:
     rejects: str | None = None
     #: Why it cannot be held; then it is not.
     not_testable: str | None = None
+
+
+#: Holds a case for the how-many-th time, rejecting at a node if one is named.
+Hold = Callable[[TestCase, int, str | None], Coroutine[Any, Any, TrialRun]]
+
+
+async def hold_all(
+    cases: Sequence[TestCase],
+    hold: Hold,
+    *,
+    trials: int = 1,
+    more: Callable[[Set[str]], Sequence[TestCase]] | None = None,
+) -> list[TrialRun]:
+    """Every case `trials` times. With `more` (ids of the nodes that ran -> cases for what did not) then those, and at
+    last every decision of a person that none of them has taken."""
+    runs = await _together(hold(case, number, None) for case in cases for number in range(1, trials + 1))
+    if more is None:
+        return runs
+    added = more({step.node_id for run in runs for step in run.trace.steps})
+    runs += await _together(hold(case, 1, None) for case in added)
+    return runs + await _together(hold(case, 1, rejects) for case, rejects in undriven([*cases, *added], runs))
+
+
+async def _together(runs: Iterable[Coroutine[Any, Any, TrialRun]]) -> list[TrialRun]:
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(run) for run in runs]
+    return [task.result() for task in tasks]
 
 
 def undriven(cases: Sequence[TestCase], runs: Sequence[TrialRun]) -> list[tuple[TestCase, str | None]]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, Literal
@@ -30,7 +30,7 @@ from flowise_dev_agent.agent.state import (
 )
 from flowise_dev_agent.agent.toolbox import SessionToolbox
 from flowise_dev_agent.agent.tools import shorten
-from flowise_dev_agent.agent.trials import Conversation, TrialRun, undriven
+from flowise_dev_agent.agent.trials import Conversation, TrialRun, hold_all
 from flowise_dev_agent.contracts.change import Difference
 from flowise_dev_agent.contracts.events import TestData
 from flowise_dev_agent.contracts.interrupts import FlowLink, Option, ResultReviewData, ResultReviewInterrupt
@@ -71,7 +71,7 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
     )
     gate = asyncio.Semaphore(PARALLEL_PREDICTIONS)
 
-    async def hold(case: TestCase, number: int, rejects: str | None = None) -> TrialRun:
+    async def hold(case: TestCase, number: int, rejects: str | None) -> TrialRun:
         turn = "before" if before else state.iteration
         session = f"fda-test-{context.session_id}-{turn}-{case.id}-{number}"
         async with gate:
@@ -98,12 +98,10 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
         )
         return replace(run, trial=trial)
 
-    runs = await _all(hold(case, number) for case in suite.cases for number in range(1, suite.trials + 1))
-    if not before:
-        ran = {step.node_id for run in runs for step in run.trace.steps}
-        added = domains.primary.more_tests(suite, flow_data, ran)
-        runs += await _all(hold(case, 1) for case in added)
-        runs += await _all(hold(case, 1, rejects) for case, rejects in undriven([*suite.cases, *added], runs))
+    def more(ran: Set[str]) -> list[TestCase]:
+        return domains.primary.more_tests(suite, flow_data, ran)
+
+    runs = await hold_all(suite.cases, hold, trials=suite.trials, more=None if before else more)
     results = [run.trial for run in runs]
     shown = [result.shortened(ANSWER_LIMIT) for result in results]
     if before:
@@ -116,12 +114,6 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
 
 
 test_v2.__test__ = False  # type: ignore[attr-defined]  # a node, not a pytest function
-
-
-async def _all(runs: Iterable[Coroutine[Any, Any, TrialRun]]) -> list[TrialRun]:
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(run) for run in runs]
-    return [task.result() for task in tasks]
 
 
 async def _forget(context: AgentContext, chatflow_id: str, session: str) -> None:
