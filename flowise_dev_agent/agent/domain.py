@@ -133,6 +133,9 @@ class EvaluateRequest:
     #: Of each trial.
     traces: tuple[Trace, ...]
     flow_data: str
+    clarifications: tuple[tuple[str, str], ...] = ()
+    #: What the person said after that, oldest first.
+    later: tuple[str, ...] = ()
     model: str | None = None
     on_delta: DeltaSink | None = None
     budget: Budget | None = None

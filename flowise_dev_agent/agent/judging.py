@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from flowise_dev_agent.agent.tool_names import RuntimeNames, runtime_names, spelt, without_number
 from flowise_dev_agent.contracts.plan import Criterion, Expectation, Part, PlanContract, TestCase
 from flowise_dev_agent.contracts.verdict import (
     CriterionVerdict,
@@ -49,6 +50,8 @@ class Shown:
     trial: Trial
     trace: Trace
     expect: Expectation
+    #: Of the flow.
+    names: RuntimeNames
 
 
 def checked(trial: Trial, trace: Trace, case: TestCase, flow_data: str, *, stand_in: bool) -> Trial:
@@ -60,7 +63,8 @@ def checked(trial: Trial, trace: Trace, case: TestCase, flow_data: str, *, stand
         return trial
     category, error = _seen(trial, trace, flow_data)
     if category is None and not stand_in:
-        wrong = [unmet.text for unmet in unmet_by(trial, trace, case.expect) if unmet.hard]
+        names = runtime_names(GraphIR.from_flow_data(flow_data)) if case.expect.tools else {}
+        wrong = [unmet.text for unmet in unmet_by(trial, trace, case.expect, names) if unmet.hard]
         category, error = ("LOGIC", " ".join(wrong)) if wrong else (None, "")
     return trial.model_copy(update={"passed": False, "category": category, "error": error}) if category else trial
 
@@ -68,7 +72,8 @@ def checked(trial: Trial, trace: Trace, case: TestCase, flow_data: str, *, stand
 def as_expected(trial: Trial, trace: Trace, case: TestCase, flow_data: str) -> Trial:
     """`checked`, where a person wrote the test: every expectation that is not met is a failure."""
     trial = checked(trial, trace, case, flow_data, stand_in=True)
-    unmet = [one.text for one in unmet_by(trial, trace, case.expect)] if trial.passed else []
+    names = runtime_names(GraphIR.from_flow_data(flow_data)) if case.expect.tools else {}
+    unmet = [one.text for one in unmet_by(trial, trace, case.expect, names)] if trial.passed else []
     return trial.model_copy(update={"passed": False, "category": "LOGIC", "error": " ".join(unmet)}) if unmet else trial
 
 
@@ -93,10 +98,10 @@ def _category_of(text: str) -> VerdictCategory:
     return known.category if known else "LOGIC"
 
 
-def unmet_by(trial: Trial, trace: Trace, expect: Expectation) -> list[Unmet]:
-    """The expectations that are not met."""
+def unmet_by(trial: Trial, trace: Trace, expect: Expectation, names: RuntimeNames) -> list[Unmet]:
+    """The expectations that are not met by a flow whose tools have these names."""
     ran = {step.node_id for step in trace.steps}
-    used = [_plain(tool) for tool in trial.used_tools]
+    used = [without_number(tool) for tool in trial.used_tools]
     sources = " ".join(source.model_dump_json() for source in trace.sources).casefold()
     said = trial.answer.casefold()
     found: list[Unmet] = []
@@ -105,7 +110,7 @@ def unmet_by(trial: Trial, trace: Trace, expect: Expectation) -> list[Unmet]:
     found += [
         Unmet(f"The tool '{tool}' was not used.", hard=True)
         for tool in expect.tools
-        if not any(_plain(tool) in one or one in _plain(tool) for one in used if one)
+        if not any(name in one or one in name for name in _called(tool, names) for one in used if one)
     ]
     if expect.sources and not trace.sources:
         found.append(Unmet("No document was found.", hard=True))
@@ -127,14 +132,14 @@ def unmet_by(trial: Trial, trace: Trace, expect: Expectation) -> list[Unmet]:
     return found
 
 
-def remarks_on(trial: Trial, trace: Trace, expect: Expectation) -> list[str]:
+def remarks_on(trial: Trial, trace: Trace, expect: Expectation, names: RuntimeNames) -> list[str]:
     """What a judge is told about a trial: the expectations that are not met, and the one that only it can judge."""
-    told = [unmet.text for unmet in unmet_by(trial, trace, expect)]
+    told = [unmet.text for unmet in unmet_by(trial, trace, expect, names)]
     return [*told, f"The answer has to be in this language: {expect.language}."] if expect.language else told
 
 
-def _plain(name: str) -> str:
-    return re.sub(r"(_\d+$|[^a-z0-9])", "", name.casefold())
+def _called(tool: str, names: RuntimeNames) -> set[str]:
+    return {without_number(tool), *names.get(spelt(tool), ())}
 
 
 def _fields(answer: str) -> set[str]:
@@ -172,8 +177,10 @@ def judged(
     `verdict.criteria` holds the votes of the model, if one has judged (`by_model`).
     """
     expects = {case.id: case.expect for case in plan.tests}
+    graph = GraphIR.from_flow_data(flow_data)
+    names = runtime_names(graph)
     shown = [
-        Shown(number, trial, trace, expects.get(trial.test or "", Expectation()))
+        Shown(number, trial, trace, expects.get(trial.test or "", Expectation()), names)
         for number, (trial, trace) in enumerate(zip(results, traces, strict=True), start=1)
     ]
     votes = {vote.id: vote for vote in verdict.criteria}
@@ -181,7 +188,6 @@ def judged(
     criteria = [
         _criterion(item, _trials_of(item, shown), votes.get(item.id), failed, by_model) for item in plan.criteria
     ]
-    graph = GraphIR.from_flow_data(flow_data)
     criteria += _unreached(graph, traces, first=len(criteria) + 1)
     parts = [_part(part, criteria, plan.criteria, graph) for part in plan.parts]
     headline = _headline(verdict, criteria, parts, results)
@@ -237,7 +243,7 @@ def _criterion(
         return given("shown" if vote.state == "shown" else "not_shown", vote.reason, kept, "model")
     if by_model:
         return given("not_shown", "The judge did not say whether it is shown.", judge="model")
-    unmet = [one.text for item in held for one in unmet_by(item.trial, item.trace, item.expect)]
+    unmet = [one.text for item in held for one in unmet_by(item.trial, item.trace, item.expect, item.names)]
     if unmet:
         return given("not_shown", " ".join(unmet))
     evidence = [proof for item in held if (proof := _proof(item))]

@@ -66,6 +66,8 @@ class IntentState(Part):
     #: (question, answer), as far as answered.
     clarifications: list[tuple[str, str]] = Field(default_factory=list[tuple[str, str]])
     rounds: int = 0
+    #: What the person asked for after that, in order: changes of plans and of results.
+    later: list[str] = Field(default_factory=list[str])
 
     @property
     def current(self) -> Intent:
@@ -331,6 +333,16 @@ class AgentState(Part):
     def full_requirement(self) -> str:
         """The requirement with the answers to the clarifying questions."""
         return " ".join([self.request.requirement, *(answer for _, answer in self.intent.clarifications)])
+
+    @property
+    def later_words(self) -> tuple[str, ...]:
+        """What the person said after the requirement and the answers, without the feedback that is being worked on."""
+        said = self.intent.later
+        return tuple(said[:-1] if self.plan.feedback and said[-1:] == [self.plan.feedback] else said)
+
+    def with_words(self, words: str) -> IntentState:
+        """The update that keeps what the person says now."""
+        return IntentState(later=[*self.intent.later, words])
 
 
 class Update(TypedDict, total=False):

@@ -101,7 +101,7 @@ class PlannedValue(Contract):
 class Expectation(Contract):
     """What a test wants to see in an answer and in its trace."""
 
-    tools: list[str] = Field(default_factory=list)
+    tools: list[str] = Field(default_factory=list, description="ids of tool nodes; inside an agent their types")
     sources: list[str] = Field(default_factory=list)
     branch: list[str] = Field(default_factory=list, description="Ids of the nodes that must run.")
     fields: list[str] = Field(default_factory=list)

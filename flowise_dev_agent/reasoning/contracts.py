@@ -162,6 +162,8 @@ class _Request:
     target: str | None = None
     #: Answers to the clarifying questions, as (question, answer).
     clarifications: tuple[tuple[str, str], ...] = ()
+    #: What the person said after that and before `feedback`, oldest first.
+    later: tuple[str, ...] = ()
     #: Model override of this session.
     model: str | None = None
     #: Receives text as the model writes it; never needed for the result.
@@ -241,7 +243,8 @@ class PlanRequest(_Request):
 
 @dataclass(frozen=True, kw_only=True)
 class PatchRequest(_Request):
-    """Write the ops for `plan`. `findings` are what was wrong with `previous_ops`; both are empty at the first try."""
+    """Write the ops for `plan`. `findings` are what was wrong with `previous_ops`, the ops of the last try with the
+    values of the plan; both are empty at the first try."""
 
     plan: PlanContract
     nodes: NodeStore

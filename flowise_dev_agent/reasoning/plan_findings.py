@@ -112,7 +112,8 @@ def _words_for(value: PlannedValue, request: PlanRequest | PatchRequest) -> str:
     quote = next((part.quote for part in parts if part.id == value.part), None)
     if quote is not None:
         return quote
-    said = [request.requirement, *(answer for _, answer in request.clarifications), request.feedback or ""]
+    said = [request.requirement, *(answer for _, answer in request.clarifications), *request.later]
+    said.append(request.feedback or "")
     return "\n".join(said)
 
 

@@ -86,7 +86,7 @@ class PromptWriter:
     ) -> tuple[PlannedValue | None, Usage]:
         budget = request.budget and replace(request.budget, spent=request.budget.spent + spent)
         known = _known_before(node, plan)
-        prompt = step_prompt(node, plan, request.requirement, known, self._skills)
+        prompt = step_prompt(node, plan, request, known, self._skills)
         model = self._settings.model_for("plan", request.model)
         loop = ToolLoop(self._engine, self._settings, prompt, model=model, output_schema=_SCHEMA, budget=budget)
         try:

@@ -22,6 +22,9 @@ def answer_schema(phase: Phase) -> JsonObject:
         return _ops()
     model = {"classify": Intent, "plan": PlanProposal, "judge": Judgement}[phase]
     schema = model.model_json_schema()
+    if phase in ("classify", "plan"):
+        # An answer without them can be read, and is then asked for them.
+        schema["required"].append("parts")
     return _compact(schema, schema.get("$defs", {}))
 
 

@@ -134,6 +134,7 @@ SESSIONS = {
                 "httpAgentflow_1.url": "https://hooks.example/in",
             },
             credential_requirements=["openAIApi"],
+            flow_kind="AGENTFLOW",
         ),
     ),
     "update": Session(

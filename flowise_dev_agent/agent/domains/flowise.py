@@ -24,6 +24,7 @@ from flowise_dev_agent.agent.domains.verdicts import failed_verdict, with_pass_k
 from flowise_dev_agent.agent.judging import checked, judged, remarks_on
 from flowise_dev_agent.agent.test_cases import branch_cases, cases_for, why_not_testable
 from flowise_dev_agent.agent.tool_definition import as_tool
+from flowise_dev_agent.agent.tool_names import runtime_names
 from flowise_dev_agent.agent.tools import DomainTools, execute_tool
 from flowise_dev_agent.agent.trials import Conversation, ConversationRunner, TrialRun
 from flowise_dev_agent.contracts.plan import Expectation, TestCase
@@ -153,18 +154,22 @@ class FlowiseCapability(DomainCapability):
         if not any(result.passed for result in request.results):
             return Reasoned(value=Verdict(done=True, reason=request.results[0].error), mode="deterministic")
         expects = {case.id: case.expect for case in request.plan.tests}
+        graph = GraphIR.from_flow_data(request.flow_data)
+        names = runtime_names(graph)
         remarks = [
-            remarks_on(trial, trace, expects.get(trial.test or "", Expectation()))
+            remarks_on(trial, trace, expects.get(trial.test or "", Expectation()), names)
             for trial, trace in zip(request.results, request.traces, strict=True)
         ]
         return await context.reasoner.judge(
             JudgeRequest(
                 requirement=request.requirement,
+                clarifications=request.clarifications,
+                later=request.later,
                 plan=request.plan,
                 trials=request.results,
                 traces=request.traces,
                 remarks=tuple(remarks),
-                flow_summary=summarize(GraphIR.from_flow_data(request.flow_data)),
+                flow_summary=summarize(graph),
                 stand_in=context.model_stand_in,
                 model=request.model,
                 on_delta=request.on_delta,

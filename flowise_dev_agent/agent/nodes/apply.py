@@ -60,7 +60,10 @@ async def preflight_validate_patch(state: AgentState, runtime: Runtime[AgentCont
         case "continue":
             write = write.changed_by(WriteState(reviewed_sha=state.check.flow_sha))
         case "replan":
-            update["plan"] = PlanState(feedback=answer.get("feedback"), approved=False)
+            feedback: str | None = answer.get("feedback")
+            update["plan"] = PlanState(feedback=feedback, approved=False)
+            if feedback:
+                update["intent"] = state.with_words(feedback)
             if stale:
                 write, check = write.changed_by(_onto(state, stale)), check.changed_by(_UNCHECKED)
                 update["review"] = ReviewState(iterations=[])

@@ -90,6 +90,7 @@ async def compile_patch_ir(
     request = PatchRequest(
         requirement=state.request.requirement,
         clarifications=tuple(state.intent.clarifications),
+        later=state.later_words,
         model=state.request.model,
         on_delta=emit.delta,
         budget=budget_of(state, context.limits),
@@ -139,7 +140,8 @@ async def compile_patch_ir(
             plan = _amended(plan, answer, state, request.nodes)
             if _needs_approval(plan, state):
                 return {**await _back_to_the_person(plan, answer.reason, state, context), "usage": usage}
-            request = replace(request, plan=plan)
+            # What was wrong with ops for the plan as it was says nothing about this one.
+            request = replace(request, plan=plan, findings=(), previous_ops=())
         match answer:
             case OpsAnswer():
                 whole, found = completed(answer.ops, plan, graph, request.nodes.schemas, scope=scope, by_model=by_model)
@@ -172,7 +174,7 @@ def _amended(plan: PlanContract, answer: AmendAnswer, state: AgentState, nodes: 
     """The plan with the amendment, and with the capability that follows."""
     new = [schema for node in answer.nodes if not node.existing and (schema := nodes.get(node.node_name))]
     wider = amended(plan, answer, required_types(new, {}))
-    made = capability_of(wider, [state.full_requirement], nodes.schemas)
+    made = capability_of(wider, [state.full_requirement, *state.intent.later], nodes.schemas)
     hosts = {*made.hosts, *(plan.capability.hosts if plan.capability else ())}
     return wider.model_copy(update={"capability": made.model_copy(update={"hosts": sorted(hosts)})})
 

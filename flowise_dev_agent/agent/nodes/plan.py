@@ -59,7 +59,7 @@ async def plan_v2(
     discovery = await domains.primary.discover(
         context,
         DiscoverRequest(
-            requirement=state.full_requirement,
+            requirement=" ".join([state.full_requirement, *state.later_words]),
             intent=intent,
             feedback=feedback,
             kind=target.type if target else "CHATFLOW",
@@ -73,6 +73,7 @@ async def plan_v2(
         PlanRequest(
             requirement=requirement,
             clarifications=tuple(state.intent.clarifications),
+            later=state.later_words,
             model=state.request.model,
             on_delta=emit.delta,
             budget=budget_of(state, context.limits),
@@ -110,7 +111,7 @@ async def plan_v2(
         state, match, proposed, context, emit, by_rules=result.mode == "deterministic"
     )
     if not plan.declined and plan.answer is None:
-        said = [state.full_requirement, feedback or ""]
+        said = [state.full_requirement, *state.later_words, feedback or ""]
         capability = capability_of(plan, said, nodes.schemas)
         if state.plan.agreed:
             # A host that the person has agreed to stays theirs, although a revision need not name it again.
@@ -175,6 +176,8 @@ async def hitl_plan_v2(state: AgentState, runtime: Runtime[AgentContext]) -> Upd
         # Another requirement, not another way to the same one: it is read from the start.
         question = "This cannot be built as described. What should be built instead?"
         update["intent"] = IntentState(clarifications=[*state.intent.clarifications, (question, answer["feedback"])])
+    else:
+        update["intent"] = state.with_words(answer["feedback"])
     return update
 
 

@@ -135,6 +135,8 @@ async def evaluate(
         context,
         EvaluateRequest(
             requirement=state.request.requirement,
+            clarifications=tuple(state.intent.clarifications),
+            later=tuple(state.intent.later),
             plan=tested_plan(state),
             results=tuple(results),
             traces=tuple(traces),
@@ -210,6 +212,7 @@ async def hitl_review_v2(state: AgentState, runtime: Runtime[AgentContext]) -> U
             return {
                 "answer": answer,
                 "plan": PlanState(feedback=answer["feedback"]),
+                "intent": state.with_words(answer["feedback"]),
                 "review": ReviewState(verdict=None),
                 "iteration": state.iteration + 1,
             }

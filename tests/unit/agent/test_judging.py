@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from pydantic import JsonValue
 
 from flowise_dev_agent.agent.judging import as_expected, best_of, checked, judged, lost, remarks_on, unmet_by
 from flowise_dev_agent.contracts.plan import Criterion, Expectation, Part, PlanContract, TestCase
@@ -21,7 +22,8 @@ from flowise_dev_agent.contracts.verdict import (
     Verdict,
 )
 from flowise_dev_agent.errors import InvalidAnswerError
-from flowise_dev_agent.patch import SetParam
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch import AddNode, GraphIR, PatchOp, SetParam, compile_ops
 from flowise_dev_agent.reasoning.contracts import JudgeRequest
 from flowise_dev_agent.reasoning.parsing import UnusableOutputError
 from flowise_dev_agent.reasoning.prompts import judge_prompt
@@ -91,7 +93,7 @@ def verdict(
 )
 def test_what_code_sees_to_be_wrong_fails(answer: str, trace: Trace, expect: Expectation, word: str) -> None:
     case = TestCase(id="t1", turns=["Hi"], expect=expect)
-    data = '{"text": "Sent {{ llmAgentflow_0.output }}"}'
+    data = '{"nodes": [], "edges": [], "text": "Sent {{ llmAgentflow_0.output }}"}'
     seen = checked(trial(answer), trace, case, data, stand_in=False)
     assert not seen.passed
     assert seen.category is not None
@@ -117,16 +119,53 @@ def test_in_a_test_of_a_person_every_unmet_expectation_is_a_failure() -> None:
 
 
 def test_the_judge_is_told_the_language_that_is_expected() -> None:
-    told = remarks_on(trial(), Trace(), Expectation(language="fr", contains=["Ada"]))
+    told = remarks_on(trial(), Trace(), Expectation(language="fr", contains=["Ada"]), {})
     assert told == ["The answer does not contain 'Ada'.", "The answer has to be in this language: fr."]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "used", "met"),
+    [
+        ("retrieverTool_1", "order_search", True),
+        ("retrieverTool_0", "order_search", False),
+        ("retrieverTool", "order_search", True),
+        ("tavilyAPI_0", "tavily_search", True),
+        ("slackMCP", "slack_post_message", True),
+        ("order_search", "order_search", True),
+        ("calculator_0", "order_search", False),
+    ],
+)
+def test_a_tool_is_expected_by_its_node_and_used_under_its_own_name(
+    wanted: str, used: str, met: bool, catalogue: NodeStore
+) -> None:
+    ops: list[PatchOp] = [
+        AddNode(node_name="retrieverTool", node_id="retrieverTool_0", params={"name": "returns"}),
+        AddNode(node_name="retrieverTool", node_id="retrieverTool_1", params={"name": "Order search"}),
+        AddNode(node_name="tavilyAPI", node_id="tavilyAPI_0"),
+        AddNode(node_name="slackMCP", node_id="slackMCP_0", params={"mcpActions": '["slack_post_message"]'}),
+    ]
+    flow = compile_ops(GraphIR.empty(), ops, catalogue.schemas).flow_data
+    case = TestCase(id="t1", turns=["Who am I?"], expect=Expectation(tools=[wanted]))
+    assert as_expected(trial(used_tools=[used]), Trace(), case, flow).passed is met
+
+
+def test_the_tools_inside_an_agent_are_expected_by_their_type(catalogue: NodeStore) -> None:
+    rows: list[JsonValue] = [
+        {"agentSelectedTool": "retrieverTool", "agentSelectedToolConfig": {"name": "Order search"}}
+    ]
+    ops = [AddNode(node_name="agentAgentflow", node_id="agentAgentflow_0", params={"agentTools": rows})]
+    flow = compile_ops(GraphIR.empty(), ops, catalogue.schemas).flow_data
+    case = TestCase(id="t1", turns=["Who am I?"], expect=Expectation(tools=["retrieverTool"]))
+    assert as_expected(trial(used_tools=["order_search"]), Trace(), case, flow).passed
+    assert not as_expected(trial(used_tools=["calculator"]), Trace(), case, flow).passed
 
 
 def test_tools_sources_and_fields_are_found_under_their_names() -> None:
     expect = Expectation(tools=["calculator_0"], sources=["Returns.txt"], fields=["order.id"], contains=["42"])
     sources = [TracedSource(text="x", metadata={"source": "/data/returns.txt"})]
     given = trial('{"order": {"id": 42}}', used_tools=["Calculator"])
-    assert unmet_by(given, Trace(sources=sources), expect) == []
-    missing = unmet_by(trial("Hi"), Trace(sources=sources), expect)
+    assert unmet_by(given, Trace(sources=sources), expect, {}) == []
+    missing = unmet_by(trial("Hi"), Trace(sources=sources), expect, {})
     assert [(one.hard, one.text.split("'")[1]) for one in missing] == [
         (True, "calculator_0"),
         (False, "order.id"),

@@ -13,7 +13,7 @@ from flowise_dev_agent.contracts.plan import (
     NothingToChange,
     ToolBinding,
 )
-from flowise_dev_agent.patch import AddNode, Connect, PatchOp
+from flowise_dev_agent.patch import AddNode, Connect, PatchOp, SetParam
 from flowise_dev_agent.reasoning.contracts import Verdict
 from tests.unit.agent.rig import Bench, plan
 from tests.unit.agent.test_plan_binding import planned, value
@@ -76,6 +76,31 @@ async def test_an_amendment_within_the_approval_goes_on_with_the_amended_plan() 
     assert review["type"] == "result_review"
     assert bench.reasoner.seen["patch"][1].plan.values == more.values
     assert inputs_of(drafts(bench)[0], "chatOpenAI_0")["temperature"] == 0.3
+
+
+async def test_after_an_amendment_nothing_of_the_ops_for_the_former_plan_is_shown() -> None:
+    wrong: list[PatchOp] = [SetParam(node_id="chatOpenAI_0", param_name="nosuch", value=1)]
+    more = AmendAnswer(values=[value("chatOpenAI_0", "temperature", 0.3)], reason="0.1 is too cold")
+    bench, _ = await updating(wrong, more, list(COLDER))
+    await bench.answer(action="approve")
+    [_, second, third] = bench.reasoner.seen["patch"]
+    assert (bool(second.findings), bool(second.previous_ops)) == (True, True)
+    assert (third.findings, third.previous_ops) == ((), ())
+
+
+async def test_what_the_person_says_later_is_kept_in_order_for_all_phases() -> None:
+    bench, _ = await updating(list(COLDER))
+    await bench.answer(action="request_changes", feedback="Colder still.")
+    await bench.answer(action="request_changes", feedback="And shorter.")
+    assert (bench.reasoner.seen["plan"][-1].later, bench.reasoner.seen["plan"][-1].feedback) == (
+        ("Colder still.",),
+        "And shorter.",
+    )
+    await bench.answer(action="approve")
+    assert bench.reasoner.seen["patch"][-1].later == ("Colder still.", "And shorter.")
+    assert bench.reasoner.seen["judge"][-1].later == ("Colder still.", "And shorter.")
+    await bench.answer(action="iterate", feedback="In French.")
+    assert bench.reasoner.seen["judge"][-1].later == ("Colder still.", "And shorter.", "In French.")
 
 
 async def test_an_amendment_beyond_the_approval_goes_to_the_person_with_what_is_added() -> None:

@@ -55,22 +55,22 @@ def prompts(text: str, nodes: NodeStore) -> list[Prompt]:
     verdict = Verdict(done=False, category="LOGIC", reason=text, fix=text)
     intent = Intent(operation="create", ambiguity=0, title="x")
     asked = ((text, text),)
+    planning = PlanRequest(
+        requirement=text,
+        clarifications=asked,
+        later=(text,),
+        intent=intent,
+        nodes=nodes,
+        candidates=(nodes.schemas["chatOpenAI"],),
+        flow_summary=text,
+        previous=plan,
+        feedback=text,
+        verdict=verdict,
+        pattern=Pattern(requirement=text, summary=text, nodes={}),
+    )
     return [
         classify_prompt(ClassifyRequest(requirement=text, clarifications=asked, target=text)),
-        plan_prompt(
-            PlanRequest(
-                requirement=text,
-                clarifications=asked,
-                intent=intent,
-                nodes=nodes,
-                candidates=(nodes.schemas["chatOpenAI"],),
-                flow_summary=text,
-                previous=plan,
-                feedback=text,
-                verdict=verdict,
-                pattern=Pattern(requirement=text, summary=text, nodes={}),
-            )
-        ),
+        plan_prompt(planning),
         plan_prompt(PlanRequest(requirement=text, intent=intent, nodes=nodes, templates=(like(text),))),
         patch_prompt(
             PatchRequest(
@@ -87,7 +87,7 @@ def prompts(text: str, nodes: NodeStore) -> list[Prompt]:
                 previous_ops=(SetParam(node_id="chatOpenAI_0", param_name="x", value=text),),
             )
         ),
-        step_prompt(node, plan, text, ["llmAgentflow_0"]),
+        step_prompt(node, plan, planning, ["llmAgentflow_0"]),
         judge_prompt(
             JudgeRequest(requirement=text, plan=plan, trials=(Trial(question=text, answer=text, passed=True),))
         ),

@@ -1,15 +1,17 @@
 """What each prompt shows: everything that the phase needs, and nothing that does not concern it."""
 
+import json
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from pydantic import JsonValue
 
-from flowise_dev_agent.contracts.plan import PlannedValue
+from flowise_dev_agent.contracts.plan import Criterion, Expectation, Part, PlannedValue, TestCase
 from flowise_dev_agent.contracts.verdict import Trace, TraceStep
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import NodeSchema
+from flowise_dev_agent.patch import AddNode, Connect, Finding, NodeSchema, ReplaceNode, SetParam
 from flowise_dev_agent.reasoning.contracts import (
     Intent,
     JudgeRequest,
@@ -19,7 +21,9 @@ from flowise_dev_agent.reasoning.contracts import (
     PlanRequest,
     Trial,
 )
-from flowise_dev_agent.reasoning.prompts import judge_prompt, patch_prompt, plan_prompt
+from flowise_dev_agent.reasoning.prompts import judge_prompt, patch_prompt, plan_prompt, step_prompt
+from flowise_dev_agent.reasoning.schemas import answer_schema
+from flowise_dev_agent.reasoning.skills import PACKAGED
 
 CREATE = Intent(operation="create", ambiguity=0, title="x")
 UPDATE = Intent(operation="update", ambiguity=0, title="x")
@@ -148,7 +152,111 @@ def test_the_op_writer_sees_no_card_of_a_node_that_goes(catalogue: NodeStore) ->
 
 
 def test_the_op_reference_has_an_op_with_a_title_and_one_with_a_path(catalogue: NodeStore) -> None:
-    plan = PlanContract(goal="x", operation="create", flow_name="x")
+    plan = PlanContract(goal="x", operation="create", flow_name="x", flow_kind="AGENTFLOW")
     reference = patch_prompt(PatchRequest(requirement="x", plan=plan, nodes=catalogue)).system
     assert '"label":"Sort the mail"}' in reference
     assert '"credential_type":"openAIApi","path":"llmModelConfig"}' in reference
+
+
+def contract(**more: Any) -> PlanContract:
+    fields: dict[str, Any] = {"goal": "x", "operation": "create", "flow_name": "x"}
+    return PlanContract.model_validate(fields | more)
+
+
+MODEL = PlannedNode(node_id="chatOpenAI_0", node_name="chatOpenAI", purpose="x")
+NAMED = PlannedValue(node_id="chatOpenAI_0", param="modelName", value="gpt-4o")
+
+
+def test_every_phase_sees_the_whole_wish_in_order_and_which_words_are_newer(catalogue: NodeStore) -> None:
+    said: dict[str, Any] = {
+        "requirement": "A bot in English",
+        "clarifications": (("Whose?", "The shop's"),),
+        "later": ("Make it French.", "And shorter."),
+    }
+    planning = PlanRequest(intent=CREATE, nodes=catalogue, feedback="No emojis.", **said)
+    seen = [
+        plan_prompt(planning),
+        step_prompt(MODEL, contract(), planning, []),
+        patch_prompt(PatchRequest(plan=contract(), nodes=catalogue, feedback="No emojis.", **said)),
+        judge_prompt(JudgeRequest(plan=contract(), trials=(), **said)),
+    ]
+    words = ("A bot in English", "The shop's", "1. Make it French.", "2. And shorter.", "No emojis.")
+    for prompt in seen[:3]:
+        places = [prompt.user.index(text) for text in words]
+        assert places == sorted(places)
+    assert all(text in seen[3].user for text in words[:4])
+    assert all("the newest words count" in prompt.system for prompt in seen)
+
+
+def test_a_planner_who_revises_a_plan_sees_its_tests_criteria_and_parts(catalogue: NodeStore) -> None:
+    previous = contract(
+        nodes=[MODEL],
+        values=[NAMED],
+        tests=[TestCase(id="t1", turns=["Hi", "Who am I?"], expect=Expectation(contains=["Eva"]))],
+        criteria=[Criterion(id="c1", text="It remembers.", part="p1", tests=["t1"])],
+        parts=[Part(id="p1", quote="remembers me", state="covered", nodes=["chatOpenAI_0"])],
+        credential_requirements=["openAIApi"],
+        kept=["bufferMemory_0"],
+        placeholders=["the text"],
+        steps=["Do it."],
+    )
+    request = PlanRequest(requirement="x", intent=CREATE, nodes=catalogue, previous=previous)
+    shown = json.loads(tag("previous_plan", plan_prompt(request).user))
+    assert shown["tests"] == [{"id": "t1", "turns": ["Hi", "Who am I?"], "expect": {"contains": ["Eva"]}}]
+    assert shown["criteria"] == [{"id": "c1", "text": "It remembers.", "part": "p1", "tests": ["t1"]}]
+    assert shown["parts"] == [{"id": "p1", "state": "covered", "nodes": ["chatOpenAI_0"]}]
+    assert {"credential_requirements", "kept", "placeholders", "steps", "values", "nodes"} <= shown.keys()
+
+
+def test_the_op_writer_sees_which_credentials_the_plan_needs(catalogue: NodeStore) -> None:
+    request = PatchRequest(requirement="x", plan=contract(credential_requirements=["openAIApi"]), nodes=catalogue)
+    shown = json.loads(tag("approved_plan", patch_prompt(request).user))
+    assert shown["credential_requirements"] == ["openAIApi"]
+
+
+def test_the_op_writer_sees_its_own_last_ops_by_number_without_the_values_of_the_plan(catalogue: NodeStore) -> None:
+    plan = contract(
+        nodes=[MODEL, PlannedNode(node_id="new_0", node_name="bufferMemory", purpose="x")],
+        values=[
+            NAMED,
+            PlannedValue(node_id="chain_0", param="systemMessagePrompt", value="Be kind."),
+            PlannedValue(node_id="new_0", param="memoryKey", value="chat"),
+        ],
+    )
+    ops = (
+        AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0", params={"modelName": "gpt-4o", "streaming": False}),
+        SetParam(node_id="chain_0", param_name="systemMessagePrompt", value="Be kind."),
+        ReplaceNode(node_id="old_0", node_name="bufferMemory"),
+        SetParam(node_id="old_0", param_name="memoryKey", value="chat"),
+        Connect(source_node_id="chatOpenAI_0", target_node_id="chain_0", target_anchor="memory"),
+    )
+    wrong = Finding(code="TYPE_MISMATCH", severity="error", message="no", op_index=4, op_type="Connect")
+    of_plan = Finding(code="BAD_VALUE", severity="error", message="no", where="new_0", field="memoryKey")
+    request = PatchRequest(requirement="x", plan=plan, nodes=catalogue, previous_ops=ops, findings=(wrong, of_plan))
+    prompt = patch_prompt(request).user
+    shown = dict(line.split(": ", 1) for line in tag("your_last_ops", prompt).splitlines())
+    assert list(shown) == ["0", "2", "4"]
+    assert json.loads(shown["0"])["params"] == {"streaming": False}
+    first, second = tag("findings_on_them", prompt).splitlines()
+    assert "op 4 Connect" in first
+    assert "amend" not in first
+    assert second.endswith("This is a value of the plan: to change it, answer `amend`.")
+    assert "your_last_ops" not in patch_prompt(replace(request, findings=())).user
+
+
+def test_the_chapter_on_agentflows_goes_to_the_writer_of_agentflows_only(catalogue: NodeStore) -> None:
+    chatflow, again, agentflow = (
+        patch_prompt(PatchRequest(requirement=wish, plan=contract(flow_kind=kind), nodes=catalogue)).system
+        for wish, kind in (("a", "CHATFLOW"), ("b", "CHATFLOW"), ("c", "AGENTFLOW"))
+    )
+    assert chatflow == again
+    for name, section in PACKAGED.sections("agentflows").items():
+        assert section in agentflow, name
+        assert section not in chatflow, name
+    assert "`BindCredential`" in chatflow
+    assert len(chatflow) < len(agentflow) / 3
+
+
+def test_parts_must_be_in_the_answer() -> None:
+    assert "parts" in answer_schema("classify")["required"]
+    assert "parts" in answer_schema("plan")["required"]

@@ -1,0 +1,63 @@
+"""What the tools of a flow are called when they run: an expectation names them by node id or by node type."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+from flowise_dev_agent.patch import GraphIR
+from flowise_dev_agent.patch.model.nested import nested_components
+
+#: Node id or type, without what people spell differently -> the names of it in traces, likewise.
+RuntimeNames = Mapping[str, frozenset[str]]
+#: Types whose tool has a name of its own that the type does not hint at.
+_CALLED: Final[Mapping[str, str]] = {
+    "serpAPI": "search",
+    "searchAPI": "search",
+    "serper": "search",
+    "tavilyAPI": "tavily_search",
+}
+#: Fields with the names of tools: of one tool, or of those that are chosen of a kit.
+_NAMING: Final = re.compile(r"(?:name|actions?)$", re.IGNORECASE)
+
+
+def spelt(name: str) -> str:
+    """The letters and digits of a name."""
+    return re.sub(r"[^a-z0-9]", "", name.casefold())
+
+
+def without_number(name: str) -> str:
+    """The same of a node id, as far as it names the type."""
+    return spelt(re.sub(r"_\d+$", "", name))
+
+
+def runtime_names(graph: GraphIR) -> RuntimeNames:
+    """Of the nodes of a flow, and of the tools inside its agents."""
+    found: dict[str, set[str]] = {}
+    for aliases, type_, inputs in _tools(graph):
+        names = {spelt(name) for name in [_CALLED.get(type_, ""), *_named_in(inputs)] if spelt(name)}
+        for alias in aliases:
+            found.setdefault(spelt(alias), set()).update(names)
+    return {alias: frozenset(names) for alias, names in found.items() if names}
+
+
+def _tools(graph: GraphIR) -> Iterator[tuple[tuple[str, ...], str, Mapping[str, Any]]]:
+    for node in graph.nodes:
+        if node.is_agentflow:
+            for nested in nested_components(node.params, node.inputs):
+                config = nested.config if isinstance(nested.config, Mapping) else {}
+                yield (nested.component,), nested.component, config
+        else:
+            yield (node.id, node.name, node.label), node.name, node.inputs
+
+
+def _named_in(inputs: Mapping[str, Any]) -> Iterator[str]:
+    for field, value in inputs.items():
+        if not _NAMING.search(field):
+            continue
+        listed = value
+        if isinstance(value, str) and value.startswith("["):
+            with suppress(ValueError):
+                listed = json.loads(value)
+        yield from (str(one) for one in (listed if isinstance(listed, list) else [listed]) if isinstance(one, str))

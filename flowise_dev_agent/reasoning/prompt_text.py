@@ -1,0 +1,149 @@
+"""The pieces of prompts: tags around text that is not ours, the person's wish, plans, ops and findings."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from flowise_dev_agent.contracts.base import JsonObject
+from flowise_dev_agent.contracts.plan import PlanProposal
+from flowise_dev_agent.patch import AddNode, Finding, NodeSchema, PatchOp, ReplaceNode, SetParam, UnsetParam
+from flowise_dev_agent.patch.model.nested import Steps, parse_path
+from flowise_dev_agent.reasoning.contracts import (
+    ClassifyRequest,
+    JudgeRequest,
+    PatchRequest,
+    Pattern,
+    PlanContract,
+    PlanRequest,
+    Verdict,
+)
+from flowise_dev_agent.redaction import masked
+from flowise_dev_agent.sanitize import shortened
+
+#: The beginning of one of our tags, opening or closing.
+_OUR_TAG: Final = re.compile(
+    r"<(?=\s*/?\s*(?:requirement|clarifications|later_words|requested_changes|named_by_the_request|target|catalogue|"
+    r"credentials_on_the_server|flow|texts_in_the_flow|pattern|similar_flows|intent|previous_plan|"
+    r"verdict_of_the_last_test|playbook|node_fields|like_flows|variables|step|settings|node_types|approved_plan|limit|"
+    r"nodes_that_exist_already|chosen_approach|your_last_ops|findings_on_them|goal|success_criteria|placeholders|"
+    r"trials?|question|answer|parts|stand_in|never_ran|steps|tools|sources|remarks)\b)",
+    re.IGNORECASE,
+)
+#: What an op writer needs of a plan.
+_FOR_OPS: Final = frozenset(
+    {
+        *("goal", "operation", "flow_kind", "flow_name", "nodes", "removals", "kept", "values", "steps"),
+        *("credential_requirements", "placeholders", "success_criteria"),
+    }
+)
+#: What a planner has written and may want to keep.
+_FOR_PLAN: Final = frozenset(PlanProposal.model_fields) - {"parts"} | {"operation", "flow_kind"}
+
+
+def joined(*parts: str | None) -> str:
+    return "\n".join(part for part in parts if part)
+
+
+def tag(name: str, body: str | None) -> str | None:
+    """The body as data; None without one."""
+    return f"<{name}>\n{as_data(body)}\n</{name}>" if body else None
+
+
+def as_data(text: str) -> str:
+    """Text that cannot close its tag or open another one, with pasted keys masked."""
+    return _OUR_TAG.sub("‹", masked(text))
+
+
+def wish(request: ClassifyRequest | PlanRequest | PatchRequest | JudgeRequest) -> Iterator[str | None]:
+    """Everything that the person has said, in order, but the feedback that is being worked on."""
+    yield tag("requirement", request.requirement)
+    answers = (f"Q: {question}\nA: {answer}" for question, answer in request.clarifications)
+    yield tag("clarifications", "\n".join(answers) or None)
+    yield tag("later_words", "\n".join(f"{n}. {words}" for n, words in enumerate(request.later, start=1)) or None)
+
+
+# --- plans and ops ---------------------------------------------------------------------------------------------------
+
+
+def approved_plan(plan: PlanContract) -> str:
+    """For the op writer."""
+    return plan.model_dump_json(include=set(_FOR_OPS), exclude_defaults=True)
+
+
+def previous_plan(plan: PlanContract) -> str:
+    """For the planner who revises it: all that it said, the quotes of the parts aside, which stand in `<parts>`."""
+    said = plan.model_dump(mode="json", include=set(_FOR_PLAN), exclude_defaults=True)
+    parts = [
+        {"id": part.id, "state": part.state}
+        | part.model_dump(include={"nodes", "values", "reason"}, exclude_defaults=True)
+        for part in plan.parts
+    ]
+    return json.dumps({**said, "parts": parts} if parts else said, ensure_ascii=False, separators=(",", ":"))
+
+
+def own_ops(ops: Sequence[PatchOp], plan: PlanContract) -> str | None:
+    """The ops of the last try by their numbers, without what code has set: the values of the plan."""
+    planned = _planned_fields(ops, plan)
+    lines: list[str] = []
+    for number, op in enumerate(ops):
+        if isinstance(op, SetParam | UnsetParam) and (op.node_id, parse_path(op.param_name)) in planned:
+            continue
+        shown: JsonObject = {"op_type": op.op_type}
+        shown |= op.model_dump(mode="json", exclude_defaults=True, exclude={"credential_id"})
+        if isinstance(op, AddNode):
+            own = {name: value for name, value in op.params.items() if (op.node_id, parse_path(name)) not in planned}
+            shown |= {"params": own}
+        lines.append(f"{number}: {json.dumps(shown, ensure_ascii=False, separators=(',', ':'))}")
+    return "\n".join(lines) or None
+
+
+def findings_text(findings: Sequence[Finding], plan: PlanContract) -> str | None:
+    """A line per finding; one on a value of the plan says that ops cannot mend it."""
+    planned = {(value.node_id, value.param) for value in plan.values}
+    return "\n".join(
+        f"- {finding.text}" + (_BY_AMENDMENT if (finding.where, finding.field) in planned else "")
+        for finding in findings
+    )
+
+
+_BY_AMENDMENT: Final = " This is a value of the plan: to change it, answer `amend`."
+
+
+def _planned_fields(ops: Sequence[PatchOp], plan: PlanContract) -> set[tuple[str, Steps | None]]:
+    """(node id in the ops, path) of the plan's values: a replacement may keep the id of what it replaces."""
+    ids = {node.node_id: {node.node_id} for node in plan.nodes}
+    for op in ops:
+        if isinstance(op, ReplaceNode):
+            for node in plan.nodes:
+                if node.node_name == op.node_name and not node.existing:
+                    ids[node.node_id].add(op.new_node_id or op.node_id)
+    return {
+        (node_id, parse_path(value.param))
+        for value in plan.values
+        for node_id in ids.get(value.node_id, {value.node_id})
+    }
+
+
+# --- flows and verdicts ----------------------------------------------------------------------------------------------
+
+
+def texts_text(texts: Mapping[str, str]) -> str | None:
+    return "\n\n".join(f"{place}:\n{text}" for place, text in texts.items()) or None
+
+
+def pattern_text(pattern: Pattern) -> str:
+    return f"An accepted flow for: {shortened(pattern.requirement, 500)}\n{pattern.summary}"
+
+
+def similar_flows(request: PlanRequest) -> str | None:
+    """Marketplace flows like the requested one; none when a flow exists already."""
+    return None if request.flow_summary else "\n".join(one.for_prompt() for one in request.templates) or None
+
+
+def verdict_text(verdict: Verdict) -> str:
+    return f"{verdict.category}: {verdict.reason} {verdict.fix}".strip()
+
+
+def unique(schemas: Iterable[NodeSchema | None]) -> list[NodeSchema]:
+    return list({schema.name: schema for schema in schemas if schema}.values())
