@@ -27,6 +27,7 @@ from flowise_dev_agent.reasoning.parsing import (
     parse_object,
 )
 from flowise_dev_agent.reasoning.plan_checks import accounted, checked_amendment, checked_plan
+from flowise_dev_agent.reasoning.plan_coverage import with_uncovered_parts
 from flowise_dev_agent.reasoning.plan_findings import lost_texts, unknown_options
 from flowise_dev_agent.reasoning.prompt_writing import PromptWriter
 from flowise_dev_agent.reasoning.prompts import (
@@ -92,7 +93,8 @@ class LlmReasoner(Reasoner):
             findings += [*unknown_options(plan, request), *lost_texts(plan.values, request)]
             findings += await request.review(plan) if request.review else []
             plan = plan.model_copy(update={"parts": parts, "findings": findings})
-            if problems := [*(finding.text for finding in findings), *problems]:
+            plan, uncovered = with_uncovered_parts(plan, request)
+            if problems := [*(finding.text for finding in findings), *problems, *uncovered]:
                 raise IncompleteOutputError(problems[:12], plan)
             return plan
 

@@ -1,0 +1,210 @@
+"""Whether a part that a plan calls covered is in it: its numbers, addresses, quoted texts, products and models.
+
+Words change from language to language and from a wish to a prompt; these do not. A part of which none is missing may
+still not be covered: the person sees the plan, and the tests show the rest.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, Literal, NamedTuple
+
+from flowise_dev_agent.contracts.plan import Part, PlanContract
+from flowise_dev_agent.patch import GraphIR, Schemas
+from flowise_dev_agent.reasoning.contracts import PlanRequest
+from flowise_dev_agent.reasoning.prompt_writing import steps_without_instructions
+from flowise_dev_agent.reasoning.wording import one_line
+from flowise_dev_agent.sanitize import shortened
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+#: Signs that are written in more than one way.
+_ALIKE: Final = str.maketrans("\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb\u2013\u2014\u2011", '\'\'"""""---')
+_QUOTED: Final = re.compile(r"\"([^\"]{2,300})\"")
+_ADDRESS: Final = re.compile(
+    r"\b[a-z][a-z0-9+.-]{1,19}://[^\s\"'<>]{1,2000}|[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}", re.IGNORECASE
+)
+#: A word of letters, digits and signs, as models are called: gpt-4o-mini, llama3.1.
+_MODEL: Final = re.compile(
+    r"\b[a-z]\w{0,30}[.:-]?\d[\w.:-]{0,40}\b|\b[a-z]\w{0,30}-[a-z]\w{0,30}[.:-]\d[\w.:-]{0,40}\b"
+)
+_NUMBER: Final = re.compile(r"\d+(?:[.,']\d+)*")
+_LIST_MARK: Final = re.compile(r"^\s*\d{1,2}[.)]\s")
+_WORD: Final = re.compile(r"\w+(?:'\w+)?")
+_SHOWN: Final = 80
+#: 2 hours are 7200 seconds in a field, 20 % are 0.2, 5 pm is 17:00.
+_UNITS: Final = (1, 7, 24, 30, 60, 1_000, 3_600, 60_000, 86_400, 3_600_000, 0.01)
+_HALF_DAY: Final = 12
+#: Two and more, as prompts say them, in the languages that the rules read.
+_IN_WORDS: Final = (
+    "two three four five six seven eight nine ten eleven twelve",
+    "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
+    "deux trois quatre cinq six sept huit neuf dix onze douze",
+    "dos tres cuatro cinco seis siete ocho nueve diez once doce",
+    "due tre quattro cinque sei sette otto nove dieci undici dodici",
+    "dois três quatro cinco seis sete oito nove dez onze doze",
+    "twee drie vier vijf zes zeven acht negen tien elf twaalf",
+)
+#: In front of what is not to be, or was there before.
+_NOT: Final = _words(
+    "no not never without don't instead than nicht kein keine keinen statt anstatt ohne als pas sans lieu sin vez non "
+    "senza invece não sem geen niet zonder plaats from von"
+)
+_NOT_WITHIN: Final = 4
+#: The ends of the names of credential types, and what of the rest is a word of its own.
+_ACCOUNT: Final = re.compile(r"(?:User|Password|Basic|Bearer|Cache|Memory|Url|Api|Key|OAuth2?|Auth|Token|App|Id)+$")
+_ORDINARY: Final = _words(
+    "agentflow brave browserless chatflow comet fire http local momento open replicate search single spider together "
+    "unstructured"
+)
+
+
+_Kind = Literal["address", "quotation", "model", "number", "product"]
+_PATTERNS: Final[Sequence[tuple[_Kind, re.Pattern[str]]]] = (
+    ("address", _ADDRESS),
+    ("quotation", _QUOTED),
+    ("model", _MODEL),
+)
+
+
+class _Fact(NamedTuple):
+    """Something that a person named."""
+
+    kind: _Kind
+    text: str
+
+
+def with_uncovered_parts(plan: PlanContract, request: PlanRequest) -> tuple[PlanContract, list[str]]:
+    """(the plan with parts that are not covered although it says so, what is wrong with that)."""
+    missing = _not_held(plan, request.base, request.nodes.schemas)
+    if not missing or request.pattern:
+        return plan, []
+    parts: list[Part] = []
+    problems: list[str] = []
+    for part in plan.parts:
+        named = ", ".join(map(repr, missing.get(part.id, ())))
+        if named:
+            problems.append(
+                f"`parts`: {part.id} is covered, but {named} is in no value, prompt, label or criterion of the plan. "
+                "Put it there, or say what is not done."
+            )
+            reason = f"The plan does not contain {named}."
+            part = part.model_copy(update={"state": "not_understood", "reason": reason})
+        parts.append(part)
+    return plan.model_copy(update={"parts": parts}), problems
+
+
+def _not_held(plan: PlanContract, base: GraphIR | None, schemas: Schemas) -> dict[str, list[str]]:
+    """Part id -> what it names and neither plan nor flow has, of the parts that the plan calls covered.
+
+    A later word of the same kind may have taken the place of an earlier one: that is looked for in the later part only.
+    """
+    plain = _plain(" ".join(_texts(plan, base)))
+    folded, numbers = _folded(plain), _numbers(plain)
+    numbers |= {len(plan.nodes), *(len(one.value) for one in plan.values if isinstance(one.value, list))}
+    products = _products(schemas)
+    named = [(part, list(_facts(part.quote, products))) for part in plan.parts]
+    missing: dict[str, list[str]] = {}
+    for index, (part, facts) in enumerate(named):
+        later = {fact.kind for other, more in named[index + 1 :] if other.source != part.source for fact in more}
+        for fact in facts if part.state == "covered" else ():
+            held = _is_among(fact.text, numbers) if fact.kind == "number" else _folded(fact.text) in folded
+            if not held and fact.kind not in later:
+                missing.setdefault(part.id, []).append(shortened(fact.text, _SHOWN))
+    return missing
+
+
+def _texts(plan: PlanContract, base: GraphIR | None) -> Iterator[str]:
+    """What a plan sets and promises, and what the flow holds already; not the words in which it says what it does."""
+    unwritten = {node.node_id for node in steps_without_instructions(plan)}
+    yield from (plan.flow_name, *plan.placeholders)
+    for node in plan.nodes:
+        yield from (node.node_id, node.node_name, node.label, node.purpose if node.node_id in unwritten else "")
+    yield from _texts_in([{one.param: one.value} for one in plan.values])
+    yield from (one.text for one in plan.criteria)
+    yield from _texts_in([one.expect.model_dump(mode="json") for one in plan.tests])
+    for node in base.nodes if base else ():
+        yield from (node.name, node.label)
+        yield from _texts_in(node.inputs)
+
+
+def _texts_in(value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield str(key)
+            yield from _texts_in(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts_in(item)
+    elif value is not None:
+        yield str(value)
+
+
+def _facts(quote: str, products: Iterable[str]) -> Iterator[_Fact]:
+    text = _LIST_MARK.sub("", _plain(quote))
+    for kind, pattern in _PATTERNS:
+        for match in pattern.finditer(text):
+            found = match[match.lastindex or 0].strip(" .,;:!?)")
+            if found and not _is_negated(text, match.start()):
+                yield _Fact(kind, found)
+        text = pattern.sub(lambda match: " " * len(match[0]), text)
+    for match in _NUMBER.finditer(text):
+        if float(re.sub(r"\D", "", match[0])) and not _is_negated(text, match.start()):
+            yield _Fact("number", match[0])
+    words = list(_WORD.finditer(text))
+    for index, match in enumerate(words):
+        pair = match[0] + words[index + 1][0] if index + 1 < len(words) else ""
+        name = next((one for one in (pair, match[0]) if _folded(one) in products), None)
+        if name and not _is_negated(text, match.start()):
+            yield _Fact("product", name)
+
+
+def _is_negated(text: str, position: int) -> bool:
+    before = _WORD.findall(text[max(0, position - 80) : position])
+    return not _NOT.isdisjoint(before[-_NOT_WITHIN:])
+
+
+def _numbers(text: str) -> set[float]:
+    """The numbers of a text: digits, also as decimals and thousands, and small ones in words."""
+    found: set[float] = set()
+    for match in re.finditer(r"\d+(?:[.,'-]\d+)*", text):
+        found |= _read(match[0], with_parts=True)
+    words = set(_WORD.findall(text))
+    for line in _IN_WORDS:
+        found |= {number for number, word in enumerate(line.split(), start=2) if word in words}
+    return found
+
+
+def _read(digits: str, *, with_parts: bool = False) -> set[float]:
+    parts = re.split(r"\D", digits)
+    found = {float("".join(parts))} if all(len(part) == 3 for part in parts[1:]) else set[float]()
+    if len(parts) == 2:
+        found.add(float(".".join(parts)))
+    return found | {float(part) for part in parts} if with_parts else found
+
+
+def _is_among(digits: str, numbers: set[float]) -> bool:
+    wanted = _read(digits)
+    if any(round(number * unit, 6) in numbers for number in wanted for unit in _UNITS):
+        return True
+    if any(number + _HALF_DAY in numbers for number in wanted if number < _HALF_DAY):
+        return True
+    parts = [float(part) for part in re.split(r"\D", digits)]
+    return len(parts) > 1 and all(part in numbers for part in parts)
+
+
+def _products(schemas: Schemas) -> frozenset[str]:
+    """Names of the products that node types need an account for, in small letters without signs."""
+    accounts = {_ACCOUNT.sub("", name) for schema in schemas.values() for name in schema.credential_names}
+    first = {match[0] for name in accounts if (match := re.match(r"[a-z]{4,}(?=[A-Z][a-z])", name))}
+    return frozenset(name for one in accounts | first if len(name := _folded(one)) > 3) - _ORDINARY
+
+
+def _plain(text: str) -> str:
+    return one_line(text.translate(_ALIKE)).casefold()
+
+
+def _folded(text: str) -> str:
+    return re.sub(r"[\W_]", "", text.casefold())
