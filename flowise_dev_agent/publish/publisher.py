@@ -164,7 +164,7 @@ class Publisher:
                     landed=lambda: self._oldest_tagged(tag),
                 )
                 if earlier:
-                    flow = await self._remove_younger_twins(flow, tag)
+                    flow = await self._remove_younger_twins(flow, tag, iteration)
             if adopted and flow.flow_data != flow_data:
                 # The same create was made for another payload (an earlier plan): bring it to this one, it is ours.
                 attempt.written = "unknown"
@@ -281,7 +281,7 @@ class Publisher:
             attempt.written = "yes"
             for twin in await self._made_here(self._tag):
                 # The tag is off ours, so this one came from a call whose worker was lost.
-                await self._remove_twin(twin)
+                await self._remove_twin(twin, iteration)
             return await self._read_back(intent, current, adopted=False)
 
     async def delete_created(self, *, chatflow_id: str, iteration: int, role: Role = "flow") -> None:
@@ -409,21 +409,33 @@ class Publisher:
         return [flow for flow in tagged if flow.name in names and payload_sha256(flow.flow_data) in texts]
 
     async def _oldest_tagged(self, tag: str) -> Chatflow | None:
-        found = await self._made_here(tag)
-        return min(found, key=lambda flow: (flow.created_date, flow.id)) if found else None
+        return await self._oldest_of(await self._made_here(tag))
 
-    async def _remove_younger_twins(self, ours: Chatflow, tag: str) -> Chatflow:
+    async def _oldest_of(self, found: list[Chatflow]) -> Chatflow | None:
+        """The oldest that nobody is about to delete: a frozen worker may still do so."""
+        if not found:
+            return None
+        intents = await self._intents.list_for(self._session_id)
+        doomed = {item.target_id for item in intents if item.op == "delete"}
+        ours = [flow for flow in found if flow.id not in doomed]
+        return min(ours, key=lambda flow: (flow.created_date, flow.id), default=None)
+
+    async def _remove_younger_twins(self, ours: Chatflow, tag: str, iteration: int) -> Chatflow:
         found = await self._made_here(tag)
-        oldest, *younger = sorted(found or [ours], key=lambda flow: (flow.created_date, flow.id))
-        for twin in younger:
-            await self._remove_twin(twin)
+        oldest = await self._oldest_of(found) or ours
+        for twin in found:
+            if twin.id != oldest.id:
+                await self._remove_twin(twin, iteration)
         return oldest
 
-    async def _remove_twin(self, twin: Chatflow) -> None:
+    async def _remove_twin(self, twin: Chatflow, iteration: int) -> None:
+        # Announced under the lease: whoever owns the run next must not adopt what is deleted under its hands.
+        intent = await self._open("delete", iteration=iteration, target_id=twin.id)
         with suppress(FlowiseNotFoundError):
             latest = await self._client.get_chatflow(twin.id)
             if latest == twin:
                 await self._client.delete_chatflow(twin.id)
+        await self._intents.finish(self._lease, intent.key, status="done", result={"deleted": twin.id})
 
     async def _read_back(
         self, intent: WriteIntent, response: Chatflow, *, adopted: bool, keep: str | Literal[False] = False

@@ -60,7 +60,8 @@ class FakeFlowise:
     async def delete_chatflow(self, chatflow_id: str) -> None:
         self.calls.append("delete")
         self._run("delete", self.before)
-        self.flows.pop(chatflow_id)
+        if self.flows.pop(chatflow_id, None) is None:
+            raise FlowiseNotFoundError("no such flow")
         self._run("delete", self.after)
 
     async def get_chatflow(self, chatflow_id: str) -> Chatflow:

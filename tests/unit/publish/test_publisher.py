@@ -1,5 +1,6 @@
 """Writes happen once, whatever is lost on the way; and only what was validated is written."""
 
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
@@ -428,6 +429,41 @@ async def test_p90_a_save_right_after_the_write_is_told_and_both_texts_are_kept(
     kept = [(reason, text) for _, reason, text in desk.versions.rows]
     assert kept == [("create", FLOW), ("update", OTHER), ("after_update", mine)]
     assert desk.flowise.flows[first.chatflow_id].flow_data == mine
+
+
+async def nothing_found(tag: str) -> list[Any]:
+    """A list that is older than what it should show."""
+    return []
+
+
+async def test_p02_a_twin_that_a_frozen_worker_is_about_to_delete_is_not_adopted(desk: Desk) -> None:
+    """Found by simulation: two creates had landed, a person edited the older one, and a worker without its lease
+    deleted the younger one after its successor had adopted it."""
+    desk.flowise.after["create"] = desk.flowise.lose(FlowiseServerError)
+    find, remove = desk.flowise.find_chatflow_by_category_tag, desk.flowise.delete_chatflow
+    desk.flowise.find_chatflow_by_category_tag = nothing_found  # type: ignore[method-assign]
+    with pytest.raises(FlowiseServerError):
+        await desk.create()
+    (older,) = desk.flowise.flows
+    adopted: list[Written] = []
+
+    def listed_again() -> None:
+        desk.flowise.find_chatflow_by_category_tag = find  # type: ignore[method-assign]
+
+    async def freeze(chatflow_id: str) -> None:
+        """A person edits the older one, and the next worker comes, before this request arrives."""
+        desk.flowise.delete_chatflow = remove  # type: ignore[method-assign]
+        await desk.flowise.update_chatflow(older, flow_data=OTHER)
+        adopted.append(await desk.create())
+        await remove(chatflow_id)
+
+    desk.flowise.after["create"] = listed_again
+    desk.flowise.delete_chatflow = freeze  # type: ignore[method-assign]
+    with suppress(WriteFailedError):  # it has lost its lease
+        await desk.create()
+    (made,) = adopted
+    assert desk.flowise.flows[made.chatflow_id].flow_data == FLOW
+    assert [id_ for id_, row in desk.flowise.flows.items() if row.flow_data == FLOW] == [made.chatflow_id]
 
 
 async def test_p89_a_copy_under_another_name_is_no_twin(desk: Desk) -> None:
