@@ -20,7 +20,6 @@ from flowise_dev_agent.agent.reach import (
     is_setting,
     reached,
     sets_credential,
-    texts_in,
     tools_in,
 )
 from flowise_dev_agent.contracts.plan import (
@@ -50,6 +49,7 @@ from flowise_dev_agent.patch import (
 )
 from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
+from flowise_dev_agent.patch.model.schema import CREDENTIALS_FOR_ANY_ADDRESS
 
 _TOOLS: Final = frozenset({"Tools", "Tools (MCP)"})
 #: Values that people name in words and that code compares.
@@ -71,7 +71,6 @@ def capability_of(plan: PlanContract, said: Iterable[str], schemas: Schemas) -> 
     for node_id in plan.removals:
         nodes[node_id] = NodeCapability(node_name="", action="remove")
     planned = {node.node_id: schemas.get(node.node_name) for node in plan.nodes}
-    texts = [*said, *(text for value in plan.values for text in texts_in(value.value))]
     tools = [ToolBinding(node_id=id_, name=one.name) for id_, one in planned.items() if one and one.category in _TOOLS]
     tools += [
         ToolBinding(node_id=value.node_id, name=name)
@@ -81,18 +80,18 @@ def capability_of(plan: PlanContract, said: Iterable[str], schemas: Schemas) -> 
     return Capability(
         nodes=nodes,
         hosts=sorted(
-            {host for text in texts for host in hosts_said(text)}
+            {host for text in said for host in hosts_said(text)}
             | {host for one in plan.values for host in reached(one.param, one.value, planned.get(one.node_id))}
         ),
         credentials=[
             *(CredentialBinding(node_id="*", type=type_) for type_ in plan.credential_requirements),
-            # A new node may have a credential that its type takes but does not need.
+            # A new node may have a credential that its type takes but does not need, for an address of its own.
             *(
                 CredentialBinding(node_id=node.node_id, type=type_)
                 for node in plan.nodes
                 if not node.existing and (schema := planned.get(node.node_id))
                 for type_ in schema.credential_names
-                if type_ not in plan.credential_requirements
+                if type_ not in plan.credential_requirements and type_ not in CREDENTIALS_FOR_ANY_ADDRESS
             ),
         ],
         code=[id_ for id_, schema in planned.items() if schema and _runs_code(plan, nodes[id_], id_, schema)],

@@ -25,6 +25,10 @@ _HOST: Final = re.compile(
 _FILE: Final = re.compile(r"\bfile:/", re.IGNORECASE)
 #: A host as people write it, without a scheme.
 _BARE_HOST: Final = re.compile(r"(?<![\w.@-])(?:[a-z0-9][a-z0-9-]{0,62}\.){1,8}[a-z]{2,24}(?![\w-])", re.IGNORECASE)
+#: A file, or two sentences without a space between them.
+_NO_HOST: Final = re.compile(
+    r"\.(?:[A-Z][a-z]+|(?i:pdf|docx?|xlsx?|pptx?|csv|txt|md|json|ya?ml|xml|html?|js|ts|py|png|jpe?g|zip|log))$"
+)
 #: Fields whose whole value is an address, also without a scheme.
 _ADDRESS_FIELD: Final = re.compile(
     r"(?:urls?|uri|host|hostname|endpoint|basepath|baseurl|base_url|apibase|server|proxy|webhook|(?<!mail)address)$",
@@ -58,8 +62,9 @@ def hosts_in(text: str) -> list[str]:
 
 
 def hosts_said(text: str) -> list[str]:
-    """Hosts in the words of a person, who may leave the scheme out."""
-    return [*hosts_in(text), *(host.casefold() for host in _BARE_HOST.findall(_plain(text)))]
+    """Hosts in the words of a person, who may leave the scheme out. A file's name and `end.Next` are none."""
+    bare = [host for host in _BARE_HOST.findall(_plain(text)) if not _NO_HOST.search(host)]
+    return [*hosts_in(text), *(host.casefold() for host in bare)]
 
 
 def reached(path: str, value: JsonValue, schema: NodeSchema | None) -> list[str]:

@@ -80,7 +80,12 @@ def capability_words(capability: Capability | None) -> list[str]:
     words = [f"Flowise calls {host}." for host in capability.hosts]
     words += [f"The node `{id_}` runs code." for id_ in capability.code]
     words += [f"The node `{tool.node_id}` gets the tool {tool.name}." for tool in capability.tools]
-    words += [f"A credential of the type `{one.type}` is used." for one in capability.credentials]
+    words += [
+        f"A credential of the type `{one.type}` is used."
+        if one.node_id == "*"
+        else f"The node `{one.node_id}` may use a credential of the type `{one.type}`."
+        for one in capability.credentials
+    ]
     for effect in capability.effects:
         kind, _, node_id = effect.partition(":")
         words.append(

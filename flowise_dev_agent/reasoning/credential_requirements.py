@@ -11,14 +11,16 @@ from flowise_dev_agent.patch import (
     SetParam,
 )
 from flowise_dev_agent.patch.model.nested import Nested, nested_components
+from flowise_dev_agent.patch.model.schema import CREDENTIALS_FOR_ANY_ADDRESS
 
 
 def credential_type(schema: NodeSchema, available: Iterable[str]) -> str | None:
     """The type to bind to such a node: one that is at hand, else the first it takes; None when it needs none.
 
-    An optional credential is used when it is at hand and not asked for otherwise.
+    An optional credential is used when it is at hand and not asked for otherwise, but never one for any address.
     """
-    at_hand = [name for name in schema.credential_names if name in set(available)]
+    held = CREDENTIALS_FOR_ANY_ADDRESS if schema.credential_optional else frozenset[str]()
+    at_hand = [name for name in schema.credential_names if name in set(available) and name not in held]
     if at_hand:
         return at_hand[0]
     return None if schema.credential_optional else schema.credential_names[0]

@@ -17,6 +17,7 @@ from flowise_dev_agent.patch.model.nested import (
 )
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.ops import AddNode, BindCredential, PatchOp, ReplaceNode, SetParam
+from flowise_dev_agent.patch.model.schema import CREDENTIALS_FOR_ANY_ADDRESS
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,8 @@ def bind_chosen(batch: Batch, ops: Sequence[PatchOp], unbound: Collection[str]) 
     """Bind the chosen credentials where the batch added or chose something that takes one and no op bound it.
 
     ``unbound`` are nodes of the base that count as added. Other nodes of the base keep what they have. Where no
-    credential of a fitting type was chosen the place stays empty, which validation reports.
+    credential of a fitting type was chosen the place stays empty, which validation reports. A secret for any address is
+    bound where one step alone can take it: which of several should send it is for an op to say.
     """
     replaced = {op.new_node_id or op.node_id for op in ops if isinstance(op, ReplaceNode)}
     added = {op.node_id for op in ops if isinstance(op, AddNode)} | set(unbound)
@@ -84,12 +86,17 @@ def bind_chosen(batch: Batch, ops: Sequence[PatchOp], unbound: Collection[str]) 
     for node_id in [node_id for node_id in batch.nodes if node_id in touched]:
         node, is_new = batch.nodes[node_id], node_id in added or node_id in replaced
         own = _own_place(node)
-        if own and (node_id in replaced or (node_id in added and not node.credential)):
+        if own and (node_id in replaced or (node_id in added and not node.credential)) and not _for_one_of(batch, own):
             _bind_if_free(batch, node_id, own)
         for place in _nested_places(batch, node):
             is_chosen = is_new or any(_chooses(steps, place.nested) for steps in fields[node_id])
             if is_chosen and not _config(place).get(CREDENTIAL_KEY):
                 _bind_if_free(batch, node_id, place)
+
+
+def _for_one_of(batch: Batch, place: _Place) -> bool:
+    takers = [node for node in batch.nodes.values() if (own := _own_place(node)) and own.types == place.types]
+    return CREDENTIALS_FOR_ANY_ADDRESS.issuperset(place.types) and len(takers) > 1
 
 
 def _meant(batch: Batch, op: BindCredential, node: FlowNode) -> list[_Place]:

@@ -4,7 +4,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from flowise_dev_agent.patch.model.definitions import PARAM_TYPES, Definitions, split_types
 from flowise_dev_agent.patch.model.flow_data import InputEntry, Inputs, NodeType, Values
@@ -192,6 +192,8 @@ class NodeSchema:
 
 
 Schemas = Mapping[str, NodeSchema]
+#: Credential types whose secret goes to whatever address a step calls. One is used only where somebody asks for it.
+CREDENTIALS_FOR_ANY_ADDRESS: Final = frozenset({"httpApiKey", "httpBasicAuth", "httpBearerToken"})
 
 
 def _initial_value(entry: InputEntry) -> Any:

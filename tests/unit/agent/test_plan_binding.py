@@ -18,6 +18,7 @@ from flowise_dev_agent.patch import (
     SetParam,
     compile_ops,
 )
+from flowise_dev_agent.reasoning.credential_requirements import required_types
 from tests.unit.agent.rig import plan
 from tests.unit.agent.test_update import COLDER, add_flow, drafts, inputs_of, made_for
 
@@ -70,6 +71,26 @@ def test_a_new_node_may_have_a_credential_that_its_type_takes_and_need_not_have(
     assert refused([add, bind], contract(memory), catalogue) == []
     wrong = BindCredential(node_id="chatOpenAI_0", credential_type="redisCacheUrlApi")
     assert refused([wrong], contract(MODEL, other), catalogue) != []
+
+
+def test_a_secret_for_any_address_is_sent_only_where_the_plan_asks_for_it(catalogue: NodeStore) -> None:
+    call = planned("httpAgentflow_0", existing=False)
+    url = "https://hooks.shop.example/vip"
+    add = AddNode(node_name="httpAgentflow", node_id="httpAgentflow_0", params={"method": "POST", "url": url})
+    bind = BindCredential(node_id="httpAgentflow_0", credential_type="httpBearerToken")
+    wanted = contract(call, values=[value("httpAgentflow_0", "url", url)])
+    assert refused([add], wanted, catalogue) == []
+    assert refused([add, bind], wanted, catalogue) != []
+    asked = wanted.model_copy(update={"credential_requirements": ["httpBearerToken"]})
+    assert refused([add, bind], asked, catalogue) == []
+    assert required_types([catalogue.schemas["httpAgentflow"]], {"httpBearerToken": 1}) == []
+    chosen = {"httpBearerToken": "7c1a7f0e-3c62-4f6c-9a53-0d5f3c8d1b11"}
+    start = AddNode(node_name="startAgentflow", node_id="startAgentflow_0")
+    other = add.model_copy(update={"node_id": "httpAgentflow_1"})
+    alone = compile_ops(GraphIR.empty(), [start, add], catalogue.schemas, credentials=chosen).graph
+    both = compile_ops(GraphIR.empty(), [start, add, other], catalogue.schemas, credentials=chosen).graph
+    assert alone.node("httpAgentflow_0").credential == chosen["httpBearerToken"]
+    assert not any(node.credential for node in both.nodes)
 
 
 @pytest.mark.parametrize(

@@ -155,6 +155,18 @@ def test_a_host_that_a_person_names_without_a_scheme_is_theirs_to_give(catalogue
     assert refused([op], wanted, catalogue, "look orders up at shop.example") != []
 
 
+def test_what_only_looks_like_a_host_is_not_shown_as_one(catalogue: NodeStore) -> None:
+    said = "read handbook.pdf and prices.csv.Then sort by topic.Billing first"
+    ran = "return JSON.stringify({a: $form.name});"
+    values = [
+        value("customFunctionAgentflow_0", "customFunctionJavascriptFunction", ran),
+        value("directReplyAgentflow_0", "directReplyMessage", "Hello {{ $form.name }}, see status.shop.example"),
+    ]
+    nodes = [planned("customFunctionAgentflow_0", existing=False), planned("directReplyAgentflow_0", existing=False)]
+    plan = contract(*nodes, values=values)
+    assert capability_of(plan, [said], catalogue.schemas).hosts == []
+
+
 def test_an_address_of_the_plan_is_covered_without_a_dot_too(catalogue: NodeStore) -> None:
     local = contract(planned("chatOpenAI_0"), values=[value("chatOpenAI_0", "basepath", "http://models:8000/v1")])
     assert refused([colder("basepath", "http://models:8000/v1")], local, catalogue, "use our own model") == []
