@@ -20,7 +20,9 @@ _MOST_STEPS: Final = 200
 _MOST_SOURCES: Final = 50
 _CUT: Final = "… [cut]"
 #: Parts of a step's output that say nothing about what it did.
-_NOISE: Final = frozenset({"timeMetadata", "usageMetadata", "responseMetadata", "availableTools", "usedTools"})
+_NOISE: Final = frozenset(
+    {"timeMetadata", "usageMetadata", "responseMetadata", "availableTools", "calledTools", "usedTools"}
+)
 
 
 @dataclass

@@ -33,8 +33,9 @@ _MODEL_FIELDS: Final = {
 #: `source[/branch or output] -> target[.input]`
 _EDGE: Final = re.compile(r"^(\w+)(?:/(\w+))? -> (\w+)(?:\.(\w+))?$")
 _SCENARIOS: Final = '"scenarios":'
-#: In texts of a flow: where the pages of the case are served.
+#: In texts of a flow: where the pages of the case are served, and the id of a custom tool.
 WORLD: Final = "WORLD"
+TOOL: Final = "TOOL:"
 
 
 class Rule(Contract):
@@ -42,17 +43,17 @@ class Rule(Contract):
 
     sees: list[str] = Field(default_factory=list, description="Texts that are all in the prompt.")
     lacks: list[str] = Field(default_factory=list, description="Texts of which none is in the prompt.")
-    last: str = Field(default="", description="A text in the last message of the prompt.")
+    result: str | None = Field(default=None, description="A text in the result of a tool that has just been given.")
     asked: str = Field(default="", description="A text in the last message of a user.")
     offered: str = Field(default="", description="A tool that the model has.")
-    say: str | None = Field(default=None, description="`{last}` is the last message.")
+    say: str | list[str] | None = Field(default=None, description="The answer; of a list one after the other.")
     fields: JsonObject | None = Field(default=None, description="The answer where fields are asked for.")
     call: dict[str, JsonObject] | None = Field(default=None, description="Tools that it calls, with arguments.")
     scenario: str | None = Field(default=None, description="The branch that it takes where it sorts.")
 
     def takes(self, request: RecordedRequest) -> bool:
         """Whether this rule answers the request."""
-        prompt, last = request.prompt, request.messages[-1].text if request.messages else ""
+        prompt, last = request.prompt, request.messages[-1]
         wants_fields = bool(request.forced_tool) or request.json_schema is not None
         sorts = _SCENARIOS in request.last_user
         fits = sorts == (self.scenario is not None) and (sorts or wants_fields == (self.fields is not None))
@@ -61,7 +62,7 @@ class Rule(Contract):
             fits
             and all(text in prompt for text in self.sees)
             and not any(text in prompt for text in self.lacks)
-            and self.last in last
+            and (last.role == "tool" and self.result in last.text if self.result else last.role != "tool")
             and self.asked in request.last_user
             and (not self.offered or self.offered in names)
             and names.issuperset(self.call or ())
@@ -77,11 +78,38 @@ class Rule(Contract):
             return Reply(json=self.fields)
         if self.call is not None:
             return Reply(tool_calls=tuple(ToolCall(name, given) for name, given in self.call.items()))
-        return Reply((self.say or "").replace("{last}", request.messages[-1].text))
+        if isinstance(self.say, list):
+            self.say.append(self.say.pop(0))
+            return Reply(self.say[-1])
+        return Reply(self.say or "")
 
 
 def _forced(request: RecordedRequest) -> str:
     return request.tools[0].name if request.forced_tool == "*" else request.forced_tool
+
+
+class CustomTool(Contract):
+    """A tool that the server has; `TOOL:name` in a field of a flow is its id."""
+
+    name: str
+    description: str
+    arguments: dict[str, str] = Field(description="Name -> what it is; required texts.")
+    code: str
+
+    def row(self) -> JsonObject:
+        """As Flowise wants it."""
+        schema: list[JsonObject] = [
+            {"id": number, "property": name, "type": "string", "description": text, "required": True}
+            for number, (name, text) in enumerate(self.arguments.items())
+        ]
+        return {
+            "name": self.name,
+            "description": self.description,
+            "color": "#000000",
+            "iconSrc": "",
+            "schema": json.dumps(schema),
+            "func": self.code,
+        }
 
 
 class FlowSpec(Contract):
@@ -94,12 +122,15 @@ class FlowSpec(Contract):
     edges: list[str] = Field(default_factory=list)
     inside: dict[str, list[str]] = Field(default_factory=dict, description="Iteration -> steps in it.")
 
-    def ops(self, world: str) -> list[PatchOp]:
-        """The flow as ops on an empty one; `world` is the address of the case's pages."""
+    def ops(self, world: str, tools: Mapping[str, str]) -> list[PatchOp]:
+        """The flow as ops on an empty one; `world` is the address of the case's pages, `tools` name -> id."""
         ops: list[PatchOp] = []
         for node_id, written in self.nodes.items():
             name = node_id.rpartition("_")[0]
-            params: dict[str, Any] = json.loads(json.dumps(written).replace(WORLD, world))
+            text = json.dumps(written).replace(WORLD, world)
+            for tool, identity in tools.items():
+                text = text.replace(f"{TOOL}{tool}", identity)
+            params: dict[str, Any] = json.loads(text)
             label, output = params.pop("label", None), params.pop("output", None)
             field = _MODEL_FIELDS.get(name)
             if field and (name != "humanInputAgentflow" or params.get("humanInputDescriptionType") == "dynamic"):
@@ -140,6 +171,7 @@ class Mistake(Contract):
     cut: list[str] = Field(default_factory=list, description="Connections that are not there.")
     more: list[str] = Field(default_factory=list, description="Connections that are there instead.")
     inside: dict[str, list[str]] | None = None
+    tools: list[CustomTool] | None = Field(default=None, description="In place of those of the case.")
     model: list[Rule] = Field(default_factory=list, description="Rules before those of the case.")
 
     def applied_to(self, right: FlowSpec) -> FlowSpec:
@@ -168,6 +200,7 @@ class Case(Contract):
     criteria: Annotated[list[Criterion], numbered("c")]
     tests: Annotated[list[TestCase], numbered("t")]
     world: dict[str, Any] = Field(default_factory=dict, description="Path -> JSON or text that is served there.")
+    tools: list[CustomTool] = Field(default_factory=list)
     model: list[Rule] = Field(default_factory=list)
     right: FlowSpec
     broken: Mistake
@@ -180,6 +213,10 @@ class Case(Contract):
     def flow(self, side: str) -> FlowSpec:
         """`right` or `broken`."""
         return self.right if side == "right" else self.broken.applied_to(self.right)
+
+    def tools_of(self, side: str) -> list[CustomTool]:
+        """The custom tools that the server has for that flow."""
+        return self.tools if side == "right" or self.broken.tools is None else self.broken.tools
 
     def rules(self, side: str) -> list[Rule]:
         """The model inside that flow."""

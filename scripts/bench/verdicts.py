@@ -1,6 +1,7 @@
 """Are broken flows told, and right ones not? Runs pairs of flows on a real Flowise and prints what told each.
 
-    python scripts/bench/verdicts.py [CASES.yaml] [--answers DIR [--record]] [--case ID ...] [--json FILE] [--verbose]
+    python scripts/bench/verdicts.py [CASES.yaml] [--answers DIR [--record]] [--half 1|2] [--case ID ...]
+                                         [--json FILE] [--verbose]
 
 Starts Postgres, the stand-in and a Flowise of its own. The model inside the flows is scripted by the case and answers
 on the wire, so that Flowise really runs and the traces are real. Each flow is checked by the static rules, tested with
@@ -11,7 +12,8 @@ the case's tests and judged as a session does it. A flow is told by
 - `judge`: a criterion that is not shown, or a step that no test came to.
 
 The judge is the model of the settings (REASONING_ENGINE, ...). `--answers` plays what it said before from DIR; what is
-missing there is asked with `--record` and kept, else the flow counts as not judged.
+missing there is asked with `--record` and kept, else the flow counts as not judged. `--half` takes the right flow of
+every other case and the broken one of the rest, so that people who answer for the judge see each wish once.
 
 Beside it the count of the first implementation: an answer came, and no error.
 """
@@ -29,6 +31,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, cast
 
+import httpx2
 import yaml
 from pydantic import TypeAdapter
 
@@ -51,7 +54,7 @@ from flowise_dev_agent.reasoning.contracts import DeltaSink, EngineResponse, Mes
 from flowise_dev_agent.reasoning.engines import ReasoningEngine, engine_for
 from flowise_dev_agent.reasoning.llm import LlmReasoner
 from flowise_dev_agent.settings import ReasoningSettings, load_settings
-from scripts.bench.verdict_cases import Case, ScriptedModel, World
+from scripts.bench.verdict_cases import Case, CustomTool, ScriptedModel, World
 
 CASES: Final = Path(__file__).parent / "cases" / "verdicts.yaml"
 ANSWERS: Final = Path(__file__).parent / "cases" / "verdicts"
@@ -172,10 +175,11 @@ class Bench:
         self.standin.script(lambda request: request.kind == "chat", model)
         self.world.pages = case.world
         kind = "AGENTFLOW" if case.is_agentflow else "CHATFLOW"
+        tools = {tool.name: await self._made(tool) for tool in case.tools_of(side)}
         try:
             compiled = compile_ops(
                 GraphIR.empty(),
-                case.flow(side).ops(self.world.endpoint),
+                case.flow(side).ops(self.world.endpoint, tools),
                 self.nodes.schemas,
                 credentials=self.access.credentials,
             )
@@ -206,6 +210,13 @@ class Bench:
             if run.trial.category:
                 _tell(tested, "code", f"{run.trial.test}: {run.trial.error}")
         return tested
+
+    async def _made(self, tool: CustomTool) -> str:
+        """The id of a new tool on the server."""
+        headers = {"Authorization": f"Bearer {self.access.api_key.get_secret_value()}"}
+        async with httpx2.AsyncClient(base_url=self.access.endpoint, headers=headers, trust_env=False) as http:
+            answer = await http.post("/api/v1/tools", json=tool.row())
+        return str(answer.raise_for_status().json()["id"])
 
     async def _held(self, case: Case, chatflow_id: str, flow_data: str) -> list[TrialRun]:
         """As a session holds them."""
@@ -271,8 +282,8 @@ def _tell(tested: Tested, part: str, *reasons: str) -> None:
     tested.why += reasons
 
 
-async def run(cases: Sequence[Case], answers: Path, *, record: bool, verbose: bool) -> list[Tested]:
-    """Both flows of each case: first all are run, one after the other, then all are judged at the same time."""
+async def run(pairs: Sequence[tuple[Case, str]], answers: Path, *, record: bool, verbose: bool) -> list[Tested]:
+    """Flows as (case, side): first all are run, one after the other, then all are judged at the same time."""
     settings = load_settings().reasoning
     with local_flowise() as (standin, access), World() as world:
         async with FlowiseClient(access.endpoint, access.api_key) as flowise:
@@ -288,10 +299,9 @@ async def run(cases: Sequence[Case], answers: Path, *, record: bool, verbose: bo
                 engine=engine_for(settings) if record else None,
             )
             flows: list[Tested] = []
-            for case in cases:
-                for side in SIDES:
-                    flows.append(await bench.tested(case, side))
-                    _print(flows[-1], verbose=verbose)
+            for case, side in pairs:
+                flows.append(await bench.tested(case, side))
+                _print(flows[-1], verbose=verbose)
             print(f"{sum(not flow.told and bool(flow.runs) for flow in flows)} flows go to the judge", flush=True)
             await asyncio.gather(*(bench.judge(flow) for flow in flows))
     return flows
@@ -372,8 +382,14 @@ def report(flows: Sequence[Tested]) -> dict[str, Any]:
 
 def _run(arguments: argparse.Namespace) -> int:
     everything = TypeAdapter(list[Case]).validate_python(yaml.safe_load(arguments.cases.read_text("utf-8")))
-    cases = [case for case in everything if not arguments.case or case.id in arguments.case]
-    flows = asyncio.run(run(cases, arguments.answers, record=arguments.record, verbose=arguments.verbose))
+    pairs = [
+        (case, side)
+        for number, case in enumerate(everything)
+        for half, side in enumerate(SIDES, start=1)
+        if not arguments.case or case.id in arguments.case
+        if arguments.half in (None, 2 - (half + number) % 2)
+    ]
+    flows = asyncio.run(run(pairs, arguments.answers, record=arguments.record, verbose=arguments.verbose))
     table = report(flows)
     if arguments.json:
         arguments.json.write_text(json.dumps(table, ensure_ascii=False, indent=1) + "\n", "utf-8")
@@ -385,6 +401,7 @@ if __name__ == "__main__":
     parser.add_argument("cases", type=Path, nargs="?", default=CASES)
     parser.add_argument("--answers", type=Path, default=ANSWERS, help="folder of the judge's answers")
     parser.add_argument("--record", action="store_true", help="ask the judge of the settings for what is missing")
+    parser.add_argument("--half", type=int, choices=(1, 2), help="one flow of each case")
     parser.add_argument("--case", action="append", help="only this id; may be given several times")
     parser.add_argument("--json", type=Path, help="write the table to this file")
     parser.add_argument("--verbose", action="store_true", help="print trials, reasons and warnings")

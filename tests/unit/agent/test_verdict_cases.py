@@ -14,13 +14,14 @@ _CREDENTIALS = {"openAIApi": "0b8c9f0a-0000-4000-8000-000000000001"}
 
 @pytest.mark.parametrize("case", _CASES, ids=lambda case: case.id)
 def test_both_flows_of_a_case_compile_and_differ_and_the_right_one_is_valid(case: Case, schemas: Schemas) -> None:
+    tools = {tool.name: "0b8c9f0a-0000-4000-8000-000000000002" for tool in case.tools}
     flows = {
         side: compile_ops(
-            GraphIR.empty(), case.flow(side).ops("http://127.0.0.1:1"), schemas, credentials=_CREDENTIALS
+            GraphIR.empty(), case.flow(side).ops("http://127.0.0.1:1", tools), schemas, credentials=_CREDENTIALS
         ).flow_data
         for side in ("right", "broken")
     }
-    assert flows["right"] != flows["broken"]
+    assert flows["right"] != flows["broken"] or case.tools != case.tools_of("broken")
     known = {identity: type_ for type_, identity in _CREDENTIALS.items()}
     kind = "AGENTFLOW" if case.is_agentflow else "CHATFLOW"
     assert errors(validate_flow(flows["right"], schemas=schemas, credentials=known, kind=kind)) == []
