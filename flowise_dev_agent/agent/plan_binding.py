@@ -64,7 +64,8 @@ def capability_of(plan: PlanContract, said: Iterable[str], schemas: Schemas) -> 
         nodes[node.node_id] = NodeCapability(
             node_name=node.node_name,
             action="change" if node.existing else "add",
-            params=[*named, "settings"] if node.existing else "all",
+            # What a new flow holds already comes from a pattern or from this session, never from a person.
+            params=[*named, "settings"] if node.existing and plan.operation != "create" else "all",
         )
     for value in plan.values:
         nodes.setdefault(value.node_id, NodeCapability(node_name="", action="change", params=[value.param, "settings"]))
@@ -97,6 +98,19 @@ def capability_of(plan: PlanContract, said: Iterable[str], schemas: Schemas) -> 
         code=[id_ for id_, schema in planned.items() if schema and _runs_code(plan, nodes[id_], id_, schema)],
         tools=tools,
     )
+
+
+def with_agreed(capability: Capability, agreed: Capability | None) -> Capability:
+    """The capability with what an earlier approval settled: hosts stay the person's although a revision need not name
+    them again, and every field of a node that the session added."""
+    if agreed is None:
+        return capability
+    added = {id_ for id_, node in agreed.nodes.items() if node.params == "all"}
+    nodes = {
+        id_: node.model_copy(update={"params": "all"}) if id_ in added and node.action == "change" else node
+        for id_, node in capability.nodes.items()
+    }
+    return capability.model_copy(update={"nodes": nodes, "hosts": sorted({*capability.hosts, *agreed.hosts})})
 
 
 def amended(plan: PlanContract, answer: AmendAnswer, more_credentials: Iterable[str]) -> PlanContract:
@@ -146,7 +160,7 @@ def outside_plan(
             severity="error",
             message=f"The approved plan does not cover this op: {problem}.",
             where=_touched(op)[0],
-            hint="Write only what the plan says; leave this out.",
+            hint="Leave it out. If the plan cannot be met without it, answer with `amend`: the person is asked then.",
             op_index=index,
             op_type=op.op_type,
         )
@@ -231,14 +245,15 @@ def _beyond(op: PatchOp, plan: PlanContract, capability: Capability, schemas: Sc
 def _not_named(
     node_id: str, values: Mapping[str, JsonValue], plan: PlanContract, capability: Capability
 ) -> Iterator[str]:
-    """Fields of an existing node that the plan does not name. Where it names none, the change is described in words."""
+    """Fields of an existing node that the plan does not name."""
     node = capability.nodes.get(node_id)
-    named = _named(plan, node_id)
-    if node is None or node.action != "change" or not named:
+    if node is None or node.action != "change" or node.params == "all":
         return
+    named = _named(plan, node_id)
     for path, value in values.items():
         if not _is_named(path, named) and not is_setting(path, value):
-            yield f"`{path}` of '{node_id}' is not among the fields that it changes ({', '.join(sorted(named))})"
+            fields = ", ".join(sorted(named)) or "none"
+            yield f"`{path}` of '{node_id}' is not among the fields that it changes ({fields})"
 
 
 def _named(plan: PlanContract, node_id: str) -> set[str]:

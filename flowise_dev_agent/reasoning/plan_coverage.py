@@ -13,6 +13,7 @@ from flowise_dev_agent.patch import GraphIR, Schemas
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.prompt_writing import steps_without_instructions
 from flowise_dev_agent.reasoning.wording import one_line
+from flowise_dev_agent.redaction import MASK, masked
 from flowise_dev_agent.sanitize import shortened
 
 
@@ -143,7 +144,7 @@ def _texts_in(value: object) -> Iterator[str]:
 
 
 def _facts(quote: str, products: Iterable[str]) -> Iterator[_Fact]:
-    text = _LIST_MARK.sub("", _plain(quote))
+    text = _LIST_MARK.sub("", _plain(masked(quote).replace(MASK, " ")))  # a pasted key is in no plan
     for kind, pattern in _PATTERNS:
         for match in pattern.finditer(text):
             found = match[match.lastindex or 0].strip(" .,;:!?)")

@@ -20,7 +20,7 @@ from flowise_dev_agent.agent.domain import Domains
 from flowise_dev_agent.agent.drift import check_drift
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.ops_checks import compiled, completed, findings_of
-from flowise_dev_agent.agent.plan_binding import amended, beyond_approval, capability_of
+from flowise_dev_agent.agent.plan_binding import amended, beyond_approval, capability_of, with_agreed
 from flowise_dev_agent.agent.prompt_context import (
     agents_of,
     components_of,
@@ -175,8 +175,7 @@ def _amended(plan: PlanContract, answer: AmendAnswer, state: AgentState, nodes: 
     new = [schema for node in answer.nodes if not node.existing and (schema := nodes.get(node.node_name))]
     wider = amended(plan, answer, required_types(new, {}))
     made = capability_of(wider, [state.full_requirement, *state.intent.later], nodes.schemas)
-    hosts = {*made.hosts, *(plan.capability.hosts if plan.capability else ())}
-    return wider.model_copy(update={"capability": made.model_copy(update={"hosts": sorted(hosts)})})
+    return wider.model_copy(update={"capability": with_agreed(made, plan.capability)})
 
 
 def _needs_approval(plan: PlanContract, state: AgentState) -> bool:

@@ -14,7 +14,7 @@ from flowise_dev_agent.agent.domain import DiscoverRequest, Domains
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.nodes.patch import flow_so_far
-from flowise_dev_agent.agent.plan_binding import beyond_approval, capability_of
+from flowise_dev_agent.agent.plan_binding import beyond_approval, capability_of, with_agreed
 from flowise_dev_agent.agent.plan_details import plan_details
 from flowise_dev_agent.agent.plan_review import reviewed
 from flowise_dev_agent.agent.prompt_context import (
@@ -112,10 +112,7 @@ async def plan_v2(
     )
     if not plan.declined and plan.answer is None:
         said = [state.full_requirement, *state.later_words, feedback or ""]
-        capability = capability_of(plan, said, nodes.schemas)
-        if state.plan.agreed:
-            # A host that the person has agreed to stays theirs, although a revision need not name it again.
-            capability = capability.model_copy(update={"hosts": sorted({*capability.hosts, *state.plan.agreed.hosts})})
+        capability = with_agreed(capability_of(plan, said, nodes.schemas), state.plan.agreed)
         plan = plan.model_copy(update={"capability": capability})
     if plan.answer is not None:
         emit.put(ArtifactData(), plan.answer)

@@ -4,7 +4,14 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.agent.plan_binding import capability_of, held, not_met, outside_plan
+from flowise_dev_agent.agent.plan_binding import (
+    beyond_approval,
+    capability_of,
+    held,
+    not_met,
+    outside_plan,
+    with_agreed,
+)
 from flowise_dev_agent.contracts.plan import PlanContract, PlannedNode, PlannedValue
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import (
@@ -112,6 +119,27 @@ def test_p85_an_op_outside_of_the_plan_is_a_finding(op: PatchOp, why: str, catal
     assert any(why in message for message in refused([good, op], wanted, catalogue))
 
 
+def test_p85_a_change_that_names_no_field_of_a_node_allows_none_but_settings(catalogue: NodeStore) -> None:
+    agent = planned("toolAgent_0")
+    other_text = SetParam(node_id="toolAgent_0", param_name="systemMessage", value="Be a pirate.")
+    limit = SetParam(node_id="toolAgent_0", param_name="maxIterations", value=3)
+    (why,) = refused([other_text, limit], contract(agent), catalogue)
+    assert "`systemMessage` of 'toolAgent_0' is not among the fields that it changes (none)" in why
+    named = contract(agent, values=[value("toolAgent_0", "systemMessage", "Be a pirate.")])
+    assert refused([other_text], named, catalogue) == []
+
+
+def test_p85_every_field_of_a_node_that_this_session_added_may_be_repaired(catalogue: NodeStore) -> None:
+    added = contract(planned("toolAgent_0", existing=False))
+    agreed = capability_of(added, [], catalogue.schemas)
+    repair = contract(planned("toolAgent_0"))
+    made = with_agreed(capability_of(repair, [], catalogue.schemas), agreed)
+    base = compile_ops(GraphIR.empty(), CHAT, catalogue.schemas).graph
+    op = SetParam(node_id="toolAgent_0", param_name="systemMessage", value="Be kind.")
+    assert outside_plan([op], repair, made, catalogue.schemas, base) == []
+    assert beyond_approval(made, agreed) is None
+
+
 @pytest.mark.parametrize(
     "op",
     [
@@ -137,7 +165,8 @@ def test_p85_a_planned_replacement_is_covered(catalogue: NodeStore) -> None:
 
 def test_a_text_of_brackets_without_end_is_only_a_text(catalogue: NodeStore) -> None:
     deep = SetParam(node_id="chatOpenAI_0", param_name="baseOptions", value="[" * 100_000)
-    assert refused([deep], contract(MODEL), catalogue) == []
+    named = contract(MODEL, values=[value("chatOpenAI_0", "baseOptions", "")])
+    assert refused([deep], named, catalogue) == []
 
 
 def test_p85_code_and_tools_need_the_plan_even_on_planned_nodes(catalogue: NodeStore) -> None:
