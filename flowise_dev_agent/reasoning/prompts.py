@@ -6,14 +6,14 @@ first, then the session, then what went wrong). Text of people, flows and models
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from pydantic import JsonValue
 
 from flowise_dev_agent.contracts.verdict import Trace, TracedTurn
-from flowise_dev_agent.patch import OP_TYPES, AddNode, BindCredential, example_op
+from flowise_dev_agent.patch import OP_TYPES, AddNode, BindCredential, NodeSchema, example_op
 from flowise_dev_agent.patch.model.nested import nested_components, parse_path
 from flowise_dev_agent.reasoning.cards import fields_line, schema_card
 from flowise_dev_agent.reasoning.catalogue import catalogue_line, catalogue_text, shows_fields
@@ -26,6 +26,7 @@ from flowise_dev_agent.reasoning.contracts import (
     PlannedNode,
     PlanRequest,
 )
+from flowise_dev_agent.reasoning.likely import named_types
 from flowise_dev_agent.reasoning.playbook import advice
 from flowise_dev_agent.reasoning.prompt_text import (
     approved_plan,
@@ -69,9 +70,10 @@ _STAND_IN = (
 _TOOL_TEXT_SHOWN = 6_000
 #: Those of the plan come first; a large flow has more node types than fit into a prompt.
 _CARDS_SHOWN = 24
-#: Characters of the fields of node types in the plan prompt, and the number of candidates among them.
+#: Characters of the fields of node types in the plan prompt, the number of new types among them, and of
+#: those that the person does not name.
 _FIELDS_SHOWN = 6_000
-_LIKELY = 6
+_LIKELY, _OTHERS = 6, 2
 
 
 @dataclass(frozen=True)
@@ -292,14 +294,18 @@ def _section(skills: Skills, name: str) -> str:
 
 
 def _fields(request: PlanRequest, *, whole_catalogue: bool) -> str | None:
-    """The fields of the types in the flow and of the likeliest new ones, as far as the catalogue does not show them."""
+    """The fields of the types in the flow, of those that the person names, and of a few other candidates, as far as the
+    catalogue does not show them."""
     present = [request.nodes.get(name) for name in [*request.existing.values(), *request.inside.values()]]
-    likely = request.candidates[:_LIKELY]
+
+    def told(schemas: Iterable[NodeSchema]) -> list[NodeSchema]:
+        return [one for one in schemas if not (whole_catalogue and shows_fields(one))]
+
+    named = told(named_types(request))
+    others = told(one for one in request.candidates if one not in named)
     lines: list[str] = []
     room = _FIELDS_SHOWN
-    for schema in unique([*present, *likely]):
-        if whole_catalogue and shows_fields(schema):
-            continue
+    for schema in [*told(unique(present)), *[*named, *others[: _OTHERS if whole_catalogue else _LIKELY]][:_LIKELY]]:
         line = fields_line(schema)
         if len(line) >= room:
             break

@@ -1,6 +1,6 @@
 """Selects the node types that a planner sees: a few dozen lines instead of the whole catalogue.
 
-What the requirement says comes first (by ranked words, and by what the reasoner suggests), then what the required
+What the requirement says comes first (by what the reasoner suggests, and by ranked words), then what the required
 inputs of those types accept (one hop), then what similar accepted flows are made of, and what most flows need anyway.
 """
 
@@ -60,7 +60,7 @@ def candidates(
         return _of_agentflows(store, text)
     similar = list(similar)
     found = [schema for schema in store.search(text, limit=_BY_WORDS, kind="CHATFLOW") if not schema.deprecated]
-    names = list(dict.fromkeys([*(schema.name for schema in found), *similar]))
+    names = list(dict.fromkeys([*similar, *(schema.name for schema in found)]))
     needed = dict.fromkeys(name for schema in found[: _BY_WORDS // 2] for name in _one_hop(store, schema, names))
     parts = [second for first, second in _PROVIDER_PARTS if first in names]
     # Staples and needs are few and always shown; what was found by words fills up the rest.

@@ -258,5 +258,30 @@ def test_the_chapter_on_agentflows_goes_to_the_writer_of_agentflows_only(catalog
 
 
 def test_parts_must_be_in_the_answer() -> None:
-    assert "parts" in answer_schema("classify")["required"]
-    assert "parts" in answer_schema("plan")["required"]
+    required = [json.dumps(answer_schema(phase)["required"]) for phase in ("classify", "plan")]
+    assert all('"parts"' in names for names in required)
+
+
+@pytest.mark.parametrize(
+    ("requirement", "first"),
+    [
+        (
+            "Support bot with Ollama and the history in Redis with a session TTL",
+            ["RedisBackedChatMemory", "chatOllama"],
+        ),
+        ("an agentflow that searches with tavily and posts to slack", ["slackMCP", "tavilyAPI"]),
+        ("Ein Chatflow mit Azure OpenAI", ["azureChatOpenAI"]),
+        ("use the current date and time", ["currentDateTime"]),
+        ("An agent with a chat model that reads a text file", []),
+    ],
+)
+def test_the_fields_of_what_the_person_names_come_first(
+    requirement: str, first: list[str], catalogue: NodeStore
+) -> None:
+    noise = tuple(catalogue.schemas[name] for name in ("HydeRetriever", "gitbook", "milvus", "mem0"))
+    request = PlanRequest(requirement=requirement, intent=CREATE, nodes=catalogue, candidates=noise)
+    shown = fields(request)
+    assert shown[: len(first)] == first
+    assert shown[-2:] == ["HydeRetriever", "gitbook"]
+    later = replace(request, requirement="A bot", later=("No.",), feedback=requirement)
+    assert fields(later) == shown
