@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from flowise_dev_agent.agent.context import AgentContext, Knowledge, SessionBlobs
 from flowise_dev_agent.agent.credentials import Available
@@ -13,7 +13,7 @@ from flowise_dev_agent.agent.tools import DomainTools, ToolResult
 from flowise_dev_agent.agent.trials import Conversation, TrialRun
 from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.contracts.interrupts import CredentialCandidate
-from flowise_dev_agent.contracts.plan import PatchAnswer, TestCase
+from flowise_dev_agent.contracts.plan import FunctionSample, PatchAnswer, TestCase
 from flowise_dev_agent.contracts.verdict import Trace, Trial
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.flowise.client import FlowiseClient
@@ -30,6 +30,9 @@ from flowise_dev_agent.reasoning.contracts import (
     Toolbox,
     Verdict,
 )
+
+#: Code of a finding on a function that does not give what a sample says.
+SAMPLE_FAILS: Final = "SAMPLE_FAILS"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,9 +172,14 @@ class DomainCapability(ABC):
     ) -> ValidationReport:
         """Everything that can be known to be wrong before a write; `base_flow_data` is the flow before an update."""
 
-    async def try_code(self, scope: ToolScope, flow_data: str, ops: Sequence[PatchOp]) -> list[Finding]:
-        """What is wrong with the approved code that the ops write, as far as running it on samples can show."""
-        del scope, flow_data, ops
+    async def try_code(
+        self, scope: ToolScope, flow_data: str, ops: Sequence[PatchOp], samples: Sequence[FunctionSample] = ()
+    ) -> list[Finding]:
+        """What is wrong with the approved code that the ops write, as far as running it on samples can show.
+
+        `SAMPLE_FAILS` is the code of a finding that a wrong sample would give, too.
+        """
+        del scope, flow_data, ops, samples
         return []
 
     @abstractmethod

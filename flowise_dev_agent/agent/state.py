@@ -17,7 +17,7 @@ from flowise_dev_agent.contracts.base import Contract, JsonObject, Outcome
 from flowise_dev_agent.contracts.change import Conflict, Difference
 from flowise_dev_agent.contracts.designs import DesignForm
 from flowise_dev_agent.contracts.interrupts import MissingCredential, TargetCandidate, TargetFlow, WriteMode
-from flowise_dev_agent.contracts.plan import Capability, Intent, Operation, PlanContract
+from flowise_dev_agent.contracts.plan import Capability, FunctionSample, Intent, Operation, PlanContract
 from flowise_dev_agent.contracts.usage import BudgetCeilings, DegradedPhase, Usage
 from flowise_dev_agent.contracts.verdict import TestedIteration, Trial, Verdict
 from flowise_dev_agent.errors import AgentError
@@ -153,6 +153,8 @@ class PatchState(Part):
 
     scope: PatchScope | None = None
     ops: list[PatchOp] = Field(default_factory=list[PatchOp])
+    #: For the functions in them.
+    samples: list[FunctionSample] = Field(default_factory=list[FunctionSample])
     #: Why the flow already is as the plan wants it.
     nothing_to_change: str | None = None
 

@@ -318,11 +318,20 @@ class Design(PlanContract):
         return PlanContract.model_validate(self.model_dump(include=set(PlanContract.model_fields)))
 
 
+class FunctionSample(Contract):
+    """What a custom function must give for an example of its input; without a `result` it only must not fail."""
+
+    node_id: str
+    variables: JsonObject = Field(default_factory=dict, description="By the names in the code, without $.")
+    result: JsonValue = None
+
+
 class OpsAnswer(Contract):
-    """The ops for an approved plan."""
+    """The ops for an approved plan, and samples for the functions in it."""
 
     kind: Literal["ops"] = "ops"
     ops: list[PatchOp] = Field(default_factory=list)
+    samples: list[FunctionSample] = Field(default_factory=list, max_length=40)
 
 
 class AmendAnswer(Contract):

@@ -1,9 +1,12 @@
 """Reasoning by a model: sends prompts, reads typed values, and puts what is wrong with an answer into the next try."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar, cast
+from contextlib import suppress
+from typing import Any, Final, TypeVar, cast
 
-from flowise_dev_agent.contracts.plan import AmendAnswer, NothingToChange, OpsAnswer, PatchAnswer
+from pydantic import JsonValue, ValidationError
+
+from flowise_dev_agent.contracts.plan import AmendAnswer, FunctionSample, NothingToChange, OpsAnswer, PatchAnswer
 from flowise_dev_agent.errors import BudgetSpentError, ModelOutputError, PatchError
 from flowise_dev_agent.patch import AddNode, BindCredential, Finding, PatchOp, ops_from_json
 from flowise_dev_agent.reasoning import wording
@@ -48,6 +51,7 @@ from flowise_dev_agent.settings import Phase, ReasoningSettings
 
 #: The catalogue, the chapters and a session together need less than this many tokens.
 _WHOLE_CATALOGUE_FROM = 32_000
+_MOST_SAMPLES: Final = 40
 T = TypeVar("T")
 
 
@@ -198,7 +202,16 @@ def _checked_answer(text: str, request: PatchRequest) -> PatchAnswer:
     plan = request.plan
     if answer.get("ops") == [] and plan.values and not plan.removals and all(node.existing for node in plan.nodes):
         return OpsAnswer()
-    return OpsAnswer(ops=_checked_ops(text, request))
+    return OpsAnswer(ops=_checked_ops(text, request), samples=_samples(answer.get("samples")))
+
+
+def _samples(given: JsonValue) -> list[FunctionSample]:
+    """Those that can be read: one that cannot is no reason to ask again."""
+    found: list[FunctionSample] = []
+    for one in given if isinstance(given, list) else []:
+        with suppress(ValidationError):
+            found.append(FunctionSample.model_validate(one, extra="ignore"))
+    return found[:_MOST_SAMPLES]
 
 
 def _checked_ops(text: str, request: PatchRequest) -> list[PatchOp]:

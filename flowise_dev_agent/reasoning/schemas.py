@@ -33,6 +33,7 @@ def _ops() -> JsonObject:
     amendment has the form of the plan."""
     op: JsonObject = {"type": "object", "properties": {"op_type": {"enum": [*OP_TYPES]}}, "required": ["op_type"]}
     kinds: JsonObject = {"kind": {"enum": ["ops", "amend", "nothing_to_change"]}, "ops": {"type": "array", "items": op}}
+    kinds["samples"] = {"type": "array"}
     amendment: JsonObject = {name: {"type": "array"} for name in ("nodes", "removals", "values")}
     return {
         "type": "object",

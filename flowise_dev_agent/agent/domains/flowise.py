@@ -27,7 +27,7 @@ from flowise_dev_agent.agent.tool_definition import as_tool
 from flowise_dev_agent.agent.tool_names import runtime_names
 from flowise_dev_agent.agent.tools import DomainTools, execute_tool
 from flowise_dev_agent.agent.trials import Conversation, ConversationRunner, TrialRun
-from flowise_dev_agent.contracts.plan import Expectation, TestCase
+from flowise_dev_agent.contracts.plan import Expectation, FunctionSample, TestCase
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.knowledge.flow_check import check_flow
 from flowise_dev_agent.patch import Finding, GraphIR, PatchOp, summarize
@@ -120,8 +120,10 @@ class FlowiseCapability(DomainCapability):
         )
         return ValidationReport(findings)
 
-    async def try_code(self, scope: ToolScope, flow_data: str, ops: Sequence[PatchOp]) -> list[Finding]:
-        return await failing_functions(scope, flow_data, ops)
+    async def try_code(
+        self, scope: ToolScope, flow_data: str, ops: Sequence[PatchOp], samples: Sequence[FunctionSample] = ()
+    ) -> list[Finding]:
+        return await failing_functions(scope, flow_data, ops, samples)
 
     def generate_tests(self, plan: PlanContract, flow_data: str, *, trials: int) -> TestSuite:
         graph = GraphIR.from_flow_data(flow_data)

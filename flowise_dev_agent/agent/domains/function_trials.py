@@ -1,17 +1,21 @@
-"""Custom functions of an approved plan, run once in Flowise's sandbox before the flow is written.
+"""Custom functions of an approved plan, run on samples in Flowise's sandbox before the flow is written.
 
-The real input is not known yet. So only what fails with any input is reported: code that cannot be read, and names that
-nobody defines.
+Without samples from the op writer the input is not known. Then only what fails with any input is reported: code that
+cannot be read, and names that nobody defines.
 """
 
 import asyncio
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from flowise_dev_agent.agent.domain import ToolScope
+from pydantic import JsonValue
+
+from flowise_dev_agent.agent.domain import SAMPLE_FAILS, ToolScope
 from flowise_dev_agent.agent.domains.flowise_checks import FlowiseChecks
+from flowise_dev_agent.agent.plan_binding import same_value
+from flowise_dev_agent.contracts.plan import FunctionSample
 from flowise_dev_agent.errors import FlowiseError, InvalidInputError
 from flowise_dev_agent.patch import Finding, FlowNode, GraphIR, PatchOp
 from flowise_dev_agent.patch.model.references import has_variable
@@ -20,6 +24,8 @@ from flowise_dev_agent.sanitize import shortened
 
 MAX_PARALLEL: Final = 4
 _MAX_FUNCTIONS: Final = 8
+_MAX_SAMPLES: Final = 3
+FUNCTION_FAILS: Final = "FUNCTION_FAILS"
 #: Node type -> the fields with its code and with its variables.
 _FIELDS: Final = {
     "customFunctionAgentflow": ("customFunctionJavascriptFunction", "customFunctionInputVariables"),
@@ -32,15 +38,22 @@ _ANY_INPUT: Final = re.compile(
     r"|missing \)|illegal (?:return|break|continue)|has already been declared|assignment to constant variable",
     re.IGNORECASE,
 )
-#: What a sample may cause, and what only the running flow defines.
-_BY_SAMPLE: Final = re.compile(r"JSON|\$(?:flow|vars)\b")
+#: What only the running flow defines.
+_RUNNING_ONLY: Final = re.compile(r"\$(?:flow|vars)\b")
+#: What code makes of an input that it does not expect.
+_BY_CODE: Final = re.compile(
+    r"JSON|is not a function|is not iterable|cannot (?:read|convert|access|destructure)", re.IGNORECASE
+)
 _SAMPLE: Final = "1"
 
 
-async def failing_functions(scope: ToolScope, flow_data: str, ops: Sequence[PatchOp]) -> list[Finding]:
+async def failing_functions(
+    scope: ToolScope, flow_data: str, ops: Sequence[PatchOp], samples: Sequence[FunctionSample] = ()
+) -> list[Finding]:
     """A finding for each function that the ops write and that cannot work, at most eight of them, four at a time.
 
-    Functions that the plan has no approval for, and those that reach out, are not run.
+    Each runs on its samples, at most three; without any on one that is made here. Functions that the plan has no
+    approval for, and those that reach out, are not run.
     """
     code = scope.plan.capability.code if scope.plan and scope.plan.capability else []
     written = {node_id for op in ops if isinstance(node_id := getattr(op, "node_id", None), str)}
@@ -50,45 +63,80 @@ async def failing_functions(scope: ToolScope, flow_data: str, ops: Sequence[Patc
     checks = FlowiseChecks(scope)
 
     async def tried(node: FlowNode) -> Finding | None:
+        own = [sample for sample in samples if sample.node_id == node.id][:_MAX_SAMPLES]
         async with one_of_four:
-            return await _try(node, checks)
+            for sample in own or [None]:
+                if finding := await _try(node, sample, checks):
+                    return finding
+        return None
 
     found = await asyncio.gather(*(tried(node) for node in nodes[:_MAX_FUNCTIONS]))
     return [finding for finding in found if finding]
 
 
-async def _try(node: FlowNode, checks: FlowiseChecks) -> Finding | None:
+async def _try(node: FlowNode, sample: FunctionSample | None, checks: FlowiseChecks) -> Finding | None:
     field, rows = _FIELDS[node.name]
     code = node.inputs.get(field)
     if not isinstance(code, str) or not code.strip() or _REACHES_OUT.search(code):
         return None
+    variables = _variables(node.inputs.get(rows), sample)
     try:
-        result = await checks.run_function(node.id, code, _samples(node.inputs.get(rows)))
+        result = await checks.run_function(node.id, code, variables)
     except (InvalidInputError, FlowiseError):
         return None
     error = result.data if isinstance(result.data, FlowiseError) else None
-    if error is None or _BY_SAMPLE.search(error.message) or not _ANY_INPUT.search(error.message):
+    if error is not None and _RUNNING_ONLY.search(error.message):
         return None
-    return Finding(
-        code="FUNCTION_FAILS",
-        severity="error",
-        message=f"The function of {node.id} fails: {masked(shortened(error.message, 300))}",
-        where=node.id,
-        field=field,
-        hint=f"Correct the code. It reads its inputs as $name, for each name in `{rows}`, and must return a value.",
+    if error is not None and _ANY_INPUT.search(error.message) and "JSON" not in error.message:
+        text = f"The function of {node.id} fails: {masked(shortened(error.message, 300))}"
+        hint = f"Correct the code. It reads its inputs as $name, for each name in `{rows}`, and must return a value."
+        return _finding(FUNCTION_FAILS, text, node, field, hint)
+    if sample is None or (error is not None and not _BY_CODE.search(error.message)):
+        return None
+    hint = "Correct the code, or the sample where that is wrong."
+    given_for = f"for the sample {_short(variables)}"
+    if error is not None:
+        text = f"The function of {node.id} fails {given_for}: {masked(shortened(error.message, 300))}"
+        return _finding(SAMPLE_FAILS, text, node, field, hint)
+    if sample.result is None or same_value(result.data, sample.result):
+        return None
+    given, wanted = (
+        masked(shortened(json.dumps(one, ensure_ascii=False), 200)) for one in (result.data, sample.result)
     )
+    text = f"The function of {node.id} gives {given} {given_for}, and {wanted} was expected."
+    return _finding(SAMPLE_FAILS, text, node, field, hint)
 
 
-def _samples(rows: Any) -> dict[str, Any]:
-    """Variable -> value, of those that the flow fills a sample."""
+def _short(value: JsonValue) -> str:
+    return masked(shortened(json.dumps(value, ensure_ascii=False), 200))
+
+
+def _finding(code: str, message: str, node: FlowNode, field: str, hint: str) -> Finding:
+    return Finding(code=code, severity="error", message=message, where=node.id, field=field, hint=hint)
+
+
+def _variables(rows: Any, sample: FunctionSample | None) -> dict[str, Any]:
+    """Variable -> value, of those that the flow fills what the sample says."""
+    said = {name.lstrip("$"): value for name, value in sample.variables.items()} if sample else {}
+    return {
+        name: _as_text(said.get(name, _SAMPLE)) if has_variable(value) else value for name, value in _declared(rows)
+    }
+
+
+def _as_text(value: JsonValue) -> str:
+    """What a flow fills in is always a text."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _declared(rows: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(rows, str):
         try:
             rows = json.loads(rows or "{}")
         except ValueError:
-            return {}
+            return
     if isinstance(rows, Mapping):
         pairs = [(name, value) for name, value in rows.items()]
     else:
         listed = [row for row in rows or () if isinstance(row, Mapping)]
         pairs = [(row.get("variableName"), row.get("variableValue")) for row in listed]
-    return {str(name): _SAMPLE if has_variable(value) else value for name, value in pairs if name}
+    yield from ((str(name), value) for name, value in pairs if name)

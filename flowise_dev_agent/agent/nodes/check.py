@@ -6,7 +6,7 @@ from langgraph.runtime import Runtime
 
 from flowise_dev_agent.agent.budget import over_budget, waits_for_budget
 from flowise_dev_agent.agent.context import AgentContext
-from flowise_dev_agent.agent.domain import Domains, ToolScope
+from flowise_dev_agent.agent.domain import SAMPLE_FAILS, Domains, ToolScope
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.ops_checks import decided
 from flowise_dev_agent.agent.state import AgentState, BudgetQuestion, BudgetState, CheckState, Update
@@ -38,7 +38,14 @@ async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains
         )
         if not errors(findings) and state.plan.approved:
             scope = ToolScope(flowise=context.flowise, knowledge=context.knowledge, plan=state.plan.current)
-            findings += await domains.primary.try_code(scope, flow_data, state.patch.ops)
+            tried = await domains.primary.try_code(scope, flow_data, state.patch.ops, state.patch.samples)
+            # A sample may be wrong, too: what stays after the op writer has looked at it is for the person.
+            findings += [
+                finding.model_copy(update={"severity": "warning"})
+                if finding.code == SAMPLE_FAILS and finding.key in state.check.error_keys
+                else finding
+                for finding in tried
+            ]
         validated = None if errors(findings) else payload_sha256(flow_data)
     keys = sorted({finding.key for finding in errors(findings)})
     codes = sorted({finding.code for finding in findings})

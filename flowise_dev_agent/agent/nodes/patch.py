@@ -40,7 +40,7 @@ from flowise_dev_agent.agent.state import (
 from flowise_dev_agent.agent.toolbox import SessionToolbox
 from flowise_dev_agent.contracts.change import Difference
 from flowise_dev_agent.contracts.events import ArtifactData, RetryData
-from flowise_dev_agent.contracts.plan import AmendAnswer, NothingToChange, OpsAnswer, PatchAnswer
+from flowise_dev_agent.contracts.plan import AmendAnswer, FunctionSample, NothingToChange, OpsAnswer, PatchAnswer
 from flowise_dev_agent.errors import ModelOutputError, PatchError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Finding, GraphIR, NodeSchema, PatchOp
@@ -118,6 +118,7 @@ async def compile_patch_ir(
         codes = sorted({item.code for item in findings})
         emit.put(RetryData(codes=codes), f"Ops go back with {len(findings)} findings")
     ops: list[PatchOp] = []
+    samples: list[FunctionSample] = []
     problems: list[Finding] = []
     usage = state.usage
     reasons: list[str] = []
@@ -146,6 +147,7 @@ async def compile_patch_ir(
             case OpsAnswer():
                 whole, found = completed(answer.ops, plan, graph, request.nodes.schemas, scope=scope, by_model=by_model)
                 ops += whole
+                samples += answer.samples
                 problems += found
             case NothingToChange():
                 reasons.append(answer.reason)
@@ -159,7 +161,7 @@ async def compile_patch_ir(
         nothing = None  # the copy itself is still to be made
     return {
         "plan": PlanState(contract=plan),
-        "patch": PatchState(ops=ops, nothing_to_change=nothing),
+        "patch": PatchState(ops=ops, samples=samples, nothing_to_change=nothing),
         "check": CheckState(
             findings=problems,
             flow_sha=None,

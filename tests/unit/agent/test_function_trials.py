@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -10,6 +10,7 @@ import pytest
 from flowise_dev_agent.agent.domain import ToolScope
 from flowise_dev_agent.agent.domains.function_trials import failing_functions
 from flowise_dev_agent.agent.plan_binding import capability_of
+from flowise_dev_agent.contracts.plan import FunctionSample, OpsAnswer
 from flowise_dev_agent.errors import FlowiseServerError
 from flowise_dev_agent.patch import AddNode, Connect, Finding, GraphIR, PatchOp, compile_ops
 from flowise_dev_agent.reasoning.contracts import PlanContract, PlannedNode
@@ -37,7 +38,9 @@ def bench() -> Bench:
     return Bench([], credentials(OPENAI))
 
 
-async def found(bench: Bench, *ops: PatchOp, approved: bool = True) -> list[Finding]:
+async def found(
+    bench: Bench, *ops: PatchOp, approved: bool = True, samples: Sequence[FunctionSample] = ()
+) -> list[Finding]:
     schemas = bench.knowledge.store.schemas
     nodes = [
         PlannedNode(node_id=op.node_id, node_name=op.node_name, purpose="x") for op in ops if isinstance(op, AddNode)
@@ -47,7 +50,7 @@ async def found(bench: Bench, *ops: PatchOp, approved: bool = True) -> list[Find
         wanted = wanted.model_copy(update={"capability": capability_of(wanted, [], schemas)})
     context = bench.context()
     scope = ToolScope(flowise=context.flowise, knowledge=context.knowledge, plan=wanted)
-    return await failing_functions(scope, compile_ops(GraphIR.empty(), ops, schemas).flow_data, ops)
+    return await failing_functions(scope, compile_ops(GraphIR.empty(), ops, schemas).flow_data, ops, samples)
 
 
 async def test_a_function_runs_once_on_a_sample_of_what_the_flow_fills(bench: Bench) -> None:
@@ -77,6 +80,56 @@ async def test_a_function_that_fails_with_any_input_is_an_error(error: str, benc
 async def test_what_a_sample_or_the_server_may_cause_is_no_finding(error: str, bench: Bench) -> None:
     bench.flowise.function_result = FlowiseServerError(error)
     assert await found(bench, function(0, "return JSON.parse($row).x;", row="{{ question }}")) == []
+
+
+def sample(result: Any = None, **variables: Any) -> FunctionSample:
+    return FunctionSample(node_id=f"{NODE}_0", variables=variables, result=result)
+
+
+ADDS = function(0, "return Number($count) + $step;", count="{{ question }}", step="2")
+
+
+async def test_a_function_runs_on_its_samples_at_most_three_of_them_as_texts(bench: Bench) -> None:
+    bench.flowise.function_result = 4
+    given = [
+        sample(4, count=2),
+        sample("4", **{"$count": "2", "step": "9", "other": "x"}),
+        sample(count=[1]),
+        sample(7),
+    ]
+    assert await found(bench, ADDS, samples=given) == []
+    assert [variables for _, variables in bench.flowise.functions] == [
+        {"count": "2", "step": "2"},
+        {"count": "2", "step": "2"},
+        {"count": "[1]", "step": "2"},
+    ]
+
+
+async def test_what_differs_from_a_sample_is_an_error_that_shows_both(bench: Bench) -> None:
+    bench.flowise.function_result = "22"
+    [finding] = await found(bench, ADDS, samples=[sample("22", count=2), sample(4, count="2"), sample(9)])
+    assert (finding.code, finding.severity, finding.where) == ("SAMPLE_FAILS", "error", f"{NODE}_0")
+    for text in ('"22"', '{"count": "2", "step": "2"}', "4 was expected"):
+        assert text in finding.message
+    assert len(bench.flowise.functions) == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        ("Unexpected token 'o', \"no\" is not valid JSON", "SAMPLE_FAILS"),
+        ("Cannot read properties of undefined (reading 'x')", "SAMPLE_FAILS"),
+        ("$count.map is not a function", "SAMPLE_FAILS"),
+        ("$cuont is not defined", "FUNCTION_FAILS"),
+        ("$flow is not defined", None),
+        ("Too many requests", None),
+    ],
+)
+async def test_a_function_that_fails_on_a_sample_of_its_writer_is_an_error(
+    error: str, code: str | None, bench: Bench
+) -> None:
+    bench.flowise.function_result = FlowiseServerError(error)
+    assert [one.code for one in await found(bench, ADDS, samples=[sample(4, count="2")])] == ([code] if code else [])
 
 
 @pytest.mark.parametrize(
@@ -144,3 +197,22 @@ async def test_the_op_writer_corrects_a_function_that_fails_before_anything_is_w
     assert {finding.code for finding in again.findings} == {"FUNCTION_FAILS", "STEP_WITHOUT_TITLE"}
     assert "return $count;" in next(iter(bench.flowise.flows.values())).flow_data
     assert review
+
+
+async def test_a_sample_that_its_writer_keeps_is_for_the_person_and_stops_nothing(bench: Bench) -> None:
+    ops: list[PatchOp] = [
+        AddNode(node_name="startAgentflow", node_id="startAgentflow_0"),
+        function(0, "return 1;", count="{{ question }}"),
+        Connect(source_node_id="startAgentflow_0", target_node_id=f"{NODE}_0"),
+    ]
+    bench.flowise.function_result = 1
+    bench.reasoner.plans = [planned(*ops)]
+    bench.reasoner.patches = [OpsAnswer(ops=ops, samples=[sample(2, count="1")])]
+
+    await bench.start("count")
+    review = await bench.answer(action="approve")
+
+    [_, again] = bench.reasoner.seen["patch"]
+    assert [finding.code for finding in again.findings] == ["SAMPLE_FAILS"]
+    assert review["type"] == "result_review"
+    assert [(one["code"], one["severity"]) for one in review["data"]["warnings"]] == [("SAMPLE_FAILS", "warning")]

@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from flowise_dev_agent.contracts.plan import AmendAnswer, Criterion, NothingToChange, OpsAnswer, Part, PlannedValue
+from flowise_dev_agent.contracts.plan import (
+    AmendAnswer,
+    Criterion,
+    FunctionSample,
+    NothingToChange,
+    OpsAnswer,
+    Part,
+    PlannedValue,
+)
 from flowise_dev_agent.contracts.plan_text import plan_markdown
 from flowise_dev_agent.errors import ModelOutputError
 from flowise_dev_agent.knowledge.nodes import NodeStore
@@ -476,6 +484,13 @@ async def test_model_comes_from_phase_session_or_setting(
     engine = ScriptedEngine(GOOD_INTENT)
     await reasoner(engine, **settings).classify(ClassifyRequest(requirement="A chatbot", model=session))
     assert engine.calls[0][3] == expected
+
+
+async def test_samples_for_functions_come_with_the_ops(catalogue: NodeStore) -> None:
+    samples = [{"node_id": "x_0", "variables": {"a": "1"}, "result": 1, "why": "plain"}, {"result": 2}, "no"]
+    answer = await reasoner(ScriptedEngine({**GOOD_OPS, "samples": samples})).patch(patch_request(catalogue))
+    assert isinstance(answer.value, OpsAnswer)
+    assert answer.value.samples == [FunctionSample(node_id="x_0", variables={"a": "1"}, result=1)]
 
 
 async def test_p31_prefix_is_the_same_in_every_call_of_a_phase(catalogue: NodeStore) -> None:
