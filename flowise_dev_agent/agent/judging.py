@@ -20,6 +20,7 @@ from flowise_dev_agent.contracts.verdict import (
     VerdictCategory,
 )
 from flowise_dev_agent.patch import GraphIR
+from flowise_dev_agent.patch.model.agentflow import CONDITION_AGENT
 from flowise_dev_agent.reasoning import playbook
 from flowise_dev_agent.sanitize import shortened
 
@@ -86,6 +87,9 @@ def _seen(trial: Trial, trace: Trace, flow_data: str) -> tuple[VerdictCategory |
         if tool.error:
             text = f"The tool '{tool.tool}' failed: {tool.error}"
             return _category_of(text), text
+    last = trace.steps[-1] if trace.steps else None
+    if last and last.name == CONDITION_AGENT and trial.answer.lstrip().startswith("{"):
+        return "LOGIC", f"The answer is what '{last.label or last.node_id}' chose, as JSON: no step answers after it."
     # A text that the flow holds itself, so that an answer about templates is no fault.
     for variable in _VARIABLE.findall(trial.answer):
         if json.dumps(variable, ensure_ascii=False)[1:-1] in flow_data:

@@ -40,9 +40,20 @@ def split(flow: FlowContext) -> Iterator[Finding]:
 @rule("STEP_NEVER_RUNS", kinds=(AGENTFLOW,))
 def joins(flow: FlowContext) -> Iterator[Finding]:
     """A step waits for each plain source and for one source behind each branching step before it. Where no run comes
-    to two of these, it never runs, and the flow ends without its answer."""
+    to two of these, it never runs, and the flow ends without its answer. Nor does a step that two branches of one step
+    lead to directly: the branch that was not taken leaves it out."""
     order = RunOrder(flow)
     for node in flow.nodes:
+        for fork, handles in _branches_into(flow, node).items():
+            if len(handles) > 1:
+                yield error(
+                    "STEP_NEVER_RUNS",
+                    f"Branches {', '.join(handles)} of {fork} lead to {node.id}: whichever is taken, the others leave "
+                    "it out, and it never runs.",
+                    where=node.id,
+                    field=fork,
+                    hint=f"Let each branch lead to a step of its own; a copy of {node.id} is enough.",
+                )
         groups: dict[str, list[Connection]] = {}
         for one in flow.connections_into.get(node.id, ()):
             groups.setdefault(order.fork_of(one.source.id) or f" {one.source.id}", []).append(one)
@@ -57,6 +68,17 @@ def joins(flow: FlowContext) -> Iterator[Finding]:
                     hint=f"Give each of {', '.join(sources)} a following step of its own instead of {node.id}.",
                 )
                 break
+
+
+def _branches_into(flow: FlowContext, node: FlowNode) -> dict[str, list[str]]:
+    """Branching step -> the numbers of its branches that lead straight to the node."""
+    found: dict[str, list[str]] = {}
+    for one in flow.connections_into.get(node.id, ()):
+        number = one.edge.source_handle.rpartition("-")[2]
+        numbers = found.setdefault(one.source.id, []) if one.source.name in v2.BRANCHING else []
+        if number not in numbers:
+            numbers.append(number)
+    return found
 
 
 @rule("BRANCH_LEADS_NOWHERE", kinds=(AGENTFLOW,))
