@@ -91,16 +91,6 @@ def verdict(
         ("Hi", Trace(used_tools=[TracedTool(tool="search", error="no key")]), Expectation(), "'search' failed"),
     ],
 )
-def test_a_branch_that_leads_nowhere_is_no_answer() -> None:
-    steps = [TraceStep(node_id="sort", label="Sort", name="conditionAgentAgentflow")]
-    case = TestCase(id="t1", turns=["Hi"])
-    seen = checked(trial('{"output": "billing"}'), Trace(steps=steps), case, EMPTY, stand_in=False)
-    assert (seen.passed, seen.category) == (False, "LOGIC")
-    assert "no step answers after it" in seen.error
-    steps.append(TraceStep(node_id="reply", name="directReplyAgentflow"))
-    assert checked(trial('{"a": 1}'), Trace(steps=steps), case, EMPTY, stand_in=False).passed
-
-
 def test_what_code_sees_to_be_wrong_fails(answer: str, trace: Trace, expect: Expectation, word: str) -> None:
     case = TestCase(id="t1", turns=["Hi"], expect=expect)
     data = '{"nodes": [], "edges": [], "text": "Sent {{ llmAgentflow_0.output }}"}'
@@ -181,6 +171,16 @@ def test_tools_sources_and_fields_are_found_under_their_names() -> None:
         (False, "order.id"),
         (False, "42"),
     ]
+
+
+def test_a_branch_that_leads_nowhere_is_no_answer() -> None:
+    steps = [TraceStep(node_id="sort", label="Sort", name="conditionAgentAgentflow")]
+    case = TestCase(id="t1", turns=["Hi"])
+    seen = checked(trial('{"output": "billing"}'), Trace(steps=steps), case, EMPTY, stand_in=False)
+    assert (seen.passed, seen.category) == (False, "LOGIC")
+    assert "no step answers after it" in seen.error
+    steps.append(TraceStep(node_id="reply", name="directReplyAgentflow"))
+    assert checked(trial('{"a": 1}'), Trace(steps=steps), case, EMPTY, stand_in=False).passed
 
 
 # --- criteria --------------------------------------------------------------------------------------------------------
