@@ -2,7 +2,8 @@
 
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any, Final, TypeAlias, get_type_hints
+from functools import lru_cache
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, WithJsonSchema, create_model
 
@@ -23,27 +24,41 @@ def as_tool(
 
     `limit` and `answered_once` as in `ToolDef`.
     """
-    hints = get_type_hints(function, include_extras=True)
-    fields: dict[str, Any] = {
-        name: (hints[name], ... if parameter.default is parameter.empty else parameter.default)
-        for name, parameter in inspect.signature(function).parameters.items()
-    }
-    name = function.__name__
-    model: type[BaseModel] = create_model(name, __config__=ConfigDict(extra="ignore"), **fields)
+    shape = _shape(getattr(function, "__func__", function))
 
     async def call(**arguments: Any) -> ToolResult:
-        given = model.model_validate(arguments)
-        return await function(**{field: getattr(given, field) for field in fields})
+        given = shape.model.model_validate(arguments)
+        return await function(**{field: getattr(given, field) for field in shape.model.model_fields})
 
-    description = " ".join((inspect.getdoc(function) or "").split())
     definition = ToolDef(
-        name=name,
-        description=description,
-        parameters=_parameters(model),
+        name=shape.model.__name__,
+        description=shape.description,
+        parameters=shape.parameters,
         summary_limit=limit,
         answered_once=answered_once,
     )
     return definition, call
+
+
+class _Shape(NamedTuple):
+    """What a function says about itself."""
+
+    model: type[BaseModel]
+    description: str
+    parameters: JsonObject
+
+
+@lru_cache(maxsize=256)
+def _shape(function: Callable[..., Any]) -> _Shape:
+    """Kept for each function: tools are made for every run, and a Pydantic model takes milliseconds."""
+    hints = get_type_hints(function, include_extras=True)
+    fields: dict[str, Any] = {
+        name: (hints[name], ... if parameter.default is parameter.empty else parameter.default)
+        for name, parameter in inspect.signature(function).parameters.items()
+        if name != "self"
+    }
+    model: type[BaseModel] = create_model(function.__name__, __config__=ConfigDict(extra="ignore"), **fields)
+    return _Shape(model, " ".join((inspect.getdoc(function) or "").split()), _parameters(model))
 
 
 def _parameters(model: type[BaseModel]) -> JsonObject:

@@ -3,7 +3,6 @@
 Each command imports what it runs: the parts of the service take seconds to load, and its clients need none of them.
 """
 
-import asyncio
 import sys
 from contextlib import ExitStack
 from io import TextIOWrapper
@@ -14,12 +13,12 @@ from uuid import UUID
 import typer
 
 from flowise_dev_agent import __version__
-from flowise_dev_agent.cli.console import fail, say
 from flowise_dev_agent.cli.startup import (
     command_settings,
     load_modules,
     needs_devkit,
     require_database,
+    run_async,
     with_client,
     with_concurrency,
     with_database,
@@ -35,6 +34,8 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    # Help by Rich takes as long to load as all else of the command.
+    rich_markup_mode=None,
 )
 
 Concurrency = Annotated[
@@ -52,6 +53,8 @@ def main() -> None:
     try:
         app()
     except AgentError as error:
+        from flowise_dev_agent.cli.console import fail
+
         fail(error.message, error.hint)
         sys.exit(1)
     except KeyboardInterrupt:
@@ -60,7 +63,7 @@ def main() -> None:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        say(__version__)
+        print(__version__)
         raise typer.Exit
 
 
@@ -94,7 +97,7 @@ def serve_command(
             with needs_devkit("--embedded"):
                 from flowise_dev_agent.devkit.stack import embedded_database
             settings = with_database(settings, stack.enter_context(embedded_database()))
-        asyncio.run(serve(settings, listener, worker=worker))
+        run_async(serve(settings, listener, worker=worker))
 
 
 @app.command("worker")
@@ -111,13 +114,13 @@ def worker_command(
 
     settings = require_database(with_concurrency(command_settings(), concurrency))
     if metrics_port is None:
-        asyncio.run(work(settings))
+        run_async(work(settings))
         return
     from flowise_dev_agent.cli.serve import open_listener
 
     settings, listener = open_listener(settings, None, metrics_port)
     with listener:
-        asyncio.run(work(settings, listener))
+        run_async(work(settings, listener))
 
 
 @app.command("build")
@@ -353,12 +356,13 @@ def mcp_command(url: Url = None) -> None:
 @app.command("migrate")
 def migrate_command() -> None:
     """Create or update the tables in POSTGRES_DSN. Safe to run at any time, also several times in parallel."""
+    from flowise_dev_agent.cli.console import say
     from flowise_dev_agent.persistence import migrate
 
     settings = require_database(command_settings())
     dsn = settings.database.direct_dsn or settings.database.dsn
     assert dsn is not None  # noqa: S101 - require_database has checked it
-    asyncio.run(migrate(dsn.get_secret_value()))
+    run_async(migrate(dsn.get_secret_value()))
     say("The database is up to date.")
 
 
@@ -367,7 +371,7 @@ def doctor() -> None:
     """Check the settings, the database, Flowise and the model provider. Exit code 0 when all of them work."""
     from flowise_dev_agent.cli import doctor as doctor_command
 
-    if not asyncio.run(doctor_command.examine(command_settings())):
+    if not run_async(doctor_command.examine(command_settings())):
         raise typer.Exit(1)
 
 

@@ -3,12 +3,11 @@
 Everything is imported where it is needed: `--help` must not wait for it.
 """
 
-import asyncio
 import gc
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from flowise_dev_agent.errors import ConfigurationError
 
@@ -17,6 +16,13 @@ if TYPE_CHECKING:
     from flowise_dev_agent.settings import Settings
 
 T = TypeVar("T")
+
+
+def run_async(work: Coroutine[Any, Any, T]) -> T:
+    """The result of `work`, in an event loop of its own."""
+    import asyncio
+
+    return asyncio.run(work)
 
 
 def load_modules(*modules: str) -> None:
@@ -90,4 +96,4 @@ def with_client(url: str | None, run: "Callable[[AgentClient], Awaitable[T]]") -
         async with AgentClient(address, settings.server.api_key) as client:
             return await run(client)
 
-    return asyncio.run(go())
+    return run_async(go())

@@ -5,11 +5,9 @@ from flowise_dev_agent.reasoning.engines import ReasoningEngine, engine_for
 from flowise_dev_agent.reasoning.llm import LlmReasoner
 from flowise_dev_agent.reasoning.phased import PhasedReasoner, make_reasoner
 from flowise_dev_agent.reasoning.reasoner import Reasoner
-from flowise_dev_agent.reasoning.rules import DeterministicReasoner
 from flowise_dev_agent.settings import ReasoningSettings
 
 __all__ = [
-    "DeterministicReasoner",
     "LlmReasoner",
     "PhasedReasoner",
     "Reasoner",

@@ -27,7 +27,6 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.templates import TemplateStore
 from flowise_dev_agent.patch import GraphIR, compile_ops
 from flowise_dev_agent.patch.model.ops import ops_from_list
-from flowise_dev_agent.reasoning import DeterministicReasoner
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
     JudgeRequest,
@@ -37,6 +36,7 @@ from flowise_dev_agent.reasoning.contracts import (
     Trial,
 )
 from flowise_dev_agent.reasoning.prompts import Prompt, classify_prompt, judge_prompt, patch_prompt, plan_prompt
+from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 from flowise_dev_agent.reasoning.schemas import answer_schema
 from flowise_dev_agent.settings import Phase
 

@@ -83,7 +83,7 @@ class Bench:
 
     async def unit(self) -> None:
         """Measure Y."""
-        async with Database(self._database()) as database:
+        async with Database(self.database()) as database:
             await AsyncPostgresSaver(database.pool).setup()
             self.y = (await plain_cpu(database.pool, 30))[1]
 
@@ -105,10 +105,10 @@ class Bench:
 
     @asynccontextmanager
     async def service(self, outside: Mapping[str, str], **settings: str) -> AsyncGenerator[Service]:
-        """A service on an empty database that answers."""
+        """A service that answers; on an empty database if the settings name none."""
         port = settings.setdefault("AGENT_API_PORT", str(20_000 + os.getpid() % 10_000 + self._databases))
         variables = {
-            "POSTGRES_DSN": self._database(),
+            "POSTGRES_DSN": self.database(),
             "FLOWISE_API_ENDPOINT": outside["flowise"],
             "FLOWISE_API_KEY": "bench",
             "REASONING_ENGINE": "deterministic",
@@ -150,7 +150,8 @@ class Bench:
             else:
                 return
 
-    def _database(self) -> str:
+    def database(self) -> str:
+        """The DSN of a new one."""
         self._databases += 1
         return self.postgres.create_database(f"bench_{self._databases}")
 
@@ -187,11 +188,6 @@ def tree_cpu(pid: int) -> float:
     return total / _TICK
 
 
-def own_cpu(pid: int) -> float:
-    """Seconds of all threads of a process."""
-    return _ticks(pid, own=True) / _TICK
-
-
 def _ticks(pid: int, *, own: bool) -> int:
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return sum(int(field) for field in (fields[11:13] if own else fields[13:15]))
@@ -206,9 +202,9 @@ async def costs(bench: Bench, service: Service, outside: Mapping[str, str], into
     pid, count = service.process.pid, bench.sessions
     async with httpx2.AsyncClient() as http:
         await http.get(f"{outside['flowise']}/counts")
-        commits, postgres, own, began = bench.commits(), bench.postgres_cpu(), own_cpu(pid), time.perf_counter()
+        commits, postgres, own, began = bench.commits(), bench.postgres_cpu(), tree_cpu(pid), time.perf_counter()
         yield
-        wall, own, postgres = time.perf_counter() - began, own_cpu(pid) - own, bench.postgres_cpu() - postgres
+        wall, own, postgres = time.perf_counter() - began, tree_cpu(pid) - own, bench.postgres_cpu() - postgres
         calls = (await http.get(f"{outside['flowise']}/counts")).json()
     await asyncio.sleep(1.1)  # a backend reports its transactions once a second
     into.append(
@@ -366,7 +362,7 @@ async def inflight(bench: Bench) -> None:
             bench.service(outside, REASONING_ENGINE="openai", AGENT_WORKER_CONCURRENCY=str(count)) as service,
         ):
             await begin(service.http)
-            before, cpu = resident_mb(service.process.pid), own_cpu(service.process.pid)
+            before, cpu = resident_mb(service.process.pid), tree_cpu(service.process.pid)
             began = time.perf_counter()
             starts = asyncio.gather(*(begin(service.http) for _ in range(count)))
             peak = before
@@ -374,7 +370,7 @@ async def inflight(bench: Bench) -> None:
                 peak = max(peak, resident_mb(service.process.pid))
                 await asyncio.wait([starts], timeout=0.1)
             await starts
-            wall, cpu = time.perf_counter() - began, own_cpu(service.process.pid) - cpu
+            wall, cpu = time.perf_counter() - began, tree_cpu(service.process.pid) - cpu
         show(
             f"{count} starts at once, model calls of 1 s",
             f"{wall:.1f} s, CPU {bench.ratio(cpu / count)} each, {(peak - before) / count:.2f} MB each",
@@ -391,9 +387,9 @@ async def idle(bench: Bench) -> None:
         await created(service.http)
         await asyncio.sleep(12)  # until the backends have reported
         pid = service.process.pid
-        commits, own, postgres = bench.commits(), own_cpu(pid), bench.postgres_cpu()
+        commits, own, postgres = bench.commits(), tree_cpu(pid), bench.postgres_cpu()
         await asyncio.sleep(seconds)
-        own, postgres = own_cpu(pid) - own, bench.postgres_cpu() - postgres
+        own, postgres = tree_cpu(pid) - own, bench.postgres_cpu() - postgres
         commits = bench.commits() - commits
     show(
         "idle, a second",
@@ -406,10 +402,11 @@ async def start(bench: Bench) -> None:
     """Until the first answer, memory then, and what is imported."""
     taken: list[float] = []
     memory = 0
+    dsn = bench.database()
     async with bench.outside() as outside:
-        for _ in range(3):
+        for _ in range(4):  # the first one migrates the database
             began = time.perf_counter()
-            async with bench.service(outside) as service:
+            async with bench.service(outside, POSTGRES_DSN=dsn) as service:
                 taken.append(time.perf_counter() - began)
                 memory = resident_mb(service.process.pid)
     show("serve: first HTTP answer, memory", f"{min(taken):.2f} s ({spread(taken)}), {memory} MB")

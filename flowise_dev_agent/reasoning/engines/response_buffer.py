@@ -4,9 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from uuid import uuid4
 
-from genai_prices import Usage as PricedUsage
-from genai_prices import calc_price
-
 from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.reasoning.contracts import EngineResponse, ToolCall, Usage
 from flowise_dev_agent.reasoning.parsing import UnusableOutputError, parse_object
@@ -125,6 +122,10 @@ def cost(
     `provider` is the id of the company that serves it ("anthropic", "openai"); None looks up the model by name alone.
     `cached_tokens` (read from the provider's cache) and `written_tokens` (written to it) are parts of `input_tokens`.
     """
+    # Its tables take a tenth of a second to load; without a model nothing has a price.
+    from genai_prices import Usage as PricedUsage
+    from genai_prices import calc_price
+
     usage = PricedUsage(
         input_tokens=input_tokens,
         output_tokens=output_tokens,

@@ -2,11 +2,13 @@
 
 Requirements are hostile text and the rules are hundreds of regular expressions: a text on which one of them spins must
 cost its session an answer, and no worker more than that. The process starts at the first use, serves one request at a
-time, and is replaced after it was ended. Requests and answers are pickles behind their length.
+time, and is replaced after it was ended. Requests and answers are pickles behind their length; a catalogue of node
+types, which is much larger than all else, crosses once. The rules themselves are imported where they run.
 """
 
 import asyncio
 import contextlib
+import io
 import pickle
 import re
 import struct
@@ -30,7 +32,6 @@ from flowise_dev_agent.reasoning.contracts import (
     Verdict,
 )
 from flowise_dev_agent.reasoning.reasoner import Reasoner
-from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 
 Request = ClassifyRequest | PlanRequest | PatchRequest | JudgeRequest
 Question = Literal["classify", "plan", "patch", "judge"]
@@ -53,6 +54,48 @@ class _Answer:
     broken: str | None = None
 
 
+#: The catalogues that both ends have, by place.
+_Places = dict[int, NodeStore]
+#: How many are kept: those of the instances in use.
+_MOST_CATALOGUES: Final = 4
+
+
+class _Pickler(pickle.Pickler):
+    """Writes a catalogue as its place, with its content only where the other end lacks it."""
+
+    def __init__(self, sink: io.BytesIO, places: _Places) -> None:
+        super().__init__(sink)
+        self._places = places
+
+    def persistent_id(self, obj: object) -> tuple[int, object] | None:
+        if not isinstance(obj, NodeStore):
+            return None
+        for place, known in self._places.items():
+            if known is obj:
+                return place, None
+        # The place of the oldest, once all are taken.
+        full = len(self._places) == _MOST_CATALOGUES
+        place = next(iter(self._places)) if full else len(self._places)
+        self._places.pop(place, None)
+        self._places[place] = obj
+        return place, obj.__getstate__()
+
+
+class _Unpickler(pickle.Unpickler):
+    """Reads what `_Pickler` writes."""
+
+    def __init__(self, source: io.BytesIO, places: _Places) -> None:
+        super().__init__(source)
+        self._places = places
+
+    def persistent_load(self, pid: tuple[int, dict[str, object] | None]) -> NodeStore:
+        place, state = pid
+        if state is not None:
+            store = self._places[place] = NodeStore.__new__(NodeStore)
+            vars(store).update(state)
+        return self._places[place]
+
+
 class RulesProcess(Reasoner):
     """`DeterministicReasoner` behind a deadline."""
 
@@ -60,6 +103,7 @@ class RulesProcess(Reasoner):
         self._deadline = deadline_secs
         self._turn = asyncio.Lock()
         self._process: asyncio.subprocess.Process | None = None
+        self._places: _Places = {}
 
     async def classify(self, request: ClassifyRequest) -> Reasoned[Intent]:
         return await self._ask("classify", request)
@@ -74,6 +118,8 @@ class RulesProcess(Reasoner):
         return await self._ask("judge", request)
 
     def suggest_node_types(self, text: str, nodes: NodeStore, credential_types: Mapping[str, int]) -> list[str]:
+        from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
+
         return DeterministicReasoner().suggest_node_types(squeezed(text)[:_SUGGEST_CHARS], nodes, credential_types)
 
     async def aclose(self) -> None:
@@ -111,6 +157,7 @@ class RulesProcess(Reasoner):
     async def _exchange(self, message: Any) -> _Answer:
         process = self._process
         if process is None or process.returncode is not None:
+            self._places = {}
             process = self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 *("-c", f"import sys, {__name__} as rules; rules.serve(sys.stdin.buffer, sys.stdout.buffer)"),
@@ -121,7 +168,9 @@ class RulesProcess(Reasoner):
             )
         if process.stdin is None or process.stdout is None:
             raise EOFError
-        body = pickle.dumps(message)
+        buffer = io.BytesIO()
+        _Pickler(buffer, self._places).dump(message)
+        body = buffer.getvalue()
         process.stdin.write(_LENGTH.pack(len(body)) + body)
         await process.stdin.drain()
         (length,) = _LENGTH.unpack(await process.stdout.readexactly(_LENGTH.size))
@@ -155,9 +204,12 @@ def _readable(request: Request) -> Request:
 
 def serve(source: BinaryIO, sink: BinaryIO) -> None:
     """Answer requests until there are no more."""
-    rules = DeterministicReasoner()
+    from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
+
+    rules, places = DeterministicReasoner(), _Places()
     while len(head := source.read(_LENGTH.size)) == _LENGTH.size:
-        question, request = pickle.loads(source.read(_LENGTH.unpack(head)[0]))  # noqa: S301 - from our own service
+        # From our own service.
+        question, request = _Unpickler(io.BytesIO(source.read(_LENGTH.unpack(head)[0])), places).load()
         try:
             answer = _Answer(asyncio.run(getattr(rules, question)(request)))
         except ModelOutputError as error:

@@ -9,8 +9,8 @@ from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.models import ChatflowCreate
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import GraphIR, compile_ops
-from flowise_dev_agent.reasoning import DeterministicReasoner
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PatchRequest, PlanRequest
+from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 from flowise_dev_agent.agent.domains.candidates import MAX_CANDIDATES, STAPLES, candidates
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import NodeSchema
-from flowise_dev_agent.reasoning import DeterministicReasoner
 from flowise_dev_agent.reasoning.catalogue import catalogue_line
+from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 from tests.unit.agent.rig import OPENAI, Bench
 from tests.unit.agent.test_graph import credentials, ops
 from tests.unit.reasoning.test_rules_variations import VARIATIONS

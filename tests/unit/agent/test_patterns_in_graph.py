@@ -11,8 +11,8 @@ from flowise_dev_agent.flowise.models import Credential
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
 from flowise_dev_agent.patch import AddNode, Connect, PatchOp, SetParam
-from flowise_dev_agent.reasoning import DeterministicReasoner
 from flowise_dev_agent.reasoning.contracts import PlanContract, PlannedNode, Reasoned, Verdict
+from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 from tests.unit.agent.rig import OPENAI, Bench, BenchFlowise, Script, plan
 from tests.unit.agent.test_graph import ops
 from tests.unit.knowledge.memory_patterns import MemoryPatterns

@@ -11,8 +11,8 @@ import yaml
 from flowise_dev_agent.agent.plan_binding import not_met
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import GraphIR, compile_ops, errors, validate_flow
-from flowise_dev_agent.reasoning import DeterministicReasoner
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PatchRequest, PlanContract, PlanRequest
+from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 
 FILE = Path(__file__).resolve().parents[3] / "scripts" / "bench" / "cases" / "extra.yaml"
 CASES: list[dict[str, Any]] = [case for case in yaml.safe_load(FILE.read_text("utf-8")) if case["mode"] == "create"]

@@ -9,8 +9,8 @@ import pytest
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, BindCredential, GraphIR, PatchOp, compile_ops, errors, validate_flow
-from flowise_dev_agent.reasoning import DeterministicReasoner
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, Intent, PatchRequest, PlanContract, PlanRequest
+from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 
 DUMMY = "a7acd2ec-afaf-5f55-9aef-0532197ae938"
 CREDENTIALS = {"openAIApi": 1, "anthropicApi": 1, "serpApi": 1}

@@ -20,7 +20,6 @@ from flowise_dev_agent.patch import (
     summarize,
     validate_flow,
 )
-from flowise_dev_agent.reasoning import DeterministicReasoner
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
     Intent,
@@ -32,6 +31,7 @@ from flowise_dev_agent.reasoning.contracts import (
     Trial,
     Verdict,
 )
+from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 
 DUMMY = "a7acd2ec-afaf-5f55-9aef-0532197ae938"
 SUPPORT = "Build a customer support chatbot with GPT-4o and memory"

@@ -14,8 +14,8 @@ from flowise_dev_agent.patch import (
     errors,
     validate_flow,
 )
-from flowise_dev_agent.reasoning import DeterministicReasoner
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PatchRequest, PlanContract, PlanRequest
+from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 
 OPENAI = "0d3cf4b6-6a27-4c8e-9a0e-3f6d8ad0c001"
 

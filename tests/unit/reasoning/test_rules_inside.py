@@ -6,8 +6,8 @@ import pytest
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import BindCredential, PatchOp, SetLabel, SetParam
-from flowise_dev_agent.reasoning import DeterministicReasoner
 from flowise_dev_agent.reasoning.contracts import AgentTools, ClassifyRequest, PatchRequest, PlanContract, PlanRequest
+from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 
 ONE = {"llmAgentflow_0.llmModelConfig": "chatOpenAI"}
 TWO = {**ONE, "agentAgentflow_0.agentModelConfig": "chatAnthropic"}

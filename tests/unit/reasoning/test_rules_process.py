@@ -10,8 +10,8 @@ import pytest
 from flowise_dev_agent.errors import ModelOutputError, ModelUnavailableError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PatchRequest, PlanContract, PlannedNode, PlanRequest
-from flowise_dev_agent.reasoning.rules import DeterministicReasoner
 from flowise_dev_agent.reasoning.rules.process import RulesProcess, squeezed
+from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 
 WISH = ClassifyRequest(requirement="Build a support chatbot with memory")
 

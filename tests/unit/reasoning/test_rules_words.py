@@ -8,11 +8,11 @@ import pytest
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode
-from flowise_dev_agent.reasoning import DeterministicReasoner
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PatchRequest, Pattern, PlanContract, PlanRequest
 from flowise_dev_agent.reasoning.rules.design.prompt import prompt_of
 from flowise_dev_agent.reasoning.rules.design.reading import read
 from flowise_dev_agent.reasoning.rules.language.text import normalised
+from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 
 CHAIN = {"chatOpenAI_0": "chatOpenAI", "bufferMemory_0": "bufferMemory", "conversationChain_0": "conversationChain"}
 TAKEN = frozenset({"conversationChain_0.model", "conversationChain_0.memory"})
