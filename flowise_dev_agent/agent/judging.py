@@ -21,6 +21,7 @@ from flowise_dev_agent.contracts.verdict import (
 )
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.patch.model.agentflow import CONDITION_AGENT
+from flowise_dev_agent.patch.model.nested import nested_components
 from flowise_dev_agent.reasoning import playbook
 from flowise_dev_agent.sanitize import shortened
 
@@ -30,6 +31,8 @@ _PLACEHOLDER: Final = "[PLACEHOLDER"
 _VARIABLE: Final = re.compile(r"\{\{[^{}]{1,200}\}\}")
 _SHORTEST_QUOTE: Final = 2
 _QUOTE_CHARS: Final = 200
+_MODELS: Final = frozenset(("Chat Models", "LLMs"))
+_MODEL_FIELD: Final = re.compile(r"(?<!embedding)model$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -136,10 +139,26 @@ def unmet_by(trial: Trial, trace: Trace, expect: Expectation, names: RuntimeName
     return found
 
 
-def remarks_on(trial: Trial, trace: Trace, expect: Expectation, names: RuntimeNames) -> list[str]:
-    """What a judge is told about a trial: the expectations that are not met, and the one that only it can judge."""
+def remarks_on(
+    trial: Trial, trace: Trace, expect: Expectation, names: RuntimeNames, *, stand_in: bool = False
+) -> list[str]:
+    """What a judge is told about a trial: the expectations that are not met, and the one that only it can judge.
+
+    What a stand-in says, and which tools and branches it takes, is no reason for a remark.
+    """
+    if stand_in:
+        expect = Expectation(sources=expect.sources)
     told = [unmet.text for unmet in unmet_by(trial, trace, expect, names)]
     return [*told, f"The answer has to be in this language: {expect.language}."] if expect.language else told
+
+
+def uses_models(graph: GraphIR) -> bool:
+    """Whether a model is part of the flow, as a node or inside one."""
+    return any(
+        node.category in _MODELS
+        or any(_MODEL_FIELD.search(nested.param) for nested in nested_components(node.params, node.inputs))
+        for node in graph.nodes
+    )
 
 
 def _called(tool: str, names: RuntimeNames) -> set[str]:
@@ -215,7 +234,7 @@ def _criterion(
         state: Literal["shown", "not_shown", "failed", "not_tested"],
         reason: str,
         evidence: Sequence[Evidence] = (),
-        judge: Literal["code", "model"] = "code",
+        judge: Literal["code", "model", "person"] = "code",
     ) -> CriterionVerdict:
         return CriterionVerdict(
             id=criterion.id,
@@ -244,7 +263,7 @@ def _criterion(
             return given("not_shown", _NO_EVIDENCE, judge="model")
         if vote.state == "shown" and failed.intersection(item.number for item in held):
             return given("not_shown", "One of its tests failed.", kept, "model")
-        return given("shown" if vote.state == "shown" else "not_shown", vote.reason, kept, "model")
+        return given("shown" if vote.state == "shown" else "not_shown", vote.reason, kept, vote.judged_by)
     if by_model:
         return given("not_shown", "The judge did not say whether it is shown.", judge="model")
     unmet = [one.text for item in held for one in unmet_by(item.trial, item.trace, item.expect, item.names)]

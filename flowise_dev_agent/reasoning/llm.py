@@ -45,7 +45,13 @@ from flowise_dev_agent.reasoning.schemas import answer_schema
 from flowise_dev_agent.reasoning.single_inputs import with_replaced_sources
 from flowise_dev_agent.reasoning.skills import SKILL_FILES, Skills
 from flowise_dev_agent.reasoning.tool_loop import ToolLoop
-from flowise_dev_agent.reasoning.votes import MORE_VOTES, checked_judgement, verdict_of
+from flowise_dev_agent.reasoning.votes import (
+    MORE_VOTES,
+    checked_judgement,
+    shows_content_only,
+    verdict_of,
+    without_a_real_model,
+)
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.settings import Phase, ReasoningSettings
 
@@ -113,6 +119,8 @@ class LlmReasoner(Reasoner):
         return await self._ask("patch", patch_prompt(request, self._skills), read, request)
 
     async def judge(self, request: JudgeRequest) -> Reasoned[Verdict]:
+        if request.stand_in and shows_content_only(request):
+            return Reasoned(without_a_real_model(request), mode="llm_guided")
         prompt = judge_prompt(request, self._skills)
 
         async def read(text: str) -> Judgement:

@@ -65,7 +65,8 @@ _QUESTION = ("question", "startAgentflow_0.output.question")
 _STEP_SHOWN, _STEPS_SHOWN, _SOURCES_SHOWN = 400, 20, 5
 _STAND_IN = (
     "The models inside the flow are a stand-in that makes answers up. What the answers say shows nothing about "
-    "content: a criterion about content is not_shown. Judge what the flow did: steps, tools, sources."
+    "content, and nothing about which tools and branches a real model takes: such criteria are not_shown, never "
+    "failed. Judge what the other steps did and which sources were found."
 )
 _TOOL_TEXT_SHOWN = 6_000
 #: Those of the plan come first; a large flow has more node types than fit into a prompt.

@@ -10,6 +10,14 @@ from flowise_dev_agent.reasoning.parsing import UnusableOutputError
 
 #: Asked for when the first judgement calls a criterion a close one.
 MORE_VOTES: Final = 2
+NO_REAL_MODEL: Final = "Not shown: no real model answered."
+#: Steps that say and do what a model decides.
+_BY_MODELS: Final = frozenset(
+    {
+        *("startAgentflow", "llmAgentflow", "agentAgentflow", "conditionAgentAgentflow"),
+        *("directReplyAgentflow", "loopAgentflow", "iterationAgentflow"),
+    }
+)
 
 
 def checked_judgement(judgement: Judgement, request: JudgeRequest) -> Judgement:
@@ -31,6 +39,28 @@ def checked_judgement(judgement: Judgement, request: JudgeRequest) -> Judgement:
         raise UnusableOutputError(problems)
     category = None if judgement.done else judgement.category
     return judgement.model_copy(update={"criteria": votes, "category": category})
+
+
+def shows_content_only(request: JudgeRequest) -> bool:
+    """Whether nothing happened in the trials but what the flow's models made up: no source was wanted or found, and
+    no step ran that does not follow a model."""
+    if any(test.expect.sources for test in request.plan.tests):
+        return False
+    return not any(
+        trace.sources or any(step.name not in _BY_MODELS for step in trace.steps) for trace in request.traces
+    )
+
+
+def without_a_real_model(request: JudgeRequest) -> Verdict:
+    """The verdict on answers that a stand-in made up."""
+    return Verdict(
+        done=True,
+        criteria=[
+            CriterionVerdict(id=criterion.id, state="not_shown", judged_by="code", reason=NO_REAL_MODEL)
+            for criterion in request.plan.criteria
+            if criterion.tests
+        ],
+    )
 
 
 def verdict_of(judgements: Sequence[Judgement]) -> Verdict:

@@ -21,7 +21,7 @@ from flowise_dev_agent.agent.domains.flowise_checks import CHECK_CHARS, RUN_CHAR
 from flowise_dev_agent.agent.domains.flowise_tools import CARD_CHARS, LIST_CHARS, FlowiseTools
 from flowise_dev_agent.agent.domains.function_trials import failing_functions
 from flowise_dev_agent.agent.domains.verdicts import failed_verdict, with_pass_k
-from flowise_dev_agent.agent.judging import checked, judged, remarks_on
+from flowise_dev_agent.agent.judging import checked, judged, remarks_on, uses_models
 from flowise_dev_agent.agent.test_cases import branch_cases, cases_for, why_not_testable
 from flowise_dev_agent.agent.tool_definition import as_tool
 from flowise_dev_agent.agent.tool_names import runtime_names
@@ -158,8 +158,9 @@ class FlowiseCapability(DomainCapability):
         expects = {case.id: case.expect for case in request.plan.tests}
         graph = GraphIR.from_flow_data(request.flow_data)
         names = runtime_names(graph)
+        stand_in = context.model_stand_in and uses_models(graph)
         remarks = [
-            remarks_on(trial, trace, expects.get(trial.test or "", Expectation()), names)
+            remarks_on(trial, trace, expects.get(trial.test or "", Expectation()), names, stand_in=stand_in)
             for trial, trace in zip(request.results, request.traces, strict=True)
         ]
         return await context.reasoner.judge(
@@ -172,7 +173,7 @@ class FlowiseCapability(DomainCapability):
                 traces=request.traces,
                 remarks=tuple(remarks),
                 flow_summary=summarize(graph),
-                stand_in=context.model_stand_in,
+                stand_in=stand_in,
                 model=request.model,
                 on_delta=request.on_delta,
                 budget=request.budget,

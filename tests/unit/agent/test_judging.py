@@ -1,12 +1,22 @@
 """What tests show: checks of code, evidence for a model's votes, parts, headline."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from pydantic import JsonValue
 
-from flowise_dev_agent.agent.judging import as_expected, best_of, checked, judged, lost, remarks_on, unmet_by
+from flowise_dev_agent.agent.judging import (
+    as_expected,
+    best_of,
+    checked,
+    judged,
+    lost,
+    remarks_on,
+    unmet_by,
+    uses_models,
+)
 from flowise_dev_agent.contracts.plan import Criterion, Expectation, Part, PlanContract, TestCase
 from flowise_dev_agent.contracts.verdict import (
     CriterionVerdict,
@@ -27,7 +37,12 @@ from flowise_dev_agent.patch import AddNode, GraphIR, PatchOp, SetParam, compile
 from flowise_dev_agent.reasoning.contracts import JudgeRequest
 from flowise_dev_agent.reasoning.parsing import UnusableOutputError
 from flowise_dev_agent.reasoning.prompts import judge_prompt
-from flowise_dev_agent.reasoning.votes import checked_judgement, verdict_of
+from flowise_dev_agent.reasoning.votes import (
+    checked_judgement,
+    shows_content_only,
+    verdict_of,
+    without_a_real_model,
+)
 from tests.unit.agent.rig import Bench, plan
 from tests.unit.agent.test_judgement import bench
 
@@ -337,6 +352,48 @@ def test_the_judge_is_told_of_a_stand_in_only_when_there_is_one() -> None:
     assert "stand-in" in judge_prompt(request(stand_in=True)).user
     plain = judge_prompt(request())
     assert "stand-in" not in plain.user + plain.system
+
+
+def test_a_criterion_that_no_real_model_could_show_says_so() -> None:
+    held = verdict(without_a_real_model(request(stand_in=True)))
+    assert [(one.state, one.judged_by, one.reason) for one in held.criteria] == [
+        ("not_shown", "code", "Not shown: no real model answered.")
+    ]
+    assert (held.done, held.headline) == (True, "runs")
+
+
+@pytest.mark.parametrize(
+    ("trace", "content_only"),
+    [
+        (Trace(), True),
+        (Trace(used_tools=[TracedTool(tool="calculator")]), True),
+        (Trace(steps=[TraceStep(node_id="a_0", name="conditionAgentAgentflow")]), True),
+        (Trace(steps=[TraceStep(node_id="a_0", name="httpAgentflow")]), False),
+        (Trace(sources=[TracedSource(text="x")]), False),
+    ],
+)
+def test_only_what_no_model_makes_up_is_judged_of_a_stand_in(trace: Trace, content_only: bool) -> None:
+    assert shows_content_only(request(traces=(trace,))) is content_only
+    sources = contract(tests=[TestCase(id="t1", turns=["Hi"], expect=Expectation(sources=["a"]))])
+    assert not shows_content_only(replace(request(), plan=sources))
+
+
+def test_what_a_stand_in_says_and_chooses_gives_no_remark() -> None:
+    expect = Expectation(tools=["x"], branch=["b_0"], contains=["zebra"], language="fr", sources=["Returns"])
+    told = remarks_on(trial(), ran("a_0"), expect, {}, stand_in=True)
+    assert told == ["No document was found."]
+    assert len(remarks_on(trial(), ran("a_0"), expect, {})) == 5
+
+
+def test_a_flow_uses_models_as_nodes_and_inside_of_steps(catalogue: NodeStore) -> None:
+    def uses(*ops: PatchOp) -> bool:
+        return uses_models(compile_ops(GraphIR.empty(), ops, catalogue.schemas).graph)
+
+    step = AddNode(node_name="llmAgentflow", node_id="llmAgentflow_0", params={"llmModel": "chatOpenAI"})
+    reply = AddNode(node_name="directReplyAgentflow", node_id="directReplyAgentflow_0")
+    assert uses(AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0"))
+    assert uses(step, reply)
+    assert not uses(reply)
 
 
 @pytest.mark.parametrize(

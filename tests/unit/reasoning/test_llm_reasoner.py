@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -459,6 +460,19 @@ async def test_a_test_without_a_message_is_shown_by_what_starts_it(
     engine = ScriptedEngine({**GOOD_PLAN, "tests": [test], "criteria": [{"text": "x", "tests": ["t1"]}]})
     result = await reasoner(engine).plan(plan_request(catalogue))
     assert (result.tries, result.value.test_questions) == (1, [said])
+
+
+async def test_the_judge_is_not_asked_about_answers_that_no_real_model_gave() -> None:
+    criteria = [Criterion(id="c1", text="It is kind.", tests=["t1"]), Criterion(id="c2", text="x", not_tested="y")]
+    contract = PlanContract(goal="x", operation="create", flow_name="x", criteria=criteria)
+    trials = (Trial(question="q", answer="a", passed=True, test="t1"),)
+    request = JudgeRequest(requirement="x", plan=contract, trials=trials, stand_in=True)
+    engine = ScriptedEngine({"done": True})
+    verdict = (await reasoner(engine).judge(request)).value
+    assert (verdict.done, len(engine.calls)) == (True, 0)
+    assert [(one.id, one.state) for one in verdict.criteria] == [("c1", "not_shown")]
+    await reasoner(engine).judge(replace(request, stand_in=False))
+    assert len(engine.calls) == 1
 
 
 async def test_verdict_that_is_not_done_must_say_why() -> None:
