@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from flowise_dev_agent.agent.domains.verdicts import classify_failure, classify_prediction
+from flowise_dev_agent.agent.domains.verdicts import classify_failure, classify_prediction, failure_text
 from flowise_dev_agent.agent.test_cases import MOST_TESTS, next_id
 from flowise_dev_agent.agent.traces import Exchange, trace_of
 from flowise_dev_agent.contracts.base import JsonObject
@@ -133,7 +133,7 @@ class ConversationRunner:
                 if category:
                     break
         except FlowiseError as failure:
-            category, error = classify_failure(failure), str(failure)
+            category, error = classify_failure(failure), failure_text(failure)
             with suppress(FlowiseError):
                 failed_steps = await self._flowise.executed_steps(self._of.chatflow_id, self._of.session_id)
             # The steps of the failed turn are among those, as far as they ran.

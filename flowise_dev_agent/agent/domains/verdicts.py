@@ -25,6 +25,8 @@ from flowise_dev_agent.reasoning.contracts import PassK, Trial, Verdict, Verdict
 _ERROR_TEXT = re.compile(
     r"^\s*(error: |missing credentials|access to this host is denied|cannot read propert)", re.IGNORECASE
 )
+#: Where in Flowise an error was passed on.
+_WHERE: Final = re.compile(r"^(?:Error: )?\w+Services?\.\w+ - ")
 _BY_CLASS: Final[tuple[tuple[type[FlowiseError], VerdictCategory], ...]] = (
     (FlowiseTimeoutError, "TIMEOUT"),
     (FlowiseUnreachableError, "EXTERNAL"),
@@ -49,7 +51,14 @@ def classify_failure(error: FlowiseError) -> VerdictCategory:
     for class_, category in _BY_CLASS:
         if isinstance(error, class_):
             return category
-    return _by_text(error.message) or "UNKNOWN"
+    return _by_text(failure_text(error)) or "UNKNOWN"
+
+
+def failure_text(error: FlowiseError) -> str:
+    """Why a flow did not answer, in Flowise's own words where it gave any: without the address, the call and the
+    status, which every failure of a flow has."""
+    said = (error.details or {}).get("flowise_message")
+    return (_WHERE.sub("", said) if isinstance(said, str) else "") or str(error)
 
 
 def classify_prediction(prediction: Prediction) -> tuple[VerdictCategory | None, str]:

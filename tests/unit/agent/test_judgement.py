@@ -1,15 +1,18 @@
 """Verdicts: known error texts, pass^k, the playbook in the next plan, the same finding twice, placeholders."""
 
+import json
 from itertools import pairwise
 from typing import Any
 
+import httpx2
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flowise_dev_agent.agent.domains.verdicts import classify_failure
-from flowise_dev_agent.errors import FlowiseServerError
+from flowise_dev_agent.agent.domains.verdicts import classify_failure, failure_text
+from flowise_dev_agent.errors import FlowiseError, FlowiseTimeoutError
 from flowise_dev_agent.flowise.models import Credential
+from flowise_dev_agent.flowise.responses import error_for
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.patch import AddNode, PatchOp, SetParam
 from flowise_dev_agent.reasoning import playbook
@@ -19,6 +22,12 @@ from tests.unit.agent.rig import OPENAI, Bench, plan
 from tests.unit.agent.test_graph import ops
 
 PREFIX = "Error: predictionsServices.buildChatflow - "
+
+
+def refused(text: str) -> FlowiseError:
+    """The error of a prediction that Flowise answers with HTTP 500, as the client raises it."""
+    body = json.dumps({"statusCode": 500, "success": False, "message": PREFIX + text}).encode()
+    return error_for(httpx2.Response(500), body, call="POST /prediction/1", endpoint="http://127.0.0.1:3000")
 
 
 def bench(given: list[PatchOp] | None = None, **limits: Any) -> Bench:
@@ -55,7 +64,7 @@ def bench(given: list[PatchOp] | None = None, **limits: Any) -> Bench:
     ],
 )
 def test_p26_known_error_texts_are_classed_by_whose_fault_they_are(text: str, category: str) -> None:
-    assert classify_failure(FlowiseServerError(PREFIX + text)) == category
+    assert classify_failure(refused(text)) == category
 
 
 @pytest.mark.parametrize("entry", playbook.KNOWN, ids=lambda entry: entry.cause)
@@ -79,14 +88,19 @@ def test_p86_long_error_texts_are_read_in_no_time() -> None:
 
 
 def test_p95_an_error_that_no_rule_knows_is_no_bug_of_the_flow_and_goes_to_the_person() -> None:
-    assert classify_failure(FlowiseServerError(PREFIX + "something that nobody has seen before")) == "UNKNOWN"
+    assert classify_failure(refused("something that nobody has seen before")) == "UNKNOWN"
     assert "UNKNOWN" not in FLOW_BUGS
+
+
+def test_a_failed_test_quotes_flowise_and_not_the_call() -> None:
+    assert failure_text(refused("Tavily API key not found.")) == "Tavily API key not found."
+    assert failure_text(FlowiseTimeoutError("No answer within 60 s.")) == "No answer within 60 s."
 
 
 @pytest.mark.parametrize("kind", ["Scheduled", "Webhook"])
 def test_p95_a_flow_that_cannot_be_asked_is_not_called_broken(kind: str) -> None:
     text = f"This flow is configured as a {kind} Trigger. It cannot be invoked via the API."
-    assert classify_failure(FlowiseServerError(PREFIX + text)) == "CONFIG"
+    assert classify_failure(refused(text)) == "CONFIG"
     advice = playbook.advice(Verdict(done=False, category="CONFIG", reason=text, fix="?"))
     assert advice is not None
     assert "it is not broken" in advice
@@ -140,7 +154,7 @@ async def test_p23_what_was_built_is_shown_with_the_reason_when_no_remedy_is_kno
 
 async def test_pass_k_counts_what_code_saw_fail_and_all_that_passed() -> None:
     made = bench()
-    made.flowise.answers = {"Hello": FlowiseServerError(PREFIX + "Missing credentials.")}
+    made.flowise.answers = {"Hello": refused("Missing credentials.")}
     await made.start(test_trials=2)
     review = await made.answer(action="approve")
     verdict = review["data"]["verdict"]
