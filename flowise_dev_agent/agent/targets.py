@@ -1,9 +1,10 @@
 """Which existing flows a text may mean: by id, by name, by what they are made of and by what their prompts say."""
 
 import json
+import math
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,6 +15,8 @@ from flowise_dev_agent.patch import NodeData
 from flowise_dev_agent.patch.model.shape import parse_document
 from flowise_dev_agent.publish import is_draft
 from flowise_dev_agent.reasoning.contracts import FlowKind
+from flowise_dev_agent.redaction import guarded
+from flowise_dev_agent.sanitize import shortened
 
 #: Flows that are searched at most, last updated first.
 MAX_SCANNED = 2_000
@@ -23,6 +26,10 @@ _ID = 1_000
 _NAME = 200
 _UUID = re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b", re.IGNORECASE)
 _WORD = re.compile(r"\w{3,}")
+_STEM = 5
+#: What a word counts in the name, in the types and titles of nodes, in prompts; and from which sum on a flow fits.
+_WEIGHTS: Final = (1.0, 0.7, 0.6)
+_ALIKE: Final = 0.3
 #: Words that say nothing about which flow is meant.
 _COMMON = frozenset(
     [
@@ -90,6 +97,9 @@ _COMMON = frozenset(
     ]
 )
 _TEXT_FIELDS = 4_000
+_ABOUT: Final = 160
+_PROMPT: Final = re.compile(r"(?:prompt|messages?|instructions?|template|content)$", re.IGNORECASE)
+_DEEPEST: Final = 4
 
 
 @dataclass(frozen=True)
@@ -118,16 +128,19 @@ async def find_targets(
         if len(flows) >= MAX_SCANNED:
             break
     usable = [row for row in flows if kind_of(row)]
+    likeness = _Likeness(usable, target or hint or text)
     scored = sorted(
-        ((score, index, row) for index, row in enumerate(usable) if (score := _score(row, target, hint, text))),
-        key=lambda item: (-item[0], item[1]),
+        ((_score(row, target, hint, text), likeness.of(row), -index, row) for index, row in enumerate(usable)),
+        key=lambda item: item[:3],
+        reverse=True,
     )
-    shown = [row for _, _, row in scored] or usable
+    fitting = [row for score, alike, _, row in scored if score or alike >= _ALIKE]
+    shown = fitting or [row for _, _, _, row in scored]
     named = bool(scored) and scored[0][0] >= _NAME
     return FoundTargets(
         candidates=[_candidate(row) for row in shown[:MAX_CANDIDATES]],
-        search=TargetSearch(fits=bool(scored), named=named, total=len(usable), wanted=target or hint),
-        exact=_exact(usable, target, f"{hint or ''} {text}"),
+        search=TargetSearch(fits=bool(fitting), named=named, total=len(usable), wanted=target or hint),
+        exact=_exact(usable, target, hint, text),
     )
 
 
@@ -146,48 +159,80 @@ def _candidate(row: Chatflow) -> TargetCandidate:
         type=row.type or "CHATFLOW",
         nodes=len(nodes),
         node_types=[name for name, _ in names.most_common(8)],
+        about=_about(nodes),
         updated=row.updated_date,
         deployed=bool(row.deployed),
     )
 
 
-def _exact(rows: list[Chatflow], target: str | None, text: str) -> str | None:
-    """The one flow that an id, or the request's `target` as a whole name, means."""
+def _exact(rows: list[Chatflow], target: str | None, hint: str | None, text: str) -> str | None:
+    """The one flow that an id means, or the request's `target` as a whole name, or the words for the flow by its name.
+
+    A longer name wins over those inside it: "Billing bot 003" is not "Billing bot".
+    """
     ids = {row.id for row in rows}
     if target:
         if target in ids:
             return target
         same = [row.id for row in rows if row.name.casefold().strip() == target.casefold().strip()]
         return same[0] if len(same) == 1 else None
-    named = {match.casefold() for match in _UUID.findall(text)} & ids
-    return named.pop() if len(named) == 1 else None
+    by_id = {match.casefold() for match in _UUID.findall(f"{hint or ''} {text}")} & ids
+    if by_id:
+        return by_id.pop() if len(by_id) == 1 else None
+    named = [row for row in rows if _says_name(row, hint or "")]
+    longest = max(named, key=lambda row: len(row.name), default=None)
+    if longest is None or not all(row is longest or _says_name(row, longest.name) for row in named):
+        return None
+    return longest.id if sum(row.name == longest.name for row in named) == 1 else None
 
 
 def _score(row: Chatflow, target: str | None, hint: str | None, text: str) -> int:
-    wanted = " ".join(filter(None, (target, hint, text)))
-    if row.id in wanted:
+    """How surely the words name the flow; 0 when they do not."""
+    if row.id in " ".join(filter(None, (target, hint, text))):
         return _ID
     name = row.name.casefold().strip()
     if name and any(name == part.casefold().strip() for part in (target, hint) if part):
         return _NAME * 2
-    if len(name) >= 3 and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", wanted.casefold()):
-        return _NAME
-    words = _words((target or hint or text,))
-    if not words:
-        return 0
-    nodes = _nodes(row)
-    in_name = words & _words((row.name,))
-    in_nodes = words & _words(
-        f"{node.get('name', '')} {_spaced(str(node.get('name', '')))} {node.get('label', '')}" for node in nodes
-    )
-    in_texts = words & _words(_texts(nodes))
-    score = 10 * len(in_name) + 4 * len(in_nodes - in_name) + 2 * len(in_texts - in_nodes - in_name)
-    # One word mentioned in passing is not enough; of several words a good part must match.
-    return score if in_name or score >= 4 + len(words) // 2 else 0
+    return _NAME if any(_says_name(row, part) for part in (target, hint, text) if part) else 0
 
 
-def _words(texts: Iterable[str]) -> set[str]:
-    return {word for text in texts for word in _WORD.findall(text.casefold()) if word not in _COMMON}
+def _says_name(row: Chatflow, words: str) -> bool:
+    name = row.name.casefold().strip()
+    return len(name) >= 3 and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", words.casefold()) is not None
+
+
+class _Likeness:
+    """How much of what the words say is in a flow: its name, what it is made of, what its prompts say.
+
+    Rare words count more than those that most flows have, and a word in the name more than one in a prompt.
+    """
+
+    def __init__(self, rows: list[Chatflow], words: str) -> None:
+        self._wanted = _stems((words,))
+        self._fields: dict[str, tuple[set[str], ...]] = {}
+        for row in rows:
+            nodes = _nodes(row)
+            self._fields[row.id] = (_stems((row.name,)), _stems(_made_of(nodes)), _stems(_texts(nodes)))
+        found = Counter(stem for fields in self._fields.values() for stem in self._wanted & set().union(*fields))
+        self._rarity = {stem: math.log(1 + (len(rows) + 1) / (1 + found[stem])) for stem in self._wanted}
+
+    def of(self, row: Chatflow) -> float:
+        """0 (nothing) to 1 (all of it is in the name)."""
+        total = sum(self._rarity.values())
+        best = {
+            stem: max(weight for weight, stems in zip(_WEIGHTS, self._fields[row.id], strict=True) if stem in stems)
+            for stem in self._wanted & set().union(*self._fields[row.id])
+        }
+        return sum(self._rarity[stem] * weight for stem, weight in best.items()) / total if total else 0.0
+
+
+def _stems(texts: Iterable[str]) -> set[str]:
+    """Words by their beginning, which endings do not change in most languages."""
+    return {word[:_STEM] for text in texts for word in _WORD.findall(text.casefold()) if word not in _COMMON}
+
+
+def _made_of(nodes: list[NodeData]) -> list[str]:
+    return [f"{node.get('name', '')} {_spaced(str(node.get('name', '')))} {node.get('label', '')}" for node in nodes]
 
 
 def _spaced(name: str) -> str:
@@ -211,3 +256,21 @@ def _texts(nodes: list[NodeData]) -> list[str]:
             elif isinstance(value, list) and value:
                 found.append(json.dumps(value, ensure_ascii=False)[:_TEXT_FIELDS])
     return found
+
+
+def _about(nodes: list[NodeData]) -> str:
+    """The beginning of the first prompt."""
+    prompts = (text for node in nodes for text in _prompts("", node.get("inputs"), 0))
+    return guarded(shortened(" ".join(next(prompts, "").split()), _ABOUT))
+
+
+def _prompts(name: str, value: object, depth: int) -> Iterator[str]:
+    if isinstance(value, str):
+        if _PROMPT.search(name) and len(value.split()) > 2:
+            yield value[:_TEXT_FIELDS]
+    elif depth < _DEEPEST and isinstance(value, dict):
+        for key, item in value.items():
+            yield from _prompts(str(key), item, depth + 1)
+    elif depth < _DEEPEST and isinstance(value, list):
+        for item in value:
+            yield from _prompts(name, item, depth + 1)

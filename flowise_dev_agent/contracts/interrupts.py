@@ -34,6 +34,7 @@ class TargetCandidate(Contract):
     type: str
     nodes: int
     node_types: list[str] = Field(default_factory=list, description="The eight most frequent ones.")
+    about: str = Field(default="", description="The beginning of its first prompt, secrets masked.")
     updated: str = ""
     deployed: bool = False
 

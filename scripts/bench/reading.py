@@ -71,7 +71,7 @@ class Reading:
             page.append(f"**Flow that exists:** {case['base']['name']}\n" + _lines(before))
         request = StartSession(requirement=case["requirement"], target=base if case.get("opened") else None)
         try:
-            view = await self._play(case, await self._agent.start(request), page)
+            view = await self._play(case, await self._agent.start(request), base, page)
             page.append(await self._end(view))
             page += await self._flow(view, base, before)
             page += await self._answers(case, view)
@@ -96,14 +96,14 @@ class Reading:
         shown = [op.model_dump(mode="json", exclude_defaults=True) for op in ops if op.op_type not in _NOT_SHOWN]
         return [json.dumps(op, ensure_ascii=False) for op in shown]
 
-    async def _play(self, case: Mapping[str, Any], view: SessionView, page: list[str]) -> SessionView:
+    async def _play(self, case: Mapping[str, Any], view: SessionView, base: str | None, page: list[str]) -> SessionView:
         answers, feedback = list(case.get("answers", ())), list(case.get("feedback", ()))
         for _ in range(MAX_INTERRUPTS):
             view = await self._agent.wait(view.thread_id, self._wait_secs)
             if view.interrupt is None:
                 return view
             page.append(_shown(view.interrupt))
-            answer = await self._answer(view.interrupt, answers, feedback)
+            answer = await self._answer(view.interrupt, base, answers, feedback)
             page.append(f"**The person answers:** {json.dumps(answer, ensure_ascii=False)}")
             if answer == {"action": "cancel"}:
                 return await self._agent.cancel(view.thread_id)
@@ -112,12 +112,16 @@ class Reading:
             )
         raise CaseFailedError(f"more than {MAX_INTERRUPTS} questions")
 
-    async def _answer(self, interrupt: Interrupt, answers: list[str], feedback: list[str]) -> JsonObject:
+    async def _answer(
+        self, interrupt: Interrupt, base: str | None, answers: list[str], feedback: list[str]
+    ) -> JsonObject:
         if isinstance(interrupt, ClarificationInterrupt) and answers:
             more = [""] * (len(interrupt.data.questions) - 1)
             return {"action": "answer", "answers": [answers.pop(0), *more]}
-        if isinstance(interrupt, SelectTargetInterrupt) and not interrupt.data.candidates:
-            return {"action": "cancel"}
+        if isinstance(interrupt, SelectTargetInterrupt):
+            offered = {item.id for item in interrupt.data.candidates}
+            # The person knows which flow is meant, if it is offered.
+            return {"action": "select", "chatflow_id": base} if base in offered else {"action": "cancel"}
         if isinstance(interrupt, PlanApprovalInterrupt):
             if interrupt.reason == "declined":
                 return {"action": "cancel"}
@@ -171,7 +175,7 @@ def _shown(interrupt: Interrupt) -> str:
     elif isinstance(interrupt, ClarificationInterrupt):
         lines += [f"- {question}" for question in interrupt.data.questions]
     elif isinstance(interrupt, SelectTargetInterrupt):
-        lines += [f"- {item.name}" for item in interrupt.data.candidates]
+        lines += [f"- {item.name}: {item.about}" for item in interrupt.data.candidates]
     return "\n".join(lines)
 
 

@@ -31,6 +31,9 @@ from flowise_dev_agent.reasoning.contracts import Intent, Verdict
 from tests.unit.agent.rig import OPENAI, Bench, plan
 from tests.unit.agent.test_graph import credentials
 
+#: The form of a key, which opens nothing.
+KEY = "sk-" + "a1B2c3D4e5F6" * 4
+
 COLDER: list[PatchOp] = [SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.1)]
 PLAN = plan(operation="update", flow_name="Anything", test_questions=["Hello"])
 
@@ -121,6 +124,36 @@ async def test_a_flow_is_found_by_what_it_is_made_of_and_by_its_prompts() -> Non
     pirate = await bench.flowise.create_chatflow(ChatflowCreate(name="Beta", flow_data=json.dumps(document)))
     question = await bench.start("change the one about warehouse logistics")
     assert [item["id"] for item in question["data"]["candidates"]] == [pirate.id]
+
+
+async def test_a_flow_is_found_by_what_it_does_in_other_forms_of_the_words() -> None:
+    bench = made_for("update", "The one that writes our job ads")
+    await add_flow(bench, "Alpha")
+    document = json.loads(flow_data(bench))
+    document["nodes"][2]["data"]["inputs"]["systemMessagePrompt"] = f"You write a job ad for the role. Key: {KEY}"
+    texter = await bench.flowise.create_chatflow(ChatflowCreate(name="HR 2", flow_data=json.dumps(document)))
+    await add_flow(bench, "Omega")
+    question = await bench.start("The one that writes our job ads should stop using emojis")
+    (found,) = question["data"]["candidates"]
+    assert found["id"] == texter.id
+    assert found["about"].startswith("You write a job ad")
+    assert KEY not in json.dumps(question)
+
+
+@pytest.mark.parametrize("hint", ["Sales bot 003", "the sales bot 003 please"])
+async def test_a_flow_that_is_called_by_its_whole_name_is_not_asked_for(hint: str) -> None:
+    bench = made_for("update", hint)
+    await add_flow(bench, "Sales bot")
+    meant = await add_flow(bench, "Sales bot 003")
+    approval = await bench.start(f"make {hint} colder")
+    assert (approval["type"], approval["data"]["target"]["id"]) == ("plan_approval", meant.id)
+
+
+async def test_two_flows_that_are_both_named_are_a_choice() -> None:
+    bench = made_for("update", "Sales bot and Support bot")
+    await add_flow(bench, "Sales bot")
+    await add_flow(bench, "Support bot")
+    assert (await bench.start("make them colder"))["type"] == "select_target"
 
 
 async def test_nothing_found_is_said_and_never_a_silent_create() -> None:

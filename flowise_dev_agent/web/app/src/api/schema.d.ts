@@ -2699,7 +2699,10 @@ export interface components {
             language?: string | null;
             /** Sources */
             sources?: string[];
-            /** Tools */
+            /**
+             * Tools
+             * @description ids of tool nodes; inside an agent their types
+             */
             tools?: string[];
         };
         /**
@@ -2722,7 +2725,10 @@ export interface components {
             language: string | null;
             /** Sources */
             sources: string[];
-            /** Tools */
+            /**
+             * Tools
+             * @description ids of tool nodes; inside an agent their types
+             */
             tools: string[];
         };
         /**
@@ -5830,6 +5836,12 @@ export interface components {
          * @description A flow that the person may mean.
          */
         TargetCandidate: {
+            /**
+             * About
+             * @description The beginning of its first prompt, secrets masked.
+             * @default
+             */
+            about: string;
             /**
              * Deployed
              * @default false

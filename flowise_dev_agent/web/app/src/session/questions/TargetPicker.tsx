@@ -37,6 +37,7 @@ export function TargetPicker({ question, session, busy, send }: FormProps<Interr
                 <small>
                   {plural(flow.nodes, "node")}, changed {ago(flow.updated)}
                 </small>
+                {flow.about && <small>“{flow.about}”</small>}
                 <small>{flow.node_types.join(", ")}</small>
               </span>
             </label>
