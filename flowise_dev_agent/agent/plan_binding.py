@@ -50,6 +50,7 @@ from flowise_dev_agent.patch import (
 from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
 from flowise_dev_agent.patch.model.schema import CREDENTIALS_FOR_ANY_ADDRESS
+from flowise_dev_agent.patch.model.values import on_one_line
 
 _TOOLS: Final = frozenset({"Tools", "Tools (MCP)"})
 #: Values that people name in words and that code compares.
@@ -386,5 +387,5 @@ def _comparable(value: Any) -> Any:
 
 
 def _short(value: Any) -> str:
-    text = " ".join(str(value).split())
+    text = on_one_line(str(value))
     return f"'{text if len(text) <= _SHOWN else text[: _SHOWN - 1] + '…'}'"

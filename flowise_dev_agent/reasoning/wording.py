@@ -78,7 +78,10 @@ def complete(text: str, quotes: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def _places(plain: str, quote: str) -> Iterator[tuple[int, int]]:
     """Where a quote is, one after the other; a shortened one reaches from its beginning to its end."""
-    quote = quote.strip().strip("\"'").strip()
+    quote = quote.strip()
+    if quote not in plain:
+        # Written between quotation marks of the model's own.
+        quote = quote.strip("\"'").strip()
     cut = next((sign for sign in _CUT if sign in quote), None)
     if cut:
         head, _, tail = quote.partition(cut)

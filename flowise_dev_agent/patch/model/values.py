@@ -46,10 +46,18 @@ def without_markup(text: str) -> str:
     return _MARKUP.sub("", text).strip()
 
 
+def on_one_line(text: str) -> str:
+    """The text with single blanks, and a sign where a line ends: a list of one word a line is no sentence.
+
+    >>> on_one_line(" casino\\n\\n  poker  club")
+    'casino ⏎ poker club'
+    """
+    return " ⏎ ".join(" ".join(line.split()) for line in text.splitlines() if line.strip())
+
+
 def shown(value: Any) -> str:
     """A value short enough for a message."""
-    text = value if isinstance(value, str) else dump_json(value)
-    text = " ".join(text.split())
+    text = on_one_line(value if isinstance(value, str) else dump_json(value))
     return text if len(text) <= _SHOWN_LENGTH else f"{text[: _SHOWN_LENGTH - 1]}…"
 
 

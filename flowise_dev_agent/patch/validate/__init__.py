@@ -15,6 +15,7 @@ from flowise_dev_agent.patch.model.shape import parse_document
 from flowise_dev_agent.patch.validate import (
     agentflow,
     branches,
+    conditions,
     connections,
     credentials,
     limits,
@@ -38,6 +39,7 @@ RULE_MODULES = (
     topology,
     agentflow,
     branches,
+    conditions,
     variables,
     params,
     limits,

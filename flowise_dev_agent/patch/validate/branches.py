@@ -1,22 +1,18 @@
 """Rules on where agentflows branch, loop and begin: what runs although it should not, and what never runs."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any, Final
+from typing import Any
 
 from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.findings import Finding, error, warning
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.references import has_variable
-from flowise_dev_agent.patch.model.values import is_empty, without_markup
+from flowise_dev_agent.patch.model.values import is_empty
 from flowise_dev_agent.patch.validate.context import AGENTFLOW, Connection, FlowContext, rule
 from flowise_dev_agent.patch.validate.order import RunOrder
 
-#: A text that is one field of a step's structured answer, and nothing else.
-_FIELD = re.compile(r"\{\{\s*([A-Za-z0-9_]{1,100})\.output\.([A-Za-z0-9_]{1,100})\s*\}\}")
-#: How each type of a condition takes a field of another type: the texts fail, the others are never equal.
-_STRUCTURED: Final[Mapping[str, str]] = {"number": "number", "boolean": "boolean", "string": "string", "enum": "string"}
 _TIME = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d")
 
 
@@ -37,11 +33,12 @@ def split(flow: FlowContext) -> Iterator[Finding]:
                 )
 
 
-@rule("STEP_NEVER_RUNS", kinds=(AGENTFLOW,))
+@rule("STEP_NEVER_RUNS", "STEP_RUNS_TWICE", kinds=(AGENTFLOW,))
 def joins(flow: FlowContext) -> Iterator[Finding]:
     """A step waits for each plain source and for one source behind each branching step before it. Where no run comes
     to two of these, it never runs, and the flow ends without its answer. Nor does a step that two branches of one step
-    lead to directly: the branch that was not taken leaves it out."""
+    lead to directly: the branch that was not taken leaves it out. Each further source behind the same branching step
+    makes it run again."""
     order = RunOrder(flow)
     for node in flow.nodes:
         for fork, handles in _branches_into(flow, node).items():
@@ -68,6 +65,23 @@ def joins(flow: FlowContext) -> Iterator[Finding]:
                     hint=f"Give each of {', '.join(sources)} a following step of its own instead of {node.id}.",
                 )
                 break
+        else:
+            yield from _repeated(node, groups, order)
+
+
+def _repeated(node: FlowNode, groups: Mapping[str, Sequence[Connection]], order: RunOrder) -> Iterator[Finding]:
+    for fork, connections in groups.items():
+        for one, other in combinations(connections, 2):
+            first, second = one.source.id, other.source.id
+            if fork.startswith(" ") or first == second or order.exclusive(one, other):
+                continue
+            yield error(
+                "STEP_RUNS_TWICE",
+                f"{node.id} follows {first} and {second}, which both run on a branch of {fork}: it runs after each.",
+                where=node.id,
+                hint=f"Put the steps in a row, {first} before {second}, and Connect only {second} to {node.id}.",
+            )
+            return
 
 
 def _branches_into(flow: FlowContext, node: FlowNode) -> dict[str, list[str]]:
@@ -107,95 +121,6 @@ def _by_handle(flow: FlowContext, node: FlowNode) -> dict[str, list[Connection]]
     for one in flow.connections_out_of.get(node.id, ()):
         grouped.setdefault(one.edge.source_handle, []).append(one)
     return grouped
-
-
-@rule("CONDITION_TYPE_MISMATCH", "BAD_REGULAR_EXPRESSION", kinds=(AGENTFLOW,))
-def conditions(flow: FlowContext) -> Iterator[Finding]:
-    """A field of a structured answer is compared as what it is: as a text, a number fails at every question."""
-    for node in flow.nodes:
-        rows = node.inputs.get("conditions")
-        if node.name != v2.CONDITION or not isinstance(rows, list):
-            continue
-        for number, row in enumerate(rows):
-            if not isinstance(row, dict):
-                continue
-            field = f"conditions[{number}]"
-            compared = row.get("type")
-            for name in ("value1", "value2"):
-                type_ = _type_of_field(flow, row.get(name))
-                if type_ is None or compared not in _STRUCTURED or type_ == compared:
-                    continue
-                if compared == "number" and type_ == "string":
-                    continue  # a number is read from the beginning of a text
-                result = "the server fails on it" if compared == "string" else "it never holds"
-                yield error(
-                    "CONDITION_TYPE_MISMATCH",
-                    f"`{field}.{name}` is a {type_} and is compared as a {compared}: {result}.",
-                    where=node.id,
-                    field=field,
-                    hint=f'Set `{field}.type` to "{type_}" and choose one of its operations.',
-                )
-            pattern = row.get("value2")
-            if row.get("operation") != "regex" or not isinstance(pattern, str) or has_variable(pattern):
-                continue
-            if why := broken_pattern(without_markup(pattern)):
-                yield error(
-                    "BAD_REGULAR_EXPRESSION",
-                    f"The regular expression in `{field}.value2` cannot be read: {why}; it never matches.",
-                    where=node.id,
-                    field=f"{field}.value2",
-                    hint=r"Write \ before a character that is meant as it is, and close each bracket.",
-                )
-
-
-def _type_of_field(flow: FlowContext, value: Any) -> str | None:
-    """The type of the structured field that a value is, None when it is something else."""
-    match = _FIELD.fullmatch(value.strip()) if isinstance(value, str) else None
-    source = flow.graph.node(match[1]) if match else None
-    if match is None or source is None:
-        return None
-    rows = [
-        rows for name, rows in source.inputs.items() if name.endswith("StructuredOutput") and isinstance(rows, list)
-    ]
-    for row in (row for one in rows for row in one):
-        if isinstance(row, dict) and row.get("key") == match[2]:
-            return _STRUCTURED.get(str(row.get("type")))
-    return None
-
-
-def broken_pattern(pattern: str) -> str:
-    """Why JavaScript refuses a regular expression, '' when brackets and repetitions are in order. Nothing is run."""
-    depth, in_class, repeatable = 0, False, False
-    position = 0
-    while position < len(pattern):
-        one = pattern[position]
-        if one == "\\":
-            if position + 1 == len(pattern):
-                return "it ends in a single \\"
-            position, repeatable = position + 2, True
-            continue
-        if in_class:
-            in_class, repeatable = one != "]", True
-        elif one == "[":
-            in_class = True
-        elif one == "(":
-            depth, repeatable = depth + 1, False
-            if pattern.startswith("(?", position):
-                position += 1
-        elif one == ")":
-            depth -= 1
-            if depth < 0:
-                return "a ) has no ("
-            repeatable = True
-        elif one in "*+?":
-            if not repeatable:
-                return f"nothing comes before {one}"
-            if one == "?" or not pattern.startswith("?", position + 1):
-                repeatable = False
-        else:
-            repeatable = one not in "|^"
-        position += 1
-    return "a [ is not closed" if in_class else "a ( is not closed" if depth else ""
 
 
 @rule("LOOP_WITHOUT_EXIT", "LOOP_LIMIT", kinds=(AGENTFLOW,))

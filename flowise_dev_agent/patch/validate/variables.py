@@ -26,6 +26,9 @@ _FLOW: Final = frozenset({"state", "sessionId", "chatId", "chatflowId", "apiMess
 #: Where the values of a start come from, by how it starts.
 _OF_START: Final = {"$form": "formInput", "$webhook": "webhookTrigger"}
 _FORM_ROWS = "formInputTypes"
+#: Where the start says what a request must have, by the part of it.
+_WEBHOOK_ROWS: Final = {"body": "webhookBodyParams", "query": "webhookQueryParams", "headers": "webhookHeaderParams"}
+_GIVEN_TO_CODE: Final = "InputVariables"
 #: Steps that are shown the whole form as the person's message while they remember the conversation.
 _READERS: Final = {"llmAgentflow": "llmEnableMemory", "agentAgentflow": "agentEnableMemory"}
 #: As alike as `qestion` and `question`.
@@ -175,6 +178,30 @@ def state(flow: FlowContext) -> Iterator[Finding]:
             field=name,
             hint=f'Add {{"key": "{root}", "value": ""}} to `startState` of the start node.',
         )
+
+
+@rule("WEBHOOK_FIELD_OPTIONAL", kinds=(AGENTFLOW,))
+def webhook_fields(flow: FlowContext) -> Iterator[Finding]:
+    """A field of a webhook that a request may leave out. Code can look whether it is there, a text cannot."""
+    start = next((node for node in flow.nodes if node.name == v2.START), None)
+    if start is None or start.inputs.get("startInputType") != _OF_START["$webhook"]:
+        return
+    checked = js_truthy(start.inputs.get("webhookEnableValidation"))
+    for node, name, variable in _used(flow):
+        part, _, rest = variable.removeprefix("$webhook.").partition(".")
+        rows, field = _WEBHOOK_ROWS.get(part), variable_head(rest)
+        if not variable.startswith("$webhook.") or rows is None or not field or name.endswith(_GIVEN_TO_CODE):
+            continue
+        required = {row.get("name") for row in _rows(start.inputs.get(rows)) if js_truthy(row.get("required"))}
+        if not checked or field not in required:
+            yield warning(
+                "WEBHOOK_FIELD_OPTIONAL",
+                f"`{name}`: a request without {field!r} leaves `{{{{ {variable} }}}}` in the text as it is.",
+                where=node.id,
+                field=name,
+                hint=f"Set `webhookEnableValidation` of the start to true and list {field!r} in `{rows}` with required "
+                "true, or let a custom function put something in its place.",
+            )
 
 
 @rule("FORM_FIELD_UNREAD", kinds=(AGENTFLOW,))

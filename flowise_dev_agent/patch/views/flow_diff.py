@@ -9,7 +9,7 @@ from flowise_dev_agent.patch.model.graph import FlowEdge, GraphIR
 from flowise_dev_agent.patch.model.json_text import dump_json
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY
 from flowise_dev_agent.patch.model.node import FlowNode
-from flowise_dev_agent.patch.model.values import is_empty
+from flowise_dev_agent.patch.model.values import is_empty, on_one_line
 from flowise_dev_agent.redaction import guarded, looks_secret, named_items, named_secret, redacted
 
 #: Characters of a value that are shown, and of what is alike before the first difference.
@@ -233,7 +233,7 @@ def _shown(value: Any, start: int = 0) -> str:
         return ""
     text = value if isinstance(value, str) else dump_json(value)
     begin = max(0, start - _BEFORE_CHANGE) if len(text) > _SHOWN else 0
-    piece = " ".join(text[begin : begin + _SHOWN].split())
+    piece = on_one_line(text[begin : begin + _SHOWN])
     return f"{'…' if begin else ''}{piece}{'…' if begin + _SHOWN < len(text) else ''}"
 
 

@@ -68,3 +68,21 @@ async def test_a_schedule_that_the_server_cannot_read_never_runs(name: str, reas
     status = (await server.http.get(f"/chatflows/{flow}/schedule/status")).json()
     assert status["canEnable"] is (not reason)
     assert reason in status.get("reason", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "with_it", "without_it"),
+    [
+        ("a field that a request may lack", "Order 42", "Order {{ $webhook.body.id }}"),
+        ("a field that each request has", "Order 42", None),
+    ],
+    ids=["may lack", "has"],
+)
+async def test_a_field_of_a_webhook_stays_in_the_text_unless_it_is_required(
+    name: str, with_it: str, without_it: str | None, server: Server
+) -> None:
+    flow = await server.create(name)
+    answer = await server.http.post(f"/webhook/{flow}", json={"id": 42})
+    assert answer.json()["text"] == with_it
+    lacking = await server.http.post(f"/webhook/{flow}", json={})
+    assert lacking.json().get("text") == without_it

@@ -98,3 +98,14 @@ def test_p86_any_text_is_split_in_linear_time(text: str) -> None:
     start = time.process_time()
     all_parts(text, ["a. a", "b A", "a \u2026 a"] * 13)
     assert time.process_time() - start < 2
+
+
+def test_p83_a_part_keeps_the_quotation_mark_at_its_end() -> None:
+    text = 'Call it "Bluebird", and answer "no idea" to the rest.'
+    quotes = ['Call it "Bluebird"', 'and answer "no idea" to the rest.']
+    assert complete(text, quotes) == (quotes, [])
+    assert complete("Say “Hello”", ["Say “Hello”"]) == (["Say “Hello”"], [])
+
+
+def test_p83_a_quote_between_marks_of_the_model_s_own_is_found() -> None:
+    assert complete("Call it Bluebird.", ["'Call it Bluebird.'"]) == (["Call it Bluebird."], [])

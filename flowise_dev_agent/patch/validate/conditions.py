@@ -1,0 +1,178 @@
+"""Rules on what conditions compare: as which type, by which pattern, and what is left of a text without Markdown."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from flowise_dev_agent.patch.model import agentflow as v2
+from flowise_dev_agent.patch.model.findings import Finding, error, warning
+from flowise_dev_agent.patch.model.references import has_variable
+from flowise_dev_agent.patch.model.values import without_markup
+from flowise_dev_agent.patch.validate.context import AGENTFLOW, FlowContext, rule
+
+#: A text that is one field of a step's structured answer, and nothing else.
+_FIELD = re.compile(r"\{\{\s*([A-Za-z0-9_]{1,100})\.output\.([A-Za-z0-9_]{1,100})\s*\}\}")
+#: How each type of a condition takes a field of another type: the texts fail, the others are never equal.
+_STRUCTURED: Final[Mapping[str, str]] = {"number": "number", "boolean": "boolean", "string": "string", "enum": "string"}
+#: What the editor stores for a text of several paragraphs.
+_EDITOR_TEXT: Final = re.compile(r"\s*<(?:p|div|h[1-6]|ul|ol|blockquote|pre|table)\b", re.IGNORECASE)
+#: Longer texts are not looked at: nobody compares with them, and some of the patterns below take quadratic time.
+_COMPARED_CHARS: Final = 300
+#: What the server removes from both sides of a comparison of texts, in its order (remove-markdown).
+_MARKDOWN: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
+    (re.compile(pattern, flags), kept)
+    for pattern, kept, flags in (
+        (r"^ {0,3}((?:-[\t ]*){3,}|(?:_[ \t]*){3,}|(?:\*[ \t]*){3,})(?:\n+|\Z)", "", re.MULTILINE),
+        (r"^(\s*)([*+-]|\d+\.)\s+", r"\1", re.MULTILINE),
+        (r"\n={2,}", "\n", 0),
+        (r"~{3}.*\n", "", 0),
+        (r"~~", "", 0),
+        (r"<[^>]*>", "", 0),
+        (r"\A[=-]{2,}\s*\Z", "", 0),
+        (r"\[\^.+?\](: .*?\Z)?", "", 0),
+        (r"\s{0,2}\[.*?\]: .*?\Z", "", 0),
+        (r"!\[(.*?)\][\[(].*?[\])]", r"\1", 0),
+        (r"\[([\s\S]*?)\]\s*[(\[](.*?)[)\]]", r"\1", 0),
+        (r"^(\n)?\s{0,3}>\s?", r"\1", re.MULTILINE),
+        (r"^(\n)?\s*#{1,6}\s*( (.+))?$", r"\1\3", re.MULTILINE),
+        (r"(\*+)(\S)(.*?\S)??\1", r"\2\3", 0),
+        (r"(\A|\W)(_+)(\S)(.*?\S)??\2(\Z|\W)", r"\1\3\4\5", 0),
+        (r"`(.+?)`", r"\1", 0),
+        (r"~(.*?)~", r"\1", 0),
+    )
+)
+_WITHOUT_TEXT: Final = frozenset({"isEmpty", "notEmpty"})
+_BY_FUNCTION: Final = (
+    "Let a custom function step look at the text and return a plain word, such as urgent or other, and compare that."
+)
+
+
+@rule("CONDITION_TYPE_MISMATCH", "BAD_REGULAR_EXPRESSION", "CONDITION_TEXT_CHANGED", kinds=(AGENTFLOW,))
+def conditions(flow: FlowContext) -> Iterator[Finding]:
+    """A field of a structured answer is compared as what it is: as a text, a number fails at every question. Texts are
+    compared without their Markdown."""
+    for node in flow.nodes:
+        rows = node.inputs.get("conditions")
+        if node.name != v2.CONDITION or not isinstance(rows, list):
+            continue
+        for number, row in enumerate(rows):
+            if not isinstance(row, dict):
+                continue
+            field = f"conditions[{number}]"
+            compared = row.get("type")
+            for name in ("value1", "value2"):
+                type_ = _type_of_field(flow, row.get(name))
+                if type_ is None or compared not in _STRUCTURED or type_ == compared:
+                    continue
+                if compared == "number" and type_ == "string":
+                    continue  # a number is read from the beginning of a text
+                result = "the server fails on it" if compared == "string" else "it never holds"
+                yield error(
+                    "CONDITION_TYPE_MISMATCH",
+                    f"`{field}.{name}` is a {type_} and is compared as a {compared}: {result}.",
+                    where=node.id,
+                    field=field,
+                    hint=f'Set `{field}.type` to "{type_}" and choose one of its operations.',
+                )
+            pattern = row.get("value2")
+            if not isinstance(pattern, str) or has_variable(pattern):
+                continue
+            text = without_markup(pattern) if _EDITOR_TEXT.match(pattern) else pattern
+            if compared in (None, "", "string") and (change := _changed_by_markdown(text, row.get("operation"))):
+                make, message, hint = change
+                where = f"{field}.value2"
+                yield make("CONDITION_TEXT_CHANGED", f"`{where}`: {message}", where=node.id, field=where, hint=hint)
+            if row.get("operation") != "regex":
+                continue
+            if why := broken_pattern(without_markup(pattern)):
+                yield error(
+                    "BAD_REGULAR_EXPRESSION",
+                    f"The regular expression in `{field}.value2` cannot be read: {why}; it never matches.",
+                    where=node.id,
+                    field=f"{field}.value2",
+                    hint=r"Write \ before a character that is meant as it is, and close each bracket.",
+                )
+
+
+def _type_of_field(flow: FlowContext, value: Any) -> str | None:
+    """The type of the structured field that a value is, None when it is something else."""
+    match = _FIELD.fullmatch(value.strip()) if isinstance(value, str) else None
+    source = flow.graph.node(match[1]) if match else None
+    if match is None or source is None:
+        return None
+    rows = [
+        rows for name, rows in source.inputs.items() if name.endswith("StructuredOutput") and isinstance(rows, list)
+    ]
+    for row in (row for one in rows for row in one):
+        if isinstance(row, dict) and row.get("key") == match[2]:
+            return _STRUCTURED.get(str(row.get("type")))
+    return None
+
+
+def broken_pattern(pattern: str) -> str:
+    """Why JavaScript refuses a regular expression, '' when brackets and repetitions are in order. Nothing is run."""
+    depth, in_class, repeatable = 0, False, False
+    position = 0
+    while position < len(pattern):
+        one = pattern[position]
+        if one == "\\":
+            if position + 1 == len(pattern):
+                return "it ends in a single \\"
+            position, repeatable = position + 2, True
+            continue
+        if in_class:
+            in_class, repeatable = one != "]", True
+        elif one == "[":
+            in_class = True
+        elif one == "(":
+            depth, repeatable = depth + 1, False
+            if pattern.startswith("(?", position):
+                position += 1
+        elif one == ")":
+            depth -= 1
+            if depth < 0:
+                return "a ) has no ("
+            repeatable = True
+        elif one in "*+?":
+            if not repeatable:
+                return f"nothing comes before {one}"
+            if one == "?" or not pattern.startswith("?", position + 1):
+                repeatable = False
+        else:
+            repeatable = one not in "|^"
+        position += 1
+    return "a [ is not closed" if in_class else "a ( is not closed" if depth else ""
+
+
+def without_markdown(text: str) -> str:
+    """The text as the server compares it.
+
+    >>> without_markdown("[A-Z][0-9]+"), without_markdown(".*error.*"), without_markdown("[urgent]")
+    ('A-Z+', '.error.', '[urgent]')
+    """
+    for pattern, kept in _MARKDOWN:
+        text = pattern.sub(kept, text)
+    return text
+
+
+def _changed_by_markdown(text: str, operation: Any) -> tuple[Callable[..., Finding], str, str] | None:
+    """(kind of finding, what is wrong, remedy) of a text that is not compared as it is written."""
+    if operation in _WITHOUT_TEXT or not text.strip() or len(text) > _COMPARED_CHARS:
+        return None
+    left = without_markdown(text)
+    if operation == "regex":
+        if left == text:
+            return None
+        hint = (
+            "Write {1} between ] and a bracket that follows, {0,} instead of *, and no pairs of _, ` or ~: "
+            "[A-Z]{1}[0-9]+, .{0,}error.{0,}."
+        )
+        return error, f"the server removes Markdown first, and the pattern becomes {left!r}.", hint
+    if not left.strip():
+        return error, "the server removes all of it as Markdown, and an empty text is in every text.", _BY_FUNCTION
+    if "[" in text and left != text:
+        return error, f"the server removes Markdown first, and compares with {left!r}.", _BY_FUNCTION
+    if "[" in text:
+        why = "the server removes Markdown first: in a message, [word] is gone where a colon or a bracket follows."
+        return warning, why, _BY_FUNCTION
+    return None
