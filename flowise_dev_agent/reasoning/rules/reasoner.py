@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from flowise_dev_agent.contracts.plan import OpsAnswer, PatchAnswer
+from flowise_dev_agent.contracts.plan import Design, OpsAnswer, PatchAnswer
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
     Intent,
     JudgeRequest,
+    Operation,
     PatchRequest,
     PlanContract,
     PlanRequest,
@@ -19,25 +20,35 @@ from flowise_dev_agent.reasoning.contracts import (
 )
 from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.reasoner import Reasoner
-from flowise_dev_agent.reasoning.rules import intents
-from flowise_dev_agent.reasoning.rules.design.build import declined, design_new
-from flowise_dev_agent.reasoning.rules.design.copying import as_copy, wish_for_copy
-from flowise_dev_agent.reasoning.rules.design.form import design_form
-from flowise_dev_agent.reasoning.rules.design.inside import design_inside, is_agentflow
-from flowise_dev_agent.reasoning.rules.design.naming import take_flow_name
+from flowise_dev_agent.reasoning.rules.design.build import asked, declined, design_form, design_new, open_question
+from flowise_dev_agent.reasoning.rules.design.change import design_change, design_inside, is_agentflow, wish_of
+from flowise_dev_agent.reasoning.rules.design.naming import copy_name, take_flow_name, wish_for_copy
 from flowise_dev_agent.reasoning.rules.design.parts import for_request
-from flowise_dev_agent.reasoning.rules.design.reading import read
+from flowise_dev_agent.reasoning.rules.design.prompt import prompt_of
+from flowise_dev_agent.reasoning.rules.design.reading import Reading, read
 from flowise_dev_agent.reasoning.rules.design.selection import select
-from flowise_dev_agent.reasoning.rules.design.updates import design_change, wish_of
-from flowise_dev_agent.reasoning.rules.language.text import detect_language, normalised
+from flowise_dev_agent.reasoning.rules.design.steps import is_stepwise
+from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
+from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words, wordset
+from flowise_dev_agent.reasoning.rules.language.text import (
+    capital,
+    detect_language,
+    mentioned,
+    normalised,
+    quoted,
+    squeeze,
+)
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.rules.render.ops import to_ops
+from flowise_dev_agent.reasoning.wording import split
 
 _ERROR_ANSWER = re.compile(
     r"^\s*(error: |error \d|[45]\d\d\b[\s:]|missing credentials|cannot read propert|access to this host is denied|"
     r"internal server error|not found\s*$)",
     re.IGNORECASE,
 )
+_TITLE_WORDS, _TITLE_READ = 6, 400
+_TITLE_END = re.compile(r"[.!?](?:\s|$)|[;:()\n]|\s-\s")
 
 
 class DeterministicReasoner(Reasoner):
@@ -47,10 +58,10 @@ class DeterministicReasoner(Reasoner):
     """
 
     async def classify(self, request: ClassifyRequest) -> Reasoned[Intent]:
-        return _reasoned(intents.classify(request))
+        return _reasoned(_classify(request))
 
     async def plan(self, request: PlanRequest) -> Reasoned[PlanContract]:
-        return _reasoned(for_request(plan(request), request))
+        return _reasoned(for_request(_plan(request), request))
 
     async def patch(self, request: PatchRequest) -> Reasoned[PatchAnswer]:
         return _reasoned(OpsAnswer(ops=to_ops(request)))
@@ -58,8 +69,9 @@ class DeterministicReasoner(Reasoner):
     def suggest_node_types(self, text: str, nodes: NodeStore, credential_types: Mapping[str, int]) -> list[str]:
         """Node types for a wish; where the rules would decline it, the parts that they recognise."""
         reading = read(normalised(text), nodes)
-        names = list(select(reading, nodes, credential_types, language=reading.language).names)
-        if not names:
+        try:
+            names = select(reading, World(nodes, credential_types, reading.language))
+        except DeclinedError:
             chat = [reading.provider.chat] if reading.provider else []
             parts = (name for name in (reading.vector_store, reading.memory) if name)
             names = [*reading.requested, *chat, *(tools[0] for tools in reading.tools), *parts]
@@ -70,66 +82,143 @@ class DeterministicReasoner(Reasoner):
         notes: list[str] = []
         failed: list[str] = []
         for trial in request.trials:
-            if not trial.answer.strip():
-                note, wrong = say("note_empty", language), True
-            elif _ERROR_ANSWER.match(trial.answer):
-                note, wrong = say("note_error", language), True
-            else:
-                note, wrong = say("note_ok", language, length=len(trial.answer)), False
-            notes.append(note)
-            if wrong:
-                failed.append(f"{trial.question}: {note}")
+            key = "empty" if not trial.answer.strip() else "error" if _ERROR_ANSWER.match(trial.answer) else "ok"
+            notes.append(say(f"note_{key}", language, length=len(trial.answer)))
+            failed += [f"{trial.question}: {notes[-1]}"] if key != "ok" else []
         if failed:
             return _reasoned(Verdict(done=False, category="LOGIC", reason="; ".join(failed), notes=notes))
         return _reasoned(Verdict(done=True, reason=say("judged", language), notes=notes))
 
 
-def plan(request: PlanRequest) -> PlanContract:
+def _reasoned(value: Any) -> Reasoned[Any]:
+    return Reasoned(value, mode="deterministic")
+
+
+# --- What is to be done -------------------------------------------------------------------------------------------
+
+
+def _classify(request: ClassifyRequest) -> Intent:
+    """Operation, ambiguity with questions, title and language, by words alone."""
+    said = asked(request.requirement, request.clarifications)
+    reading = read(said.text)
+    operation = request.forced or _operation(reading.text, request.target)
+    language = detect_language(normalised(request.requirement))
+    ambiguity, questions = _ambiguity(reading, operation, has_purpose=bool(said.purpose), language=language,
+                                      answered=bool(request.clarifications))  # fmt: skip
+    if operation == "create" and not questions and (question := open_question(said, reading, language)):
+        ambiguity, questions = 6, [question]
+    return Intent(
+        operation=operation,
+        ambiguity=ambiguity,
+        questions=questions,
+        parts=split(request.requirement),
+        title=_title(f"{said.text}\n{said.purpose}", language, new=operation == "create"),
+        target_hint=request.target or (_hint(said.text) if operation != "create" else None),
+        language=language,
+    )
+
+
+def _title(text: str, language: str, *, new: bool) -> str:
+    """The first words that say something, at most six."""
+    parts = squeeze(text[:_TITLE_READ]).split(" ")
+    # Without "Please build me a simple".
+    while new and len(parts) > 1 and parts[0].strip(",.:").casefold() in wordset("leads") | wordset("articles"):
+        parts.pop(0)
+    rest = " ".join(parts)
+    stretch = _TITLE_END.split(re.sub(r"https?://", "", rest), maxsplit=1)[0].strip() or rest
+    said = re.sub(r"[\"“”„«»]", "", stretch).split()
+    chosen = said[:_TITLE_WORDS]
+    if len(said) > len(chosen):
+        # Rather a whole thought than the beginning of the next.
+        ends = [number for number, word in enumerate(chosen, start=1) if word.endswith(",")]
+        chosen = chosen[: ends[-1]] if ends and ends[-1] > 1 else chosen
+    while len(chosen) > 1 and chosen[-1].lower() in wordset("loose_ends"):
+        chosen.pop()
+    found = " ".join(chosen).strip(" ,'’\"“”-")[:120]
+    return capital(found) if re.search(r"\w", found) else say("default_title", language)
+
+
+def _operation(text: str, target: str | None) -> Operation:
+    this = mentioned(text, words("this_flow"))
+    if mentioned(text, words("copy")):
+        return "copy"
+    asks = pattern("words", "question").match(text) and text.rstrip().endswith("?")
+    if asks and (target or this or mentioned(text, words("flow"))):
+        return "question"
+    new = re.match(r"\s*(?:please\s+)?(?:" + words("create").pattern + ")", text, re.IGNORECASE)
+    # A requirement for a new flow may well speak of replacing; one that begins with it means an existing one.
+    adds = mentioned(text, words("add_to"))
+    changes = adds or (mentioned(text, words("change")) and words("change").search(" ".join(text.split()[:4])))
+    return "update" if target or (not new and (this or changes)) else "create"
+
+
+def _ambiguity(
+    reading: Reading, operation: Operation, *, has_purpose: bool, answered: bool, language: str
+) -> tuple[int, list[str]]:
+    """How unclear it is, from 0 to 10, and what to ask from 5 on."""
+    if operation != "create":
+        return 2, []
+    if reading.requested or reading.unknown or is_stepwise(reading):
+        # Clear enough, if only to be declined.
+        return 1, []
+    said = has_purpose or bool(prompt_of(reading.text, reading.spans))
+    if said or reading.names_structure:
+        return (2 if said and reading.names_structure else 3), []
+    # Whoever was asked and answered is not asked the same again.
+    keys = ("question_purpose", "question_knowledge", "question_tools")
+    return (4, []) if answered else (8, [say(key, language) for key in keys])
+
+
+def _hint(text: str) -> str | None:
+    """What the text calls the flow that is to be changed."""
+    names = [name for name in quoted(text) if len(name) <= 80]
+    if names:
+        return names[0]
+    match = pattern("words", "flow_hint").search(text)
+    return squeeze(match.group(1)) if match and len(match.group(1).split()) > 1 else None
+
+
+# --- The plan -----------------------------------------------------------------------------------------------------
+
+
+def _plan(request: PlanRequest) -> PlanContract:
     """The plan of a request; pure, so that it can run in a process of its own."""
     previous, is_new = request.previous, request.intent.operation == "create" and not request.existing
     # A flow that exists keeps the name that it has on the server.
     name, rest = take_flow_name(normalised(request.feedback)) if request.feedback and is_new else ("", "")
-    if previous is None or previous.declined or not name:
-        return _planned(request)
-    renamed = previous.model_copy(update={"flow_name": name})
-    return _planned(replace(request, previous=renamed, feedback=rest)) if rest else renamed
+    if previous is not None and not previous.declined and name:
+        previous = previous.model_copy(update={"flow_name": name})
+        request = replace(request, previous=previous, feedback=rest or None)
+        if not rest:
+            return previous
+    language, known = request.intent.language, request.flow_summary
+    if request.intent.operation == "question":
+        answer = say("answer_flow", language, summary=known) if known else say("answer_none", language)
+        return declined(request, "").model_copy(update={"declined": None, "answer": answer}).to_plan()
+    try:
+        made = _design(request, World(request.nodes, request.credential_types, language))
+    except DeclinedError as reason:
+        made = declined(request, str(reason))
+    made = made.to_plan()
+    if request.intent.operation != "copy" or made.declined:
+        return made
+    named = copy_name(request.requirement) or made.flow_name
+    return made.model_copy(update={"flow_name": named, "goal": telling.short(request.requirement)})
 
 
-def _planned(request: PlanRequest) -> PlanContract:
-    language, operation = request.intent.language, request.intent.operation
-    if operation == "question":
-        known = request.flow_summary
-        return PlanContract(
-            goal=telling.short(request.requirement),
-            operation="question",
-            flow_name=request.intent.title,
-            answer=say("answer_flow", language, summary=known) if known else say("answer_none", language),
-        )
+def _design(request: PlanRequest, world: World) -> Design:
     if request.design is not None:
-        return design_form(request, request.design).to_plan()
-    wish = wish_of(request)
+        return design_form(request, request.design, world)
+    wish, previous = wish_of(request), request.previous
     if wish is None:
-        reason = request.verdict.reason if request.verdict else ""
-        return declined(request, say("declined_failed", language, reason=reason)).to_plan()
-    if operation == "copy" and not request.feedback:
+        raise world.decline("declined_failed", reason=request.verdict.reason if request.verdict else "")
+    if request.intent.operation == "copy" and not request.feedback:
         wish = wish_for_copy(wish, request.target)
         if not wish:
-            same = PlanContract(
-                goal=telling.short(request.requirement),
-                operation="copy",
-                flow_name=request.intent.title,
-                steps=[say("step_copy", language)],
-            )
-            return as_copy(same, request.requirement)
+            same = declined(request, "")
+            return same.model_copy(update={"declined": None, "steps": [world.say("step_copy")]})
     if is_agentflow(request):
-        design = design_inside(request, wish, language)
-    elif request.existing or (request.previous and request.previous.flow_kind == "CHATFLOW" and request.previous.nodes):
-        design = design_change(request, wish, language)
-    else:
-        design = design_new(request)
-    made = design.to_plan()
-    return as_copy(made, request.requirement) if operation == "copy" else made
-
-
-def _reasoned(value: Any) -> Reasoned[Any]:
-    return Reasoned(value, mode="deterministic")
+        return design_inside(request, wish, world)
+    if request.existing or (previous and previous.flow_kind == "CHATFLOW" and previous.nodes):
+        return design_change(request, wish, world)
+    return design_new(request, world)

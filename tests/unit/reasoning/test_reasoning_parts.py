@@ -13,7 +13,6 @@ from pydantic import BaseModel
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.reasoning import (
-    DeterministicReasoner,
     LlmReasoner,
     PhasedReasoner,
     ReasoningEngine,
@@ -26,13 +25,12 @@ from flowise_dev_agent.reasoning.contracts import EngineResponse, Usage
 from flowise_dev_agent.reasoning.engines.response_buffer import cost
 from flowise_dev_agent.reasoning.parsing import UnusableOutputError, parse_model, parse_object
 from flowise_dev_agent.reasoning.phrases import say
-from flowise_dev_agent.reasoning.rules.design.fields import find_fields
+from flowise_dev_agent.reasoning.rules.design.details import find_fields, read_quantities
 from flowise_dev_agent.reasoning.rules.design.providers import chat_provider, embeddings_provider, model_id
-from flowise_dev_agent.reasoning.rules.design.quantities import read_quantities
 from flowise_dev_agent.reasoning.rules.design.reading import read
-from flowise_dev_agent.reasoning.rules.language.scan import Scan
-from flowise_dev_agent.reasoning.rules.language.text import detect_language
+from flowise_dev_agent.reasoning.rules.language.text import Scan, detect_language
 from flowise_dev_agent.reasoning.rules.process import RulesProcess
+from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 from flowise_dev_agent.reasoning.skills import PACKAGED, Skills
 
 

@@ -111,8 +111,11 @@ async def test_a_fixed_answer_takes_no_model_and_each_branch_is_tested(catalogue
             "«repeats the draft until the score is above 8»",
         ),
         ("An AgentFlow that iterates over a list of cities", "«iterates over a list of cities»"),
-        ("An AgentFlow: if the amount is greater than 100 the boss is asked", "Branches on numbers"),
-        ("Agentflow: if the message contains 'urgent' a human takes over, else an LLM answers", "Branches on numbers"),
+        ("An AgentFlow: if the amount is greater than 100 the boss is asked", "«the boss is asked»"),
+        (
+            "Agentflow: if the message contains 'urgent' a human takes over, else an LLM answers",
+            "«a human takes over»",
+        ),
         ("Ein Agentflow in einer Schleife", "«in einer Schleife»"),
     ],
 )

@@ -1,141 +1,169 @@
-"""The design of a new flow from what a person said."""
+"""The design of a new flow, from what a person said or from a form."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
-from flowise_dev_agent.contracts.plan import Design, PlannedNode, PlannedValue
-from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.contracts.designs import DesignForm
+from flowise_dev_agent.contracts.plan import Design, PlannedValue
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.reasoning.contracts import Pattern, PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import required_types
 from flowise_dev_agent.reasoning.phrases import say
-from flowise_dev_agent.reasoning.rules.design.chaining import handed_on, links
-from flowise_dev_agent.reasoning.rules.design.field_values import named_fields
+from flowise_dev_agent.reasoning.rules.design.details import Field, Quantities
 from flowise_dev_agent.reasoning.rules.design.parts import Account
 from flowise_dev_agent.reasoning.rules.design.prompt import prompt_of
-from flowise_dev_agent.reasoning.rules.design.reading import Reading, read
+from flowise_dev_agent.reasoning.rules.design.providers import (
+    CHATS,
+    MODEL_PARAMS,
+    chat_provider,
+    chat_providers,
+    model_id,
+)
+from flowise_dev_agent.reasoning.rules.design.reading import Reading, read, tool_named
 from flowise_dev_agent.reasoning.rules.design.selection import select, usable
-from flowise_dev_agent.reasoning.rules.design.sequence import split_tasks
 from flowise_dev_agent.reasoning.rules.design.steps import design_steps, is_stepwise
+from flowise_dev_agent.reasoning.rules.design.titles import named_fields
 from flowise_dev_agent.reasoning.rules.design.values import Said, parameters, prompt_field
-from flowise_dev_agent.reasoning.rules.language import words
-from flowise_dev_agent.reasoning.rules.language.scan import Span
-from flowise_dev_agent.reasoning.rules.language.text import mentioned, normalised
+from flowise_dev_agent.reasoning.rules.design.world import World
+from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, words, wordset
+from flowise_dev_agent.reasoning.rules.language.text import Span, mentioned, normalised
 from flowise_dev_agent.reasoning.rules.render import telling
 
 #: The question that the service asks after a plan that declines; its answer is another requirement.
-INSTEAD = "This cannot be built as described. What should be built instead?"
-_NOTHING_MORE = frozenset(
-    {"no", "none", "nothing", "nope", "nein", "keine", "nichts", "nada", "ninguno", "non", "rien", "aucun", "não"}
-)
+_INSTEAD = "This cannot be built as described. What should be built instead?"
+_LOADERS = {"text": "plainText", "pdf": "pdfFile", "csv": "csvFile", "docx": "docxFile", "web": "cheerioWebScraper"}
 
 
-def whole_text(requirement: str, clarifications: Sequence[tuple[str, str]]) -> tuple[str, str]:
-    """(what is to be built, the purpose that a question was answered with)."""
-    text, purpose = requirement, ""
+@dataclass(frozen=True)
+class Asked:
+    """A requirement with its answers: `purpose` is told to the model, `details` are used for what was asked alone."""
+
+    text: str
+    purpose: str = ""
+    details: str = ""
+
+    @property
+    def whole(self) -> str:
+        return normalised(f"{self.text}\n{self.details}")
+
+
+def asked(requirement: str, clarifications: Sequence[tuple[str, str]]) -> Asked:
+    """A requirement with the answers to its questions, by what was asked."""
+    found = Asked(requirement)
     for question, answer in clarifications:
         plain = answer.strip()
-        if question == INSTEAD:
-            text, purpose = plain, ""
-        elif plain.casefold().strip(" .!") in _NOTHING_MORE:
+        if question == _INSTEAD:
+            found = Asked(plain)
+        elif plain.casefold().strip(" .!") in wordset("nothing_more"):
             continue
-        elif any(question == say("question_purpose", language) for language in words.FUNCTION_WORDS):
-            purpose = f"{purpose}\n{plain}".strip()
+        elif _is(question, "question_purpose"):
+            found = replace(found, purpose=f"{found.purpose}\n{plain}")
+        elif question.endswith("?"):
+            found = replace(found, details=f"{found.details}\n{plain}")
         else:
-            text = f"{text}\n{plain}"
-    return normalised(text), normalised(purpose)
+            found = replace(found, text=f"{found.text}\n{plain}")
+    return Asked(normalised(found.text), normalised(found.purpose), normalised(found.details))
 
 
-def design_new(request: PlanRequest) -> Design:
-    """A flow that is not there yet: a chatflow, or steps where the text speaks of steps."""
-    language = request.intent.language
-    text, purpose = whole_text(request.requirement, request.clarifications)
-    reading = read(text, request.nodes)
-    foreign = [names[0] for names in reading.tools if not usable(names, request.nodes)]
-    only_agents = any(name in request.nodes.schemas for name in foreign)
-    if is_stepwise(reading) or only_agents:
-        return design_steps(request, text, reading, language)
-    # A purpose may ask for parts, too: "calculate with fractions".
-    if purpose:
-        reading = _with_purpose(reading, read(purpose, request.nodes))
-    prompt = "\n".join(filter(None, [prompt_of(reading.text, reading.spans), purpose]))
-    if not (prompt or reading.names_structure or mentioned(text, words.ANY_BOT) or reading.agent or reading.chat):
-        return declined(request, say("declined_nothing", language))
-    return designed(request, text, reading, prompt, language, split_tasks(text))
+def _is(question: str, *keys: str) -> bool:
+    return any(question == say(key, language) for key in keys for language in FUNCTION_WORDS)
 
 
-def designed(
-    request: PlanRequest, text: str, reading: Reading, prompt: str, language: str, tasks: Sequence[str] = ()
-) -> Design:
-    """A chatflow of what was read. `prompt` is what the model is told, `tasks` are several that follow one another."""
-    selection = select(reading, request.nodes, request.credential_types, language=language, stages=len(tasks))
-    if selection.declined:
-        return declined(request, selection.declined)
-    ids = fresh_ids(selection.names, {}, request.pattern)
-    nodes = {id_: request.nodes.schemas[name] for id_, name in ids.items()}
-    values = values_of(nodes, reading, prompt, language, tasks)
+def open_question(said: Asked, reading: Reading, language: str) -> str | None:
+    """The one question whose answer settles what the text leaves open; None when nothing is."""
+    models = dict.fromkeys(provider.chat for _, provider in chat_providers(reading.text))
+    if len(models) > 1 and not said.details and not is_stepwise(reading):
+        named = [
+            reading.text[start:].split(maxsplit=1)[0].strip(".,;:!?'’\"") for start, _ in chat_providers(reading.text)
+        ]
+        return say("question_model", language, names=", ".join(dict.fromkeys(named)))
+    calls = any("requestsGet" in names for names in reading.tools) or mentioned(reading.text, words("calls_address"))
+    if calls and not (reading.address or said.details or reading.chain):
+        return say("question_address", language)
+    return None
+
+
+def design_new(request: PlanRequest, world: World) -> Design:
+    """A flow that is not there yet: a chatflow, or steps where the text speaks of steps. Raises DeclinedError."""
+    said = asked(request.requirement, request.clarifications)
+    reading = read(said.text, world.store)
+    foreign = [names[0] for names in reading.tools if not usable(names, world)]
+    if is_stepwise(reading) or any(name in world.store.schemas for name in foreign):
+        return design_steps(request, reading, said, world)
+    prompt = "\n".join(filter(None, [prompt_of(reading.text, reading.spans), said.purpose]))
+    # An answer may ask for parts, too: "calculate with fractions".
+    if said.purpose or said.details:
+        reading = _with_answers(reading, read(normalised(f"{said.purpose}\n{said.details}"), world.store))
+    anything = mentioned(said.text, words("any_bot")) or reading.agent or reading.chat
+    if not (prompt or reading.names_structure or anything):
+        raise world.decline("declined_nothing")
+    return designed(request, said.text, reading, prompt, world)
+
+
+def _with_answers(reading: Reading, more: Reading) -> Reading:
+    """A reading with that of the answers; of two models that were named the one that was chosen stays."""
+    found = reading.with_more(more)
+    if more.provider is None and more.model is None:
+        return found
+    chosen = more.provider or reading.provider
+    own = {chosen.chat} if chosen else set[str]()
+    spans = tuple(
+        replace(span, denied=span.denied or bool(span.params & MODEL_PARAMS) or bool(span.names & CHATS - own))
+        for span in reading.spans
+    )
+    return replace(found, provider=chosen, model=more.model or reading.model, spans=spans)
+
+
+def designed(request: PlanRequest, text: str, reading: Reading, prompt: str, world: World) -> Design:
+    """A chatflow of what was read. `prompt` is what the model is told."""
+    ids = fresh_ids(select(reading, world), {}, request.pattern)
+    nodes = world.schemas(ids)
+    values = values_of(nodes, reading, prompt, world)
     account = Account(reading.text, spans_of(reading, nodes), nodes, values)
-    if refusal := account.refusal(language):
-        return declined(request, refusal)
-    prompts = [f"{value.node_id}.{value.param}" for value in values if _holds_prompt(nodes, value)]
+    account.check(world)
+    taken = request.pattern.nodes if request.pattern else {}
+    told = {"prefix", "description", "template"}
+    prompts = [f"{v.node_id}.{v.param}" for v in values if v.param in {prompt_field(nodes[v.node_id]), *told}]
     design = Design(
         goal=telling.short(text),
         operation=request.intent.operation,
         flow_name=request.intent.title,
-        nodes=[
-            PlannedNode(
-                node_id=id_,
-                node_name=schema.name,
-                purpose=telling.purpose(schema, language),
-                existing=request.pattern is not None and request.pattern.nodes.get(id_) == schema.name,
-            )
-            for id_, schema in nodes.items()
-        ],
+        nodes=telling.planned(nodes, world, existing={id_ for id_ in ids if taken.get(id_) == ids[id_]}),
         values=values,
-        credential_requirements=required_types(nodes.values(), request.credential_types),
-        connections=links(nodes),
-        parts=account.parts(language, prompts=prompts),
-        base_sha256=None,
+        credential_requirements=required_types(nodes.values(), world.available),
+        parts=account.parts(world, prompts=prompts),
     )
-    return telling.told(design, nodes, Said(reading, prompt), language)
+    return telling.told(design, nodes, Said(reading, prompt), world)
 
 
-def values_of(
-    nodes: Mapping[str, NodeSchema], reading: Reading, prompt: str, language: str, tasks: Sequence[str] = ()
-) -> list[PlannedValue]:
-    """The values of new nodes; of several of one type each gets its own subject, address or task."""
+def values_of(nodes: Mapping[str, NodeSchema], reading: Reading, prompt: str, world: World) -> list[PlannedValue]:
+    """The values of new nodes; of several of one type each gets its own subject or address."""
     found: list[PlannedValue] = []
     for node_id, schema in nodes.items():
-        alike = [id_ for id_, other in nodes.items() if other.name == schema.name]
-        ordinal = alike.index(node_id)
-        said = Said(
-            reading,
-            tasks[ordinal] if len(tasks) > 1 and ordinal < len(tasks) else prompt,
-            topic=reading.topics[ordinal] if ordinal < len(reading.topics) else None,
-            url=reading.urls[ordinal] if ordinal < len(reading.urls) else None,
-            later=len(tasks) > 1 and ordinal > 0,
-        )
-        values = {**parameters(schema, said, language=language), **handed_on(nodes, node_id)}
-        found += [PlannedValue(node_id=node_id, param=name, value=value) for name, value in values.items()]
+        ordinal = [id_ for id_, other in nodes.items() if other.name == schema.name].index(node_id)
+        topic, url = (dict(enumerate(own)).get(ordinal) for own in (reading.topics, reading.urls))
+        own = parameters(schema, Said(reading, prompt, topic, url), language=world.language)
+        found += [PlannedValue(node_id=node_id, param=name, value=value) for name, value in own.items()]
     return found[:100]
 
 
 def spans_of(reading: Reading, nodes: Mapping[str, NodeSchema]) -> list[Span]:
     """What the reading recognised, and the fields of these nodes that the text names by their titles."""
-    found = list(reading.spans)
-    for schema in {schema.name: schema for schema in nodes.values()}.values():
-        for name, (_, start, end) in named_fields(schema, reading.text).items():
-            found.append(Span(start, end, params=frozenset({name})))
-    return found
+    schemas = {schema.name: schema for schema in nodes.values()}.values()
+    titles = (item for schema in schemas for item in named_fields(schema, reading.text).items())
+    return [*reading.spans, *(Span(start, end, params=frozenset({name})) for name, (_, start, end) in titles)]
 
 
-def declined(request: PlanRequest, reason: str) -> Design:
+def declined(request: PlanRequest, reason: str, **more: Any) -> Design:
     """A design that says why there is none."""
+    intent = request.intent
     return Design(
         goal=telling.short(request.requirement),
-        operation=request.intent.operation,
-        flow_name=request.intent.title,
+        operation=intent.operation,
+        flow_name=intent.title,
         declined=reason,
+        **more,
     )
 
 
@@ -143,35 +171,53 @@ def fresh_ids(names: Sequence[str], existing: Mapping[str, object], pattern: Pat
     """Id -> node name; a node of the pattern of the same type is taken over, each once."""
     ids: dict[str, str] = {}
     free = dict(pattern.nodes) if pattern else {}
+    taken = {*existing, *free}
     for name in names:
         reused = next((id_ for id_, other in free.items() if other == name), None)
         if reused is not None:
             del free[reused]
-            ids[reused] = name
-            continue
         number = 0
-        while (node_id := f"{name}_{number}") in ids or node_id in existing or (pattern and node_id in pattern.nodes):
+        while reused is None and (f"{name}_{number}" in ids or f"{name}_{number}" in taken):
             number += 1
-        ids[node_id] = name
+        ids[reused or f"{name}_{number}"] = name
     return ids
 
 
-def schemas_of(names: Mapping[str, str], store: NodeStore) -> dict[str, NodeSchema]:
-    """Node id -> schema, from node id -> name; without types that the server does not have."""
-    return {node_id: schema for node_id, name in names.items() if (schema := store.get(name))}
-
-
-def _holds_prompt(nodes: Mapping[str, NodeSchema], value: PlannedValue) -> bool:
-    return value.param in (prompt_field(nodes[value.node_id]), "prefix", "description", "template")
-
-
-def _with_purpose(reading: Reading, purpose: Reading) -> Reading:
-    return replace(
-        reading,
-        tools=tuple(dict.fromkeys([*reading.tools, *purpose.tools])),
-        knowledge=reading.knowledge or purpose.knowledge,
-        topics=reading.topics or purpose.topics,
-        loaders=reading.loaders or purpose.loaders,
-        urls=reading.urls or purpose.urls,
-        memory=reading.memory or purpose.memory,
+def design_form(request: PlanRequest, form: DesignForm, world: World) -> Design:
+    """The flow of a form. Raises DeclinedError, which says which part of it this Flowise does not have."""
+    provider, model = chat_provider(form.model or ""), model_id(form.model or "")
+    if form.model and provider is None:
+        raise world.decline("declined_unknown", name=form.model, near="")
+    tools = {name: tool_named(name, world.store) for name in form.tools}
+    for name, found in tools.items():
+        if not found:
+            raise world.decline("declined_tool", name=name)
+    if form.kind == "steps":
+        text = normalised("\n".join(form.steps))
+        reading = replace(read(text, world.store), provider=provider, model=model)
+        return design_steps(request, reading, Asked(text), world)
+    memory = None if form.memory == "none" or form.kind == "task" else form.memory
+    abouts = tuple(source.about for source in form.sources if source.about)
+    reading = Reading(
+        text="",
+        language=world.language,
+        provider=provider,
+        model=model,
+        memory="bufferMemory" if memory == "all" else "bufferWindowMemory" if memory else None,
+        no_memory=memory is None,
+        tools=tuple(tools.values()),
+        chat=form.kind == "chat",
+        knowledge=bool(form.sources),
+        besides=bool(form.tools),
+        topics=abouts if len(abouts) == 1 else (),
+        inline_text="\n\n".join(source.text for source in form.sources if source.text) or None,
+        urls=tuple(source.url for source in form.sources if source.kind == "web"),
+        loaders=tuple(dict.fromkeys(_LOADERS[source.kind] for source in form.sources if source.kind != "web")),
+        transform=form.kind == "task",
+        structured=bool(form.fields),
+        fields=tuple(Field(one.name, one.type, one.description or one.name) for one in form.fields),
+        denied_words=tuple(form.refused_words),
+        quantities=Quantities(form.temperature, memory_window=memory if isinstance(memory, int) else None),
     )
+    made = designed(request, form.as_text(), reading, form.prompt or "", world)
+    return made.model_copy(update={"flow_name": form.name})

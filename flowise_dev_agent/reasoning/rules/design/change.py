@@ -1,245 +1,340 @@
-"""What a wish takes out of a flow that is there, what it puts in the place of something, and what it adds."""
+"""The design of a change: of a flow that is there, or of a plan that was not written yet."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import Connect, NodeSchema
-from flowise_dev_agent.reasoning.contracts import PlanContract
-from flowise_dev_agent.reasoning.phrases import say
-from flowise_dev_agent.reasoning.rules.design.providers import default_provider
-from flowise_dev_agent.reasoning.rules.design.reading import Reading
-from flowise_dev_agent.reasoning.rules.design.selection import (
-    defaults_of,
-    documents_of,
-    lacking_of,
-    moderation_of,
-    refusal_of,
-    takes,
-    tools_of,
-)
-from flowise_dev_agent.reasoning.rules.design.wiring import ENDING_CATEGORIES, complete, fitting_output, wire
+from flowise_dev_agent.contracts.plan import Design, PlanContract, PlannedNode, PlannedValue
+from flowise_dev_agent.patch import NodeSchema
+from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY
+from flowise_dev_agent.reasoning.contracts import PlanRequest
+from flowise_dev_agent.reasoning.credential_requirements import credential_type, required_types
+from flowise_dev_agent.reasoning.playbook import is_advice
+from flowise_dev_agent.reasoning.rules.design.build import asked, fresh_ids, spans_of, values_of
+from flowise_dev_agent.reasoning.rules.design.edits import Edits, find_edits
+from flowise_dev_agent.reasoning.rules.design.naming import take_names
+from flowise_dev_agent.reasoning.rules.design.parts import Account
+from flowise_dev_agent.reasoning.rules.design.prompt import behaviour_of
+from flowise_dev_agent.reasoning.rules.design.reading import Reading, read
+from flowise_dev_agent.reasoning.rules.design.tools import changed_tools, is_named, is_tool, with_planned
+from flowise_dev_agent.reasoning.rules.design.values import Said, default_text, parameters, prompt_field, without_braces
+from flowise_dev_agent.reasoning.rules.design.wiring import ENDING_CATEGORIES, wire
+from flowise_dev_agent.reasoning.rules.design.world import World
+from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, table, words
+from flowise_dev_agent.reasoning.rules.language.text import mentioned, normalised, quoted
+from flowise_dev_agent.reasoning.rules.render import telling
 
-#: Of these a flow has one; another one takes its place. Completion models are models, too.
-_FAMILIES = (
-    frozenset({"Chat Models", "LLMs"}),
-    frozenset({"Memory"}),
-    frozenset({"Vector Stores"}),
-    frozenset({"Embeddings"}),
-    frozenset({"Text Splitters"}),
-    frozenset({"Document Loaders"}),
-    frozenset({"Output Parsers"}),
-)
-#: A family of which a flow may have several that are all meant ("use Claude").
-_ALL_ALIKE = _FAMILIES[0]
+_MODELS = "Chat Models"
+_SYSTEM_TEXT = "Messages[0].content"
+#: What people call a node of a kind; the title alone names none of several.
+_ANY = frozenset({"agent", "llm", "model", "start"})
 
 
-@dataclass(frozen=True)
-class Edits:
-    """`replaced`: node id -> name of the type that takes its place. `declined`: the sentence that says why not."""
+def wish_of(request: PlanRequest) -> str | None:
+    """What is to be different: the person's feedback or a judge's, else the requirement of a first plan."""
+    if request.feedback:
+        return normalised(request.feedback)
+    if request.previous is None:
+        return asked(request.requirement, request.clarifications).whole
+    verdict = request.verdict
+    # General advice is none of the person's words and is not read like them.
+    fix = verdict.fix if verdict and not verdict.done else ""
+    return normalised(fix) if fix and not is_advice(fix) else None
 
-    replaced: Mapping[str, str] = field(default_factory=dict)
-    removed: tuple[str, ...] = ()
-    added: tuple[str, ...] = ()
-    declined: str | None = None
 
-
-def find_edits(
-    change: Reading,
-    existing: Mapping[str, NodeSchema],
-    store: NodeStore,
-    available: Mapping[str, int],
-    *,
-    dropped: frozenset[str],
-    occupied: frozenset[str],
-    language: str,
-) -> Edits:
-    """`dropped` are the types that the wish takes out, `occupied` the single inputs that are connected ("id.input")."""
-    change = replace(
-        change,
-        requested=tuple(name for name in change.requested if name not in dropped),
-        # A wish that is removed by kind ("the web search") is none for another node of the kind.
-        tools=tuple(names for names in change.tools if not set(names) & dropped),
+def design_change(request: PlanRequest, wish: str, world: World) -> Design:
+    """A change of the chatflow that `request` brings along, else of its previous plan. Raises DeclinedError."""
+    planned = request.previous
+    new_before = [node.node_id for node in planned.nodes if not node.existing] if planned else []
+    pending = planned is not None and not (new_before and all(id_ in request.existing for id_ in new_before))
+    there = dict(request.existing)
+    if planned and pending:
+        # What was planned and is not written yet counts as there.
+        there |= {node.node_id: node.node_name for node in planned.nodes}
+        there = {id_: name for id_, name in there.items() if id_ not in planned.removals}
+    existing = world.schemas(there)
+    names, text = take_names(wish, existing)
+    change = read(text, world.store)
+    wired = {f"{op.target_node_id}.{op.target_anchor}" for op in wire(existing).connections} if pending else set[str]()
+    occupied = request.occupied | wired
+    edits = find_edits(change, existing, occupied, world)
+    going = [*edits.removed, *edits.replaced]
+    stays = {id_: schema for id_, schema in existing.items() if id_ not in going}
+    ids = fresh_ids(edits.added, existing)
+    ids |= fresh_ids(tuple(edits.replaced.values()), {**existing, **ids})
+    added = world.schemas(ids)
+    values = values_of(added, change, "", world)
+    for id_, schema in _meant(request, stays, text, world).items():
+        own = parameters(schema, Said(change), language=world.language, asked_only=True)
+        values += [PlannedValue(node_id=id_, param=name, value=value) for name, value in own.items()]
+    texts = _prompts(request, change, {**stays, **added}, text, world)
+    _check_behaviour(change, existing, world)
+    texts += _moved(request, edits, existing, added, texts)
+    values += texts
+    if not values and not names and not ids and not going:
+        raise world.decline("declined_no_change")
+    account = Account(change.text, spans_of(change, {**stays, **added}), {**stays, **added}, values,
+                      [existing[node_id] for node_id in going])  # fmt: skip
+    account.check(world)
+    partners = (
+        [op.target_node_id for op in wire({**added, **stays}, list(stays), occupied).connections] if added else []
     )
-    refusal = refusal_of(change, store, language)
-    if refusal:
-        return Edits(declined=refusal)
-    present = {schema.name for schema in existing.values()}
-    wanted = [name for name in _wanted(change, existing, store, available, dropped) if name not in present]
-    dropped -= set(wanted)
-    replaced: dict[str, str] = {}
-    added: list[str] = []
-    for name in wanted:
-        if name not in store.schemas:
-            return Edits(declined=say("declined_missing", language, name=name))
-        family = next((kind for kind in _FAMILIES if store.schemas[name].category in kind), frozenset[str]())
-        rivals = {id_: schema for id_, schema in existing.items() if schema.category in family and id_ not in replaced}
-        named = {id_: schema for id_, schema in rivals.items() if schema.name in dropped}
-        rivals = named or rivals
-        if not rivals:
-            added.append(name)
-            continue
-        if len(rivals) > 1 and not (family == _ALL_ALIKE and len({s.name for s in rivals.values()}) == 1):
-            return Edits(declined=say("declined_which", language, nodes=", ".join(rivals)))
-        replaced |= dict.fromkeys(rivals, name)
-    if any("Tool" in store.schemas[name].base_classes for name in added) and not _has_list(existing, "Tool"):
-        chain = [id_ for id_, schema in existing.items() if schema.name == "conversationChain"]
-        if len(chain) != 1:
-            return Edits(declined=say("declined_no_agent", language))
-        # An agent does what the chain did, and can use tools.
-        replaced[chain[0]] = "toolAgent"
-    removed = tuple(id_ for id_, schema in existing.items() if schema.name in dropped and id_ not in replaced)
-    there = [schema for id_, schema in existing.items() if id_ not in removed]
-    tools = [schema for schema in (*there, *(store.schemas[name] for name in added)) if "Tool" in schema.base_classes]
-    agents = [id_ for id_, schema in existing.items() if schema.name == "toolAgent"]
-    if removed and agents and not tools:
-        # An agent does not run without tools; a chain goes on with what it was told.
-        replaced |= dict.fromkeys(agents, "conversationChain")
-    return _fitted(Edits(replaced, removed, tuple(added)), change, existing, store, available, occupied, language)
+    touched = dict.fromkeys([*(value.node_id for value in values), *names, *partners])
+    shown = {**{id_: stays[id_] for id_ in touched if id_ in stays}, **added}
+    earlier = planned.credential_requirements if planned else []
+    needed = dict.fromkeys([*earlier, *required_types(added.values(), world.available)])
+    source = f"feedback:{1 if planned else 0}" if request.feedback else "requirement"
+    design = Design(
+        **_heading(request, wish, world),
+        nodes=telling.planned(shown, world, existing=set(request.existing), labels=names),
+        removals=[node_id for node_id in going if node_id in request.existing],
+        values=values,
+        credential_requirements=list(needed),
+        parts=account.parts(world, source=source, prompts=[f"{text.node_id}.{text.param}" for text in texts]),
+        steps=_steps(edits, existing, names, world),
+    )
+    told = telling.told(design, shown, Said(change, "\n".join(str(text.value) for text in texts)), world)
+    return _merged(planned, told, going, request, world, pending=pending) if planned else told
 
 
-def _wanted(
-    change: Reading,
-    existing: Mapping[str, NodeSchema],
-    store: NodeStore,
-    available: Mapping[str, int],
-    dropped: frozenset[str],
-) -> list[str]:
-    """Node types that the wish speaks of, besides those that it takes out."""
-    kinds = {schema.category for schema in existing.values()}
-    names: list[str] = []
-    if change.provider and kinds & _ALL_ALIKE and not _only_embeddings(change):
-        names.append(change.provider.chat)
-    if change.memory:
-        names.append(change.memory)
-    names += tools_of(change, store, available, dropped)
-    if "Vector Stores" in kinds and (change.vector_store or "memoryVectorStore" in change.requested):
-        names.append(change.vector_store or "memoryVectorStore")
-    if "Embeddings" in kinds and change.embeddings and change.embeddings.embeddings:
-        names.append(change.embeddings.embeddings)
-    if "Document Loaders" in kinds:
-        names += change.loaders[:1]
-    if change.splits and _has_free(existing, "TextSplitter") and "Text Splitters" not in kinds:
-        names.append(change.splitter)
-    if _has_list(existing, "Moderation"):
-        names += moderation_of(change)
-    names += [name for name in change.requested if store.schemas[name].category not in ENDING_CATEGORIES]
-    if "retrieverTool" in names or (change.knowledge and _has_list(existing, "Tool") and "Vector Stores" not in kinds):
-        provider = change.provider or default_provider(store.schemas, available, with_embeddings=True)
-        documents = documents_of(change, change.requested, provider, store, available, as_tool=True)
-        names += [name for name in documents if store.schemas[name].category not in kinds or name == "retrieverTool"]
-    return list(dict.fromkeys(names))
+def _heading(request: PlanRequest, wish: str, world: World) -> dict[str, Any]:
+    return {
+        "goal": world.say("goal_change", requirement=telling.short(wish)),
+        "operation": request.intent.operation,
+        "flow_name": request.previous.flow_name if request.previous else request.intent.title,
+    }
 
 
-def _only_embeddings(change: Reading) -> bool:
-    """Whether the provider is named by its embeddings alone ("use the OpenAI embeddings")."""
-    return change.provider is change.embeddings and change.model is None
+def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, world: World) -> Mapping[str, NodeSchema]:
+    """The places (`node id` or `node id.path`) that a wish means: in a node that it names, else all of them. An ordinal
+    is asked about where several are of one kind. Raises DeclinedError."""
+    named = {place: schema for place, schema in places.items() if _names(request, place.partition(".")[0], wish)}
+    several = [place for place, schema in places.items() if schema.category in (_MODELS, "LLMs", *ENDING_CATEGORIES)]
+    if not named and len(several) > 1 and pattern("inside", "ordinal").search(wish):
+        raise world.decline("declined_which", nodes=", ".join(dict.fromkeys(one.partition(".")[0] for one in several)))
+    return named or places
 
 
-def _fitted(
-    edits: Edits,
-    change: Reading,
-    existing: Mapping[str, NodeSchema],
-    store: NodeStore,
-    available: Mapping[str, int],
-    occupied: frozenset[str],
-    language: str,
-) -> Edits:
-    """The edits with what the new nodes need besides, or the sentence that says what has no place."""
-    provider = change.provider or default_provider(store.schemas, available, with_embeddings=change.knowledge)
-    stays = {id_: schema for id_, schema in existing.items() if id_ not in (*edits.removed, *edits.replaced)}
-    there = [schema.name for schema in stays.values()] + list(edits.replaced.values())
-    needed = complete([*there, *edits.added], store.schemas, defaults_of(provider, store, available))
-    # What was taken out is not brought back by the back door.
-    out = {existing[node_id].category for node_id in edits.removed}
-    extra = [name for name in needed[len(there) + len(edits.added) :] if store.schemas[name].category not in out]
-    added = (*edits.added, *extra)
-    if lacking := lacking_of([store.schemas[name] for name in added], change, language):
-        return Edits(declined=lacking)
-    new = {f"new_{index}": store.schemas[name] for index, name in enumerate(added)}
-    replacing = {f"in_{id_}": store.schemas[name] for id_, name in edits.replaced.items()}
-    fixed = {**stays, **replacing}
-    taken = renamed(occupied, {id_: f"in_{id_}" for id_ in edits.replaced})
-    wiring = wire({**new, **fixed}, fixed=list(fixed), occupied=taken)
-    for node_id, anchor in wiring.unmet:
-        return Edits(declined=say("declined_input", language, label=new[node_id].label, input=anchor))
-    for node_id in wiring.loose:
-        return Edits(declined=say("declined_loose", language, label=new[node_id].label))
-    return replace(edits, added=added)
+def _names(request: PlanRequest, node_id: str, wish: str) -> bool:
+    """Whether the wish names a node by its id or by a title that the person gave it."""
+    label, schema = request.labels.get(node_id, ""), request.nodes.get(request.existing.get(node_id, ""))
+    own = label.casefold() not in {*_ANY, schema.label.casefold() if schema else ""}
+    return is_named(node_id, wish) or (own and is_named(label, wish))
 
 
-def renamed(occupied: frozenset[str], ids: Mapping[str, str]) -> frozenset[str]:
-    """The inputs after nodes were put in the place of others (old id -> new id), which keep what fits."""
-    split = (place.partition(".") for place in occupied)
-    return frozenset(f"{ids.get(node_id, node_id)}.{name}" for node_id, _, name in split)
+def _wording(change: Reading) -> tuple[list[str], str | None]:
+    """(lines to add to a prompt, text that takes its place): only an explicit wish for another prompt replaces one."""
+    wanted, _ = behaviour_of(change.text, change.spans)
+    given = change.system_text or change.prompt_text
+    if given and words("add").search(change.text) and not words("change").search(change.text):
+        return [*wanted, given], None
+    return wanted, given
 
 
-def _has_list(existing: Mapping[str, NodeSchema], kind: str) -> bool:
-    return any(kind in anchor.types and anchor.is_list for schema in existing.values() for anchor in schema.anchors)
+def _check_behaviour(change: Reading, existing: Mapping[str, NodeSchema], world: World) -> None:
+    """Raises DeclinedError with what neither changes a part nor says how to behave."""
+    _, rest = behaviour_of(change.text, spans_of(change, existing))
+    if rest:
+        raise world.decline("declined_wish", parts="; ".join(f"«{part}»" for part in rest))
 
 
-def _has_free(existing: Mapping[str, NodeSchema], kind: str) -> bool:
-    return any(takes(schema, kind) for schema in existing.values())
-
-
-def missed(
-    edits: Edits, existing: Mapping[str, NodeSchema], stays: Mapping[str, NodeSchema], language: str
-) -> str | None:
-    """The sentence that declines when something that stays or is new cannot do without what is removed."""
-    for node_id in edits.removed:
-        taker = _insists_on(existing[node_id], stays)
-        if taker:
-            return say("declined_required", language, label=existing[node_id].label, by=taker)
-    return None
-
-
-def pairs_of(plan: PlanContract, existing: Mapping[str, NodeSchema], new: Mapping[str, NodeSchema]) -> dict[str, str]:
-    """Removed node id -> id of the planned node that takes its place: a new one of the same kind."""
-    free = dict(new)
-    found: dict[str, str] = {}
-    for node_id in plan.removals:
-        old = existing.get(node_id)
-        twin = next((id_ for id_, schema in free.items() if old and _same_kind(old, schema)), None)
-        if twin:
-            found[node_id] = twin
-            del free[twin]
+def _prompts(
+    request: PlanRequest, change: Reading, nodes: Mapping[str, NodeSchema], wish: str, world: World
+) -> list[PlannedValue]:
+    """Words for the model, in the one prompt that they can be meant for."""
+    wanted, given = _wording(change)
+    if not wanted and not given:
+        return []
+    places = {f"{id_}.{field}": schema for id_, schema in nodes.items()
+              if (field := prompt_field(schema)) and schema.category in (*ENDING_CATEGORIES, "Prompts")}  # fmt: skip
+    if change.prompt_text and not change.system_text:
+        places = {place: schema for place, schema in places.items() if place.endswith(".template")} or places
+    place = _one_prompt(request, list(places), wish, world)
+    node_id, _, param = place.partition(".")
+    default = default_text(places[place], param) if param == "responsePrompt" else ""
+    found: list[PlannedValue] = []
+    if given:
+        text = given if param == "template" else without_braces(given)
+        text += f"\n\n{default}" if default and "{context}" not in text else ""
+        found.append(PlannedValue(node_id=node_id, param=param, value=text))
+    for line in map(without_braces, wanted):
+        fresh = default and not given and not request.texts.get(place)
+        found.append(
+            PlannedValue(node_id=node_id, param=param, value=f"{default}\n{line}" if fresh else line, mode="append")
+        )
     return found
 
 
-def _same_kind(old: NodeSchema, new: NodeSchema) -> bool:
-    if old.category == new.category or {old.category, new.category} <= ENDING_CATEGORIES:
-        return True
-    return any(old.category in family and new.category in family for family in _FAMILIES)
+def _one_prompt(request: PlanRequest, places: Sequence[str], wish: str, world: World) -> str:
+    """The prompt that is named, else the only one. Raises DeclinedError."""
+    chosen = [place for place in places if _names(request, place.partition(".")[0], wish)] or list(places)
+    if len(chosen) > 1:
+        raise world.decline("declined_which", nodes=", ".join(place.partition(".")[0] for place in chosen))
+    if not chosen:
+        raise world.decline("declined_no_prompt")
+    return chosen[0]
 
 
-def further_inputs(node_id: str, old: NodeSchema, nodes: Mapping[str, NodeSchema]) -> list[Connect]:
-    """Connections for required inputs that the old type did not have, from what is in the flow."""
-    had = {anchor.name for anchor in old.anchors}
-    found: list[Connect] = []
-    for anchor in nodes[node_id].anchors:
-        if anchor.optional or anchor.show or anchor.name in had:
+def _moved(
+    request: PlanRequest, edits: Edits, existing: Mapping[str, NodeSchema], added: Mapping[str, NodeSchema],
+    texts: Sequence[PlannedValue],
+) -> list[PlannedValue]:  # fmt: skip
+    """The prompt of a node goes on with what takes its place, under the name that it has there."""
+    found: list[PlannedValue] = []
+    for old, name in edits.replaced.items():
+        new = next(id_ for id_, schema in added.items() if schema.name == name)
+        source, target = prompt_field(existing[old]), prompt_field(added[new])
+        given = any(value.node_id == new and value.mode == "set" for value in texts)
+        if source is None or target is None or given or (source == target and old in request.existing):
             continue
-        for source, schema in nodes.items():
-            output = (
-                None if source == node_id or schema.category in ENDING_CATEGORIES else fitting_output(schema, anchor)
-            )
-            if output:
-                name = output.name if schema.multi_output else None
-                found.append(
-                    Connect(
-                        source_node_id=source, source_anchor=name, target_node_id=node_id, target_anchor=anchor.name
-                    )
-                )
-                break
+        earlier = request.previous.values if request.previous else []
+        text = next((v.value for v in earlier if (v.node_id, v.param) == (old, source)), None)
+        if text := text or request.texts.get(f"{old}.{source}"):
+            found.append(PlannedValue(node_id=new, param=target, value=text))
     return found
 
 
-def _insists_on(schema: NodeSchema, others: Mapping[str, NodeSchema]) -> str | None:
-    """The label of a node that cannot do without such a node, None when all can."""
-    for other in others.values():
-        for anchor in other.anchors:
-            if anchor.optional or anchor.show or not fitting_output(schema, anchor):
-                continue
-            if not any(fitting_output(rest, anchor) for rest in others.values() if rest is not other):
-                return other.label
-    return None
+def _steps(edits: Edits, existing: Mapping[str, NodeSchema], names: Mapping[str, str], world: World) -> list[str]:
+    steps = [world.say("step_remove", node=id_, label=existing[id_].label) for id_ in edits.removed]
+    steps += [world.say("step_replace", node=id_, old=existing[id_].label, new=world.schema(name).label)
+              for id_, name in edits.replaced.items()]  # fmt: skip
+    return steps + [world.say("step_set", where=f"{id_}.label", value=name) for id_, name in names.items()]
+
+
+def _merged(
+    planned: PlanContract, change: Design, going: Sequence[str], request: PlanRequest, world: World, *, pending: bool
+) -> Design:
+    """The plan before with a change: values that are added join a text that was planned and not written yet."""
+    new = {node.node_id for node in planned.nodes if node.node_id not in request.existing}
+    values = [value for value in planned.values if pending and value.node_id not in going]
+    for value in change.values:
+        index = next((i for i, v in enumerate(values) if (v.node_id, v.param) == (value.node_id, value.param)), None)
+        if index is None or (value.mode == "append" and value.node_id not in new):
+            values.append(value)
+        else:
+            joined = {"value": f"{values[index].value}\n{value.value}"}
+            values[index] = values[index].model_copy(update=joined) if value.mode == "append" else value
+    kept = (
+        node for node in planned.nodes if node.node_id not in going and (pending or node.node_id in request.existing)
+    )
+    nodes: dict[str, PlannedNode] = {
+        node.node_id: node if pending else node.model_copy(update={"existing": True}) for node in kept
+    }
+    nodes |= {id_: node for node in change.nodes if (id_ := node.node_id) not in nodes or node.label}
+    removals = [node_id for node_id in planned.removals if node_id in request.existing]
+    tests = list({test.turns[0]: test for test in [*planned.tests, *change.tests]}.values())[:10]
+    criteria = list({one.text: one for one in [*planned.criteria, *change.criteria]}.values())[:20]
+    merged = change.model_copy(
+        update={
+            "goal": planned.goal if new else change.goal,
+            "nodes": list(nodes.values()),
+            "removals": list(dict.fromkeys([*removals, *change.removals])),
+            "values": values[:100],
+            "parts": _numbered("p", [*planned.parts, *change.parts][:40]),
+            "connections": planned.connections if pending else [],
+            "tests": _numbered("t", tests),
+            "criteria": _numbered("c", criteria),
+            "placeholders": telling.placeholders(values),
+        }
+    )
+    if not new:
+        return merged
+    labels = (world.schema(node.node_name).label for node in nodes.values() if not node.existing)
+    return merged.model_copy(update={"steps": telling.steps(list(labels), merged, world)})
+
+
+def _numbered(prefix: str, items: Sequence[Any]) -> list[Any]:
+    return [item.model_copy(update={"id": f"{prefix}{number}"}) for number, item in enumerate(items, start=1)]
+
+
+# --- Agentflows: models with their values, instructions and tools inside the nodes ---------------------------------
+
+
+def is_agentflow(request: PlanRequest) -> bool:
+    """Whether the flow that is there consists of steps."""
+    schemas = (request.nodes.get(name) for name in request.existing.values())
+    return any(schema and schema.category == AGENTFLOW_CATEGORY for schema in schemas)
+
+
+def design_inside(request: PlanRequest, wish: str, world: World) -> Design:
+    """The design of what `wish` asks for inside the nodes of an agentflow. Raises DeclinedError."""
+    schemas, planned = world.schemas(request.existing), request.previous
+    names, text = take_names(wish, schemas)
+    change = read(text, world.store)
+    tooled = changed_tools(with_planned(request.agents, planned.values if planned else ()), change.text, change, world)
+    values = [*_models(request, change, wish, world), *_instructions(request, change, wish, world)]
+    _, rest = behaviour_of(change.text, change.spans)
+    if (
+        _beyond(text, change, world, tooled=tooled is not None)
+        or (rest and tooled is None)
+        or not (values or names or tooled)
+    ):
+        raise world.decline("declined_inside")
+    nothing: tuple[list[PlannedValue], list[str], list[str]] = ([], [], [])
+    lists, steps, needed = tooled or nothing
+    values += lists
+    if not values and not names:
+        raise world.decline("declined_as_it_is")
+    models = (world.store.get(value.value) for value in values if isinstance(value.value, str))
+    needed += [kind for schema in models if schema and schema.category == _MODELS
+               and (kind := credential_type(schema, world.available))]  # fmt: skip
+    fresh = {(value.node_id, value.param) for value in values if value.mode == "set"}
+    earlier = planned.values if planned else []
+    values = [*(v for v in earlier if (v.node_id, v.param) not in fresh and v not in values), *values]
+    before = [node.node_id for node in planned.nodes if node.node_id in schemas] if planned else []
+    changed = {id_: schemas[id_] for id_ in dict.fromkeys([*before, *(v.node_id for v in values), *names])}
+    credentials: list[str] = list(dict.fromkeys([*needed, *(planned.credential_requirements if planned else [])]))
+    shown = [value for value in values if not value.param.startswith("agentTools")]
+    return Design(
+        **_heading(request, wish, world),
+        flow_kind="AGENTFLOW",
+        nodes=telling.planned(changed, world, existing=set(schemas), labels=names),
+        values=values,
+        steps=[
+            *steps,
+            *(telling.value_step(value, world) for value in shown),
+            *(world.say("step_set", where=f"{id_}.label", value=name) for id_, name in names.items()),
+            *(world.say("step_credential", type=name) for name in credentials),
+        ],
+        credential_requirements=credentials,
+    )
+
+
+def _models(request: PlanRequest, change: Reading, wish: str, world: World) -> list[PlannedValue]:
+    """The values that are asked for, of each model inside; another model where one of another provider is named."""
+    wanted = world.store.get(change.provider.chat) if change.provider else None
+    places = {place: schema for place, schema in world.schemas(request.inside).items() if schema.category == _MODELS}
+    found: list[PlannedValue] = []
+    for place, current in _meant(request, places, wish, world).items():
+        node_id, _, path = place.partition(".")
+        schema = wanted if wanted is not None else current
+        other = schema.name != current.name
+        if other:
+            found.append(PlannedValue(node_id=node_id, param=path.removesuffix("Config"), value=schema.name))
+        values = parameters(schema, Said(change), language=world.language, asked_only=not other)
+        found += [PlannedValue(node_id=node_id, param=f"{path}.{name}", value=v) for name, v in values.items()]
+    return found
+
+
+def _instructions(request: PlanRequest, change: Reading, wish: str, world: World) -> list[PlannedValue]:
+    """A way to behave, behind the instructions that the one model has; of several the person chooses."""
+    wanted, given = _wording(change)
+    if not wanted and not given:
+        return []
+    place = _one_prompt(request, [place for place in request.texts if place.endswith(_SYSTEM_TEXT)], wish, world)
+    node_id, _, path = place.partition(".")
+    # The editor of agentflows keeps texts as HTML.
+    html = request.texts[place].lstrip().startswith("<p")
+    lines = [PlannedValue(node_id=node_id, param=path, value=f"<p>{line}</p>" if html else line, mode="append")
+             for line in wanted]  # fmt: skip
+    return [PlannedValue(node_id=node_id, param=path, value=given), *lines] if given else lines
+
+
+def _beyond(text: str, change: Reading, world: World, *, tooled: bool) -> bool:
+    """Whether more is asked for than the rules can do inside a node: half of a wish is not carried out."""
+    others = [name for name in change.requested if not is_tool(world.store.get(name))]
+    parts = change.memory or change.no_memory or change.knowledge or others or change.unknown
+    for quote in quoted(text):
+        text = text.replace(quote, "")
+    given = change.provider or change.system_text or change.prompt_text
+    removes = mentioned(text, words("remove")) and not given and not tooled
+    return bool(parts) or removes or any(mentioned(text, looked_for) for looked_for, _ in table("signals"))

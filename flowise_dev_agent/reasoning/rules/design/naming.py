@@ -1,24 +1,18 @@
-"""Names of flows and titles of nodes: what a wish calls them."""
+"""What a wish calls a flow, a copy or a node."""
 
 import re
 from collections.abc import Mapping
 
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.reasoning.rules.design.prompt import begins_wish
-from flowise_dev_agent.reasoning.rules.language import grammar
-from flowise_dev_agent.reasoning.rules.language.text import squeeze
+from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, patterns, words
+from flowise_dev_agent.reasoning.rules.language.text import quoted, squeeze
 
-_FLOW = grammar.pattern("naming", "flow")
+_FLOW, _CALLED = pattern("naming", "flow"), pattern("copying", "called")
 _QUOTES = "\"“”„«»' "
-_LONGEST_NAME = 120
-_RENAMES = grammar.patterns("naming", "renames")
+_LONGEST_NAME = 100
 #: What people call the one node of a category.
-_KINDS = {
-    "Chat Models": re.compile(r"^(?:chat )?(?:model[ol]?|modell|modèle|llm)$", re.IGNORECASE),
-    "Memory": re.compile(r"^(?:memory|speicher|gedächtnis|mémoire|memoria|memória)$", re.IGNORECASE),
-    "Agents": re.compile(r"^(?:agente?n?)$", re.IGNORECASE),
-    "Chains": re.compile(r"^(?:chain|kette|chaîne|cadena|cadeia)$", re.IGNORECASE),
-}
+_KINDS = {"Chat Models": "a_model", "Memory": "a_memory", "Agents": "an_agent", "Chains": "a_chain"}
 
 
 def take_flow_name(text: str) -> tuple[str, str]:
@@ -34,23 +28,19 @@ def take_flow_name(text: str) -> tuple[str, str]:
 def take_names(text: str, existing: Mapping[str, NodeSchema]) -> tuple[dict[str, str], str]:
     """(node id -> its new title, the text without what said so). A part that is not clear stays in the text."""
     names: dict[str, str] = {}
-    for pattern in _RENAMES:
-        for match in pattern.finditer(text):
-            node_id = _meant(match.group("part").strip(), existing)
-            if node_id:
-                name, rest = _cut(match.group("name"))
-                names[node_id] = squeeze(name.strip(_QUOTES))
-                text = text.replace(match.group(0), f" {rest} ")
+    for match in [match for one in patterns("naming", "renames") for match in one.finditer(text)]:
+        if node_id := _meant(match.group("part").strip(), existing):
+            name, rest = _cut(match.group("name"))
+            names[node_id] = squeeze(name.strip(_QUOTES))
+            text = text.replace(match.group(0), f" {rest} ")
     return names, squeeze(text) if names else text
 
 
 def _cut(name: str) -> tuple[str, str]:
     """(the name, what is wished for behind it): "Front desk and answer briefly" is a name and another wish."""
-    for match in re.finditer(r"\s(?:and|und|y|et|e)\s", name):
-        behind = name[match.end() :]
-        if name[:1] not in "\"“„«'" and begins_wish(behind):
-            return name[: match.start()], behind
-    return name, ""
+    ends = re.finditer(r"\s(?:and|und|y|et|e)\s", name) if name[:1] not in "\"“„«'" else ()
+    cut = next((match for match in ends if begins_wish(name[match.end() :])), None)
+    return (name[: cut.start()], name[cut.end() :]) if cut else (name, "")
 
 
 def _meant(part: str, existing: Mapping[str, NodeSchema]) -> str | None:
@@ -62,6 +52,29 @@ def _meant(part: str, existing: Mapping[str, NodeSchema]) -> str | None:
         node_id
         for node_id, schema in existing.items()
         if said in (schema.label.casefold().replace(" ", ""), schema.name.casefold())
-        or ((kind := _KINDS.get(schema.category)) and kind.match(part))
+        or ((kind := _KINDS.get(schema.category)) and words(kind).fullmatch(part))
     ]
     return found[0] if len(found) == 1 else None
+
+
+def copy_name(text: str) -> str | None:
+    """What the copy is to be called, None when the text does not say."""
+    match = _CALLED.search(text)
+    said = match.group("name") if match else ""
+    return squeeze(next(iter(quoted(said)), said))[:_LONGEST_NAME] or None
+
+
+def wish_for_copy(text: str, original: str | None) -> str:
+    """What `text` wants to be different in the copy, '' for nothing. `original` is the name of the flow to copy, which
+    says nothing about the copy: a copy of the "Sales bot" is not told to be a sales bot."""
+    rest = _CALLED.sub(" ", text)
+    rest = re.sub(re.escape(original), " ", rest, flags=re.IGNORECASE) if original else rest
+    copied = words("copy").search(rest)
+    if copied is None:
+        return squeeze(rest)
+    before, behind = rest[: copied.start()], rest[copied.end() :]
+    begins = pattern("copying", "wish").search(behind)
+    if begins is None:
+        # "the flow, copied" puts the wish in front, if there is one.
+        return squeeze(before) if any(words(name).search(before) for name in ("change", "add_to")) else ""
+    return squeeze(f"{before} {behind[begins.start() :]}").strip(" ,;:.")

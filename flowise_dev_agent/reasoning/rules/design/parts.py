@@ -1,62 +1,53 @@
 """What becomes of each stretch of what a person said: covered by nodes and values, or told as not done."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 
 from flowise_dev_agent.contracts.plan import Part, PlanContract, PlannedValue
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.reasoning.contracts import PlanRequest
-from flowise_dev_agent.reasoning.phrases import say
-from flowise_dev_agent.reasoning.rules.design.placeholders import stands_in
-from flowise_dev_agent.reasoning.rules.design.prompt import units
-from flowise_dev_agent.reasoning.rules.language import words
-from flowise_dev_agent.reasoning.rules.language.scan import Span
-from flowise_dev_agent.reasoning.rules.language.text import quoted_spans, squeeze
+from flowise_dev_agent.reasoning.rules.design.prompt import Unit, units
+from flowise_dev_agent.reasoning.rules.design.values import stands_in
+from flowise_dev_agent.reasoning.rules.design.world import World
+from flowise_dev_agent.reasoning.rules.language.lexicon import table, wordset
+from flowise_dev_agent.reasoning.rules.language.text import Span, quoted_spans, squeeze
 from flowise_dev_agent.sanitize import shortened
 
 #: Nodes that do what a kind of signal speaks of.
-_DOERS = {
-    "branch": {"multiPromptChain", "multiRetrievalQAChain"},
-    "call": {"getApiChain", "postApiChain", "openApiChain"},
-    "service": {"getApiChain", "postApiChain", "openApiChain", "apiLoader"},
-}
-_MOST = 40
-_LONGEST_REASON = 120
+_APIS = {"getApiChain", "postApiChain", "openApiChain"}
+_DOERS = {"branch": {"multiPromptChain", "multiRetrievalQAChain"}, "call": _APIS, "service": {*_APIS, "apiLoader"}}
+_MOST, _LONGEST_REASON = 40, 120
 
 
 class Account:
     """Holds what a design does against the text that it was made from."""
 
     def __init__(
-        self,
-        text: str,
-        spans: Sequence[Span],
-        nodes: Mapping[str, NodeSchema],
-        values: Sequence[PlannedValue],
+        self, text: str, spans: Sequence[Span], nodes: Mapping[str, NodeSchema], values: Sequence[PlannedValue],
         gone: Sequence[NodeSchema] = (),
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._text, self._spans = text, [span for span in spans if not span.task]
         self._nodes, self._values = nodes, values
         self._gone = {name for schema in gone for name in (schema.name, f"@{schema.category}")}
+        self._units = units(text, spans)
         self._done = [span for span in self._spans if self._effect(span) is not None]
+        self._missed = [*self._without_effect(), *self._telling()]
 
-    def parts(self, language: str, *, source: str = "requirement", prompts: Sequence[str] = ()) -> list[Part]:
+    def parts(self, world: World, *, source: str = "requirement", prompts: Sequence[str] = ()) -> list[Part]:
         """The text in parts. `prompts` are the fields (`node.param`) that hold the words for the model."""
         found: list[Part] = []
-        missed = self.missed()
-        for unit in units(self._text, [*self._spans]):
-            quote = squeeze(self._text[unit.start : unit.end].replace("\x00", " ")).strip(" ,;:")
+        for unit in self._units:
+            quote = self._quote(unit).strip(" ,;:")
             said = re.findall(r"\w+", quote.casefold())
-            if all(word in words.CONNECTORS for word in said):
+            if all(word in wordset("connectors") for word in said):
                 continue
-            inside = [span for span in self._done if span.start < unit.end and unit.start < span.end]
-            effects = [effect for span in inside if (effect := self._effect(span)) is not None]
+            effects = [effect for span in self._done if _meet(span, unit) and (effect := self._effect(span))]
             nodes = list(dict.fromkeys(node for effect in effects for node in effect[0]))
             values = list(dict.fromkeys(value for effect in effects for value in effect[1]))
-            if not unit.structure:
-                values += prompts
-            lost = [span for span in missed if span.start < unit.end and unit.start < span.end]
-            neutral = all(word in words.EMPTY_ROLE_WORDS for word in said)
+            values += [] if unit.structure else prompts
+            neutral = all(word in wordset("empty_role_words") for word in said)
+            lost = any(_meet(span, unit) for span in self._missed)
             covered = not lost and bool(unit.structure or nodes or values or neutral or not found)
             found.append(
                 Part(
@@ -66,50 +57,50 @@ class Account:
                     state="covered" if covered else "not_understood",
                     nodes=nodes,
                     values=values,
-                    reason="" if covered else say("part_missed", language),
+                    reason="" if covered else world.say("part_missed"),
                 )
             )
         return found[: _MOST - 1] + _rest(found[_MOST - 1 :])
 
-    def missed(self) -> list[Span]:
-        """Recognised stretches that the design does nothing about."""
-        return [
-            span
-            for span in self._spans
-            if self._effect(span) is None
-            and not any(other.start < span.end and span.start < other.end for other in self._done)
-        ]
+    def check(self, world: World, *, signalled: bool = True) -> None:
+        """Raises DeclinedError, which names everything that is not done."""
+        signals = self._signals() if signalled else []
+        lost = [quote for span in self._missed if (quote := self._quote(span))]
+        reasons = [(quote, "place") for quote in lost if not any(quote in said or said in quote for said, _ in signals)]
+        gaps = [world.say("gap", quote=shortened(quote, _LONGEST_REASON), why=world.say(f"gap_{kind}"))
+                for quote, kind in [*reasons, *signals]]  # fmt: skip
+        if gaps:
+            raise world.decline("declined_parts", parts="; ".join(dict.fromkeys(gaps)))
 
-    def signals(self) -> list[tuple[str, str]]:
-        """(kind, words) of what names structure that nothing in the design does."""
-        quotes = quoted_spans(self._text)
-        found: list[tuple[str, str]] = []
-        present = {schema.name for schema in self._nodes.values()}
-        for pattern, kinds in words.SIGNALS:
-            if present & _DOERS.get(kinds[0], set()):
-                continue
-            for match in pattern.finditer(self._text):
-                done = any(span.start < match.end() and match.start() < span.end for span in self._done)
-                if not done and not any(start < match.start() < end for start, end in quotes):
-                    found.append((kinds[0], squeeze(match.group())))
+    def _quote(self, span: Span | Unit) -> str:
+        return squeeze(self._text[span.start : span.end].replace("\x00", " "))
+
+    def _without_effect(self) -> list[Span]:
+        """Recognised stretches that the design does nothing about."""
+        lost = (span for span in self._spans if self._effect(span) is None)
+        return [span for span in lost if not any(_meet(other, span) for other in self._done)]
+
+    def _telling(self) -> list[Span]:
+        """Stretches about structure that order or count parts, where nothing was read of that."""
+        found: list[Span] = []
+        for unit in self._units:
+            for match in re.finditer(r"\w+", self._text[unit.start : unit.end]) if unit.structure else ():
+                place = Span(unit.start + match.start(), unit.start + match.end())
+                if match.group().casefold() in wordset("telling") and not any(_meet(one, place) for one in self._done):
+                    found.append(Span(unit.start, unit.end))
         return found
 
-    def refusal(self, language: str) -> str | None:
-        """The sentence that names what is not done; None when everything is."""
-        signals = self.signals()
-        lost = [squeeze(self._text[span.start : span.end].replace("\x00", "")) for span in self.missed()]
-        lost = [quote for quote in lost if not any(quote in said or said in quote for _, said in signals)]
-        reasons = [say("gap", language, quote=shortened(quote, _LONGEST_REASON), why=say("gap_place", language))
-                   for quote in dict.fromkeys(lost) if quote]  # fmt: skip
-        reasons += [say("gap", language, quote=shortened(quote, _LONGEST_REASON), why=say(f"gap_{kind}", language))
-                    for kind, quote in signals]  # fmt: skip
-        return say("declined_parts", language, parts="; ".join(dict.fromkeys(reasons))) if reasons else None
-
-    def _has_address(self, node_id: str, schema: NodeSchema) -> bool:
-        """A node for requests to an address does nothing that was asked for without one."""
-        asks = not schema.name.startswith("requests")
-        mine = [value for value in self._values if value.node_id == node_id and "url" in value.param.casefold()]
-        return asks or any(not stands_in(value.value) for value in mine)
+    def _signals(self) -> list[tuple[str, str]]:
+        """(words, kind) of what names structure that nothing in the design does."""
+        quotes, present = quoted_spans(self._text), {schema.name for schema in self._nodes.values()}
+        return [
+            (squeeze(match.group()), kind)
+            for looked_for, (kind, *_) in table("signals")
+            if not present & _DOERS.get(kind, set())
+            for match in looked_for.finditer(self._text)
+            if not any(_meet(span, Span(*match.span())) for span in self._done)
+            and not any(start < match.start() < end for start, end in quotes)
+        ]
 
     def _effect(self, span: Span) -> tuple[list[str], list[str]] | None:
         """The nodes and values that a stretch leads to, None when it leads to nothing."""
@@ -118,20 +109,32 @@ class Account:
             for id_, schema in self._nodes.items()
             if {schema.name, f"@{schema.category}"} & span.names and self._has_address(id_, schema)
         ]
-        if "@placeholder" in span.params and any(stands_in(value.value) for value in self._values):
-            return nodes, [f"{value.node_id}.{value.param}" for value in self._values if stands_in(value.value)]
         said = self._text[span.start : span.end]
-        values = [
-            f"{value.node_id}.{value.param}"
-            for value in self._values
-            if value.param in span.params
-            or value.param.rpartition(".")[2] in span.params
-            or ("@address" in span.params and isinstance(value.value, str) and value.value and (
-                value.value in said or said.rstrip(".,;") in value.value))
-        ]  # fmt: skip
+        values = [f"{value.node_id}.{value.param}" for value in self._values if _answers(value, span, said)]
         if nodes or values or span.keep or span.denied or span.names & self._gone:
             return nodes, values
         return None
+
+    def _has_address(self, node_id: str, schema: NodeSchema) -> bool:
+        """A node for requests to an address does nothing that was asked for without one."""
+        mine = [value for value in self._values if value.node_id == node_id and "url" in value.param.casefold()]
+        return not schema.name.startswith("requests") or any(not stands_in(value.value) for value in mine)
+
+
+def _meet(span: Span | Unit, other: Span | Unit) -> bool:
+    return span.start < other.end and other.start < span.end
+
+
+def _answers(value: PlannedValue, span: Span, said: str) -> bool:
+    """Whether a value is what a stretch asks for."""
+    if "@placeholder" in span.params and stands_in(value.value):
+        return True
+    text = value.value if isinstance(value.value, str) else json.dumps(value.value)
+    if any(f'"{name}"' in text or name == text for name in (*span.names, *span.params)):
+        # A model or a tool inside a node of an agentflow, with its values.
+        return True
+    is_address = "@address" in span.params and bool(text) and (text in said or said.rstrip(".,;") in text)
+    return is_address or bool({value.param, value.param.rpartition(".")[2]} & span.params)
 
 
 def _rest(parts: Sequence[Part]) -> list[Part]:
@@ -139,35 +142,30 @@ def _rest(parts: Sequence[Part]) -> list[Part]:
     if len(parts) < 2:
         return list(parts)
     worst = next((part for part in parts if part.state != "covered"), parts[0])
-    nodes = list(dict.fromkeys(node for part in parts for node in part.nodes))
-    values = list(dict.fromkeys(value for part in parts for value in part.values))
-    return [worst.model_copy(update={"id": parts[0].id, "quote": " ".join(part.quote for part in parts),
-                                     "nodes": nodes, "values": values})]  # fmt: skip
+    return [_joined(worst, parts, id=parts[0].id, quote=" ".join(part.quote for part in parts))]
+
+
+def _joined(part: Part, others: Sequence[Part], **changed: str) -> Part:
+    nodes = list(dict.fromkeys(node for one in others for node in one.nodes))
+    values = list(dict.fromkeys(value for one in others for value in one.values))
+    return part.model_copy(update={**changed, "nodes": nodes, "values": values})
 
 
 def for_request(plan: PlanContract, request: PlanRequest) -> PlanContract:
     """The plan with an answer to each part of the request, from what was read of the text in smaller stretches."""
     if not request.parts:
         return plan
-    if plan.declined or plan.answer is not None:
-        state, reason = ("not_possible", plan.declined) if plan.declined else ("covered", "")
-        answered = [part.model_copy(update={"state": state, "reason": reason}) for part in request.parts]
-        return plan.model_copy(update={"parts": answered})
     former = {part.quote: part for part in request.previous.parts} if request.previous else {}
     return plan.model_copy(update={"parts": [_answered(part, plan, former) for part in request.parts]})
 
 
 def _answered(part: Part, plan: PlanContract, former: Mapping[str, Part]) -> Part:
+    if plan.declined or plan.answer is not None:
+        state, reason = ("not_possible", plan.declined) if plan.declined else ("covered", "")
+        return part.model_copy(update={"state": state, "reason": reason})
     quote = squeeze(part.quote)
     mine = [own for own in plan.parts if own.quote in quote or quote in own.quote]
     if not mine and part.quote in former:
         return former[part.quote].model_copy(update={"id": part.id, "source": part.source})
     lost = next((own for own in mine if own.state != "covered"), None)
-    return part.model_copy(
-        update={
-            "state": lost.state if lost else "covered",
-            "reason": lost.reason if lost else "",
-            "nodes": list(dict.fromkeys(node for own in mine for node in own.nodes)),
-            "values": list(dict.fromkeys(value for own in mine for value in own.values)),
-        }
-    )
+    return _joined(part, mine, state=lost.state if lost else "covered", reason=lost.reason if lost else "")

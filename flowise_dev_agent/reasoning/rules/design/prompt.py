@@ -5,24 +5,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from flowise_dev_agent.reasoning.rules.language import grammar, words
-from flowise_dev_agent.reasoning.rules.language.scan import Span
-from flowise_dev_agent.reasoning.rules.language.text import squeeze
+from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words, wordset
+from flowise_dev_agent.reasoning.rules.language.text import Span, capital, squeeze
 
-_TOKEN = re.compile(r"[^\W_](?:[\w'’+#%.-]*[^\W_])?|\S|\n")
-_ALSO = frozenset({"and", "und", "also", "auch", "también", "aussi", "também", "please", "bitte", "y", "et", "e"})
-_IF = re.compile(r"(?:if|when|whenever|wenn|falls|si|cuando|quand|se|quando)\b", re.IGNORECASE)
-_ENDS = frozenset(".!?;\n")
-_BREAKS = frozenset(",:()—–")
-#: How a wish addresses the flow before it says how it should behave.
-ADDRESS = grammar.pattern("prompt", "address")
-#: What says how to behave begins with one of these.
-BEHAVES = grammar.pattern("prompt", "behaves")
+_TOKEN = re.compile(r"[^\W_]+(?:(?:['’+#%.-]|_)+[^\W_]+)*|\S|\n")
+_ENDS, _BREAKS = frozenset(".!?;\n"), frozenset(",:()—–")
+#: How a wish addresses the flow before it says how it should behave, and what such a wish begins with.
+_ADDRESS, _BEHAVES, _IF = (pattern("prompt", name) for name in ("address", "behaves", "if"))
+_SET_UP = re.compile(r"^(?:please )?set up ", re.IGNORECASE)
+#: What is known of each letter: nothing, that it was recognised, that it belongs to a task.
+_SEEN, _TASK = 1, 2
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A stretch between two boundaries. `structure`: everything in it was recognised or says how to build."""
+    """A stretch between two boundaries. `structure`: everything in it was recognised or says how to build; `opens`:
+    the first one of its sentence."""
 
     start: int
     end: int
@@ -31,57 +29,53 @@ class Unit:
 
 
 def units(text: str, spans: Sequence[Span]) -> list[Unit]:
-    """The whole text in stretches; `opens` marks the first one of a sentence."""
-    marks = bytearray(len(text) + 1)
-    inside = bytearray(len(text) + 1)
-    for span in spans:
+    """The whole text in stretches."""
+    marks, inside = bytearray(len(text) + 1), bytearray(len(text) + 1)
+    for span in sorted(spans, key=lambda one: not one.task):
         length = span.end - span.start
-        marks[span.start : span.end] = (b"\x02" if span.task else b"\x01") * length if length > 0 else b""
-    for span in spans:
-        if not span.task:
-            marks[span.start : span.end] = b"\x01" * (span.end - span.start)
-            inside[span.start + 1 : span.end] = b"\x01" * (span.end - span.start - 1)
-    tokens = [(m.start(), m.end(), m.group()) for m in _TOKEN.finditer(text)]
-    cuts = {0, len(text)}
-    sentence_starts = {0}
+        marks[span.start : span.end] = bytes([_TASK if span.task else _SEEN]) * length
+        if not span.task and length:
+            inside[span.start + 1 : span.end] = bytes([1]) * (length - 1)
+    tokens = [(*match.span(), match.group()) for match in _TOKEN.finditer(text)]
+    cuts, opening = {0, len(text)}, {0}
     for (_, before_end, before), (start, end, token) in pairwise([(0, 0, "\n"), *tokens]):
         if inside[start]:
             continue
         if before in _ENDS and (before == "\n" or before_end < start):
-            sentence_starts.add(start)
+            opening.add(start)
             cuts.add(start)
-        elif token.casefold() in words.CONNECTORS or (token in _BREAKS and not text[end : end + 1].isdigit()):
+        elif token.casefold() in wordset("connectors") or (token in _BREAKS and not text[end : end + 1].isdigit()):
             cuts.add(start)
-    bounds = sorted(cuts)
     found: list[Unit] = []
     position = 0
-    for start, end in pairwise(bounds):
+    for start, end in pairwise(sorted(cuts)):
         mine: list[tuple[int, int, str]] = []
         while position < len(tokens) and tokens[position][0] < end:
             mine.append(tokens[position])
             position += 1
         kinds = [_kind(token, marks) for token in mine]
         cut = _tail(mine, kinds)
-        opens = start in sentence_starts
         if cut:
-            found.append(Unit(start, mine[cut][0], False, opens))
+            found.append(Unit(start, mine[cut][0], False, start in opening))
             found.append(Unit(mine[cut][0], end, True, False))
         else:
-            found.append(Unit(start, end, "s" in kinds and "c" not in kinds, opens))
+            found.append(Unit(start, end, "s" in kinds and "c" not in kinds, start in opening))
     return found
 
 
 def _kind(token: tuple[int, int, str], marks: bytearray) -> str:
-    """s: recognised; t: recognised as part of a task, or a word for any bot; g: says how to build; c: content."""
+    """s: recognised; g: says how to build, or nothing; c: content."""
     start, _, text = token
-    if marks[start] == 1:
+    if marks[start] == _SEEN:
         return "s"
-    folded = re.sub(r"^[ld]['’]|['’]s$", "", text.casefold())
-    if folded in words.GLUE or folded in words.LEADS or folded in words.EMPTY_ROLE_WORDS:
-        return "g"
-    if not any(char.isalnum() for char in text):
-        return "g"
-    return "c"
+    return "g" if is_empty(re.sub(r"^[ld]['’]|['’]s$", "", text)) else "c"
+
+
+def is_empty(word: str) -> bool:
+    """Whether a word says how to build, or nothing at all about the role."""
+    folded = word.casefold()
+    known = any(folded in wordset(name) for name in ("glue", "leads", "empty_role_words"))
+    return known or not any(char.isalnum() for char in word)
 
 
 def _tail(tokens: Sequence[tuple[int, int, str]], kinds: Sequence[str]) -> int:
@@ -90,22 +84,19 @@ def _tail(tokens: Sequence[tuple[int, int, str]], kinds: Sequence[str]) -> int:
     if last < 0 or "s" not in kinds[last + 1 :]:
         return 0
     first = kinds.index("s", last + 1)
-    begins = [i for i in range(last + 1, first) if tokens[i][2].casefold() in words.PREPOSITIONS]
-    return begins[0] if begins else 0
+    return next((i for i in range(last + 1, first) if tokens[i][2].casefold() in wordset("prepositions")), 0)
 
 
-def prompt_of(text: str, spans: Sequence[Span], *, change: bool = False) -> str:
+def prompt_of(text: str, spans: Sequence[Span]) -> str:
     """What the model is to be told: the text in its order without structure. Empty when nothing is left to tell."""
     sentences: list[list[Unit]] = []
     for unit in units(text, spans):
         if unit.opens or not sentences:
             sentences.append([])
         sentences[-1].append(unit)
-    kept = [_sentence(text, sentence, first=index == 0 and not change) for index, sentence in enumerate(sentences)]
+    kept = [_sentence(text, sentence, first=index == 0) for index, sentence in enumerate(sentences)]
     lines = [line for line in kept if line]
-    if not any(_says_something(line) for line in lines):
-        return ""
-    return " ".join(lines)
+    return " ".join(lines) if any(map(_says_something, lines)) else ""
 
 
 def _sentence(text: str, sentence: Sequence[Unit], *, first: bool) -> str:
@@ -115,17 +106,14 @@ def _sentence(text: str, sentence: Sequence[Unit], *, first: bool) -> str:
     if kept and kept != list(sentence):
         said = re.sub(r"^[\s,;:]*", "", said)
         if kept[0] is not sentence[0]:
-            said = _without(said, words.CONNECTORS, front=True)
-        said = _without(said, words.CONNECTORS | words.PREPOSITIONS, front=False)
-        if end in ".!?" and said and said[-1] not in ".!?":
-            said += end
+            said = _without(said, wordset("connectors"))
+        said = _without(said, wordset("connectors") | wordset("prepositions"), front=False)
+        said += end if end in ".!?" and said and said[-1] not in ".!?" else ""
     if first:
-        said = re.sub(r"^(?:please )?set up ", "", said, flags=re.IGNORECASE)
-        said = _without(said, words.LEADS, front=True)
+        said = _without(_SET_UP.sub("", said), wordset("leads"))
     said = re.sub(r"\s([,.;:!?)](?!\w))|(?<=\() ", r"\1", squeeze(said))
-    if "(" not in said:
-        said = said.replace(")", "")
-    return f"{said[:1].upper()}{said[1:]}" if re.search(r"\w", said) else ""
+    said = said if "(" in said else said.replace(")", "")
+    return capital(said) if re.search(r"\w", said) else ""
 
 
 def _continued(text: str, sentence: Sequence[Unit]) -> list[str]:
@@ -136,14 +124,14 @@ def _continued(text: str, sentence: Sequence[Unit]) -> list[str]:
         said = text[unit.start : unit.end].strip()
         first, _, rest = said.partition(" ")
         if unit.structure:
-            opened = first if first.casefold() in words.RELATIVES else opened
+            opened = first if first.casefold() in wordset("relatives") else opened
         else:
-            found.append(f"{opened} {rest}" if opened and first.casefold() in words.ANDS else said)
+            found.append(f"{opened} {rest}" if opened and first.casefold() in wordset("ands") else said)
             opened = ""
     return found
 
 
-def _without(text: str, loose: frozenset[str], *, front: bool) -> str:
+def _without(text: str, loose: frozenset[str], *, front: bool = True) -> str:
     """The text without the words of `loose` at one of its ends."""
     parts = text.split(" ")
     index = 0 if front else -1
@@ -153,51 +141,48 @@ def _without(text: str, loose: frozenset[str], *, front: bool) -> str:
 
 
 def _says_something(line: str) -> bool:
-    return any(
-        word not in words.GLUE and word not in words.LEADS and word not in words.EMPTY_ROLE_WORDS
-        for word in re.findall(r"[^\W_][\w'’-]*", line.casefold())
-    )
+    return not all(is_empty(word) for word in re.findall(r"[^\W_][\w'’-]*", line))
 
 
 def behaviour_of(text: str, spans: Sequence[Span]) -> tuple[list[str], list[str]]:
     """(ways to behave, what is not understood) of a wish for a change, each in the person's words."""
     wanted: list[str] = []
     rest: list[str] = []
-    said_of_flow = (words.CHANGE, words.ADD, words.REMOVE, words.THIS_FLOW)
-    found = [match for pattern in said_of_flow for match in pattern.finditer(text)]
-    spans = [*spans, *(Span(match.start(), match.end(), keep=True) for match in found)]
-    pending: list[Unit] = []
+    said_of_flow = [m.span() for name in ("change", "add", "remove", "this_flow") for m in words(name).finditer(text)]
     groups: list[list[Unit]] = []
-    for unit in units(text, spans):
-        stretch = text[unit.start : unit.end].strip(" ,;:")
+    for unit in units(text, [*spans, *(Span(start, end, keep=True) for start, end in said_of_flow)]):
+        stretch = _stretch(text, unit)
         # "... and if you do not know, say so" is one wish.
-        conditional = pending and _IF.match(
-            _without(text[pending[-1].start : pending[-1].end].strip(" ,;:"), _ALSO, front=True)
-        )
-        starts = unit.opens or (begins_wish(stretch) and not conditional)
-        if starts and pending:
-            groups.append(pending)
-            pending = []
-        pending.append(unit)
-    groups += [pending] if pending else []
+        conditional = groups and _IF.match(_without(_stretch(text, groups[-1][-1]), wordset("also")))
+        if not groups or unit.opens or (begins_wish(stretch) and not conditional):
+            groups.append([])
+        groups[-1].append(unit)
     for group in groups:
         line = _sentence(text, group, first=False)
-        plain = _without(line, words.CONNECTORS | _ALSO, front=True)
-        address = ADDRESS.match(plain)
-        said = plain[address.end() :] if address else plain
-        said = _without(said, _ALSO, front=True)
-        if not _says_something(said) and not (BEHAVES.match(said) and said.count(" ") > 1):
+        plain = _without(line, wordset("connectors") | wordset("also"))
+        address = _ADDRESS.match(plain)
+        said = _without(plain[address.end() :] if address else plain, wordset("also"))
+        behaves = _BEHAVES.match(said)
+        if not _says_something(said) and not (behaves and said.count(" ") > 1):
             continue
         condition, _, then = said.partition(", ")
-        if address or BEHAVES.match(said) or (_IF.match(condition) and BEHAVES.match(then)):
-            order = said if BEHAVES.match(said) else plain
-            wanted.append(f"{order[:1].upper()}{order[1:]}")
+        if address or behaves or (_IF.match(condition) and _BEHAVES.match(then)):
+            wanted.append(capital(said if behaves else plain))
         else:
             rest.append(line)
     return wanted, rest
 
 
+def behaves(stretch: str) -> bool:
+    """Whether a stretch says what a model is to do."""
+    return bool(_BEHAVES.match(stretch))
+
+
 def begins_wish(stretch: str) -> bool:
     """Whether a stretch says what is to be changed, or how to behave."""
-    plain = _without(stretch, words.CONNECTORS, front=True)
-    return bool(ADDRESS.match(plain) or BEHAVES.match(plain) or words.CHANGE.match(plain) or words.ADD.match(plain))
+    plain = _without(stretch, wordset("connectors"))
+    return any(one.match(plain) for one in (_ADDRESS, _BEHAVES, words("change"), words("add")))
+
+
+def _stretch(text: str, unit: Unit) -> str:
+    return text[unit.start : unit.end].strip(" ,;:")

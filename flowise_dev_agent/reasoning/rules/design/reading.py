@@ -1,12 +1,19 @@
 """What a text says, read once by rules: one frozen record, with the stretches that it was read from."""
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.reasoning.rules.design.components import named_components
-from flowise_dev_agent.reasoning.rules.design.fields import STRUCTURED, WANTS_LIST, Field, find_fields
+from flowise_dev_agent.reasoning.rules.design.details import (
+    STRUCTURED,
+    WANTS_LIST,
+    Field,
+    Quantities,
+    find_fields,
+    named_components,
+    read_quantities,
+)
 from flowise_dev_agent.reasoning.rules.design.providers import (
     Provider,
     chat_provider,
@@ -14,22 +21,28 @@ from flowise_dev_agent.reasoning.rules.design.providers import (
     model_id,
     note_providers,
 )
-from flowise_dev_agent.reasoning.rules.design.quantities import Quantities, read_quantities
-from flowise_dev_agent.reasoning.rules.language import grammar, words
-from flowise_dev_agent.reasoning.rules.language.scan import Scan, Span
-from flowise_dev_agent.reasoning.rules.language.text import detect_language, mentioned, quoted, squeeze
+from flowise_dev_agent.reasoning.rules.language.lexicon import NodeTable, pattern, table, words
+from flowise_dev_agent.reasoning.rules.language.text import (
+    Scan,
+    Span,
+    detect_language,
+    first_group,
+    mentioned,
+    normalised,
+    quoted,
+    squeeze,
+)
 
 #: Kinds of nodes that a stretch asks for, where no type is named.
-MEMORY, DOCUMENTS = ("@Memory",), ("@Document Loaders", "@Vector Stores", "@Retrievers")
-_PROMPT_FIELDS = ("systemMessagePrompt", "systemMessage", "template", "responsePrompt")
-_INLINE = grammar.pattern("reading", "inline")
-_AFTER_COLON = grammar.pattern("reading", "after_colon")
+_MEMORY, _DOCUMENTS = ("@Memory",), ("@Document Loaders", "@Vector Stores", "@Retrievers")
+_PROMPT_FIELDS = "systemMessagePrompt systemMessage template responsePrompt"
 _URL = re.compile(r"https?://[^\s\"'<>)\]]+")
 #: A database has an address, too.
 _ADDRESS = re.compile(r"[a-z][a-z0-9+]{1,20}://[^\s\"'<>)\]]+")
 _PATH = re.compile(r"(?<![\w/:.])(?:~|\.{1,2})?(?:/[\w.-]+){2,}")
-_GIVEN = grammar.pattern("reading", "given")
-_ADDED = grammar.pattern("reading", "added")
+_CAMEL_CASE = re.compile(r"\b[a-z][a-z0-9]*(?:[A-Z][A-Za-z0-9]*)+\b")
+_ABOUT, _MORE, _EACH = (pattern("words", name) for name in ("about_documents", "more_documents", "one_each"))
+_PROMISE, _DENIED, _NAMED = (pattern("words", name) for name in ("promise", "denied_words", "named_node"))
 _MAX_WORD = 60
 #: Wishes fit into this many characters; what is behind them is not searched for structure.
 _MAX_READ = 6_000
@@ -53,12 +66,13 @@ class Reading:
     agent: bool = False
     chat: bool = False
     knowledge: bool = False
+    #: The documents are one ability among others.
     besides: bool = False
     #: What the documents are called, one for each source.
     topics: tuple[str, ...] = ()
     promised: bool = False
     inline_text: str | None = None
-    #: Pages and files to answer from, each with the loader that it takes.
+    #: Pages to answer from.
     urls: tuple[str, ...] = ()
     #: The first address of any scheme, and the first path of a file system.
     address: str | None = None
@@ -100,50 +114,51 @@ class Reading:
             or self.system_text
         )  # fmt: skip
 
+    def with_more(self, other: "Reading") -> "Reading":
+        """The same with what another text asks for besides."""
+        return replace(
+            self,
+            tools=tuple(dict.fromkeys([*self.tools, *other.tools])),
+            knowledge=self.knowledge or other.knowledge,
+            topics=self.topics or other.topics,
+            loaders=self.loaders or other.loaders,
+            urls=self.urls or other.urls,
+            memory=self.memory or other.memory,
+        )
+
 
 def read(text: str, store: NodeStore | None = None) -> Reading:
     """Read a requirement or a wish for a change; `text` is normalised. Without `store` no node types are looked up."""
     inline = _inline_text(text)
     # The pasted document is data: its words must not be taken for wishes. Positions stay as they are.
-    said = (text.replace(inline, "\x00" * len(inline)) if inline else text)[:_MAX_READ]
-    scan = Scan(said)
+    scan = Scan((text.replace(inline, "\x00" * len(inline)) if inline else text)[:_MAX_READ])
     if inline:
-        scan.note(text.index(inline), text.index(inline) + len(inline), params=["text"])
-    found = [*scan.find(_GIVEN, params=_PROMPT_FIELDS), *scan.find(_ADDED, params=_PROMPT_FIELDS)]
-    given = next(iter(found), None)
-    prompt = next(iter(scan.find(words.PROMPT_TEXT, params=_PROMPT_FIELDS)), None)
-    for match in (given, prompt):
-        if match:
-            # What a prompt says is nobody's wish for a part.
-            scan.text = scan.text.replace(_first(match), "\x00" * len(_first(match)))
+        scan.note(text.index(inline), text.index(inline) + len(inline), Span(0, 0, params=frozenset({"text"})))
+    given = [match for name in ("given", "added") for match in scan.find(pattern("reading", name), (), _PROMPT_FIELDS)]
+    prompt = scan.find(pattern("words", "prompt_text"), (), _PROMPT_FIELDS)
+    for match in [*given[:1], *prompt[:1]]:
+        # What a prompt says is nobody's wish for a part.
+        scan.text = scan.text.replace(first_group(match), "\x00" * len(first_group(match)))
     plain = scan.text
     quantities = read_quantities(scan)
-    task = scan.has(words.TRANSFORM, task=True) | scan.has(words.TRANSLATE, task=True)
-    structured = scan.has(STRUCTURED, task=True)
-    listing = scan.has(WANTS_LIST, task=True)
+    task = _has(scan, "transforms", task=True) | _has(scan, "translate", task=True)
+    structured, listing = bool(scan.find(STRUCTURED, task=True)), bool(scan.find(WANTS_LIST, task=True))
     denied_words = _denied_words(scan)
-    content = not denied_words and scan.has(words.CONTENT_MODERATION, names=["@Moderation"])
+    content = not denied_words and _has(scan, "content_moderation", ["@Moderation"])
     requested, unknown = _named_nodes(scan, store)
     tools = _tools(scan)
-    chain = _first_of(scan, words.CHAINS)
-    loaders = tuple(name for pattern, names in words.LOADERS for name in names[:1] if scan.has(pattern, names=names))
+    chain = _first_of(scan, table("chains"))
+    loaders = tuple(names[0] for looked_for, names in table("loaders") if scan.find(looked_for, names))
     # An address that a tool calls is no source of documents.
-    urls = tuple(match.group().rstrip(".,;") for match in _URL.finditer(plain))
-    page = bool(urls) and not any("requests" in name for names in tools for name in names)
-    for match in _ADDRESS.finditer(plain):
-        end = match.start() + len(match.group().rstrip(".,;"))
-        scan.note(match.start(), end, params=["url", "repoLink", "@address"])
-    for match in _PATH.finditer(plain):
-        scan.note(match.start(), match.end(), params=["@address"])
-    knowledge, topics = _knowledge(scan, task=task or structured, inline=inline is not None, page=page)
-    if "multiPromptChain" in requested and not topics:
-        topics = tuple(dict.fromkeys(squeeze(match.group("topic")) for match in words.KIND_OF_QUESTION.finditer(plain)))
-    no_memory = any(match for match in words.MEMORY.finditer(plain)) and not scan.has(words.MEMORY, names=MEMORY)
-    index = next(iter(scan.find(words.INDEX_NAME, params=["@address"])), None)
-    path, address = _PATH.search(plain), _ADDRESS.search(plain)
+    called = any("requests" in name for names in tools for name in names)
+    urls = () if called else tuple(match.group().rstrip(".,;") for match in _URL.finditer(plain))
+    addresses, paths = _noted(scan, _ADDRESS, "url repoLink @address"), _noted(scan, _PATH, "@address")
+    knowledge, topics = _knowledge(scan, task=task or structured, inline=inline is not None, page=bool(urls))
+    no_memory = bool(words("memory").search(plain)) and not _has(scan, "memory", _MEMORY)
+    index = scan.find(pattern("words", "index_name"), params="@address")
     provider, embeddings, model = chat_provider(plain), embeddings_provider(plain), model_id(plain)
     note_providers(scan)
-    scan.find(words.KEEP, keep=True)
+    scan.find(words("keep"), keep=True)
     return Reading(
         text=plain,
         language=detect_language(plain),
@@ -153,26 +168,26 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
         memory=None if no_memory else _memory(scan, quantities, task=task),
         no_memory=no_memory,
         tools=tools,
-        agent=mentioned(plain, words.AGENT),
-        chat=mentioned(plain, words.CHAT),
+        agent=mentioned(plain, words("agent")),
+        chat=mentioned(plain, words("chat")),
         knowledge=(knowledge or (bool(loaders) and not task)) and chain is None,
-        besides=scan.has(words.BESIDES, keep=True),
+        besides=bool(scan.find(words("besides"), keep=True)),
         topics=topics,
-        promised=scan.has(words.PROMISE, names=DOCUMENTS, params=["@placeholder"]),
+        promised=bool(scan.find(_PROMISE, _DOCUMENTS, "@placeholder")),
         inline_text=inline,
-        urls=urls if page else (),
-        address=address.group(0).rstrip(".,;") if address else None,
-        path=path.group(0) if path else None,
+        urls=urls,
+        address=next(iter(addresses), None),
+        path=next(iter(paths), None),
         loaders=loaders,
-        stored=scan.has(words.STORED, task=True),
+        stored=bool(scan.find(pattern("words", "stored"), task=True)),
         chain=chain,
-        prompt_text=_first(prompt).strip() if prompt else None,
-        system_text=_first(given).strip() if given else None,
-        splits=scan.has(words.SPLIT, names=["@Text Splitters"]) or quantities.chunk_size is not None,
-        splitter=_first_of(scan, words.SPLITTERS) or Reading.splitter,
-        vector_store=_first_of(scan, words.VECTOR_STORES),
-        index_name=index.group(1) if index else None,
-        sources=scan.has(words.SOURCES, params=["returnSourceDocuments"]),
+        prompt_text=first_group(prompt[0]).strip() if prompt else None,
+        system_text=first_group(given[0]).strip() if given else None,
+        splits=_has(scan, "split", ["@Text Splitters"]) or quantities.chunk_size is not None,
+        splitter=_first_of(scan, table("splitters")) or Reading.splitter,
+        vector_store=_first_of(scan, table("vector_stores")),
+        index_name=index[0].group(1) if index else None,
+        sources=bool(scan.find(words("sources"), params="returnSourceDocuments")),
         transform=task,
         structured=structured,
         listing=listing,
@@ -182,42 +197,46 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
         quantities=quantities,
         requested=requested,
         unknown=unknown,
-        names_part=mentioned(plain, words.PARTS),
+        names_part=mentioned(plain, words("parts")),
         spans=tuple(scan.spans),
     )
 
 
-def _first(match: re.Match[str]) -> str:
-    return next(group for group in match.groups() if group)
+def _has(scan: Scan, name: str, names: Sequence[str] = (), *, task: bool = False) -> bool:
+    return bool(scan.find(words(name), tuple(names), task=task))
 
 
-def _first_of(scan: Scan, table: Iterable[tuple[re.Pattern[str], tuple[str, ...]]]) -> str | None:
-    return next((names[0] for pattern, names in table if scan.has(pattern, names=names)), None)
+def _first_of(scan: Scan, rows: NodeTable) -> str | None:
+    return next((names[0] for looked_for, names in rows if scan.find(looked_for, names)), None)
+
+
+def _noted(scan: Scan, looked_for: re.Pattern[str], params: str) -> list[str]:
+    """Addresses or paths, without the punctuation of the sentence."""
+    found = [(match.start(), match.group().rstrip(".,;")) for match in looked_for.finditer(scan.text)]
+    for start, said in found:
+        scan.note(start, start + len(said), Span(0, 0, params=frozenset(params.split())))
+    return [said for _, said in found]
 
 
 def _tools(scan: Scan) -> tuple[tuple[str, ...], ...]:
     """The wishes for tools; one that is named ("Tavily") is what a general one ("web search") means."""
     found: list[tuple[str, ...]] = []
-    for pattern, names in words.TOOLS:
-        if scan.has(pattern, names=names) and not any(other[0] in names for other in found):
+    for looked_for, names in table("tools"):
+        if scan.find(looked_for, names) and not any(other[0] in names for other in found):
             found.append(names)
     return tuple(found)
 
 
 def _memory(scan: Scan, quantities: Quantities, *, task: bool) -> str | None:
-    if named := _first_of(scan, words.NAMED_MEMORY):
+    if named := _first_of(scan, table("named_memory")):
         return named
-    memory, window, buffer = (
-        scan.has(pattern, names=MEMORY) for pattern in (words.MEMORY, words.WINDOW_MEMORY, words.BUFFER_MEMORY)
-    )
+    memory, window, buffer = (_has(scan, name, _MEMORY) for name in ("memory", "window_memory", "buffer_memory"))
     # "Summarise the conversation" can be a task of its own.
-    summary = (memory or not task or quantities.memory_tokens is not None) and scan.has(
-        words.SUMMARY_MEMORY, names=MEMORY
-    )
+    may_be = memory or not task or quantities.memory_tokens is not None
+    if may_be and _has(scan, "summary_memory", _MEMORY) and quantities.memory_tokens is None:
+        return "conversationSummaryMemory"
     if quantities.memory_tokens is not None:
         return "conversationSummaryBufferMemory"
-    if summary:
-        return "conversationSummaryMemory"
     if quantities.memory_window is not None or window:
         return "bufferWindowMemory"
     return "bufferMemory" if memory or buffer else None
@@ -225,88 +244,87 @@ def _memory(scan: Scan, quantities: Quantities, *, task: bool) -> str | None:
 
 def _knowledge(scan: Scan, *, task: bool, inline: bool, page: bool) -> tuple[bool, tuple[str, ...]]:
     """Whether answers come from documents, and what they are called."""
-    rag = scan.has(words.RAG, names=DOCUMENTS)
+    rag = _has(scan, "rag", _DOCUMENTS)
     # Of a task such as "summarise the pasted text" the text is the message, not a source.
-    about = scan.find(words.ABOUT_DOCUMENTS, names=DOCUMENTS) if rag or not task else []
+    about = scan.find(_ABOUT, _DOCUMENTS) if rag or not task else []
     found = [squeeze(match.group("topic")) for match in about]
     for match in about:
         end = match.end()
-        while more := words.MORE_DOCUMENTS.match(scan.text, end):
+        while more := _MORE.match(scan.text, end):
             found.append(squeeze(more.group("topic")))
-            scan.note(end, more.end(), names=DOCUMENTS)
+            scan.note(end, more.end(), Span(0, 0, frozenset(_DOCUMENTS)))
             end = more.end()
-    topics = tuple(dict.fromkeys(found))
-    several = dict.fromkeys(squeeze(m.group("topic")).casefold() for m in scan.find(words.ONE_EACH, names=DOCUMENTS))
-    if len(several) > 1:
-        topics = tuple(several)
+    several = dict.fromkeys(squeeze(m.group("topic")).casefold() for m in scan.find(_EACH, _DOCUMENTS))
+    topics = tuple(several if len(several) > 1 else dict.fromkeys(found))
     if rag or task:
         return rag, topics
-    asked = page and words.ASKS.search(scan.text) is not None
-    return bool(about) or inline or asked or words.PROMISE.search(scan.text) is not None, topics
+    asked = page and pattern("words", "asks").search(scan.text) is not None
+    return bool(about) or inline or asked or _PROMISE.search(scan.text) is not None, topics
 
 
 def _inline_text(text: str) -> str | None:
-    if match := _INLINE.search(text):
-        return _first(match)
-    if match := _AFTER_COLON.search(text):
+    if match := pattern("reading", "inline").search(text):
+        return first_group(match)
+    if match := pattern("reading", "after_colon").search(text):
         return match.group(1).strip()
     # A wish in the first line and a long text under it.
     wish, _, rest = text.strip().partition("\n")
-    about_text = words.ABOUT_DOCUMENTS.search(wish[:_MAX_READ]) or words.RAG.search(wish[:_MAX_READ])
+    about_text = any(one.search(wish[:_MAX_READ]) for one in (_ABOUT, words("rag")))
     return rest.strip() if len(rest) >= _MIN_PASTED and about_text else None
 
 
 def _denied_words(scan: Scan) -> tuple[str, ...]:
     """The words that a message must not hold, when the text says that such messages are refused."""
-    text = scan.text
-    for refusal in words.REFUSE.finditer(text):
-        start, end = refusal.end(), min(len(text), refusal.end() + 300)
-        sentence = re.search(r"[.;!?\n](?:\s|$)", text[start:end])
-        end = start + sentence.start() if sentence else end
+    for refusal in words("refuse").finditer(scan.text):
+        begins = max(scan.text.rfind(mark, 0, refusal.start()) for mark in ".;!?\n") + 1
+        ends = re.compile(r"[.;!?\n](?:\s|$)").search(scan.text, refusal.end())
+        behind = (refusal.end(), min(ends.start() if ends else len(scan.text), refusal.end() + 300))
         # Some languages put the verb last: "Nachrichten mit den Wörtern ... ablehnt".
-        begins = max(text.rfind(mark, 0, refusal.start()) for mark in ".;!?\n") + 1
-        before = text[begins : refusal.start()]
-        if not words.DENIED_WORDS.search(text[start:end]) and words.DENIED_WORDS.search(before) and quoted(before):
-            start, end = begins, refusal.start()
-        behind = text[start:end]
-        announced = words.DENIED_WORDS.search(behind)
-        if not announced:
-            continue
-        found = [word.strip() for word in quoted(behind) if len(word) <= _MAX_WORD]
-        last = max((behind.rfind(word) + len(word) + 1 for word in found), default=0)
-        if not found and (listing := words.WORD_LIST.search(behind)):
-            parts = re.split(r",|\b(?:or|and|oder|und|o|y|ou|et|e)\b", listing.group("list"))
-            found = [part.strip() for part in parts if part.strip() and len(part.split()) <= 3]
-            last = listing.end()
-        if found:
-            whole = (min(start, refusal.start()), max(start + last, refusal.end()))
-            scan.note(*whole, names=["@Moderation"], params=["denyList"])
-            return tuple(dict.fromkeys(found))
+        for start, end in (behind, (begins, refusal.start())):
+            stretch = scan.text[start:end]
+            if not _DENIED.search(stretch):
+                continue
+            found = [word.strip() for word in quoted(stretch) if len(word) <= _MAX_WORD]
+            last = max((stretch.rfind(word) + len(word) + 1 for word in found), default=0)
+            listing = pattern("words", "word_list").search(stretch) if start == refusal.end() and not found else None
+            if listing:
+                parts = re.split(r",|\b(?:or|and|oder|und|o|y|ou|et|e)\b", listing.group("list"))
+                found = [part.strip() for part in parts if part.strip() and len(part.split()) <= 3]
+                last = listing.end()
+            if found:
+                place = Span(0, 0, frozenset({"@Moderation"}), frozenset({"denyList"}))
+                scan.note(min(start, refusal.start()), max(start + last, refusal.end()), place)
+                return tuple(dict.fromkeys(found))
     return ()
 
 
 def _named_nodes(scan: Scan, store: NodeStore | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(node types, names that no node has)."""
     known: list[str] = []
     unknown: list[str] = []
-    if store is None:
-        found = [_first(match) for match in scan.find(words.NAMED_NODE)]
-        return (), tuple(found)
-    for match in scan.find(words.NAMED_NODE):
-        schema = _lookup(_first(match), store)
-        (known if schema else unknown).append(schema or _first(match))
-        scan.note(match.start(), match.end(), names=[schema] if schema else [])
-    for match in words.CAMEL_CASE.finditer(scan.text):
-        if match.group() in store.schemas:
-            known += [m.group() for m in scan.find(re.compile(rf"\b{match.group()}\b"), names=[match.group()])]
-    for named in named_components(scan.text, store):
-        known.append(named.name)
-        scan.note(named.start, named.end, names=[named.name])
+    for match in scan.find(_NAMED):
+        name = first_group(match)
+        schema = _lookup(name, store) if store else None
+        (known if schema else unknown).append(schema or name)
+        scan.note(*match.span(), Span(0, 0, frozenset([schema] if schema else [])))
+    if store is not None:
+        for match in _CAMEL_CASE.finditer(scan.text):
+            if match.group() in store.schemas:
+                known += [m.group() for m in scan.find(re.compile(rf"\b{match.group()}\b"), [match.group()])]
+        for named in named_components(scan.text, store):
+            known.append(named.name)
+            scan.note(named.start, named.end, Span(0, 0, frozenset({named.name})))
     return tuple(dict.fromkeys(known)), tuple(dict.fromkeys(unknown))
 
 
 def _lookup(name: str, store: NodeStore) -> str | None:
-    schema = store.get(name)
-    if schema:
+    if schema := store.get(name):
         return schema.name
     label = name.casefold()
     return next((item.name for item in store.schemas.values() if item.label.casefold() == label), None)
+
+
+def tool_named(name: str, store: NodeStore) -> tuple[str, ...]:
+    """The node types that a name means: a type, a title, or words as in a requirement."""
+    found = _lookup(name, store)
+    return (found,) if found else next(iter(read(normalised(f"an agent with {name}"), store).tools), ())

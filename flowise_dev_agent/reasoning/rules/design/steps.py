@@ -1,72 +1,55 @@
 """Agentflows from a small grammar of sequence and condition. What it cannot parse in full is declined.
 
 A text is a sequence of clauses. Each is one step: answer, sort into named branches, do something on a named branch,
-ask a person (always, or on a named branch), call an address, try again at most n times, reply with given words.
+go one way if the message or a number in it fits and another otherwise, ask a person (always, or on a named branch),
+call an address, do a task for each item, try again until something holds or at most n times, reply with given words.
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from flowise_dev_agent.contracts.plan import Design, DesignConnection, Part, PlannedNode, PlannedValue, TestCase
-from flowise_dev_agent.patch import AddNode, NodeSchema
+from flowise_dev_agent.contracts.plan import Design, DesignConnection, Part, PlannedValue, TestCase
+from flowise_dev_agent.patch import AddNode
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import nested_types
-from flowise_dev_agent.reasoning.phrases import say
-from flowise_dev_agent.reasoning.rules.design.conditions import Conditions, compares_numbers, read_conditions
-from flowise_dev_agent.reasoning.rules.design.prompt import prompt_of
-from flowise_dev_agent.reasoning.rules.design.providers import default_provider
+from flowise_dev_agent.reasoning.rules.design.parts import Account
+from flowise_dev_agent.reasoning.rules.design.prompt import behaves, prompt_of
 from flowise_dev_agent.reasoning.rules.design.reading import Reading, read
-from flowise_dev_agent.reasoning.rules.design.sequence import DOES
-from flowise_dev_agent.reasoning.rules.design.toolbox import LackingError, tool_row
+from flowise_dev_agent.reasoning.rules.design.selection import provider_for
+from flowise_dev_agent.reasoning.rules.design.tools import tool_row
 from flowise_dev_agent.reasoning.rules.design.values import Said, parameters, without_braces
-from flowise_dev_agent.reasoning.rules.language import grammar, words
-from flowise_dev_agent.reasoning.rules.language.text import mentioned, quoted, squeeze
+from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
+from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER_WORDS, pattern, patterns, table, words, wordset
+from flowise_dev_agent.reasoning.rules.language.text import capital, mentioned, quoted, squeeze, to_number
 from flowise_dev_agent.reasoning.rules.render import telling
 
-_LLM, _AGENT, _SORT, _IF = "llmAgentflow", "agentAgentflow", "conditionAgentAgentflow", "conditionAgentflow"
-_START, _HUMAN, _REPLY, _LOOP, _HTTP = (
-    "startAgentflow",
-    "humanInputAgentflow",
-    "directReplyAgentflow",
-    "loopAgentflow",
-    "httpAgentflow",
-)
-_PREFIXES: Mapping[str, str] = {_LLM: "llm", _AGENT: "agent", _SORT: "conditionAgent"}
-_LEAD = grammar.pattern("steps", "lead")
-#: Where one clause ends and the next begins.
-_NEXT = grammar.pattern("steps", "next")
-_SORTS = grammar.pattern("steps", "sorts")
-_INTO = grammar.pattern("steps", "into")
-_TO_EACH = grammar.pattern("steps", "to_each")
-_NO_TOPIC = grammar.pattern("steps", "no_topic")
-_KINDS = grammar.pattern("steps", "kinds")
-_LISTED = grammar.pattern("steps", "listed")
-_ON_BRANCH = grammar.pattern("steps", "on_branch")
-_OWN_AGENTS = grammar.pattern("steps", "own_agents")
-_ASKS_PERSON = grammar.pattern("steps", "asks_person")
-_ALWAYS = grammar.pattern("steps", "always")
-_TAIL_TOPIC = grammar.pattern("steps", "tail_topic")
-_CALLS = grammar.pattern("steps", "calls")
-_METHOD = grammar.pattern("steps", "method")
-_AGAIN = grammar.pattern("steps", "again")
-_SAYS = grammar.pattern("steps", "says")
-_MODEL_NODE = grammar.pattern("steps", "model_node")
-_WHO = grammar.pattern("steps", "who")
-_OPENING = re.compile(r"^(?:and|und|y|et|e|first|zuerst|primero|d'abord|primeiro)\b[\s,]*", re.IGNORECASE)
-_REPLIES = re.compile(
-    r"(?:it\s)?(?:repl(?:y|ies)|responds?|sends?\s(?:it|the (?:answer|result)))(?:\s(?:to|with)\s[\w ]{1,30})?",
-    re.IGNORECASE,
-)
-_COUNTS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "ten": 10}
+_START, _LLM, _AGENT = "startAgentflow", "llmAgentflow", "agentAgentflow"
+_SORTER, _CHOOSER, _ITERATION = "conditionAgentAgentflow", "conditionAgentflow", "iterationAgentflow"
+_HUMAN, _REPLY, _LOOP, _HTTP = "humanInputAgentflow", "directReplyAgentflow", "loopAgentflow", "httpAgentflow"
+_PREFIXES = {_LLM: "llm", _AGENT: "agent", _SORTER: "conditionAgent"}
+_OPENING = pattern("steps", "opening")
+_ANY_MODEL = re.compile(r"(?:llm|agent|model)s?", re.IGNORECASE)
 _LONGEST_LABEL = 40
+#: The output of an iteration that leads to the step inside it.
+INSIDE = "each"
 #: Kinds of signals that make a flow one of steps.
-_STEPWISE = frozenset({"team", "approval", "branch", "loop"})
+_STEPWISE = frozenset({"team", "approval", "branch", "loop", "sequence"})
 
 
-class _NotParsedError(Exception):
-    """The clause that the grammar does not parse."""
+def _is(name: str, text: str) -> re.Match[str] | None:
+    return pattern("steps", name).match(text)
+
+
+@dataclass
+class _Case:
+    """A row of a condition and what is done then; "" where the next clause says it."""
+
+    row: dict[str, Any]
+    #: What a model reads from the message for it; "" where the message itself is compared.
+    reads: str
+    then: str
 
 
 @dataclass
@@ -78,382 +61,425 @@ class _Flow:
     ends: list[tuple[str, str]] = field(default_factory=list)
     #: Branch name -> the node that answers on it.
     branches: dict[str, str] = field(default_factory=dict)
+    #: Cases whose condition is not built yet: another one, or "otherwise", may follow.
+    cases: list[_Case] = field(default_factory=list)
     parts: list[tuple[str, list[str]]] = field(default_factory=list)
+    examples: list[str] = field(default_factory=list)
 
 
 def is_stepwise(reading: Reading) -> bool:
     """Whether the text speaks of steps that a chatflow does not have."""
-    if read_conditions(reading.text).cases or compares_numbers(reading.text):
-        return True
+    clauses = _clauses(reading.text[:2_000])
+    flow = mentioned(reading.text, words("flow"))
+    for name in ("words", "number") if flow else ("words",):
+        if any(one.match(clause) for one in patterns("cases", name) for clause in clauses):
+            return True
     # A node type asked for by name is a part of a chatflow.
-    if reading.requested or reading.prompt_text or reading.system_text:
-        return any(mentioned(reading.text, pattern) for pattern, kinds in words.SIGNALS if kinds[0] == "team")
-    return any(mentioned(reading.text, pattern) for pattern, kinds in words.SIGNALS if kinds[0] in _STEPWISE)
+    named = reading.requested or reading.prompt_text or reading.system_text
+    kinds = {"team"} if named else _STEPWISE
+    return any(mentioned(reading.text, looked_for) for looked_for, (kind, *_) in table("signals") if kind in kinds)
 
 
-def design_steps(request: PlanRequest, text: str, reading: Reading, language: str) -> Design:
-    """The design of a new agentflow, or one that declines with what it does not understand."""
-    base = Design(
-        goal=telling.short(text),
+def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World) -> Design:
+    """The design of a new agentflow. Raises DeclinedError with what it does not understand."""
+    if reading.knowledge:
+        raise world.decline("declined_agentflow_documents")
+    flow = _Builder(reading, said.details, world).built(request.intent.title)
+    schemas = {op.node_id: world.schema(op.node_name) for op in flow.nodes}
+    values = [PlannedValue(node_id=op.node_id, param=name, value=value)
+              for op in flow.nodes for name, value in op.params.items()]  # fmt: skip
+    Account(reading.text, reading.spans, schemas, values).check(world, signalled=False)
+    parts = [
+        Part(id=f"p{n}", quote=quote, state="covered", nodes=nodes) for n, (quote, nodes) in enumerate(flow.parts, 1)
+    ]
+    design = Design(
+        goal=telling.short(said.text),
         operation=request.intent.operation,
         flow_name=request.intent.title,
         flow_kind="AGENTFLOW",
+        nodes=telling.planned(schemas, world, labels={op.node_id: op.label or "" for op in flow.nodes}),
+        values=values,
+        connections=flow.links,
+        credential_requirements=nested_types(flow.nodes, world.store.schemas, world.available),
+        parts=parts[:40],
     )
-    if reading.knowledge:
-        return base.model_copy(
-            update={"flow_kind": "CHATFLOW", "declined": say("declined_agentflow_documents", language)}
-        )
-    builder = _Builder(request, reading, language)
-    try:
-        flow = builder.built(reading.text, request.intent.title)
-    except _NotParsedError as clause:
-        team = mentioned(text, words.TEAM)
-        reason = say("declined_team" if team else "declined_steps", language, clause=str(clause))
-        return base.model_copy(update={"flow_kind": "CHATFLOW", "declined": reason})
-    except LackingError as lacking:
-        return base.model_copy(update={"flow_kind": "CHATFLOW", "declined": str(lacking)})
-    store = request.nodes
-    schemas = {op.node_id: store.schemas[op.node_name] for op in flow.nodes}
-    design = base.model_copy(
-        update={
-            "nodes": [
-                PlannedNode(
-                    node_id=op.node_id,
-                    node_name=op.node_name,
-                    purpose=telling.purpose(schemas[op.node_id], language),
-                    label=op.label or "",
-                )
-                for op in flow.nodes
-            ],
-            "values": [
-                PlannedValue(node_id=op.node_id, param=name, value=value)
-                for op in flow.nodes
-                for name, value in op.params.items()
-            ],
-            "connections": flow.links,
-            "credential_requirements": nested_types(flow.nodes, store.schemas, request.credential_types),
-            "parts": [
-                Part(id=f"p{n}", quote=quote, state="covered", nodes=nodes)
-                for n, (quote, nodes) in enumerate(flow.parts[:40], start=1)
-            ],
-        }
-    )
-    told = telling.told(design, schemas, Said(reading, prompt_of(reading.text, reading.spans)), language)
+    told = telling.told(design, schemas, Said(reading, prompt_of(reading.text, reading.spans)), world)
     asked = [f"{name}?" for name in flow.branches]
-    if cases := read_conditions(reading.text).cases:
-        asked = [*(case.example for case in cases if case.example), say("test_hello", language)]
-    tests = [TestCase(id=f"t{n}", turns=[question]) for n, question in enumerate(asked, start=1)] or told.tests
+    asked += [*flow.examples, world.say("test_hello")] if flow.examples else []
+    tests = [TestCase(id=f"t{n}", turns=[question]) for n, question in enumerate(asked[:10], start=1)] or told.tests
     criteria = [one.model_copy(update={"tests": [test.id for test in tests]}) for one in told.criteria]
-    return told.model_copy(update={"tests": tests[:10], "criteria": criteria})
+    return told.model_copy(update={"tests": tests, "criteria": criteria})
 
 
 class _Builder:
-    def __init__(self, request: PlanRequest, reading: Reading, language: str) -> None:
-        self._store, self._available = request.nodes, request.credential_types
-        self._reading, self._language = reading, language
-        self._provider = reading.provider or default_provider(
-            self._store.schemas, self._available, with_embeddings=False
-        )
+    def __init__(self, reading: Reading, answer: str, world: World) -> None:
+        self._reading, self._answer, self._world = reading, answer, world
+        self._clauses = _clauses(reading.text) if is_stepwise(reading) else [squeeze(reading.text)]
+        self._provider = provider_for(reading, world, knowledge=False)
+        # A model and its settings that one clause names are for all steps, else each step has its own.
+        named = [one for one in (read(clause, world.store) for clause in self._clauses) if _about_model(one)]
+        self._shared = reading if len(named) < 2 else replace(Reading("", ""), provider=reading.provider)
         self._flow = _Flow()
 
-    def built(self, text: str, title: str) -> _Flow:
+    def built(self, title: str) -> _Flow:
         flow = self._flow
-        start = self._add(_START, {})
-        flow.ends = [(start, "")]
-        conditions = read_conditions(text)
-        if compares_numbers(text):
-            raise LackingError(say("declined_agentflow_condition", self._language))
-        if conditions.cases:
-            self._choose(text, conditions)
-        elif not is_stepwise(self._reading):
-            self._after(self._step(text, title))
-            flow.parts.append((squeeze(text), [flow.nodes[-1].node_id]))
-        else:
-            for clause in _clauses(text):
-                before = len(flow.nodes)
-                self._clause(clause)
-                new = [node.node_id for node in flow.nodes[before:]]
-                flow.parts.append((clause, new or [flow.nodes[-1].node_id]))
+        flow.ends = [(self._add(_START, {}), "")]
+        if not is_stepwise(self._reading):
+            self._after(self._step(self._clauses[0], title))
+        for clause in self._clauses if is_stepwise(self._reading) else ():
+            before = len(flow.nodes)
+            self._clause(clause)
+            flow.parts.append((clause, [node.node_id for node in flow.nodes[before:]] or [flow.nodes[-1].node_id]))
+        self._choose("")
         if len(flow.nodes) < 2:
-            raise _NotParsedError(squeeze(text)[:200])
+            raise self._not_parsed(self._reading.text[:200])
         # "One LLM that answers" is one step; a team of which nobody is named is none.
-        models = [node for node in flow.nodes if node.node_name in (_LLM, _AGENT)]
-        if len(models) < 2 and mentioned(text, words.TEAM):
-            raise LackingError(say("declined_team", self._language))
+        if sum(node.node_name in (_LLM, _AGENT) for node in flow.nodes) < 2 and mentioned(
+            self._reading.text, words("team")
+        ):
+            raise self._world.decline("declined_team")
+        everything = [node.node_id for node in flow.nodes]
+        flow.parts = [(quote, nodes) for quote, nodes in flow.parts] or [(self._clauses[0], everything)]
         return flow
 
-    def _clause(self, clause: str) -> None:
-        if (match := _ASKS_PERSON.match(clause)) is not None:
-            self._approve(clause, match["tail"] or "")
-        elif match := _SORTS.match(clause):
-            self._sort(clause, match["rest"])
-        elif self._flow.branches and (match := _ON_BRANCH.match(clause)):
-            self._on_branch(clause, match["topic"], match["do"])
-        elif self._flow.branches and (match := _OWN_AGENTS.match(clause)):
-            named = [squeeze(name) for name in (match["topic"], match["second"]) if name]
-            if any(self._branch(name) is None for name in named):
-                raise _NotParsedError(clause)
-        elif match := _CALLS.match(clause):
-            method = _METHOD.search(clause)
-            address = match["url"].rstrip(".,;")
-            verb = method.group(1).upper() if method else "GET"
-            self._after(self._add(_HTTP, {"method": verb, "url": address}))
-        elif match := _AGAIN.match(clause):
-            self._again(match)
-        elif _SAYS.match(clause) and (given := quoted(clause)):
-            self._after(self._add(_REPLY, {"directReplyMessage": without_braces(given[0])}))
-        elif _REPLIES.fullmatch(clause) and len(self._flow.ends) == 1 and len(self._flow.nodes) > 1:
-            self._after(self._add(_REPLY, {"directReplyMessage": f"{{{{ {self._flow.ends[0][0]} }}}}"}))
-        elif _understood(clause):
-            self._after(self._step(clause))
-        else:
-            raise _NotParsedError(clause)
+    def _not_parsed(self, clause: str) -> DeclinedError:
+        team = mentioned(self._reading.text, words("team")) and len(self._clauses) < 2
+        return self._world.decline("declined_team" if team else "declined_steps", clause=squeeze(clause))
 
-    def _sort(self, clause: str, rest: str) -> None:
-        """A node that looks at the message, and a branch with its own answer for each kind."""
+    def _clause(self, clause: str) -> None:
+        cases = self._flow.cases
+        if case := self._case(clause):
+            cases.append(case)
+            return
+        if cases and (match := _is("otherwise", clause)):
+            self._choose(clause[match.end() :])
+            return
+        if cases and not cases[-1].then:
+            cases[-1].then = clause
+            return
+        self._choose("")
+        for name, way in self._ways().items():
+            if (match := _is(name, clause)) and way(clause, match):
+                return
+        if not _understood(clause):
+            raise self._not_parsed(clause)
+        self._after(self._step(clause))
+
+    def _ways(self) -> dict[str, Callable[[str, re.Match[str]], bool]]:
+        """Pattern -> what a clause like that adds; False where it is another kind of clause after all."""
+        ways = {"asks_person": self._approve, "each": self._each, "each_last": self._each, "sorts": self._sort}
         if self._flow.branches:
-            raise _NotParsedError(clause)
-        each = [squeeze(match["topic"]) for match in _TO_EACH.finditer(rest)]
-        into = _INTO.match(rest)
-        names = (
-            each
-            if len(each) > 1
-            else [squeeze(_KINDS.sub("", part)) for part in _LISTED.split(into["list"])]
-            if into
-            else []
-        )
-        names = [re.sub(r"^(?:either|an?|the)\s", "", name, flags=re.IGNORECASE) for name in names if name]
-        if len(names) < 2 or any(len(name.split()) > 4 or _NO_TOPIC.search(name) for name in names):
-            raise _NotParsedError(clause)
-        scenarios = [{"scenario": name} for name in names]
-        params = {
-            **self._model(_SORT),
-            "conditionAgentInstructions": say("route", self._language),
-            "conditionAgentInput": "{{ question }}",
-            "conditionAgentScenarios": scenarios,
+            ways |= {"on_branch": self._on_branch, "own_agents": self._own_agents}
+        return {**ways, "calls": self._call, "again": self._again, "says": self._say, "replies": self._reply}
+
+    # --- Conditions
+
+    def _case(self, clause: str) -> _Case | None:
+        for looked_for in patterns("cases", "words"):
+            if match := looked_for.match(clause):
+                operation, value = _operation(match["operation"]), match["value"].strip("\"'“”„«» ")
+                if not operation.startswith("not"):
+                    self._flow.examples.append(value)
+                return _Case({"type": "string", "operation": operation, "value2": value}, "", _then(match["then"]))
+        for looked_for in patterns("cases", "number"):
+            if match := looked_for.match(clause):
+                number = to_number(match["number"])
+                row = {"type": "number", "operation": _operation(match["operation"]), "value2": f"{number:g}"}
+                return _Case(row, squeeze(match["what"]), _then(match["then"]))
+        return None
+
+    def _choose(self, otherwise: str) -> None:
+        """A node that holds the message against the cases, a branch for each, and one for all other messages."""
+        cases, self._flow.cases = self._flow.cases, []
+        if not cases:
+            return
+        keys = {
+            what: re.sub(r"\W+", "_", what.casefold()) or "value" for what in (case.reads for case in cases) if what
         }
-        sorter = self._add(_SORT, params)
-        self._after(sorter)
+        place = ""
+        if keys:
+            fields = [{"key": key, "type": "number", "enumValues": "", "jsonSchema": "", "description": what}
+                      for what, key in keys.items()]  # fmt: skip
+            told = self._world.say("read_numbers", names=", ".join(keys))
+            place = self._model_node(told, told, (), Reading("", ""), agent=False, llmStructuredOutput=fields)
+            self._after(place)
+        held = {what: f"{{{{ {place}.output.{key} }}}}" for what, key in keys.items()} | {"": "{{ question }}"}
+        rows = [{**case.row, "value1": held[case.reads]} for case in cases]
+        chooser = self._add(_CHOOSER, {"conditions": rows})
+        self._after(chooser)
         ends: list[tuple[str, str]] = []
-        agent = not _MODEL_NODE.search(self._reading.text)
-        for number, name in enumerate(names):
-            prompt = say("expert_in", self._language, topic=name)
-            node = self._model_node(name, prompt, self._reading.tools if agent else (), agent=agent)
-            self._flow.links.append(DesignConnection(source=sorter, output=str(number), target=node))
-            self._flow.branches[name.casefold()] = node
-            ends.append((node, ""))
+        for number, clause in enumerate([*(case.then for case in cases), _then(otherwise)]):
+            self._flow.ends = [(chooser, str(number))]
+            last = number == len(cases)
+            if (match := _is("says", f"{clause} ")) and self._say(clause, match):
+                pass
+            elif last and not clause:
+                plain = self._world.say("plain")
+                self._after(self._model_node("", plain, (), self._shared, agent=False))
+            elif not mentioned(clause, words("human")) and _is_task(clause):
+                self._after(self._step(clause))
+            else:
+                raise self._not_parsed(clause or self._reading.text[:200])
+            ends += self._flow.ends
         self._flow.ends = ends
 
-    def _on_branch(self, clause: str, topic: str, do: str) -> None:
-        node = self._branch(topic)
-        if node is None:
-            raise _NotParsedError(clause)
-        if (person := _ASKS_PERSON.match(do)) and _ALWAYS.match(person["tail"] or ""):
-            self._ask([node])
-        elif len(do.split()) > 1 and not _names_structure(do):
-            self._instruct(node, do)
-        else:
-            raise _NotParsedError(clause)
+    # --- Branches
 
-    def _approve(self, clause: str, tail: str) -> None:
+    def _sort(self, clause: str, match: re.Match[str]) -> bool:
+        """A node that looks at the message, and a branch with its own answer for each kind."""
+        each = [squeeze(one["topic"]) for one in pattern("steps", "to_each").finditer(match["rest"])]
+        into = _is("into", match["rest"])
+        listed = pattern("steps", "listed").split(into["list"]) if into else []
+        names = each if len(each) > 1 else [squeeze(pattern("steps", "kinds").sub("", part)) for part in listed]
+        names = [re.sub(r"^(?:either|an?|the)\s", "", name, flags=re.IGNORECASE) for name in names if name]
+        odd = any(len(name.split()) > 4 or pattern("steps", "no_topic").search(name) for name in names)
+        if self._flow.branches or len(names) < 2 or odd:
+            raise self._not_parsed(clause)
+        sorter = self._check(self._world.say("route"), "{{ question }}", names)
+        agent = not pattern("steps", "model_node").search(self._reading.text)
+        self._flow.ends = []
+        for number, name in enumerate(names):
+            prompt = self._world.say("expert_in", topic=name)
+            tools = self._reading.tools if agent else ()
+            node = self._model_node(name, prompt, tools, self._shared, agent=agent)
+            self._flow.links.append(DesignConnection(source=sorter, output=str(number), target=node))
+            self._flow.branches[name.casefold()] = node
+            self._flow.ends.append((node, ""))
+        return True
+
+    def _on_branch(self, clause: str, match: re.Match[str]) -> bool:
+        node, do = self._branch(match["topic"]), match["do"]
+        person = _is("asks_person", do)
+        if node is None or (not person and (len(do.split()) < 2 or _names_structure(do))):
+            raise self._not_parsed(clause)
+        if person:
+            self._ask([node])
+            return True
+        # What is to be done on a branch takes the place of the general instruction of its step.
+        index = next(i for i, one in enumerate(self._flow.nodes) if one.node_id == node)
+        old, own = self._flow.nodes[index], read(do, self._world.store)
+        made = self._model_params(old.node_name, capital(do), own.tools, own)
+        self._flow.nodes[index] = old.model_copy(update={"params": {**old.params, **made}})
+        return True
+
+    def _own_agents(self, clause: str, match: re.Match[str]) -> bool:
+        """ "A billing agent and a technical agent answer": each branch has its own already."""
+        if any(self._branch(name) is None for name in (match["topic"], match["second"]) if name):
+            raise self._not_parsed(clause)
+        return True
+
+    def _branch(self, said: str) -> str | None:
+        """The one branch whose name shares a word with what is said."""
+        wanted = _stems(said)
+        found = [node for name, node in self._flow.branches.items() if wanted & _stems(name)]
+        return found[0] if len(found) == 1 else None
+
+    # --- People, repetition, addresses
+
+    def _approve(self, clause: str, match: re.Match[str]) -> bool:
         """A person looks at the answers so far, or at that of the branch that is named."""
-        if _ALWAYS.match(tail):
-            self._ask([end for end, _ in self._flow.ends])
-            return
-        named = _TAIL_TOPIC.match(tail)
-        node = self._branch(named["topic"]) if named else None
-        if node is None:
-            raise _NotParsedError(clause)
-        self._ask([node])
+        tail = match["tail"] or ""
+        named = _is("tail_topic", tail)
+        node = (
+            None if _is("always", tail) else self._branch(named["topic"] if named else "") or self._branch(self._answer)
+        )
+        if node is None and not _is("always", tail) and not mentioned(self._answer, words("all_of_them")):
+            if self._flow.branches:
+                raise self._world.decline("question_approval", clause=clause, names=", ".join(self._flow.branches))
+            raise self._not_parsed(clause)
+        self._ask([node] if node else [end for end, _ in self._flow.ends])
+        return True
 
     def _ask(self, drafts: list[str]) -> None:
         """A person says yes, or the step is done again with what they say."""
         by_id = {node.node_id: node for node in self._flow.nodes}
+        params = {"humanInputDescriptionType": "fixed", "humanInputDescription": self._world.say("approval"),
+                  "humanInputEnableFeedback": True}  # fmt: skip
         for id_ in drafts:
-            draft = by_id[id_]
-            if draft.node_name not in (_LLM, _AGENT):
-                raise LackingError(say("declined_nothing_to_approve", self._language))
-            text = say("approval", self._language)
-            params = {
-                "humanInputDescriptionType": "fixed",
-                "humanInputDescription": text,
-                "humanInputEnableFeedback": True,
-            }
+            if by_id[id_].node_name not in (_LLM, _AGENT):
+                raise self._world.decline("declined_nothing_to_approve")
             human = self._add(_HUMAN, params)
-            reply = self._add(_REPLY, {"directReplyMessage": f"{{{{ {id_} }}}}"})
-            again = self._add(_LOOP, {"loopBackToNode": f"{id_}-{draft.label}"})
-            self._flow.links += [
-                DesignConnection(source=id_, target=human),
-                DesignConnection(source=human, output="proceed", target=reply),
-                DesignConnection(source=human, output="reject", target=again),
-            ]
+            again = self._add(_LOOP, {"loopBackToNode": f"{id_}-{by_id[id_].label}"})
+            self._flow.links.append(DesignConnection(source=id_, target=human))
+            reply = self._two_ways(human, id_, again, ("proceed", "reject"))
             self._flow.ends = [end for end in self._flow.ends if end[0] != id_] + [(reply, "")]
 
-    def _again(self, match: re.Match[str]) -> None:
-        """Back to the last step until a model finds that the condition holds, a limited number of times."""
-        by_id = {node.node_id: node for node in self._flow.nodes}
-        last = [by_id[id_] for id_, _ in self._flow.ends]
-        if len(last) != 1 or last[0].node_name not in (_LLM, _AGENT):
-            raise _NotParsedError(squeeze(match.group()))
-        said = (match["n"] or "5").casefold()
-        limit = int(said) if said.isdigit() else _COUNTS.get(said, 5)
-        until = squeeze(match["until"])
-        params = {
-            **self._model(_SORT),
-            "conditionAgentInstructions": say("check", self._language, until=until),
-            "conditionAgentInput": f"{{{{ {last[0].node_id} }}}}",
-            "conditionAgentScenarios": [{"scenario": until}, {"scenario": say("not_yet", self._language)}],
-        }
-        check = self._add(_SORT, params)
-        again = self._add(_LOOP, {"loopBackToNode": f"{last[0].node_id}-{last[0].label}", "maxLoopCount": limit,
-                                  "fallbackMessage": f"{{{{ {last[0].node_id} }}}}"})  # fmt: skip
-        reply = self._add(_REPLY, {"directReplyMessage": f"{{{{ {last[0].node_id} }}}}"})
-        self._after(check)
-        self._flow.links += [
-            DesignConnection(source=check, output="0", target=reply),
-            DesignConnection(source=check, output="1", target=again),
-        ]
-        self._flow.ends = [(reply, "")]
+    def _two_ways(self, source: str, answer: str, again: str, outputs: tuple[str, str]) -> str:
+        """One way to the answer, the other back; the node that replies."""
+        reply = self._add(_REPLY, {"directReplyMessage": f"{{{{ {answer} }}}}"})
+        self._flow.links += [DesignConnection(source=source, output=outputs[0], target=reply),
+                             DesignConnection(source=source, output=outputs[1], target=again)]  # fmt: skip
+        return reply
 
-    def _choose(self, text: str, conditions: Conditions) -> None:
-        """A node that holds the message against the conditions, a branch for each, and one for all other messages."""
-        clauses = [*(case.then for case in conditions.cases), conditions.otherwise]
-        if any(one and mentioned(one, words.HUMAN) for one in clauses):
-            raise LackingError(say("declined_agentflow_condition", self._language))
-        rows = [
-            {"type": "string", "value1": "{{ question }}", "operation": case.operation, "value2": case.value}
-            for case in conditions.cases
-        ]
-        chooser = self._add(_IF, {"conditions": rows})
-        self._after(chooser)
-        self._flow.ends = []
-        for number, clause in enumerate(clauses):
-            if clause is None:
-                node = self._model_node("", say("plain", self._language), (), agent=False)
-            elif _SAYS.match(f"{clause} ") and (given := quoted(clause)):
-                node = self._add(_REPLY, {"directReplyMessage": without_braces(given[0])})
-            elif _understood(clause) or len(clause.split()) > 1:
-                node = self._step(clause)
-            else:
-                raise _NotParsedError(clause)
-            self._flow.links.append(DesignConnection(source=chooser, output=str(number), target=node))
-            self._flow.ends.append((node, ""))
-        self._flow.parts.append((squeeze(text), [node.node_id for node in self._flow.nodes]))
+    def _again(self, clause: str, match: re.Match[str]) -> bool:
+        """Back to the last step until a model finds that the condition holds, a limited number of times."""
+        last = [node for node in self._flow.nodes if node.node_id in {id_ for id_, _ in self._flow.ends}]
+        said = (match["n"] or "5").casefold()
+        if len(last) != 1 or last[0].node_name not in (_LLM, _AGENT) or not (said.isdigit() or said in NUMBER_WORDS):
+            raise self._not_parsed(clause)
+        id_, until = last[0].node_id, squeeze(match["until"])
+        scenarios = [until, self._world.say("not_yet")]
+        check = self._check(self._world.say("check", until=until), f"{{{{ {id_} }}}}", scenarios)
+        params = {"loopBackToNode": f"{id_}-{last[0].label}", "maxLoopCount": round(to_number(said)),
+                  "fallbackMessage": f"{{{{ {id_} }}}}"}  # fmt: skip
+        self._flow.ends = [(self._two_ways(check, id_, self._add(_LOOP, params), ("0", "1")), "")]
+        return True
+
+    def _each(self, clause: str, match: re.Match[str]) -> bool:
+        """A model lists the items, and a step inside an iteration does the task with each."""
+        item, do = squeeze(match["item"]), match["do"]
+        if len(do.split()) < 2 or _names_structure(do):
+            raise self._not_parsed(clause)
+        fields = [{"key": "items", "type": "stringArray", "enumValues": "", "jsonSchema": "", "description": item}]
+        told = self._world.say("list_items", item=item)
+        source = self._model_node(told, told, (), self._shared, agent=False, llmStructuredOutput=fields)
+        self._after(source)
+        each = self._add(_ITERATION, {"iterationInput": f"{{{{ {source}.output.items }}}}"})
+        self._after(each)
+        inner = self._step(do, user="{{ $iteration }}")
+        self._flow.links.append(DesignConnection(source=each, output=INSIDE, target=inner))
+        return True
+
+    def _call(self, _clause: str, match: re.Match[str]) -> bool:
+        method = pattern("steps", "method").search(match.group())
+        verb = method.group(1).upper() if method else "GET"
+        self._after(self._add(_HTTP, {"method": verb, "url": match["url"].rstrip(".,;")}))
+        return True
+
+    def _say(self, clause: str, _match: re.Match[str]) -> bool:
+        given = quoted(clause)
+        if given:
+            self._after(self._add(_REPLY, {"directReplyMessage": without_braces(given[0])}))
+        return bool(given)
+
+    def _reply(self, _clause: str, _match: re.Match[str]) -> bool:
+        """ "... and replies": the answer so far, as it is."""
+        one = len(self._flow.ends) == 1 and len(self._flow.nodes) > 1
+        if one:
+            self._after(self._add(_REPLY, {"directReplyMessage": f"{{{{ {self._flow.ends[0][0]} }}}}"}))
+        return one
+
+    # --- Steps of a model
 
     def _after(self, node: str) -> None:
         self._flow.links += [DesignConnection(source=end, output=out, target=node) for end, out in self._flow.ends]
         self._flow.ends = [(node, "")]
 
-    def _step(self, clause: str, title: str = "") -> str:
+    def _step(self, clause: str, title: str = "", *, user: str = "") -> str:
         """One call of a model, told in the words of the clause."""
-        own = read(clause, self._store)
-        who = _WHO.match(clause)
+        own = read(clause, self._world.store)
+        who = _is("who", clause)
         task = clause[who.end() :] if who else clause
-        label = (
-            squeeze(who["who"])
-            if who and not re.fullmatch(r"(?:llm|agent|model)s?", who["who"], re.IGNORECASE)
-            else task
+        label = title or (squeeze(who["who"]) if who and not _ANY_MODEL.fullmatch(who["who"]) else task)
+        prompt = prompt_of(own.text, own.spans) or capital(task)
+        plain = any(pattern("steps", "model_node").search(text) for text in (clause, self._reading.text))
+        tools = self._reading.tools if len(self._clauses) == 1 else own.tools
+        agent = bool(tools) or (bool(own.agent or who) and not plain and not user)
+        return self._model_node(
+            label, prompt, tools, own if _about_model(own) else self._shared, agent=agent, user=user
         )
-        prompt = prompt_of(own.text, own.spans) or f"{task[:1].upper()}{task[1:]}"
-        whole = bool(own.agent or who) and not _MODEL_NODE.search(clause) and not _MODEL_NODE.search(self._reading.text)
-        tools = own.tools
-        if not tools and len(_clauses(self._reading.text)) == 1:
-            tools = self._reading.tools
-        return self._model_node(title or label, prompt, tools, agent=bool(tools) or whole)
 
-    def _model_node(self, label: str, prompt: str, tools: tuple[tuple[str, ...], ...], *, agent: bool) -> str:
+    def _model_node(
+        self, label: str, prompt: str, tools: tuple[tuple[str, ...], ...], reading: Reading, *, agent: bool,
+        user: str = "", **more: Any,
+    ) -> str:  # fmt: skip
         name = _AGENT if agent else _LLM
-        prefix = _PREFIXES[name]
-        values: dict[str, Any] = {
-            **self._model(name),
+        params = self._model_params(name, prompt, tools, reading)
+        if user:
+            params["llmMessages"] = [*params["llmMessages"], {"role": "user", "content": user}]
+            params["llmEnableMemory"] = False
+        if name == _LLM and self._reading.fields and not more:
+            rows = [{"key": f.name, "type": f.kind, "enumValues": "", "jsonSchema": "", "description": f.description}
+                    for f in self._reading.fields]  # fmt: skip
+            params["llmStructuredOutput"] = rows
+        return self._add(name, {**params, **more}, _label(label))
+
+    def _model_params(
+        self, name: str, prompt: str, tools: tuple[tuple[str, ...], ...], reading: Reading
+    ) -> dict[str, Any]:
+        prefix, window = _PREFIXES[name], self._reading.quantities.memory_window
+        params: dict[str, Any] = {
+            **self._model(name, reading),
             f"{prefix}Messages": [{"role": "system", "content": without_braces(prompt)}],
-            **self._memory(prefix),
         }
-        rows = [tool_row(names, self._store, self._available, self._reading, self._language) for names in tools]
-        if rows:
-            values["agentTools"] = rows
-        if name == _LLM and self._reading.structured and self._reading.fields:
-            values["llmStructuredOutput"] = [
-                {"key": f.name, "type": f.kind, "enumValues": "", "jsonSchema": "", "description": f.description}
-                for f in self._reading.fields
-            ]
-        return self._add(name, values, _label(label))
+        if self._reading.no_memory:
+            params[f"{prefix}EnableMemory"] = False
+        elif window:
+            params |= {f"{prefix}MemoryType": "windowSize", f"{prefix}MemoryWindowSize": window}
+        if tools:
+            params["agentTools"] = [tool_row(names, self._reading, self._world) for names in tools]
+        return params
 
-    def _instruct(self, node_id: str, do: str) -> None:
-        """What is to be done on a branch takes the place of the general instruction of its step."""
-        index = next(i for i, node in enumerate(self._flow.nodes) if node.node_id == node_id)
-        node = self._flow.nodes[index]
-        own, prefix = read(do, self._store), _PREFIXES[node.node_name]
-        content = f"{do[:1].upper()}{do[1:]}"
-        params = {**node.params, f"{prefix}Messages": [{"role": "system", "content": without_braces(content)}]}
-        if own.tools:
-            rows = [tool_row(names, self._store, self._available, own, self._language) for names in own.tools]
-            params["agentTools"] = rows
-        self._flow.nodes[index] = node.model_copy(update={"params": params})
+    def _check(self, instructions: str, looked_at: str, names: list[str]) -> str:
+        """A model that chooses among scenarios, behind the last step."""
+        params = {"conditionAgentInstructions": instructions, "conditionAgentInput": looked_at,
+                  "conditionAgentScenarios": [{"scenario": name} for name in names]}  # fmt: skip
+        node = self._add(_SORTER, {**self._model(_SORTER, self._shared), **params})
+        self._after(node)
+        return node
 
-    def _branch(self, said: str) -> str | None:
-        """The one branch whose name shares a word with what is said."""
-        wanted = {_stem(word) for word in re.findall(r"\w{3,}", said.casefold())}
-        found = [node for name, node in self._flow.branches.items()
-                 if wanted & {_stem(word) for word in re.findall(r"\w{3,}", name)}]  # fmt: skip
-        return found[0] if len(found) == 1 else None
-
-    def _model(self, name: str) -> dict[str, Any]:
-        prefix, chat = _PREFIXES[name], self._provider.chat
-        config = parameters(self._schema(chat), Said(self._reading), language=self._language)
+    def _model(self, name: str, reading: Reading) -> dict[str, Any]:
+        prefix, chat = _PREFIXES[name], (reading.provider or self._provider).chat
+        config = parameters(self._world.schema(chat), Said(reading), language=self._world.language)
         return {f"{prefix}Model": chat, f"{prefix}ModelConfig": config}
 
-    def _memory(self, prefix: str) -> dict[str, Any]:
-        window = self._reading.quantities.memory_window
-        if self._reading.no_memory:
-            return {f"{prefix}EnableMemory": False}
-        return {f"{prefix}MemoryType": "windowSize", f"{prefix}MemoryWindowSize": window} if window else {}
-
     def _add(self, name: str, params: dict[str, Any], label: str = "") -> str:
-        schema = self._schema(name)
-        number = sum(node.node_name == name for node in self._flow.nodes)
+        wanted = label or self._world.schema(name).label
         taken = {node.label for node in self._flow.nodes}
-        wanted = label or schema.label
         unique = next(text for n in range(len(taken) + 1) if (text := f"{wanted} {n}" if n else wanted) not in taken)
-        node_id = f"{name}_{number}"
+        node_id = f"{name}_{sum(node.node_name == name for node in self._flow.nodes)}"
         self._flow.nodes.append(AddNode(node_name=name, node_id=node_id, label=unique, params=params))
         return node_id
-
-    def _schema(self, name: str) -> NodeSchema:
-        schema = self._store.get(name)
-        if schema is None:
-            raise LackingError(say("declined_missing", self._language, name=name))
-        return schema
 
 
 def _clauses(text: str) -> list[str]:
     """The clauses of a text without what introduces them."""
-    first, *others = [part for part in _NEXT.split(text) if part]
-    rest = " ".join(first.split())
-    while rest.split(" ", 1)[0].strip(" ,:").casefold() in words.LEADS and " " in rest:
+    first, *others = [part for part in pattern("steps", "next").split(text) if part] or [""]
+    rest = squeeze(first)
+    while " " in rest and rest.split(" ", 1)[0].strip(" ,:").casefold() in wordset("leads"):
         rest = rest.split(" ", 1)[1]
-    lead = _LEAD.match(rest)
+    lead = _is("lead", rest)
     clauses = [rest[lead.end() :] if lead else rest, *others]
     found = [_OPENING.sub("", clause.strip(" ,.;:!\x00")) for clause in clauses]
     return [clause for clause in found if re.search(r"\w", clause)]
 
 
+def _about_model(reading: Reading) -> bool:
+    return bool(reading.provider or reading.model or reading.quantities.temperature is not None)
+
+
+def _operation(said: str) -> str:
+    return next(name for name in _OPERATIONS if pattern("operations", name).fullmatch(said))
+
+
+_OPERATIONS = ("notContains", "notEqual", "startsWith", "endsWith", "contains", "larger", "largerEqual", "smaller",
+               "smallerEqual", "equal")  # fmt: skip
+
+
+def _then(said: str) -> str:
+    return pattern("steps", "then").sub("", said.strip(" ,;:."))
+
+
 def _understood(clause: str) -> bool:
     """Whether a clause is one task for a model: it says what is done, and names no structure of its own."""
-    return bool(DOES.search(clause)) and not _names_structure(clause)
+    return bool(pattern("steps", "does").search(clause)) and not _names_structure(clause)
+
+
+def _is_task(clause: str) -> bool:
+    """As `_understood`, of a branch: who answers on it is enough."""
+    return not _names_structure(clause) and bool(_understood(clause) or behaves(clause) or _is("who", clause))
 
 
 def _names_structure(clause: str) -> bool:
-    return any(mentioned(clause, pattern) for pattern, _ in words.SIGNALS)
+    return any(mentioned(clause, looked_for) for looked_for, _ in table("signals"))
 
 
-def _stem(word: str) -> str:
-    return word[:-1] if word.endswith("s") else word
+def _stems(said: str) -> set[str]:
+    return {word.removesuffix("s") for word in re.findall(r"\w{3,}", said.casefold())}
 
 
 def _label(text: str) -> str:
     chosen = text.split()[:5]
-    while len(chosen) > 1 and chosen[-1].lower() in words.LOOSE_ENDS:
+    while len(chosen) > 1 and chosen[-1].lower() in wordset("loose_ends"):
         chosen.pop()
-    label = " ".join(chosen)[:_LONGEST_LABEL].strip(" ,.;:")
-    return f"{label[:1].upper()}{label[1:]}" or "Answer"
+    return capital(" ".join(chosen)[:_LONGEST_LABEL].strip(" ,.;:")) or "Answer"

@@ -1,29 +1,32 @@
-"""The values that a requirement means for the fields of a node."""
+"""The values of a node: what the text asks for, what a new node needs besides, and stand-ins for what is missing."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from flowise_dev_agent.patch import NodeSchema
+from flowise_dev_agent.patch import InputParam, NodeSchema
+from flowise_dev_agent.patch.model.visibility import is_visible
 from flowise_dev_agent.reasoning.phrases import say
-from flowise_dev_agent.reasoning.rules.design.field_values import field_values
-from flowise_dev_agent.reasoning.rules.design.filling import fill_in
 from flowise_dev_agent.reasoning.rules.design.providers import belongs, provider_of
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
+from flowise_dev_agent.reasoning.rules.design.titles import named_fields
+from flowise_dev_agent.reasoning.rules.language.lexicon import constants
+from flowise_dev_agent.reasoning.rules.language.text import squeeze
 
+#: How a stand-in is known, in the flow as in the plan.
+MARK = "[PLACEHOLDER"
 _MAX_TOKENS_PARAMS = ("maxTokens", "maxTokensToSample", "maxOutputTokens", "maxCompletionTokens")
 _MODEL_PARAMS = ("modelName", "model")
-_NESTED_MODELS = frozenset({"llmModel", "agentModel", "conditionAgentModel"})
 #: Fields for what the model is told, by how well they fit.
-PROMPT_FIELDS = ("systemMessagePrompt", "systemMessage", "responsePrompt", "template")
+_PROMPT_FIELDS = ("systemMessagePrompt", "systemMessage", "responsePrompt", "template")
 _EMBEDDING_MODEL = re.compile(
     r"\b(text-embedding-[\w-]+|nomic-embed-text|mxbai-embed-large|voyage-[\w-]+)", re.IGNORECASE
 )
 _DEFAULT_OVERLAP = 200
-#: How the prompt of a later task names the result of the one before.
-STAGE_VARIABLE = "previous"
-#: Samples for the person to replace.
-_EXAMPLES = '[{"input": "[PLACEHOLDER: an input]", "output": "[PLACEHOLDER: its output]"}]'
+_ADDRESS = re.compile(r"url|uri|host|endpoint|link|webpath|address", re.IGNORECASE)
+_NAME = re.compile(r"index|collection|table|database|bucket|namespace|store|key$", re.IGNORECASE)
+_PATH = re.compile(r"path|folder|directory", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -34,8 +37,6 @@ class Said:
     prompt: str = ""
     topic: str | None = None
     url: str | None = None
-    #: A later one of several chains that follow one another.
-    later: bool = False
 
 
 def parameters(schema: NodeSchema, said: Said, *, language: str, asked_only: bool = False) -> dict[str, Any]:
@@ -45,33 +46,33 @@ def parameters(schema: NodeSchema, said: Said, *, language: str, asked_only: boo
     """
     names = {param.name for param in schema.params}
     asked = {name: value for name, value in _asked(schema, said).items() if value is not None}
-    asked |= field_values(schema, said.reading.text)
+    asked |= {name: value for name, (value, _, _) in named_fields(schema, said.reading.text).items()}
     values = asked if asked_only else _needed(schema, said, language) | _texts(schema, said) | asked
-    # A path leads into the model of an agentflow node: "llmModelConfig.temperature".
-    values = {name: value for name, value in values.items() if name.partition("Config.")[0] in names}
-    return values if asked_only else values | fill_in(schema, values, said.reading)
+    values = {name: value for name, value in values.items() if name in names}
+    return values if asked_only else values | _filled(schema, values, said.reading)
 
 
 def topic_of(said: Said, language: str) -> str:
     """What the documents are called, with an article where the language needs one."""
     topic = said.topic or next(iter(said.reading.topics), None)
-    if not topic:
-        return say("topic", language)
-    return f"the {topic}" if language == "en" else topic
+    return say("topic", language) if not topic else f"the {topic}" if language == "en" else topic
 
 
 def prompt_field(schema: NodeSchema) -> str | None:
     """The field that holds what the model is told, None when the type has none."""
     names = {param.name for param in schema.params}
-    return next(
-        (name for name in PROMPT_FIELDS if name in names and (name != "template" or schema.name == "promptTemplate")),
-        None,
-    )
+    found = (name for name in _PROMPT_FIELDS if name in names)
+    return next((name for name in found if name != "template" or schema.name == "promptTemplate"), None)
 
 
 def default_text(schema: NodeSchema, field: str) -> str:
     """What a fresh node has in a text field."""
     return next((str(param.default or "") for param in schema.params if param.name == field), "")
+
+
+def without_braces(text: str) -> str:
+    """The text with other brackets: braces are variables in Flowise's templates."""
+    return text.replace("{", "(").replace("}", ")")
 
 
 def _texts(schema: NodeSchema, said: Said) -> dict[str, Any]:
@@ -80,13 +81,12 @@ def _texts(schema: NodeSchema, said: Said) -> dict[str, Any]:
     field = prompt_field(schema)
     if not text or field is None or schema.category not in ("Chains", "Agents"):
         return {}
-    if field == "responsePrompt":
-        return {field: f"{text}\n\n{default_text(schema, field)}"}
-    return {field: text}
+    return {field: f"{text}\n\n{default_text(schema, field)}" if field == "responsePrompt" else text}
 
 
 def _asked(schema: NodeSchema, said: Said) -> dict[str, Any]:
     reading, numbers = said.reading, said.reading.quantities
+    sources = True if reading.sources else None
     match schema.category:
         case "Chat Models":
             return _model_values(schema, reading)
@@ -96,10 +96,12 @@ def _asked(schema: NodeSchema, said: Said) -> dict[str, Any]:
         case "Memory":
             return {"k": numbers.memory_window, "maxTokenLimit": numbers.memory_tokens}
         case "Text Splitters":
-            return _splitter_values(reading)
-        case "Vector Stores":
-            return {"topK": numbers.top_k}
-        case "Retrievers":
+            size, overlap = numbers.chunk_size, numbers.chunk_overlap
+            if size is not None and overlap is None and size <= _DEFAULT_OVERLAP:
+                # The default overlap would not be smaller than the chunk, which the splitter refuses.
+                overlap = size // 10
+            return {"chunkSize": size, "chunkOverlap": overlap}
+        case "Vector Stores" | "Retrievers":
             return {"topK": numbers.top_k, "minSimilarityScore": numbers.similarity}
         case "Moderation":
             return {"denyList": "\n".join(reading.denied_words) or None}
@@ -109,54 +111,37 @@ def _asked(schema: NodeSchema, said: Said) -> dict[str, Any]:
         case "Document Loaders":
             page = said.url or next(iter(reading.urls), None)
             return {"text": reading.inline_text, "url": page, "repoLink": page}
-        case "Chains" | "Agents":
-            return {
-                "returnSourceDocuments": True if reading.sources else None,
-                "maxIterations": numbers.max_iterations,
-            }
-        case "Agent Flows":
-            return _agentflow_values(schema, reading)
-        case "Tools":
-            return {"returnSourceDocuments": True if reading.sources else None}
+        case "Chains" | "Agents" | "Tools":
+            return {"returnSourceDocuments": sources, "maxIterations": numbers.max_iterations}
         case _:
             return {}
 
 
 def _needed(schema: NodeSchema, said: Said, language: str) -> dict[str, Any]:
-    reading, about = said.reading, topic_of(said, language)
-    slug = (
-        re.sub(r"[^a-z0-9]+", "_", (said.topic or next(iter(reading.topics), "text")).lower()).strip("_")[:40] or "text"
-    )
+    about = topic_of(said, language)
+    topic = said.topic or next(iter(said.reading.topics), "text")
+    slug = re.sub(r"[^a-z0-9]+", "_", topic.lower()).strip("_")[:40] or "text"
     task = without_braces(said.prompt) or say("plain", language)
     match schema.name:
         case "plainText":
             return {"text": say("placeholder", language, topic=about)}
         case "promptTemplate":
-            if "fewShotPromptTemplate" in reading.requested:
-                return {"template": "Input: {input}\nOutput: {output}"}
-            if reading.prompt_text:
-                return {"template": reading.prompt_text}
-            return {"template": f"{task}\n\n{{{STAGE_VARIABLE if said.later else 'text'}}}"}
-        case "fewShotPromptTemplate":
-            return {"examples": _EXAMPLES, "prefix": task, "suffix": "Input: {text}\nOutput:"}
-        case "chainTool":
-            return {"name": "run_chain", "description": task}
+            return {"template": said.reading.prompt_text or f"{task}\n\n{{text}}"}
         case "promptRetriever" | "vectorStoreRetriever":
-            return {
-                "name": slug,
-                "description": say("good_for", language, topic=about),
-                "systemMessage": say("expert_in", language, topic=about),
-            }
+            good, expert = (say(key, language, topic=about) for key in ("good_for", "expert_in"))
+            return {"name": slug, "description": good, "systemMessage": expert}
         case "chatPromptTemplate":
             return {"systemMessagePrompt": task, "humanMessagePrompt": "{text}"}
         case "retrieverTool":
             return {"name": f"search_{slug}", "description": say("retriever_tool", language, topic=about)}
+        case "chainTool":
+            return {"name": "run_chain", "description": task}
         case _:
             return _model_default(schema) if schema.category in ("Chat Models", "Embeddings") else {}
 
 
 def _model_values(schema: NodeSchema, reading: Reading) -> dict[str, Any]:
-    numbers = reading.quantities
+    numbers, names = reading.quantities, {param.name for param in schema.params}
     values: dict[str, Any] = {
         "temperature": numbers.temperature,
         "topP": numbers.top_p,
@@ -166,47 +151,72 @@ def _model_values(schema: NodeSchema, reading: Reading) -> dict[str, Any]:
     }
     if reading.model and belongs(reading.model, schema.name):
         values |= dict.fromkeys(_MODEL_PARAMS, reading.model)
-    names = {param.name for param in schema.params}
-    limit = next((name for name in _MAX_TOKENS_PARAMS if name in names), None)
-    if limit and numbers.max_tokens is not None:
-        values[limit] = numbers.max_tokens
-    return values
-
-
-def _agentflow_values(schema: NodeSchema, reading: Reading) -> dict[str, Any]:
-    """What is asked of the model inside a node, and of the node's memory."""
-    found = next((name for name in (param.name for param in schema.params) if name in _NESTED_MODELS), None)
-    if found is None:
-        return {}
-    numbers, prefix = reading.quantities, found.removesuffix("Model")
-    values: dict[str, Any] = {f"{found}Config.temperature": numbers.temperature, f"{found}Config.topP": numbers.top_p}
-    if reading.provider:
-        values[found] = reading.provider.chat
-        values[f"{found}Config.modelName"] = reading.model or reading.provider.model
-    elif reading.model:
-        values[f"{found}Config.modelName"] = reading.model
-    if numbers.memory_window is not None:
-        values |= {f"{prefix}MemoryType": "windowSize", f"{prefix}MemoryWindowSize": numbers.memory_window}
-    return values
+    limit = next((name for name in _MAX_TOKENS_PARAMS if name in names), "")
+    return values | {limit: numbers.max_tokens}
 
 
 def _model_default(schema: NodeSchema) -> dict[str, Any]:
     """A model for nodes that come without one and would not run."""
     provider = provider_of(schema.name)
-    for param in schema.params:
-        if param.name in _MODEL_PARAMS and not param.optional and param.default in (None, "") and provider:
-            return {param.name: provider.model}
-    return {}
+    lacking = (p for p in schema.params if p.name in _MODEL_PARAMS and not p.optional and p.default in (None, ""))
+    return {param.name: provider.model for param in lacking} if provider else {}
 
 
-def _splitter_values(reading: Reading) -> dict[str, Any]:
-    size, overlap = reading.quantities.chunk_size, reading.quantities.chunk_overlap
-    if size is not None and overlap is None and size <= _DEFAULT_OVERLAP:
-        # The default overlap would not be smaller than the chunk, which the splitter refuses.
-        overlap = size // 10
-    return {"chunkSize": size, "chunkOverlap": overlap}
+# --- What only the person can know --------------------------------------------------------------------------------
 
 
-def without_braces(text: str) -> str:
-    """The text with other brackets: braces are variables in Flowise's templates."""
-    return text.replace("{", "(").replace("}", ")")
+def stands_in(value: object) -> bool:
+    """Whether a field's value is one of ours that the person is to replace."""
+    return isinstance(value, str) and (value.startswith(MARK) or value in constants("placeholder_files").values())
+
+
+def open_params(schema: NodeSchema, values: Mapping[str, Any] | None = None) -> list[InputParam]:
+    """Required fields that are shown and that neither `values` nor a default fills."""
+    given = {**{param.name: param.default for param in schema.params}, **(values or {})}
+    return [
+        param
+        for param in schema.params
+        if not param.optional
+        and param.type not in ("boolean", "tabs")
+        and given.get(param.name) in (None, "")
+        and is_visible({"show": param.show, "hide": param.hide}, given)
+    ]
+
+
+def _filled(schema: NodeSchema, values: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
+    """Values for the open fields of a new node; those that only the person can know get a stand-in that says so.
+
+    What cannot be stood in for (a choice that only the running server knows, a number) stays open.
+    """
+    found: dict[str, Any] = {}
+    names = [name for name in (reading.index_name,) if name]
+    for _ in schema.params:
+        # A value may bring further fields into view.
+        param = next(iter(open_params(schema, {**values, **found})), None)
+        value = _fill(schema, param, reading, names) if param else None
+        if param is None or value is None:
+            break
+        found[param.name] = value
+    return found
+
+
+def _fill(schema: NodeSchema, param: InputParam, reading: Reading, names: list[str]) -> Any:
+    if param.type == "file":
+        raw = next(entry for entry in schema.input_definitions if entry["name"] == param.name)
+        endings = (part.strip().lower() for part in (str(raw.get("fileType") or "") or ".txt").split(","))
+        made = constants("placeholder_files")
+        return next((made[one] for ending in endings if (one := ".txt" if ending == "*" else ending) in made), None)
+    if param.name == "mcpActions" and (actions := constants("mcp_actions").get(schema.name)):
+        return list(actions)
+    if param.type == "options":
+        # The first is what the editor offers first.
+        return param.options[0] if param.options else None
+    if param.type not in ("string", "folder") or schema.category == "Prompts":
+        return None
+    if reading.address and _ADDRESS.search(param.name):
+        return reading.address
+    if reading.path and _PATH.search(param.name):
+        return reading.path
+    if names and _NAME.search(param.name):
+        return names.pop()
+    return squeeze(f"{MARK}: {schema.label}: {param.label}]")

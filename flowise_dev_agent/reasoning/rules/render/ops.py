@@ -15,41 +15,47 @@ from flowise_dev_agent.patch import (
     ReplaceNode,
     SetLabel,
     SetParam,
+    SetParent,
     UpgradeNode,
 )
-from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY
 from flowise_dev_agent.patch.model.nested import nested_components
 from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanContract
 from flowise_dev_agent.reasoning.credential_requirements import credential_type
-from flowise_dev_agent.reasoning.rules.design.build import schemas_of
-from flowise_dev_agent.reasoning.rules.design.change import further_inputs, pairs_of, renamed
+from flowise_dev_agent.reasoning.rules.design.edits import family_of, renamed
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
+from flowise_dev_agent.reasoning.rules.design.steps import INSIDE
 from flowise_dev_agent.reasoning.rules.design.values import Said, parameters
-from flowise_dev_agent.reasoning.rules.design.wiring import wire
+from flowise_dev_agent.reasoning.rules.design.wiring import ENDING_CATEGORIES, fitting_output, wire
+from flowise_dev_agent.reasoning.rules.design.world import World
 
 
 def to_ops(request: PatchRequest) -> list[PatchOp]:
     """The ops that make the flow of `request` into what its plan says. Raises ModelOutputError where they cannot."""
-    plan, store = request.plan, request.nodes
-    there = schemas_of(request.existing, store)
+    plan, world = request.plan, World(request.nodes, {}, "en")
+    there = world.schemas(request.existing)
     planned = {node.node_id: node for node in plan.nodes}
     new_names = {id_: node.node_name for id_, node in planned.items() if id_ not in request.existing}
-    added = schemas_of(new_names, store)
+    added = world.schemas(new_names)
     if missing := [name for id_, name in new_names.items() if id_ not in added]:
         raise ModelOutputError(f"The plan names nodes that this Flowise does not have: {', '.join(missing)}.")
-    pairs = pairs_of(plan, there, added)
+    pairs = _pairs_of(plan, there, added)
     new = {id_: schema for id_, schema in added.items() if id_ not in pairs.values()}
-    values = _values(plan)
+    values: dict[str, dict[str, Any]] = {}
+    for value in plan.values:
+        # Text that is added to what is there needs the whole of it: code does that later.
+        if value.mode == "set":
+            values.setdefault(value.node_id, {})[value.param] = value.value
     # A field that the stored version of a node does not have yet comes with its upgrade.
     old = [f.where for f in request.findings if f.code == "UNKNOWN_PARAM" and f.where in there]
     ops: list[PatchOp] = [UpgradeNode(node_id=node_id) for node_id in dict.fromkeys(old)]
     for id_, schema in new.items():
         mine = values.pop(id_, {})
+        paths = {name: value for name, value in mine.items() if "." in name or "[" in name}
         # The plan of a model may leave out what a new node cannot do without.
         needed = {} if schema.is_agentflow else parameters(schema, Said(Reading("", "en")), language="en")
-        params = {**needed, **{name: value for name, value in mine.items() if not _is_path(name)}}
+        params = {**needed, **{name: value for name, value in mine.items() if name not in paths}}
         ops.append(AddNode(node_name=schema.name, node_id=id_, label=planned[id_].label or None, params=params))
-        ops += [SetParam(node_id=id_, param_name=name, value=v) for name, v in mine.items() if _is_path(name)]
+        ops += [SetParam(node_id=id_, param_name=name, value=value) for name, value in paths.items()]
         ops += _bound(request, schema, id_, params)
     ops += [RemoveNode(node_id=id_) for id_ in plan.removals if id_ in request.existing and id_ not in pairs]
     ops += [ReplaceNode(node_id=old, node_name=added[id_].name, new_node_id=id_) for old, id_ in pairs.items()]
@@ -57,10 +63,9 @@ def to_ops(request: PatchRequest) -> list[PatchOp]:
     for id_, mine in values.items():
         ops += [SetParam(node_id=id_, param_name=name, value=value) for name, value in mine.items()]
         schema = there.get(id_)
-        if schema and schema.category == AGENTFLOW_CATEGORY:
-            ops += _bound(request, schema, id_, mine)
-        elif request.seed and schema and (needed := credential_type(schema, plan.credential_requirements)):
-            ops.append(BindCredential(node_id=id_, credential_type=needed))
+        ops += _bound(request, schema, id_, mine) if schema else []
+        if request.seed and schema and (needed_type := credential_type(schema, plan.credential_requirements)):
+            ops.append(BindCredential(node_id=id_, credential_type=needed_type))
     ops += _connections(request, new, added, there, pairs)
     if not ops and request.seed:
         # A pattern that is the whole flow: a connection that is there may be made again.
@@ -72,29 +77,31 @@ def to_ops(request: PatchRequest) -> list[PatchOp]:
     return ops
 
 
-def _values(plan: PlanContract) -> dict[str, dict[str, Any]]:
-    """Node id -> values to set. Text that is added to what is there needs the whole of it: code does that later."""
-    found: dict[str, dict[str, Any]] = {}
-    for value in plan.values:
-        if value.mode == "set":
-            found.setdefault(value.node_id, {})[value.param] = value.value
+def _pairs_of(plan: PlanContract, there: Mapping[str, NodeSchema], added: Mapping[str, NodeSchema]) -> dict[str, str]:
+    """Removed node id -> id of the planned node that takes its place: a new one of the same kind."""
+    free, found = dict(added), dict[str, str]()
+    for node_id in plan.removals:
+        old = there.get(node_id)
+        twin = next((id_ for id_, schema in free.items() if old and _same_kind(old, schema)), None)
+        if twin:
+            found[node_id] = twin
+            del free[twin]
     return found
 
 
-def _is_path(name: str) -> bool:
-    return "." in name or "[" in name
+def _same_kind(old: NodeSchema, new: NodeSchema) -> bool:
+    same = old.category == new.category or {old.category, new.category} <= ENDING_CATEGORIES
+    return same or new.category in family_of(old)
 
 
 def _bound(request: PatchRequest, schema: NodeSchema, node_id: str, values: Mapping[str, Any]) -> list[PatchOp]:
     """Credentials for the models and tools that these values put inside an agentflow node."""
-    if not schema.is_agentflow:
-        return []
     before = {agent.node_id: [row.get("agentSelectedTool") for row in agent.rows] for agent in request.agents}
     found: list[PatchOp] = []
-    for nested in nested_components(schema.input_definitions, values):
+    for nested in nested_components(schema.input_definitions, values) if schema.is_agentflow else ():
         inner = request.nodes.get(nested.component)
         index = nested.path.partition("[")[2].partition("]")[0]
-        if inner is None or (index and index.isdigit() and nested.component in before.get(node_id, [])):
+        if inner is None or (index.isdigit() and nested.component in before.get(node_id, [])):
             continue
         if needed := credential_type(inner, request.plan.credential_requirements):
             found.append(BindCredential(node_id=node_id, credential_type=needed, path=nested.path))
@@ -102,29 +109,46 @@ def _bound(request: PatchRequest, schema: NodeSchema, node_id: str, values: Mapp
 
 
 def _connections(
-    request: PatchRequest,
-    new: Mapping[str, NodeSchema],
-    added: Mapping[str, NodeSchema],
-    there: Mapping[str, NodeSchema],
-    pairs: Mapping[str, str],
-) -> list[PatchOp]:
+    request: PatchRequest, new: Mapping[str, NodeSchema], added: Mapping[str, NodeSchema],
+    there: Mapping[str, NodeSchema], pairs: Mapping[str, str],
+) -> list[PatchOp]:  # fmt: skip
     plan = request.plan
     ops: list[PatchOp] = [
         Disconnect(source_node_id=c.source, target_node_id=c.target, target_anchor=c.input) for c in plan.disconnections
     ]
+    inside = [c for c in plan.connections if c.output == INSIDE and added.get(c.source, there.get(c.source))]
     named = [
         Connect(source_node_id=c.source, source_anchor=c.output or None, target_node_id=c.target, target_anchor=c.input)
         for c in plan.connections
+        if c not in inside
     ]
     if plan.flow_kind == "AGENTFLOW":
-        return [*ops, *named]
+        return [*ops, *(SetParent(node_id=c.target, parent_id=c.source) for c in inside), *named]
     stays = {id_: schema for id_, schema in there.items() if id_ not in plan.removals}
     present = {**stays, **{id_: added[id_] for id_ in pairs.values()}}
     for old, id_ in pairs.items():
-        ops += further_inputs(id_, there[old], present)
+        ops += _further_inputs(id_, there[old], present)
     wiring = wire({**new, **present}, fixed=list(present), occupied=renamed(request.occupied, pairs))
     if wiring.unmet or wiring.loose:
         problem = [f"{node}.{anchor}" for node, anchor in wiring.unmet] + list(wiring.loose)
         raise ModelOutputError(f"The rules cannot connect every node of this plan: {', '.join(problem)}.")
     ops += [c for c in wiring.connections if c.source_node_id in new or c.target_node_id in new]
     return [*ops, *named]
+
+
+def _further_inputs(node_id: str, old: NodeSchema, nodes: Mapping[str, NodeSchema]) -> list[Connect]:
+    """Connections for required inputs that the old type did not have, from what is in the flow."""
+    had = {anchor.name for anchor in old.anchors}
+    found: list[Connect] = []
+    for anchor in nodes[node_id].anchors:
+        if anchor.optional or anchor.show or anchor.name in had:
+            continue
+        sources = {id_: schema for id_, schema in nodes.items()
+                   if id_ != node_id and schema.category not in ENDING_CATEGORIES}  # fmt: skip
+        for source, schema in sources.items():
+            if output := fitting_output(schema, anchor):
+                name = output.name if schema.multi_output else None
+                found.append(Connect(source_node_id=source, source_anchor=name, target_node_id=node_id,
+                                     target_anchor=anchor.name))  # fmt: skip
+                break
+    return found

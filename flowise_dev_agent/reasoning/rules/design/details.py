@@ -1,0 +1,193 @@
+"""Details that a text gives: numbers and switches, the fields of an answer, node types by their titles."""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import Any
+
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch import KIND_OF_CATEGORY, NodeSchema
+from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, patterns, wordset
+from flowise_dev_agent.reasoning.rules.language.text import (
+    Scan,
+    first_group,
+    is_negated,
+    quoted_spans,
+    squeeze,
+    to_number,
+)
+
+# --- Numbers and switches -----------------------------------------------------------------------------------------
+
+_OFF, _STREAMING, _IMAGES = (pattern("quantities", name) for name in ("off", "streaming", "images"))
+#: Field of `Quantities` -> the fields of nodes that it ends up in.
+_NUMBERS = {
+    "temperature": "temperature",
+    "max_tokens": "maxTokens maxTokensToSample maxOutputTokens maxCompletionTokens",
+    "top_p": "topP",
+    "memory_window": "k llmMemoryWindowSize agentMemoryWindowSize",
+    "memory_tokens": "maxTokenLimit",
+    "chunk_size": "chunkSize",
+    "chunk_overlap": "chunkOverlap",
+    "top_k": "topK",
+    "max_iterations": "maxIterations",
+    "similarity": "minSimilarityScore",
+    "list_length": "",
+}
+_EXACT = ("temperature", "top_p")
+
+
+@dataclass(frozen=True)
+class Quantities:
+    """Values that the text gives; None where it gives none."""
+
+    temperature: float | None = None
+    max_tokens: int | None = None
+    top_p: float | None = None
+    memory_window: int | None = None
+    memory_tokens: int | None = None
+    chunk_size: int | None = None
+    chunk_overlap: int | None = None
+    top_k: int | None = None
+    max_iterations: int | None = None
+    similarity: int | None = None
+    list_length: int | None = None
+    streaming: bool | None = None
+    image_uploads: bool | None = None
+
+    @property
+    def any(self) -> bool:
+        return any(getattr(self, item.name) is not None for item in fields(self) if item.name != "list_length")
+
+
+def read_quantities(scan: Scan) -> Quantities:
+    """The numbers and switches of a text; of contradicting ones the last counts."""
+    found: dict[str, Any] = {}
+    for name, places in _NUMBERS.items():
+        looked_for = patterns("quantities", name)
+        matches = [match for one in looked_for for match in scan.find(one, params=places, task=not places)]
+        if matches:
+            number = to_number(first_group(max(matches, key=lambda item: item.start())))
+            found[name] = number if name in _EXACT and number != int(number) else round(number)
+    off, on = scan.find(_OFF, params="streaming"), scan.find(_STREAMING, params="streaming")
+    images = bool(scan.find(_IMAGES, params="allowImageUploads"))
+    return Quantities(**found, streaming=False if off else True if on else None, image_uploads=images or None)
+
+
+# --- Fields of a structured answer --------------------------------------------------------------------------------
+
+STRUCTURED, WANTS_LIST = pattern("fields", "structured"), pattern("fields", "wants_list")
+_SEPARATOR, _ARTICLE = pattern("fields", "separator"), pattern("fields", "article")
+_NUMBER_LIKE, _NOT_NUMBER = pattern("fields", "number_like"), pattern("fields", "not_number")
+_BOOLEAN_LIKE = pattern("fields", "boolean_like")
+_MAX_FIELDS = 20
+
+
+@dataclass(frozen=True)
+class Field:
+    """One property: JSON-safe `name`, `kind` string, number or boolean, and what people call it."""
+
+    name: str
+    kind: str
+    description: str
+
+
+def find_fields(text: str) -> tuple[Field, ...]:
+    """The fields that the text lists, () when it lists none."""
+    # What is in brackets explains a field.
+    text = re.sub(r"\s?\([^()\n]{0,40}\)", "", text)
+    listings = (match.group(1) for one in patterns("fields", "lists") for match in one.finditer(text))
+    return next((found for listing in listings if (found := _listed(listing))), ())
+
+
+def _listed(listing: str) -> tuple[Field, ...]:
+    found: dict[str, Field] = {}
+    for part in _SEPARATOR.split(listing):
+        said = _ARTICLE.sub("", squeeze(part).strip(" \"'`“”«»"))
+        name = _identifier(said)
+        # A long stretch is prose, not the name of a field.
+        if name and len(said.split()) <= 5 and name not in wordset("no_fields"):
+            number = _NUMBER_LIKE.search(said) and not _NOT_NUMBER.search(said)
+            kind = "boolean" if _BOOLEAN_LIKE.search(said) else "number" if number else "string"
+            found.setdefault(name, Field(name, kind, said))
+    return tuple(found.values())[:_MAX_FIELDS]
+
+
+def _identifier(said: str) -> str:
+    plain = unicodedata.normalize("NFKD", said.replace("ß", "ss")).encode("ascii", "ignore").decode()
+    name = "_".join(re.findall(r"[A-Za-z0-9]+", re.sub(r"'s\b", "", plain))).lower()
+    return "" if name[:1].isdigit() else name
+
+
+# --- Node types by their titles -----------------------------------------------------------------------------------
+
+_TOKEN = re.compile(r"[^\W_]+")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_MOST_TOKENS = 6
+
+
+@dataclass(frozen=True)
+class Named:
+    """A node type with the stretch of the text that names it."""
+
+    name: str
+    start: int
+    end: int
+
+
+def named_components(text: str, store: NodeStore) -> list[Named]:
+    """What the text asks for by title, in whatever spelling ("multi-query retriever", "InMemory Cache"), in order;
+    longest titles first. What is negated or in quotes is left out."""
+    return [found for found in _occurrences(text, store) if not is_negated(text, found.start, found.end)]
+
+
+def _occurrences(text: str, store: NodeStore) -> Iterator[Named]:
+    lexicon, quotes = _lexicon(store), quoted_spans(text)
+    tokens = [(*match.span(), _folded(match.group())) for match in _TOKEN.finditer(text)]
+    position = 0
+    while position < len(tokens):
+        for length in range(min(_MOST_TOKENS, len(tokens) - position), 0, -1):
+            start, end = tokens[position][0], tokens[position + length - 1][1]
+            name = lexicon.get("".join(token for _, _, token in tokens[position : position + length]))
+            # A full stop between two words ends what they could name together.
+            if name and not re.search(r"[.;:!?,\n]\s", text[start:end]):
+                if not any(opening < start < closing for opening, closing in quotes):
+                    yield Named(name, start, end)
+                position += length
+                break
+        else:
+            position += 1
+
+
+@lru_cache(maxsize=8)
+def _lexicon(store: NodeStore) -> Mapping[str, str]:
+    """Folded title -> node name. Of a title that several types have, none counts."""
+    full: dict[str, str] = {}
+    short: dict[str, str] = {}
+    for schema in store.schemas.values():
+        if _is_named(schema):
+            said = [_folded(word) for word in _TOKEN.findall(_CAMEL.sub(" ", schema.label))]
+            _enter(full, "".join(said), schema)
+            # What a title ends with and people leave out: "Cohere rerank" is the Cohere Rerank Retriever.
+            if said[-1] in wordset("kind_words") and len(said) > 2 and not schema.deprecated:
+                _enter(short, "".join(said[:-1]), schema)
+    return {key: name for key, name in {**short, **full}.items() if name and key not in wordset("everyday_titles")}
+
+
+def _enter(lexicon: dict[str, str], key: str, schema: NodeSchema) -> None:
+    lexicon[key] = "" if key in lexicon else schema.name
+
+
+def _is_named(schema: NodeSchema) -> bool:
+    # Providers are named by their houses, see `providers`; one word alone ("Jira") may be anything.
+    if schema.category in ("Chat Models", "LLMs", "Utilities") or "LlamaIndex" in schema.name:
+        return False
+    many = len(_CAMEL.sub(" ", schema.label).split()) > 1 or schema.category == "Tools"
+    return many and schema.category not in KIND_OF_CATEGORY
+
+
+def _folded(word: str) -> str:
+    word = word.lower()
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
