@@ -70,7 +70,8 @@ class ReasoningSettings(BaseSettings):
     context_tokens: int = Field(default=128_000, ge=4_000, alias="REASONING_CONTEXT_TOKENS")
     #: Sections of the skill files there replace ours.
     skills_dir: Path | None = Field(default=None, alias="SKILLS_DIR")
-    max_parallel_calls: int = Field(default=5, ge=1, alias="REASONING_MAX_PARALLEL_CALLS")
+    #: The most; how many the provider takes is found out.
+    max_parallel_calls: int = Field(default=1_000, ge=1, alias="REASONING_MAX_PARALLEL_CALLS")
     connect_timeout_secs: float = Field(default=10, gt=0, alias="REASONING_CONNECT_TIMEOUT_SECS")
     timeout_secs: float = Field(default=180, gt=0, alias="REASONING_TIMEOUT_SECS")
     first_token_timeout_secs: float = Field(default=120, gt=0, alias="REASONING_FIRST_TOKEN_TIMEOUT_SECS")

@@ -35,6 +35,18 @@ NODE_SECONDS: Final = Histogram(
 MODEL_CALLS: Final = Counter("fda_model_calls", "Calls of a model.", ["phase"], registry=REGISTRY)
 MODEL_TOKENS: Final = Counter("fda_model_tokens", "Tokens of models.", ["phase", "direction"], registry=REGISTRY)
 MODEL_USD: Final = Counter("fda_model_usd", "What models cost, in USD.", ["phase"], registry=REGISTRY)
+MODEL_CALL_LIMIT: Final = Gauge(
+    "fda_model_call_limit", "Model calls that may run at once.", ["provider"], registry=REGISTRY
+)
+MODEL_CALLS_RUNNING: Final = Gauge(
+    "fda_model_calls_running", "Model calls running now.", ["provider"], registry=REGISTRY
+)
+MODEL_CALLS_WAITING: Final = Gauge(
+    "fda_model_calls_waiting", "Model calls waiting for their turn.", ["provider"], registry=REGISTRY
+)
+MODEL_REFUSALS: Final = Counter(
+    "fda_model_refusals", "Model calls refused because of a rate limit or overload.", ["provider"], registry=REGISTRY
+)
 FALLBACKS: Final = Counter(
     "fda_reasoning_fallbacks", "Phases answered by the fallback mode.", ["phase"], registry=REGISTRY
 )

@@ -1,4 +1,4 @@
-"""The interface of model providers, and one `complete` for all that have an SDK: a call slot, a deadline, retries
+"""The interface of model providers, and one `complete` for all that have an SDK: a turn, a deadline, retries
 without what the model refuses, one way to name failures, usage with its price."""
 
 import asyncio
@@ -28,6 +28,7 @@ from flowise_dev_agent.reasoning.engines.completion import (
     with_registry_names,
     with_wire_names,
 )
+from flowise_dev_agent.reasoning.engines.limiter import CallLimiter
 from flowise_dev_agent.reasoning.engines.response_buffer import ResponseBuffer
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.settings import Effort, ReasoningSettings, Thinking
@@ -44,7 +45,7 @@ class ReasoningEngine(ABC):
     """One provider's chat completion.
 
     An engine is shared by all sessions of a process. Between calls it keeps only what it has learned about the models
-    of its server (`max_parallel_calls` limits how many calls run at once).
+    of its server, and how many calls that takes at once (`max_parallel_calls` is the most).
     """
 
     @abstractmethod
@@ -93,6 +94,7 @@ class ClientOptions(TypedDict):
     base_url: str | None
     timeout: httpx2.Timeout
     max_retries: int
+    http_client: httpx2.AsyncClient
 
 
 class SdkErrors(NamedTuple):
@@ -139,7 +141,7 @@ class SdkEngine(ReasoningEngine):
         self._stream_timeout = httpx2.Timeout(
             settings.timeout_secs, connect=settings.connect_timeout_secs, read=self._silence_secs
         )
-        self._slots = asyncio.Semaphore(settings.max_parallel_calls)
+        self._limiter = CallLimiter(self.provider, settings.max_parallel_calls)
         self._capabilities: dict[str, ModelCapabilities] = {}
         # An explicit key keeps the SDKs from looking for one in files and the environment; local servers need none,
         # but the SDKs require one.
@@ -148,7 +150,15 @@ class SdkEngine(ReasoningEngine):
             base_url=base_url,
             timeout=httpx2.Timeout(settings.timeout_secs, connect=settings.connect_timeout_secs),
             max_retries=settings.max_retries,
+            http_client=self._new_http_client(
+                limits=httpx2.Limits(max_connections=settings.max_parallel_calls, max_keepalive_connections=100),
+                event_hooks={"response": [self._limiter.observe]},
+            ),
         )
+
+    @abstractmethod
+    def _new_http_client(self, **options: Any) -> httpx2.AsyncClient:
+        """The SDK's own kind of HTTP client, with these options of httpx2."""
 
     @abstractmethod
     def _assumed_capabilities(self) -> ModelCapabilities:
@@ -199,7 +209,7 @@ class SdkEngine(ReasoningEngine):
             self._effort,
             self._thinking,
         )
-        async with self._slots:
+        async with self._limiter.turn():
             buffer = await self._answer(completion)
         if buffer.is_blank:
             raise self._unreadable(model)

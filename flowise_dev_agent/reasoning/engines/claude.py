@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any, ClassVar, Final, Protocol, cast
 
 import anthropic
+import httpx2
 from anthropic.lib.bedrock import AsyncAnthropicBedrock
 from anthropic.lib.vertex import AsyncAnthropicVertex
 from anthropic.types import (
@@ -71,6 +72,9 @@ class ClaudeEngine(SdkEngine):
     async def aclose(self) -> None:
         await self._client.close()
 
+    def _new_http_client(self, **options: Any) -> httpx2.AsyncClient:
+        return anthropic.DefaultAsyncHttpxClient(**options)
+
     def _assumed_capabilities(self) -> ModelCapabilities:
         return ModelCapabilities(formats=("tool", "prompt"))
 
@@ -130,6 +134,7 @@ class BedrockEngine(ClaudeEngine):
             base_url=settings.bedrock_base_url,
             timeout=self._client_options["timeout"],
             max_retries=self._client_options["max_retries"],
+            http_client=self._client_options["http_client"],
         )
 
 
@@ -149,6 +154,7 @@ class VertexEngine(ClaudeEngine):
             base_url=settings.vertex_base_url,
             timeout=self._client_options["timeout"],
             max_retries=self._client_options["max_retries"],
+            http_client=self._client_options["http_client"],
         )
 
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from importlib import import_module
 from typing import Any, ClassVar, Final
 
+import httpx2
 import openai
 from openai.types import CompletionUsage
 from openai.types.chat import (
@@ -76,6 +77,9 @@ class OpenAIEngine(SdkEngine):
     async def aclose(self) -> None:
         await self._client.close()
 
+    def _new_http_client(self, **options: Any) -> httpx2.AsyncClient:
+        return openai.DefaultAsyncHttpxClient(**options)
+
     def _assumed_capabilities(self) -> ModelCapabilities:
         return ModelCapabilities(
             formats=("strict_schema", "json_schema", "json_object", "prompt"),
@@ -142,6 +146,7 @@ class AzureEngine(OpenAIEngine):
             azure_ad_token_provider=None if key else _entra_tokens(),
             timeout=self._client_options["timeout"],
             max_retries=self._client_options["max_retries"],
+            http_client=self._client_options["http_client"],
         )
 
 

@@ -38,6 +38,7 @@ from flowise_dev_agent.observability.metrics import NODE_SECONDS, RUN_SECONDS, R
 from flowise_dev_agent.persistence import Claim, Database, Events, FencedSaver, NewEvent, Runs
 from flowise_dev_agent.persistence.database import patient, translated_errors
 from flowise_dev_agent.persistence.runs import RunResult
+from flowise_dev_agent.reasoning.engines.limiter import calls_of
 from flowise_dev_agent.runtime.agent import Agent, Graph
 from flowise_dev_agent.runtime.flows.flow_writer import FlowWriter, is_flow_write
 from flowise_dev_agent.runtime.runs.call_count import CallCount, counting
@@ -114,7 +115,7 @@ class RunExecutor:
             if claim is None:
                 logger.info("The run is over or has another job; nothing to do.")
                 return
-            with log_context(session=claim.session.id):
+            with log_context(session=claim.session.id), calls_of(str(claim.session.id)):
                 control, began, end = RunControl(), time.monotonic(), "cut_off"
                 self._controls.add(control)
                 try:
