@@ -257,6 +257,8 @@ def _criterion(
         return given("failed", vote.reason, vote.evidence, "model")
     if any(_PLACEHOLDER in item.trial.answer for item in held):
         return given("not_shown", "The answer is a placeholder that is still to be filled in.")
+    if any(_PLACEHOLDER in source.text for item in held for source in item.trace.sources):
+        return given("not_shown", "What was found is a placeholder that is still to be filled in.")
     if vote:
         kept = [item for item in vote.evidence if is_quoted(item, held)]
         if vote.state == "shown" and not kept:

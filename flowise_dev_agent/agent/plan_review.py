@@ -100,7 +100,7 @@ def _as_advice(finding: Finding) -> Finding:
     hint = finding.hint
     if finding.code == "REQUIRED_PARAM_MISSING":
         hint = f"Add it to `values` of {finding.where}, or say in `placeholders` what the person must give."
-    return finding.model_copy(update={"severity": "warning", "op_index": None, "op_type": None, "hint": hint})
+    return finding.model_copy(update={"severity": "warning", "op_index": None, "op_type": "", "hint": hint})
 
 
 def _concerns(finding: Finding, plan: PlanContract, graph: GraphIR) -> bool:

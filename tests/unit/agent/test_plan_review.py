@@ -59,7 +59,10 @@ def planned(*ids: str, values: dict[str, Any] | None = None, **more: Any) -> Pla
 async def review(
     plan: PlanContract, catalogue: NodeStore, *, base: GraphIR | None = None, server: Server | None = None
 ) -> list[Finding]:
-    return await reviewed(plan, base or GraphIR.empty(), catalogue.schemas, server or Server())
+    found = await reviewed(plan, base or GraphIR.empty(), catalogue.schemas, server or Server())
+    # As the state of the session reads them again.
+    assert [Finding.model_validate(one.model_dump(mode="json")) for one in found] == found
+    return found
 
 
 def codes(findings: list[Finding]) -> list[tuple[str, str, str]]:
