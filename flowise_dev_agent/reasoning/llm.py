@@ -29,7 +29,7 @@ from flowise_dev_agent.reasoning.parsing import (
     parse_model,
     parse_object,
 )
-from flowise_dev_agent.reasoning.plan_checks import accounted, checked_amendment, checked_plan
+from flowise_dev_agent.reasoning.plan_checks import accounted, checked_amendment, checked_plan, is_done_by_values
 from flowise_dev_agent.reasoning.plan_coverage import with_uncovered_parts
 from flowise_dev_agent.reasoning.plan_findings import lost_texts, unknown_options
 from flowise_dev_agent.reasoning.prompt_writing import PromptWriter
@@ -116,6 +116,8 @@ class LlmReasoner(Reasoner):
         async def read(text: str) -> PatchAnswer:
             return _checked_answer(text, request)
 
+        if is_done_by_values(request):
+            return Reasoned(OpsAnswer(), mode="deterministic")
         return await self._ask("patch", patch_prompt(request, self._skills), read, request)
 
     async def judge(self, request: JudgeRequest) -> Reasoned[Verdict]:

@@ -4,10 +4,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flowise_dev_agent.contracts.plan import AmendAnswer, FlowKind, Part, PartAccount
+from flowise_dev_agent.contracts.plan import AmendAnswer, FlowKind, Part, PartAccount, PlannedValue
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import NodeSchema
-from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY
+from flowise_dev_agent.patch import GraphIR, NodeSchema
+from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY, BRANCHES_FROM
+from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY, parse_path, value_at
 from flowise_dev_agent.patch.model.suggest import closest
 from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanContract, PlannedNode, PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import required_types
@@ -95,6 +96,54 @@ def accounted(
         update = {"state": state, "reason": reason, "nodes": nodes, "values": values}
         parts.append(part.model_copy(update=update))
     return parts, problems
+
+
+def is_done_by_values(request: PatchRequest) -> bool:
+    """Whether the plan only sets values of nodes that the flow has, and says which: then code makes the ops.
+
+    False where something may be left to do: a connection, a credential, a branch, code with samples, or a node, a title
+    or a part of the wish that no value stands for.
+    """
+    plan, base = request.plan, request.base
+    if base is None or request.seed or request.findings or plan.removals or plan.connections or plan.disconnections:
+        return False
+    changed = {value.node_id for value in plan.values}
+    if not changed or not all(node.existing and node.node_id in changed for node in plan.nodes):
+        return False
+    if any(node.label and (old := base.node(node.node_id)) and old.label != node.label for node in plan.nodes):
+        return False
+    shown = changed.union(plan.kept)
+    if not all(shown.issuperset(part.nodes) for part in plan.parts if part.state == "covered" and not part.values):
+        return False
+    return all(_is_plain(value, request) for value in plan.values) and any(
+        not _stands(value, base) for value in plan.values
+    )
+
+
+def _is_plain(value: PlannedValue, request: PatchRequest) -> bool:
+    """Whether nothing else in the flow has to follow from the value."""
+    name = request.existing.get(value.node_id, "")
+    schema, steps = request.nodes.get(name), parse_path(value.param)
+    if schema is None or not steps:
+        return False
+    root = str(steps[0])
+    if len(steps) > 1 and root.endswith("Config"):
+        return steps[-1] != CREDENTIAL_KEY
+    entries = [entry for entry in schema.input_definitions if entry["name"] == root]
+    return bool(entries) and not any(
+        entry["type"] == "code"
+        or entry.get("loadConfig")
+        or BRANCHES_FROM.get(name) == root
+        or any(part.get("loadConfig") for part in entry.get("array") or ())
+        for entry in entries
+    )
+
+
+def _stands(value: PlannedValue, base: GraphIR) -> bool:
+    """Whether the flow holds the value already."""
+    node, steps = base.node(value.node_id), parse_path(value.param)
+    old = value_at(node.inputs, steps) if node and steps else None
+    return str(value.value) in str(old) if value.mode == "append" else str(value.value) == str(old)
 
 
 def checked_amendment(answer: AmendAnswer, request: PatchRequest) -> AmendAnswer:

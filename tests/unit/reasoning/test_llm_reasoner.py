@@ -19,7 +19,7 @@ from flowise_dev_agent.contracts.plan import (
 from flowise_dev_agent.contracts.plan_text import plan_markdown
 from flowise_dev_agent.errors import ModelOutputError
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import AddNode, BindCredential, Finding, SetParam
+from flowise_dev_agent.patch import AddNode, BindCredential, Finding, GraphIR, SetParam, compile_ops
 from flowise_dev_agent.reasoning import LlmReasoner, ReasoningEngine, ReasoningSettings
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
@@ -498,6 +498,79 @@ async def test_model_comes_from_phase_session_or_setting(
     engine = ScriptedEngine(GOOD_INTENT)
     await reasoner(engine, **settings).classify(ClassifyRequest(requirement="A chatbot", model=session))
     assert engine.calls[0][3] == expected
+
+
+def changing(store: NodeStore, *values: PlannedValue, **plan: Any) -> PatchRequest:
+    """A request to change a flow of two chains, one with a model in each."""
+    ops = [
+        AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0", label="Writer"),
+        AddNode(node_name="bufferMemory", node_id="bufferMemory_0"),
+        AddNode(node_name="llmAgentflow", node_id="llmAgentflow_0", params={"llmModel": "chatOpenAI"}),
+        AddNode(node_name="conditionAgentflow", node_id="conditionAgentflow_0"),
+        AddNode(node_name="customFunctionAgentflow", node_id="customFunctionAgentflow_0"),
+    ]
+    base = compile_ops(GraphIR.empty(), ops, store.schemas).graph
+    existing = {node.id: node.name for node in base.nodes}
+    listed = [
+        PlannedNode(node_id=id_, node_name=existing[id_], purpose="x", existing=True)
+        for id_ in dict.fromkeys(value.node_id for value in values)
+    ]
+    fields: dict[str, Any] = {"goal": "x", "operation": "update", "flow_name": "x", "nodes": listed}
+    contract = PlanContract.model_validate({**fields, "values": list(values), **plan})
+    return patch_request(store, plan=contract, base=base, existing=existing)
+
+
+COLDER = PlannedValue(node_id="chatOpenAI_0", param="temperature", value=0.1)
+OTHER = PlannedNode(node_id="bufferMemory_0", node_name="bufferMemory", purpose="x", existing=True)
+WRITER = PlannedNode(node_id="chatOpenAI_0", node_name="chatOpenAI", purpose="x", existing=True)
+
+
+async def test_ops_that_follow_from_the_values_of_the_plan_need_no_model(catalogue: NodeStore) -> None:
+    nested = PlannedValue(node_id="llmAgentflow_0", param="llmModelConfig.temperature", value=0.1)
+    parts = [
+        Part(id="p1", quote="colder", state="covered", values=["chatOpenAI_0.temperature"]),
+        Part(id="p2", quote="this model", state="covered", nodes=["chatOpenAI_0"]),
+        Part(id="p3", quote="keep the memory", state="covered", nodes=["bufferMemory_0"]),
+        Part(id="p4", quote="and a pony", state="not_possible", reason="No ponies."),
+    ]
+    engine = ScriptedEngine(GOOD_OPS)
+    request = changing(catalogue, COLDER, nested, parts=parts, kept=["bufferMemory_0"])
+    result = await reasoner(engine).patch(request)
+    assert (result.value, result.mode, len(engine.calls)) == (OpsAnswer(), "deterministic", 0)
+
+
+@pytest.mark.parametrize(
+    ("values", "plan"),
+    [
+        ([COLDER], {"removals": ["bufferMemory_0"]}),
+        ([COLDER], {"nodes": [WRITER, OTHER]}),
+        ([COLDER], {"nodes": [WRITER.model_copy(update={"label": "Poet"})]}),
+        ([COLDER], {"nodes": [WRITER.model_copy(update={"existing": False})]}),
+        ([COLDER], {"parts": [Part(id="p1", quote="x", state="covered", nodes=["bufferMemory_0"])]}),
+        ([COLDER, PlannedValue(node_id="llmAgentflow_0", param="llmModel", value="chatAnthropic")], {}),
+        ([COLDER, PlannedValue(node_id="conditionAgentflow_0", param="conditions", value=[])], {}),
+        (
+            [PlannedValue(node_id="customFunctionAgentflow_0", param="customFunctionJavascriptFunction", value="x")],
+            {},
+        ),
+        ([COLDER.model_copy(update={"value": 0.9})], {}),
+        ([], {}),
+    ],
+    ids=["removal", "other node", "title", "new node", "part", "model", "branches", "code", "stands", "nothing"],
+)
+async def test_what_more_than_values_may_follow_from_is_left_to_the_model(
+    values: list[PlannedValue], plan: dict[str, Any], catalogue: NodeStore
+) -> None:
+    engine = ScriptedEngine({"kind": "nothing_to_change", "reason": "x"})
+    await reasoner(engine).patch(changing(catalogue, *values, **plan))
+    assert len(engine.calls) == 1
+
+
+async def test_findings_on_values_of_the_plan_go_to_the_model(catalogue: NodeStore) -> None:
+    engine = ScriptedEngine({"kind": "nothing_to_change", "reason": "x"})
+    wrong = Finding(code="BAD_VALUE", severity="error", message="no")
+    await reasoner(engine).patch(replace(changing(catalogue, COLDER), findings=(wrong,)))
+    assert len(engine.calls) == 1
 
 
 async def test_samples_for_functions_come_with_the_ops(catalogue: NodeStore) -> None:
