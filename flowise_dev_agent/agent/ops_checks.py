@@ -1,7 +1,11 @@
 """What ops go through before a flow is written; the same for the graph's nodes and for the tool `check_ops`."""
 
 import asyncio
+import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Final
 
 from flowise_dev_agent.agent.plan_binding import not_met, outside_plan
 from flowise_dev_agent.agent.plan_values import with_planned_values
@@ -21,11 +25,28 @@ from flowise_dev_agent.patch import (
     compile_ops,
 )
 from flowise_dev_agent.patch.model.agentflow import START
+from flowise_dev_agent.patch.model.suggest import fold
 
+#: Characters of a value; a longer one may be something that the person asked for.
+_SHORT: Final = 40
+#: Similarity (difflib ratio) from which a name may be another one misspelt.
+_LIKE: Final = 0.7
+_WORD: Final = re.compile(r"\w+")
 #: The person decided to go on without a credential: what follows from that is not an error any more.
 _CREDENTIAL_CODES = frozenset({"CREDENTIAL_UNBOUND", "NESTED_CREDENTIAL_UNBOUND"})
 #: Legal in a flow that a person keeps half-built; in what the agent itself adds, a connection was forgotten.
 _LOOSE_CODES = frozenset({"ISOLATED_NODE", "DEAD_END"})
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A flow and the ops that made it. `lacking` is what of the plan it does not hold, `left_out` which fields of the
+    ops were left out."""
+
+    result: CompileResult
+    ops: list[PatchOp]
+    lacking: list[Finding]
+    left_out: list[Finding]
 
 
 def completed(
@@ -53,10 +74,65 @@ async def compiled(
     *,
     credentials: Mapping[str, str],
     unbound: Sequence[str],
-) -> tuple[CompileResult, list[Finding]]:
-    """The flow, and what of the plan it does not hold. Raises PatchError for ops that cannot be compiled."""
-    result = await asyncio.to_thread(compile_ops, base, ops, schemas, credentials=credentials, unbound=unbound)
-    return result, not_met(plan, base, result.graph)
+) -> Compiled:
+    """The flow, and what of the plan it does not hold. Raises PatchError for ops that cannot be compiled.
+
+    Fields of new nodes that their types do not have are left out when nothing else is wrong.
+    """
+
+    async def compile_(ops: Sequence[PatchOp]) -> CompileResult:
+        return await asyncio.to_thread(compile_ops, base, ops, schemas, credentials=credentials, unbound=unbound)
+
+    kept, left_out = list(ops), list[Finding]()
+    try:
+        result = await compile_(kept)
+    except PatchError as error:
+        left_out = _superfluous(findings_of(error), kept, plan, schemas)
+        kept = _without(left_out, kept)
+        if not left_out:
+            raise
+        result = await compile_(kept)
+    return Compiled(result, kept, not_met(plan, base, result.graph), left_out)
+
+
+def _superfluous(
+    found: Sequence[Finding], ops: Sequence[PatchOp], plan: PlanContract, schemas: Schemas
+) -> list[Finding]:
+    """A warning for each field that can be left out; none when one of the findings needs an answer.
+
+    That is so for a field that the plan speaks of, that may be another one misspelt, or that holds a longer text.
+    """
+    words = set(_WORD.findall(plan.model_dump_json(include={"goal", "nodes", "values", "steps", "criteria", "parts"})))
+    warnings: list[Finding] = []
+    for finding in found:
+        op = ops[finding.op_index] if finding.op_index is not None else None
+        schema = schemas.get(op.node_name) if isinstance(op, AddNode) else None
+        if finding.code != "UNKNOWN_PARAM" or schema is None or not isinstance(op, AddNode):
+            return []
+        name = finding.field
+        known = [entry["name"] for entry in schema.input_definitions]
+        value = op.params.get(name)
+        if name not in op.params or name in words or _is_like(name, known) or len(str(value)) > _SHORT:
+            return []
+        text = f"{schema.name} has no field {name!r}: it is left out."
+        warnings.append(finding.model_copy(update={"severity": "warning", "message": text, "hint": "", "allowed": ()}))
+    return warnings
+
+
+def _is_like(name: str, known: Sequence[str]) -> bool:
+    """Whether one of the names may be meant."""
+    own, others = fold(name), [fold(other) for other in known]
+    return any(own in other or other in own for other in others) or bool(get_close_matches(own, others, 1, _LIKE))
+
+
+def _without(left_out: Sequence[Finding], ops: Sequence[PatchOp]) -> list[PatchOp]:
+    names = {(finding.op_index, finding.field) for finding in left_out}
+    return [
+        op.model_copy(update={"params": {key: one for key, one in op.params.items() if (index, key) not in names}})
+        if isinstance(op, AddNode)
+        else op
+        for index, op in enumerate(ops)
+    ]
 
 
 def decided(

@@ -123,7 +123,7 @@ class FlowiseChecks:
         written = [op.model_copy(update={"credential_id": ""}) if isinstance(op, BindCredential) else op for op in ops]
         whole, found = completed(written, scope.plan, scope.base, store.schemas, scope=scope.limits)
         try:
-            result, lacking = await compiled(
+            made = await compiled(
                 whole, scope.plan, scope.base, store.schemas, credentials=scope.chosen, unbound=scope.seeded
             )
         except PatchError as error:
@@ -134,19 +134,19 @@ class FlowiseChecks:
             await check_flow(
                 scope.flowise, text, kind=kind, schemas=store.schemas, credentials=credentials, base_flow_data=base
             )
-            for text, base in ((result.flow_data, scope.original), (scope.original, None))
+            for text, base in ((made.result.flow_data, scope.original), (scope.original, None))
             if text is not None
         ]
         before = checked[1] if len(checked) > 1 else []
         severities = decided(
             checked[0],
             before,
-            ops=whole,
+            ops=made.ops,
             seeded=scope.seeded,
             kind=kind,
             without_credentials=scope.without_credentials,
         )
-        return found + lacking + severities
+        return found + made.lacking + made.left_out + severities
 
 
 def _short(value: JsonValue) -> str:

@@ -28,7 +28,7 @@ async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains
         base = await _flow_before(state, context)
         found = await domains.primary.validate(context, flow_data, kind, base)
         before = (await domains.primary.validate(context, base, kind)).findings if base else []
-        findings = decided(
+        findings = findings + decided(
             found.findings,
             before,
             ops=state.patch.ops,

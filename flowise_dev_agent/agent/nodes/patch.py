@@ -213,7 +213,7 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
     graph = await base_graph(state, context)
     schemas = drift.store.schemas
     try:
-        result, lacking = await compiled(
+        made = await compiled(
             ops,
             state.plan.current,
             graph,
@@ -228,14 +228,15 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
             "check": CheckState(flow_sha=None, findings=findings, unknown_types=unknown),
             "catalogue": drift.catalogue,
         }
-    if lacking:
-        check = CheckState(flow_sha=None, findings=lacking, unknown_types=[])
+    if made.lacking:
+        check = CheckState(flow_sha=None, findings=made.lacking, unknown_types=[])
         return {"check": check, "catalogue": drift.catalogue}
+    result = made.result
     await context.blobs.put(result.flow_data)
     change = changes(graph, result.graph)
     Emitter(runtime, "compile_flow_data").put(ArtifactData(flow=result.sha256, ops=len(ops)), change.summary)
-    check = CheckState(flow_sha=result.sha256, change=change, unknown_types=[])
-    return {"check": check, "catalogue": drift.catalogue}
+    check = CheckState(flow_sha=result.sha256, change=change, findings=made.left_out, unknown_types=[])
+    return {"check": check, "patch": PatchState(ops=made.ops), "catalogue": drift.catalogue}
 
 
 async def flow_so_far(state: AgentState, context: AgentContext) -> GraphIR:

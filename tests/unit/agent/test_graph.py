@@ -61,6 +61,49 @@ async def test_a_sentence_becomes_a_tested_flow_with_two_answers(bench: Bench) -
     assert state.usage.spent.model_calls == 4
 
 
+def with_extra(**params: Any) -> list[PatchOp]:
+    return [
+        AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0", params={"modelName": "gpt-4o", **params}),
+        *ops()[1:],
+    ]
+
+
+async def test_a_field_that_a_type_does_not_have_is_left_out_with_a_warning(bench: Bench) -> None:
+    bench.reasoner.patches = [with_extra(guessed=True)]
+    await bench.start()
+    review = await bench.answer(action="approve")
+    assert len(bench.reasoner.seen["patch"]) == 1
+    [warning] = review["data"]["warnings"]
+    assert (warning["code"], warning["severity"], warning["field"]) == ("UNKNOWN_PARAM", "warning", "guessed")
+    (row,) = bench.flowise.flows.values()
+    assert "guessed" not in row.flow_data
+    assert (
+        "guessed" not in json.dumps(await bench.values(), default=str).partition('"patch"')[2].partition('"check"')[0]
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "goal"),
+    [
+        (with_extra(guessed=True), "A bot with guessed answers"),
+        (with_extra(temprature=0.1), "A bot"),
+        (with_extra(instructions="You are the support of a shop for shoes. Be brief."), "A bot"),
+        ([*with_extra(guessed=True), SetParam(node_id="chatOpenAI_0", param_name="guessed", value=1)], "A bot"),
+        ([*with_extra(guessed=True)[:3], ops()[4], ops()[3].model_copy(update={"target_anchor": "no"})], "A bot"),
+    ],
+    ids=["in the plan", "misspelt", "a text", "another op", "another mistake"],
+)
+async def test_a_field_that_may_be_meant_goes_back_to_the_op_writer(
+    wrong: list[PatchOp], goal: str, bench: Bench
+) -> None:
+    bench.reasoner.plans = [plan(goal=goal)]
+    bench.reasoner.patches = [wrong, ops()]
+    await bench.start()
+    await bench.answer(action="approve")
+    [_, again] = bench.reasoner.seen["patch"]
+    assert "UNKNOWN_PARAM" in {finding.code for finding in again.findings}
+
+
 async def test_each_conditional_edge_records_what_it_took_and_why(bench: Bench) -> None:
     await bench.start()
     decisions = {event["node"]: event["data"] for event in bench.events if event["type"] == "decision"}
