@@ -367,27 +367,9 @@ class World:
                 running.remove(one)
         for late in self.server.late:
             _act(late)
-        reconcile = self.reconcile()
-        while not _advance(reconcile):
+        rest = reconcile(self.server, self.intents, SESSION)
+        while not _advance(rest):
             pass
-
-    async def reconcile(self) -> None:
-        """As `Reconciler` with the rows that `Leftovers` would note."""
-        creates = [row for row in self.intents.rows.values() if row.op == "create" and row.may_have_landed]
-        texts = [str(row.payload_sha256) for row in self.intents.rows.values() if row.payload_sha256]
-        for tag in (flow_tag(str(SESSION)), draft_tag(str(SESSION))):
-            noted = [row for row in creates if row.tag == tag]
-            is_draft = tag.endswith(":draft")
-            if not is_draft and not any(
-                row.key in self.intents.unsure or row.status == "open" or (row.result or {}).get("adopted")
-                for row in noted
-            ):
-                continue
-            keep = [] if is_draft else [(row.result or {}).get("chatflow_id") for row in noted if row.status == "done"]
-            names = [str(row.name) for row in noted]
-            for row in [row for row in self.server.flows.values() if tag in row.tags and row.id not in keep]:
-                client: Any = self.server
-                await remove_unclaimed(client, row.id, tag=tag, names=names, texts=texts)
 
     def check(self) -> None:
         """What must hold whatever happened."""
@@ -400,6 +382,24 @@ class World:
         kept = {flow_data for _, _, flow_data in self.versions.rows}
         lost = set(server.taken) - kept
         assert not lost, f"read, then overwritten or deleted, and not kept: {lost}"
+
+
+async def reconcile(server: Server, intents: Any, session_id: UUID) -> None:
+    """As `Reconciler` with the rows that `Leftovers` would note of an ended session."""
+    creates = [row for row in intents.rows.values() if row.op == "create" and row.may_have_landed]
+    texts = [str(row.payload_sha256) for row in intents.rows.values() if row.payload_sha256]
+    for tag in (flow_tag(str(session_id)), draft_tag(str(session_id))):
+        noted = [row for row in creates if row.tag == tag]
+        is_draft = tag.endswith(":draft")
+        if not is_draft and not any(
+            row.key in intents.unsure or row.status == "open" or (row.result or {}).get("adopted") for row in noted
+        ):
+            continue
+        keep = [] if is_draft else [(row.result or {}).get("chatflow_id") for row in noted if row.status == "done"]
+        names = [str(row.name) for row in noted]
+        for row in [row for row in server.flows.values() if tag in row.tags and row.id not in keep]:
+            client: Any = server
+            await remove_unclaimed(client, row.id, tag=tag, names=names, texts=texts)
 
 
 def _advance(worker: Coroutine[Any, Any, None]) -> bool:
