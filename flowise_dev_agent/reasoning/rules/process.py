@@ -127,8 +127,10 @@ class RulesProcess(Reasoner):
             await self._end()
 
     async def _ask(self, question: Question, request: Request) -> Reasoned[Any]:
-        # What belongs to a model stays here: a sink for its words, its budget, its tools.
+        # What belongs to a model stays here: a sink for its words, its budget, its tools, checks of its answer.
         sent = replace(_readable(request), on_delta=None, budget=None, tools=None)
+        if isinstance(sent, PlanRequest):
+            sent = replace(sent, review=None)
         async with self._turn:
             try:
                 async with asyncio.timeout(self._deadline):

@@ -3,12 +3,14 @@
 import asyncio
 import os
 import signal
+import threading
 from collections.abc import AsyncIterator
 
 import pytest
 
 from flowise_dev_agent.errors import ModelOutputError, ModelUnavailableError
 from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch import Finding
 from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PatchRequest, PlanContract, PlannedNode, PlanRequest
 from flowise_dev_agent.reasoning.rules.process import RulesProcess, squeezed
 from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
@@ -38,7 +40,13 @@ async def started(rules: RulesProcess) -> None:
 async def test_the_answers_are_those_of_the_rules(rules: RulesProcess, catalogue: NodeStore) -> None:
     intent = (await rules.classify(WISH)).value
     assert intent == (await DeterministicReasoner().classify(WISH)).value
-    request = PlanRequest(requirement=WISH.requirement, intent=intent, nodes=catalogue, on_delta=print)
+    lock = threading.RLock()  # as the checks of a live server hold, which cannot be sent to a process
+
+    async def review(plan: PlanContract) -> list[Finding]:
+        with lock:
+            return []
+
+    request = PlanRequest(requirement=WISH.requirement, intent=intent, nodes=catalogue, on_delta=print, review=review)
     first = pid_of(rules)
     assert (await rules.plan(request)).value == (await DeterministicReasoner().plan(request)).value
     assert pid_of(rules) == first
