@@ -22,12 +22,12 @@ from flowise_dev_agent.contracts.verdict import (
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.patch.model.agentflow import CONDITION_AGENT
 from flowise_dev_agent.patch.model.nested import nested_components
+from flowise_dev_agent.patch.model.placeholders import MARK
 from flowise_dev_agent.reasoning import playbook
 from flowise_dev_agent.sanitize import shortened
 
 NOT_JUDGED: Final = "The content of the answers was not judged, since no model judges here."
 _NO_EVIDENCE: Final = "The quoted evidence is not in the test."
-_PLACEHOLDER: Final = "[PLACEHOLDER"
 _VARIABLE: Final = re.compile(r"\{\{[^{}]{1,200}\}\}")
 _SHORTEST_QUOTE: Final = 2
 _QUOTE_CHARS: Final = 200
@@ -255,9 +255,9 @@ def _criterion(
         return given("failed", broken.trial.error)
     if vote and vote.state == "failed":
         return given("failed", vote.reason, vote.evidence, "model")
-    if any(_PLACEHOLDER in item.trial.answer for item in held):
+    if any(MARK in item.trial.answer for item in held):
         return given("not_shown", "The answer is a placeholder that is still to be filled in.")
-    if any(_PLACEHOLDER in source.text for item in held for source in item.trace.sources):
+    if any(MARK in source.text for item in held for source in item.trace.sources):
         return given("not_shown", "What was found is a placeholder that is still to be filled in.")
     if vote:
         kept = [item for item in vote.evidence if is_quoted(item, held)]

@@ -49,6 +49,7 @@ from flowise_dev_agent.patch import (
 )
 from flowise_dev_agent.patch.model import agentflow as v2
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
+from flowise_dev_agent.patch.model.placeholders import MARK, stands_in
 from flowise_dev_agent.patch.model.schema import CREDENTIALS_FOR_ANY_ADDRESS
 from flowise_dev_agent.patch.model.values import on_one_line
 
@@ -379,6 +380,9 @@ def _comparable(value: Any) -> Any:
     if isinstance(value, int | float):
         return f"{float(value):g}"
     text = "" if value is None else str(value).strip()
+    if stands_in(text):
+        # A marked text becomes a file where a field takes files.
+        return MARK
     if text[:1] in ("[", "{"):
         # Rows of a table are stored as JSON text.
         with suppress(ValueError):

@@ -41,7 +41,6 @@ _LATER: Final = frozenset({"NESTED_CREDENTIAL_UNBOUND", "CREDENTIAL_UNBOUND", "V
 #: Of the server's own things, in one finding.
 _NAMES_SHOWN: Final = 30
 _NAME_CHARS: Final = 80
-_FILES: Final = frozenset({"file", "folder"})
 _GIVERS_SHOWN: Final = 4
 #: For all lists together; without them nothing is said about what the server has.
 _LOOKUP_SECS: Final = 20.0
@@ -116,8 +115,8 @@ def _concerns(finding: Finding, plan: PlanContract, graph: GraphIR) -> bool:
         if node is None or not is_new or finding.field == INSTRUCTIONS.get(node.name):
             return False
         entry = next((one for one in node.params if one["name"] == finding.field), None)
-        # A file is the person's to give, and `placeholders` says so.
-        return not (entry and entry["type"] in _FILES and plan.placeholders)
+        # A file is the person's to give: one that says so stands in for it.
+        return not (entry and entry["type"] == "file")
     return any(value.node_id == finding.where and _overlap(value.param, finding.field) for value in plan.values)
 
 

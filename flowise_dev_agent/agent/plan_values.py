@@ -5,18 +5,20 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from flowise_dev_agent.agent.plan_binding import same_value
-from flowise_dev_agent.contracts.plan import PlanContract
+from flowise_dev_agent.contracts.plan import PlanContract, PlannedValue
 from flowise_dev_agent.patch import (
     AddNode,
     GraphIR,
     PatchOp,
     RemoveNode,
     ReplaceNode,
+    Schemas,
     SetParam,
     UnsetParam,
     UpgradeNode,
 )
 from flowise_dev_agent.patch.model.nested import is_path, parse_path, value_at
+from flowise_dev_agent.patch.model.placeholders import MARK
 
 #: A field: node id and path.
 _Field = tuple[str, str]
@@ -43,6 +45,25 @@ def with_planned_values(ops: Sequence[PatchOp], plan: PlanContract, base: GraphI
         elif maker is not None or ((node := base.node(node_id)) and not same_value(_at(node.inputs, param), value)):
             behind.setdefault(index, []).append(SetParam(node_id=node_id, param_name=param, value=value))
     return [*behind.get(-1, []), *(new for index, op in enumerate(made) for new in (op, *behind.get(index, [])))]
+
+
+def with_files_to_come(plan: PlanContract, schemas: Schemas) -> PlanContract:
+    """The plan with a marked file wherever a new node needs one that only the person has: the flow runs without it,
+    and everything else can be tried."""
+    set_already = {(value.node_id, value.param) for value in plan.values}
+    lacking = [
+        (node.node_id, entry)
+        for node in plan.nodes
+        if not node.existing and (schema := schemas.get(node.node_name))
+        for entry in schema.input_definitions
+        if entry["type"] == "file" and not entry.get("optional") and (node.node_id, entry["name"]) not in set_already
+    ]
+    named = list(plan.placeholders) or [str(entry.get("label") or entry["name"]) for _, entry in lacking]
+    values = [
+        PlannedValue(node_id=node_id, param=entry["name"], value=f"{MARK}: {'; '.join(named)}]")
+        for node_id, entry in lacking
+    ]
+    return plan.model_copy(update={"values": [*plan.values, *values], "placeholders": named}) if lacking else plan
 
 
 def with_added_text(old: object, added: Sequence[str]) -> str:

@@ -17,6 +17,7 @@ from flowise_dev_agent.agent.nodes.patch import flow_so_far
 from flowise_dev_agent.agent.plan_binding import beyond_approval, capability_of, with_agreed
 from flowise_dev_agent.agent.plan_details import plan_details
 from flowise_dev_agent.agent.plan_review import reviewed
+from flowise_dev_agent.agent.plan_values import with_files_to_come
 from flowise_dev_agent.agent.prompt_context import (
     agents_of,
     components_of,
@@ -111,6 +112,7 @@ async def plan_v2(
         state, match, proposed, context, emit, by_rules=result.mode == "deterministic"
     )
     if not plan.declined and plan.answer is None:
+        plan = with_files_to_come(plan, nodes.schemas)
         said = [state.full_requirement, *state.later_words, feedback or ""]
         capability = with_agreed(capability_of(plan, said, nodes.schemas), state.plan.agreed)
         plan = plan.model_copy(update={"capability": capability})

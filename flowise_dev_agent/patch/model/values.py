@@ -8,6 +8,7 @@ from typing import Any
 
 from flowise_dev_agent.patch.model.flow_data import InputEntry, OptionEntry, Values
 from flowise_dev_agent.patch.model.json_text import dump_json
+from flowise_dev_agent.patch.model.placeholders import MARK, placeholder_file
 from flowise_dev_agent.patch.model.references import has_variable
 from flowise_dev_agent.patch.model.suggest import closest, fold
 from flowise_dev_agent.patch.model.visibility import is_visible
@@ -79,6 +80,9 @@ def normalize(definition: InputEntry, value: Any, inputs: Values | None = None) 
             return _options(definition, value, inputs, several=kind == "multiOptions")
         case "json":
             return _json(value)
+        case "file" if isinstance(value, str) and value.startswith(MARK):
+            # A text is no file, and Flowise would fail on it with every question.
+            return placeholder_file(str(definition.get("fileType") or ""), value) or value, None
         case "string" | "code" | "password" | "asyncOptions" | "date" | "file" | "folder":
             return _text(value)
         case "array":

@@ -159,3 +159,25 @@ async def test_failures_of_providers_are_explained_by_their_cause(
     known = playbook.known(text)
     assert known is not None, text
     assert known.cause == cause
+
+
+@pytest.mark.parametrize(
+    ("name", "param"),
+    [
+        ("pdfFile", "pdfFile"),
+        ("docxFile", "docxFile"),
+        ("microsoftWord", "docxFile"),
+        ("microsoftExcel", "excelFile"),
+        ("textFile", "txtFile"),
+        ("csvFile", "csvFile"),
+        ("jsonFile", "jsonFile"),
+        ("jsonlinesFile", "jsonlinesFile"),
+        ("fileLoader", "file"),
+    ],
+)
+async def test_a_flow_runs_with_a_marked_file_where_the_person_will_put_one(
+    name: str, param: str, server: Server
+) -> None:
+    more = {"pointerName": "text"} if name == "jsonlinesFile" else {}
+    flow = server.flow("loader", name, {**more, param: "[PLACEHOLDER: the house rules]"})
+    assert await server.failure(flow) == "None"

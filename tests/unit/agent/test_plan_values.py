@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.agent.plan_binding import not_met
-from flowise_dev_agent.agent.plan_values import with_planned_values
+from flowise_dev_agent.agent.plan_values import with_files_to_come, with_planned_values
 from flowise_dev_agent.contracts.plan import PlanContract
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import (
@@ -151,3 +151,24 @@ async def test_p94_the_draft_holds_what_the_plan_says_although_the_ops_leave_it_
     assert len(bench.reasoner.seen["patch"]) == 1
     inputs = inputs_of(drafts(bench)[0], "chatOpenAI_0")
     assert (inputs["temperature"], inputs["modelName"]) == (0.3, "gpt-4.1")
+
+
+def test_a_file_that_is_still_to_come_is_stood_in_for_by_a_marked_one(catalogue: NodeStore) -> None:
+    loader = planned("docxFile_0", existing=False)
+    wanted = with_files_to_come(
+        contract(loader, placeholders=["The Word file with the house rules"]), catalogue.schemas
+    )
+    assert [(one.param, one.value) for one in wanted.values] == [
+        ("docxFile", "[PLACEHOLDER: The Word file with the house rules]")
+    ]
+    graph, _ = built([AddNode(node_name="docxFile", node_id="docxFile_0")], wanted, catalogue, base=[])
+    file = stored(graph, "docxFile_0", "docxFile")
+    assert file.startswith("data:application/vnd.openxmlformats-officedocument.wordprocessingml.document;base64,")
+    assert file.endswith(",filename:placeholder.docx")
+    given = contract(loader, values=[value("docxFile_0", "docxFile", "data:text/plain;base64,aGk=,filename:a.docx")])
+    assert with_files_to_come(given, catalogue.schemas) == given
+
+
+def test_a_file_that_nobody_spoke_of_is_named_as_still_to_come(catalogue: NodeStore) -> None:
+    wanted = with_files_to_come(contract(planned("pdfFile_0", existing=False)), catalogue.schemas)
+    assert wanted.placeholders == ["Pdf File"]
