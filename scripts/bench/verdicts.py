@@ -53,7 +53,7 @@ from flowise_dev_agent.patch import GraphIR, compile_ops, errors, validate_flow
 from flowise_dev_agent.reasoning.contracts import DeltaSink, EngineResponse, Message, ToolDef
 from flowise_dev_agent.reasoning.engines import ReasoningEngine, engine_for
 from flowise_dev_agent.reasoning.llm import LlmReasoner
-from flowise_dev_agent.settings import ReasoningSettings, load_settings
+from flowise_dev_agent.settings import ReasoningSettings
 from scripts.bench.verdict_cases import Case, CustomTool, ScriptedModel, World
 
 CASES: Final = Path(__file__).parent / "cases" / "verdicts.yaml"
@@ -282,10 +282,19 @@ def _tell(tested: Tested, part: str, *reasons: str) -> None:
     tested.why += reasons
 
 
-async def run(pairs: Sequence[tuple[Case, str]], answers: Path, *, record: bool, verbose: bool) -> list[Tested]:
+async def run(
+    pairs: Sequence[tuple[Case, str]],
+    standin: ModelStandIn,
+    access: FlowiseAccess,
+    *,
+    answers: Path = ANSWERS,
+    record: bool = False,
+    verbose: bool = False,
+) -> list[Tested]:
     """Flows as (case, side): first all are run, one after the other, then all are judged at the same time."""
-    settings = load_settings().reasoning
-    with local_flowise() as (standin, access), World() as world:
+    settings = ReasoningSettings()
+    engine = engine_for(settings) if record else None
+    with World() as world:
         async with FlowiseClient(access.endpoint, access.api_key) as flowise:
             bench = Bench(
                 standin=standin,
@@ -296,14 +305,15 @@ async def run(pairs: Sequence[tuple[Case, str]], answers: Path, *, record: bool,
                 domain=FlowiseCapability(),
                 answers=answers,
                 settings=settings,
-                engine=engine_for(settings) if record else None,
+                engine=engine,
             )
             flows: list[Tested] = []
             for case, side in pairs:
                 flows.append(await bench.tested(case, side))
                 _print(flows[-1], verbose=verbose)
-            print(f"{sum(not flow.told and bool(flow.runs) for flow in flows)} flows go to the judge", flush=True)
             await asyncio.gather(*(bench.judge(flow) for flow in flows))
+    if engine is not None:
+        await engine.aclose()
     return flows
 
 
@@ -380,16 +390,23 @@ def report(flows: Sequence[Tested]) -> dict[str, Any]:
     return table
 
 
+def read_cases(file: Path = CASES) -> list[Case]:
+    """The cases of a file."""
+    return TypeAdapter(list[Case]).validate_python(yaml.safe_load(file.read_text("utf-8")))
+
+
 def _run(arguments: argparse.Namespace) -> int:
-    everything = TypeAdapter(list[Case]).validate_python(yaml.safe_load(arguments.cases.read_text("utf-8")))
     pairs = [
         (case, side)
-        for number, case in enumerate(everything)
+        for number, case in enumerate(read_cases(arguments.cases))
         for half, side in enumerate(SIDES, start=1)
         if not arguments.case or case.id in arguments.case
         if arguments.half in (None, 2 - (half + number) % 2)
     ]
-    flows = asyncio.run(run(pairs, arguments.answers, record=arguments.record, verbose=arguments.verbose))
+    with local_flowise() as (standin, access):
+        flows = asyncio.run(
+            run(pairs, standin, access, answers=arguments.answers, record=arguments.record, verbose=arguments.verbose)
+        )
     table = report(flows)
     if arguments.json:
         arguments.json.write_text(json.dumps(table, ensure_ascii=False, indent=1) + "\n", "utf-8")

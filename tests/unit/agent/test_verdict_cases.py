@@ -1,14 +1,12 @@
 """The pairs of right and broken flows that measure the verdict: `scripts/bench/verdicts.py` runs them on Flowise."""
 
 import pytest
-import yaml
-from pydantic import TypeAdapter
 
 from flowise_dev_agent.patch import GraphIR, Schemas, compile_ops, errors, validate_flow
 from scripts.bench.verdict_cases import Case
-from scripts.bench.verdicts import CASES
+from scripts.bench.verdicts import read_cases
 
-_CASES = TypeAdapter(list[Case]).validate_python(yaml.safe_load(CASES.read_text("utf-8")))
+_CASES = read_cases()
 _CREDENTIALS = {"openAIApi": "0b8c9f0a-0000-4000-8000-000000000001"}
 
 

@@ -1,0 +1,23 @@
+"""Flows broken on purpose that still answer: tests and judge tell them, and say nothing against the right ones.
+
+The judge's answers were given by people who saw the prompts only; `scripts/bench/verdicts.py --record` asks again.
+"""
+
+from flowise_dev_agent.devkit.flowise import FlowiseAccess
+from flowise_dev_agent.devkit.standin import ModelStandIn
+from flowise_dev_agent.flowise import FlowiseClient
+from scripts.bench.verdicts import SIDES, read_cases, report, run
+
+
+async def test_broken_flows_are_told_and_right_ones_are_not(
+    flowise: FlowiseAccess, flowise_client: FlowiseClient, standin: ModelStandIn
+) -> None:
+    del flowise_client  # deletes what the test leaves on the server
+    flows = await run([(case, side) for case in read_cases() for side in SIDES], standin, flowise)
+    table = report(flows)
+    assert [flow.case.id for flow in flows if flow.unscripted] == []
+    assert [flow.case.id for flow in flows if flow.side == "right" and flow.alarm] == []
+    assert [flow.case.id for flow in flows if flow.side == "broken" and not flow.alarm] == []
+    assert (table["broken"], table["right"]) == (25, 25)
+    # Each of them answers something: an error alone tells none.
+    assert table["told_by_an_error_alone"] == 0

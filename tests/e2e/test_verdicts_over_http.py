@@ -1,0 +1,216 @@
+"""What a session says of the flow that it made: each criterion shown by a real trace, or not, and why.
+
+The flows and the model inside them are those of `scripts/bench/cases/verdicts.yaml`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import httpx2
+import pytest
+
+from flowise_dev_agent.devkit.standin import ModelStandIn
+from flowise_dev_agent.flowise import FlowiseClient
+from flowise_dev_agent.patch import AddNode
+from scripts.bench.verdict_cases import Case, Rule, ScriptedModel
+from scripts.bench.verdicts import read_cases
+from tests.e2e.people import SharedService, answer, http_of, ok, start
+from tests.e2e.scripted import model_environment, script
+from tests.e2e.test_create_over_http import INTENT
+
+_CASES = {case.id: case for case in read_cases()}
+#: (criterion, number of the trial, quote, step)
+Quote = tuple[str, int, str, str | None]
+
+
+def judgement(*quotes: Quote) -> dict[str, Any]:
+    """A model that finds each criterion shown by a quote."""
+    votes = [
+        {"id": id_, "state": "shown", "evidence": [{"trial": trial, "quote": quote, "node_id": node}]}
+        for id_, trial, quote, node in quotes
+    ]
+    return {"done": True, "criteria": votes, "notes": []}
+
+
+def answers_for(case: Case, side: str, judge: Mapping[str, Any], **plan: Any) -> dict[str, Any]:
+    """What a model that knows what it does answers in each phase."""
+    spec = case.flow(side)
+    ops = spec.ops("", {})
+    values = [
+        {"node_id": op.node_id, "param": param, "value": value}
+        for op in ops
+        if isinstance(op, AddNode)
+        for param, value in op.params.items()
+    ]
+    agreed = case.plan()
+    nodes = list(spec.nodes)
+    planned = {
+        "goal": case.wish,
+        "flow_name": case.id,
+        "nodes": [
+            {"node_id": node, "node_name": node.rpartition("_")[0], "purpose": str(spec.nodes[node].get("label", node))}
+            for node in nodes
+        ],
+        "steps": ["Add and connect the nodes."],
+        "credential_requirements": ["openAIApi"],
+        "values": values,
+        "criteria": [item.model_dump(mode="json") for item in agreed.criteria],
+        "tests": [test.model_dump(mode="json") for test in agreed.tests],
+        "parts": [{"id": f"p{n}", "state": "covered", "nodes": nodes[-1:]} for n in range(1, 20)],
+        **plan,
+    }
+    written = [op.model_dump(mode="json", exclude_defaults=True) | {"op_type": op.op_type} for op in ops]
+    return {"classify": INTENT, "plan": planned, "patch": {"ops": written}, "judge": judge}
+
+
+async def reviewed(
+    http: httpx2.AsyncClient,
+    standin: ModelStandIn,
+    case: Case,
+    judge: Mapping[str, Any],
+    side: str = "right",
+    **plan: Any,
+) -> dict[str, Any]:
+    """The session of the wish, approved, at the review of the result."""
+    standin.reset()
+    script(standin, answers_for(case, side, judge, **plan))
+    standin.script(lambda request: request.kind == "chat", ScriptedModel(case.rules(side)))
+    view = await start(http, case.wish, operation="create")
+    assert view["interrupt"], view["error"]
+    assert view["interrupt"]["type"] == "plan_approval", view["interrupt"]
+    view = await answer(http, view, action="approve")
+    assert view["interrupt"], view["error"]
+    assert view["interrupt"]["type"] == "result_review", view["interrupt"]
+    return view
+
+
+async def trace_of(http: httpx2.AsyncClient, view: dict[str, Any], number: int) -> dict[str, Any]:
+    trial = view["interrupt"]["data"]["tests"][number - 1]
+    return await ok(await http.get(f"/sessions/{view['thread_id']}/traces/{trial['trace_sha256']}"))
+
+
+def states(view: dict[str, Any]) -> list[str]:
+    return [item["state"] for item in view["interrupt"]["data"]["verdict"]["criteria"]]
+
+
+def headline(view: dict[str, Any]) -> str:
+    return view["interrupt"]["data"]["verdict"]["headline"]
+
+
+@pytest.mark.parametrize(
+    ("id_", "quotes", "ran"),
+    [
+        (
+            "released-by-editor",
+            [
+                ("c1", 1, "The summer party is on 4 July", "llmAgentflow_0"),
+                ("c2", 1, "Publish this text?", None),
+                ("c3", 1, "Published: The summer party", None),
+                ("c4", 2, "Not published.", None),
+            ],
+            [["humanInputAgentflow_0", "directReplyAgentflow_0"], ["humanInputAgentflow_0", "directReplyAgentflow_1"]],
+        ),
+        (
+            "leave-form",
+            [
+                ("c1", 1, "leave of 6 days", None),
+                ("c2", 1, "Dear Anna", None),
+                ("c3", 1, "6 days", "llmAgentflow_0"),
+            ],
+            [["startAgentflow_0", "llmAgentflow_0"]],
+        ),
+        (
+            "b03-cook-lost-memory",
+            [
+                ("c1", 1, "no nuts and no shellfish", None),
+                ("c2", 1, "ginger and soy chicken stir-fry", None),
+                ("c3", 1, "Of course, Rosa", None),
+            ],
+            [["startAgentflow_0", "llmAgentflow_0"]],
+        ),
+    ],
+    ids=["a person decides both ways", "a form", "memory over turns"],
+)
+async def test_a_session_says_works_when_each_criterion_was_shown(
+    shared_service: SharedService,
+    flowise_client: FlowiseClient,
+    standin: ModelStandIn,
+    id_: str,
+    quotes: list[Quote],
+    ran: list[list[str]],
+) -> None:
+    del flowise_client  # deletes what the test leaves on the server
+    service = await shared_service(**model_environment(standin))
+    async with http_of(service) as http:
+        view = await reviewed(http, standin, _CASES[id_], judgement(*quotes))
+        assert set(states(view)) == {"shown"}
+        assert headline(view) == "works", view["interrupt"]["message"]
+        assert view["interrupt"]["message"].startswith("The chatflow works")
+        for number, nodes in enumerate(ran, start=1):
+            trace = await trace_of(http, view, number)
+            assert set(nodes) <= {step["node_id"] for step in trace["steps"]}
+        turns = [len((await trace_of(http, view, n + 1))["turns"]) for n in range(len(_CASES[id_].tests))]
+        assert turns == [len(test.turns) for test in _CASES[id_].tests]
+        people = [trial["human"] for trial in view["interrupt"]["data"]["tests"]]
+        assert people == [test.human for test in _CASES[id_].tests]
+
+
+async def test_a_source_is_in_the_trace_and_evidence_for_the_criterion(
+    shared_service: SharedService, flowise_client: FlowiseClient, standin: ModelStandIn
+) -> None:
+    del flowise_client
+    case = _CASES["prices-with-sources"]
+    quotes: list[Quote] = [("c1", 1, "59 euros", None), ("c2", 2, "Inspection: 140 euros.", None)]
+    service = await shared_service(**model_environment(standin))
+    async with http_of(service) as http:
+        view = await reviewed(http, standin, case, judgement(*quotes))
+        assert headline(view) == "works", view["interrupt"]["message"]
+        trace = await trace_of(http, view, 1)
+        assert "Oil change: 59 euros" in trace["sources"][0]["text"]
+
+        broken = await reviewed(http, standin, case, judgement(*quotes), "broken")
+        assert headline(broken) == "fails"
+        assert "No document was found." in broken["interrupt"]["message"]
+
+
+async def test_a_quote_that_no_trial_holds_shows_nothing(
+    shared_service: SharedService, flowise_client: FlowiseClient, standin: ModelStandIn
+) -> None:
+    del flowise_client
+    case = _CASES["leave-form"]
+    service = await shared_service(**model_environment(standin))
+    async with http_of(service) as http:
+        quotes: list[Quote] = [("c1", 1, "Anna", None), ("c2", 1, "Dear Anna", None), ("c3", 1, "6 days", None)]
+        view = await reviewed(http, standin, case, judgement(*quotes), "broken")
+        assert states(view) == ["shown", "shown", "not_shown"]
+        assert headline(view) == "runs"
+        assert "Not shown: The answer says the number of days" in view["interrupt"]["message"]
+
+
+async def test_what_lies_behind_a_placeholder_is_not_shown(
+    shared_service: SharedService, flowise_client: FlowiseClient, standin: ModelStandIn
+) -> None:
+    del flowise_client
+    held = "[PLACEHOLDER: price list]"
+    case = _CASES["prices-with-sources"]
+    nodes = {**case.right.nodes, "plainText_0": {"text": held}}
+    said = "The list does not say what an oil change costs."
+    waiting = case.model_copy(
+        update={
+            "id": "placeholder",
+            "wish": "Answer questions about our price list, which I will paste, and show the sources.",
+            "right": case.right.model_copy(update={"nodes": nodes}),
+            "model": [Rule(say=said)],
+            "tests": [test.model_copy(update={"expect": test.expect.__class__()}) for test in case.tests],
+        }
+    )
+    service = await shared_service(**model_environment(standin))
+    async with http_of(service) as http:
+        quotes: list[Quote] = [("c1", 1, "oil change costs", None), ("c2", 1, "price list", None)]
+        view = await reviewed(http, standin, waiting, judgement(*quotes), placeholders=["price list"])
+    assert set(states(view)) == {"not_shown"}
+    assert headline(view) == "runs"
+    message = view["interrupt"]["message"]
+    assert message.startswith("The chatflow runs")
+    assert "Prices are answered from the price list" in message
+    assert "Still to be filled in: price list" in message
