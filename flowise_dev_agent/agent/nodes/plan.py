@@ -172,12 +172,18 @@ async def hitl_plan_v2(state: AgentState, runtime: Runtime[AgentContext]) -> Upd
         return update
     update = {"answer": answer, "plan": PlanState(approved=False, feedback=answer["feedback"])}
     if declined:
-        # Another requirement, not another way to the same one: it is read from the start.
-        question = "This cannot be built as described. What should be built instead?"
+        # The answer to the question that was asked, or another requirement; both are read from the start.
+        instead = "This cannot be built as described. What should be built instead?"
+        question = declined if is_question(declined) else instead
         update["intent"] = IntentState(clarifications=[*state.intent.clarifications, (question, answer["feedback"])])
     else:
         update["intent"] = state.with_words(answer["feedback"])
     return update
+
+
+def is_question(declined: str) -> bool:
+    """Whether a plan was declined with a question whose answer would settle it."""
+    return declined.rstrip().endswith("?")
 
 
 def _about_target(plan: PlanContract, state: AgentState) -> PlanContract:
@@ -224,7 +230,12 @@ def _plan_approval(state: AgentState, base: GraphIR) -> PlanApprovalInterrupt:
         return PlanApprovalInterrupt(
             reason="declined",
             message=plan.declined,
-            options=[option("request_changes", "Ask for something else", "Say what to build instead."), cancel],
+            options=[
+                option("request_changes", "Answer", "One answer settles it, or say what to build instead.")
+                if is_question(plan.declined)
+                else option("request_changes", "Ask for something else", "Say what to build instead."),
+                cancel,
+            ],
             data=PlanApprovalData(plan=plan_markdown(plan), contract=plan),
         )
     details = plan_details(plan, base)

@@ -1,6 +1,8 @@
 """The design of a change: of a flow that is there, or of a plan that was not written yet."""
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from flowise_dev_agent.contracts.plan import Design, PlanContract, PlannedNode, PlannedValue
@@ -14,13 +16,14 @@ from flowise_dev_agent.reasoning.rules.design.edits import Edits, find_edits
 from flowise_dev_agent.reasoning.rules.design.naming import take_names
 from flowise_dev_agent.reasoning.rules.design.parts import Account
 from flowise_dev_agent.reasoning.rules.design.prompt import behaviour_of
+from flowise_dev_agent.reasoning.rules.design.providers import chat_providers
 from flowise_dev_agent.reasoning.rules.design.reading import Reading, read
 from flowise_dev_agent.reasoning.rules.design.tools import changed_tools, is_named, is_tool, with_planned
 from flowise_dev_agent.reasoning.rules.design.values import Said, default_text, parameters, prompt_field, without_braces
 from flowise_dev_agent.reasoning.rules.design.wiring import ENDING_CATEGORIES, wire
 from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, table, words
-from flowise_dev_agent.reasoning.rules.language.text import mentioned, normalised, quoted
+from flowise_dev_agent.reasoning.rules.language.text import Span, mentioned, normalised, quoted
 from flowise_dev_agent.reasoning.rules.render import telling
 
 _MODELS = "Chat Models"
@@ -34,7 +37,7 @@ def wish_of(request: PlanRequest) -> str | None:
     if request.feedback:
         return normalised(request.feedback)
     if request.previous is None:
-        return asked(request.requirement, request.clarifications).whole
+        return asked(request.requirement, request.clarifications).text
     verdict = request.verdict
     # General advice is none of the person's words and is not read like them.
     fix = verdict.fix if verdict and not verdict.done else ""
@@ -53,7 +56,7 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
         there = {id_: name for id_, name in there.items() if id_ not in planned.removals}
     existing = world.schemas(there)
     names, text = take_names(wish, existing)
-    change = read(text, world.store)
+    change = _read(request, text, world)
     wired = {f"{op.target_node_id}.{op.target_anchor}" for op in wire(existing).connections} if pending else set[str]()
     occupied = request.occupied | wired
     edits = find_edits(change, existing, occupied, world)
@@ -108,24 +111,40 @@ def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, wo
     """The places (`node id` or `node id.path`) that a wish means: in a node that it names, else all of them. An ordinal
     is asked about where several are of one kind. Raises DeclinedError."""
     named = {place: schema for place, schema in places.items() if _names(request, place.partition(".")[0], wish)}
-    several = [place for place, schema in places.items() if schema.category in (_MODELS, "LLMs", *ENDING_CATEGORIES)]
-    if not named and len(several) > 1 and pattern("inside", "ordinal").search(wish):
-        raise world.decline("declined_which", nodes=", ".join(dict.fromkeys(one.partition(".")[0] for one in several)))
+    if not named and pattern("inside", "ordinal").search(wish):
+        models = [place for place, schema in places.items() if schema.category in (_MODELS, "LLMs")]
+        raise world.decline("declined_which", nodes=", ".join(dict.fromkeys(one.partition(".")[0] for one in models)))
     return named or places
 
 
 def _names(request: PlanRequest, node_id: str, wish: str) -> bool:
-    """Whether the wish names a node by its id or by a title that the person gave it."""
+    """Whether the wish, or the answer to a question about it, names a node."""
+    answers = asked(request.requirement, request.clarifications).details
+    return any(is_named(name, f"{wish}\n{answers}") for name in _own_names(request, node_id))
+
+
+def _own_names(request: PlanRequest, node_id: str) -> list[str]:
+    """The id of a node and the title that the person gave it."""
     label, schema = request.labels.get(node_id, ""), request.nodes.get(request.existing.get(node_id, ""))
-    own = label.casefold() not in {*_ANY, schema.label.casefold() if schema else ""}
-    return is_named(node_id, wish) or (own and is_named(label, wish))
+    return [node_id, *([label] if label.casefold() not in {*_ANY, schema.label.casefold() if schema else ""} else [])]
+
+
+def _read(request: PlanRequest, text: str, world: World) -> Reading:
+    """The wish, in which the names of nodes only say where. Raises DeclinedError where two models could be meant."""
+    change = read(text, world.store)
+    new = {provider.chat for _, provider in chat_providers(change.text)} - set(request.existing.values())
+    if len(new) > 1:
+        raise world.decline("question_model", names=", ".join(sorted(new)))
+    named = [name for id_ in request.existing for name in _own_names(request, id_) if name]
+    places = [match.span() for name in named for match in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.I)]
+    return replace(change, spans=(*change.spans, *(Span(start, end, keep=True) for start, end in places)))
 
 
 def _wording(change: Reading) -> tuple[list[str], str | None]:
     """(lines to add to a prompt, text that takes its place): only an explicit wish for another prompt replaces one."""
     wanted, _ = behaviour_of(change.text, change.spans)
     given = change.system_text or change.prompt_text
-    if given and words("add").search(change.text) and not words("change").search(change.text):
+    if given and change.adds:
         return [*wanted, given], None
     return wanted, given
 
@@ -259,7 +278,7 @@ def design_inside(request: PlanRequest, wish: str, world: World) -> Design:
     """The design of what `wish` asks for inside the nodes of an agentflow. Raises DeclinedError."""
     schemas, planned = world.schemas(request.existing), request.previous
     names, text = take_names(wish, schemas)
-    change = read(text, world.store)
+    change = _read(request, text, world)
     tooled = changed_tools(with_planned(request.agents, planned.values if planned else ()), change.text, change, world)
     values = [*_models(request, change, wish, world), *_instructions(request, change, wish, world)]
     _, rest = behaviour_of(change.text, change.spans)

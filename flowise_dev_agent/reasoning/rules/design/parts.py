@@ -10,8 +10,8 @@ from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.rules.design.prompt import Unit, units
 from flowise_dev_agent.reasoning.rules.design.values import stands_in
 from flowise_dev_agent.reasoning.rules.design.world import World
-from flowise_dev_agent.reasoning.rules.language.lexicon import table, wordset
-from flowise_dev_agent.reasoning.rules.language.text import Span, quoted_spans, squeeze
+from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, READ, table, wordset
+from flowise_dev_agent.reasoning.rules.language.text import Span, quoted_spans, squeeze, to_number
 from flowise_dev_agent.sanitize import shortened
 
 #: Nodes that do what a kind of signal speaks of.
@@ -49,15 +49,17 @@ class Account:
             neutral = all(word in wordset("empty_role_words") for word in said)
             lost = any(_meet(span, unit) for span in self._missed)
             covered = not lost and bool(unit.structure or nodes or values or neutral or not found)
+            # Of a language that the rules do not read a wish for a part may be told to the model, too.
+            assumed = covered and not nodes and world.language not in READ
             found.append(
                 Part(
                     id=f"p{len(found) + 1}",
                     quote=quote,
                     source=source,
-                    state="covered" if covered else "not_understood",
+                    state="assumed" if assumed else "covered" if covered else "not_understood",
                     nodes=nodes,
                     values=values,
-                    reason="" if covered else world.say("part_missed"),
+                    reason=world.say("part_foreign" if assumed else "part_missed") if assumed or not covered else "",
                 )
             )
         return found[: _MOST - 1] + _rest(found[_MOST - 1 :])
@@ -129,6 +131,10 @@ def _answers(value: PlannedValue, span: Span, said: str) -> bool:
     """Whether a value is what a stretch asks for."""
     if "@placeholder" in span.params and stands_in(value.value):
         return True
+    numbers = [to_number(one) for one in re.findall(NUMBER, said, re.IGNORECASE)] if not span.names else []
+    if isinstance(value.value, int | float) and numbers and value.value not in numbers:
+        # Of contradicting numbers the last one counts: the others are not done.
+        return False
     text = value.value if isinstance(value.value, str) else json.dumps(value.value)
     if any(f'"{name}"' in text or name == text for name in (*span.names, *span.params)):
         # A model or a tool inside a node of an agentflow, with its values.

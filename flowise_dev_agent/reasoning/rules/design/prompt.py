@@ -87,14 +87,15 @@ def _tail(tokens: Sequence[tuple[int, int, str]], kinds: Sequence[str]) -> int:
     return next((i for i in range(last + 1, first) if tokens[i][2].casefold() in wordset("prepositions")), 0)
 
 
-def prompt_of(text: str, spans: Sequence[Span]) -> str:
-    """What the model is to be told: the text in its order without structure. Empty when nothing is left to tell."""
+def prompt_of(text: str, spans: Sequence[Span], *, lead: bool = True) -> str:
+    """What the model is to be told: the text in its order without structure. Empty when nothing is left to tell.
+    With `lead` without the words that ask for a flow, too ("build me")."""
     sentences: list[list[Unit]] = []
     for unit in units(text, spans):
         if unit.opens or not sentences:
             sentences.append([])
         sentences[-1].append(unit)
-    kept = [_sentence(text, sentence, first=index == 0) for index, sentence in enumerate(sentences)]
+    kept = [_sentence(text, sentence, first=lead and index == 0) for index, sentence in enumerate(sentences)]
     lines = [line for line in kept if line]
     return " ".join(lines) if any(map(_says_something, lines)) else ""
 

@@ -86,6 +86,8 @@ class Reading:
     #: Prompts given word for word.
     prompt_text: str | None = None
     system_text: str | None = None
+    #: The prompt is to be added to the one that is there.
+    adds: bool = False
     splits: bool = False
     splitter: str = "recursiveCharacterTextSplitter"
     vector_store: str | None = None
@@ -134,7 +136,11 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
     scan = Scan((text.replace(inline, "\x00" * len(inline)) if inline else text)[:_MAX_READ])
     if inline:
         scan.note(text.index(inline), text.index(inline) + len(inline), Span(0, 0, params=frozenset({"text"})))
-    given = [match for name in ("given", "added") for match in scan.find(pattern("reading", name), (), _PROMPT_FIELDS)]
+    given, added = (scan.find(pattern("reading", name), (), _PROMPT_FIELDS) for name in ("given", "added"))
+    begins = scan.text[max(0, given[0].start() - 60) : given[0].start()] if given else ""
+    begins = re.split(r"[.;!?\n]", begins)[-1]
+    adds = bool(added) or bool(words("add").search(begins) and not words("change").search(begins))
+    given = [*given, *added]
     prompt = scan.find(pattern("words", "prompt_text"), (), _PROMPT_FIELDS)
     for match in [*given[:1], *prompt[:1]]:
         # What a prompt says is nobody's wish for a part.
@@ -183,6 +189,7 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
         chain=chain,
         prompt_text=first_group(prompt[0]).strip() if prompt else None,
         system_text=first_group(given[0]).strip() if given else None,
+        adds=adds,
         splits=_has(scan, "split", ["@Text Splitters"]) or quantities.chunk_size is not None,
         splitter=_first_of(scan, table("splitters")) or Reading.splitter,
         vector_store=_first_of(scan, table("vector_stores")),

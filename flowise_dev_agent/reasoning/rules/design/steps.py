@@ -6,7 +6,7 @@ call an address, do a task for each item, try again until something holds or at 
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from flowise_dev_agent.reasoning.rules.design.tools import tool_row
 from flowise_dev_agent.reasoning.rules.design.values import Said, parameters, without_braces
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER_WORDS, pattern, patterns, table, words, wordset
-from flowise_dev_agent.reasoning.rules.language.text import capital, mentioned, quoted, squeeze, to_number
+from flowise_dev_agent.reasoning.rules.language.text import capital, mentioned, mentions, quoted, squeeze, to_number
 from flowise_dev_agent.reasoning.rules.render import telling
 
 _START, _LLM, _AGENT = "startAgentflow", "llmAgentflow", "agentAgentflow"
@@ -76,14 +76,19 @@ def is_stepwise(reading: Reading) -> bool:
             return True
     # A node type asked for by name is a part of a chatflow.
     named = reading.requested or reading.prompt_text or reading.system_text
-    kinds = {"team"} if named else _STEPWISE
-    return any(mentioned(reading.text, looked_for) for looked_for, (kind, *_) in table("signals") if kind in kinds)
+    return bool(_step_words(reading.text, {"team"} if named else _STEPWISE))
+
+
+def _step_words(text: str, kinds: Set[str] = _STEPWISE) -> list[str]:
+    found = [looked_for for looked_for, (kind, *_) in table("signals") if kind in kinds]
+    return [squeeze(match.group()) for looked_for in found for match in mentions(text, looked_for)]
 
 
 def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World) -> Design:
     """The design of a new agentflow. Raises DeclinedError with what it does not understand."""
     if reading.knowledge:
-        raise world.decline("declined_agentflow_documents")
+        said_so = next(iter(_step_words(reading.text)), reading.text[:_LONGEST_LABEL])
+        raise DeclinedError(f"«{said_so}»: {world.say('declined_agentflow_documents')}")
     flow = _Builder(reading, said.details, world).built(request.intent.title)
     schemas = {op.node_id: world.schema(op.node_name) for op in flow.nodes}
     values = [PlannedValue(node_id=op.node_id, param=name, value=value)
@@ -218,6 +223,8 @@ class _Builder:
                 self._after(self._model_node("", plain, (), self._shared, agent=False))
             elif not mentioned(clause, words("human")) and _is_task(clause):
                 self._after(self._step(clause))
+            elif _is("asks_person", clause):
+                raise self._world.decline("declined_nothing_to_approve")
             else:
                 raise self._not_parsed(clause or self._reading.text[:200])
             ends += self._flow.ends
@@ -328,7 +335,7 @@ class _Builder:
     def _each(self, clause: str, match: re.Match[str]) -> bool:
         """A model lists the items, and a step inside an iteration does the task with each."""
         item, do = squeeze(match["item"]), match["do"]
-        if len(do.split()) < 2 or _names_structure(do):
+        if len(do.split()) < 2 or not _is_task(do):
             raise self._not_parsed(clause)
         fields = [{"key": "items", "type": "stringArray", "enumValues": "", "jsonSchema": "", "description": item}]
         told = self._world.say("list_items", item=item)
@@ -371,7 +378,7 @@ class _Builder:
         who = _is("who", clause)
         task = clause[who.end() :] if who else clause
         label = title or (squeeze(who["who"]) if who and not _ANY_MODEL.fullmatch(who["who"]) else task)
-        prompt = prompt_of(own.text, own.spans) or capital(task)
+        prompt = prompt_of(own.text, own.spans, lead=False) or capital(task)
         plain = any(pattern("steps", "model_node").search(text) for text in (clause, self._reading.text))
         tools = self._reading.tools if len(self._clauses) == 1 else own.tools
         agent = bool(tools) or (bool(own.agent or who) and not plain and not user)
@@ -386,8 +393,9 @@ class _Builder:
         name = _AGENT if agent else _LLM
         params = self._model_params(name, prompt, tools, reading)
         if user:
-            params["llmMessages"] = [*params["llmMessages"], {"role": "user", "content": user}]
-            params["llmEnableMemory"] = False
+            prefix = _PREFIXES[name]
+            params[f"{prefix}Messages"] = [*params[f"{prefix}Messages"], {"role": "user", "content": user}]
+            params[f"{prefix}EnableMemory"] = False
         if name == _LLM and self._reading.fields and not more:
             rows = [{"key": f.name, "type": f.kind, "enumValues": "", "jsonSchema": "", "description": f.description}
                     for f in self._reading.fields]  # fmt: skip

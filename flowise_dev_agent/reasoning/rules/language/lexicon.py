@@ -28,6 +28,8 @@ def _join(into: dict[str, Any], table: dict[str, Any]) -> None:
 
 
 _TABLE: Final = _tables()
+#: The languages whose words are known here; of others only their function words.
+READ: Final = frozenset({"en", "de", "es", "fr", "pt"})
 FUNCTION_WORDS: Final = {code: frozenset(text.split()) for code, text in _TABLE["function_words"].items()}
 NUMBER_WORDS: Final[dict[str, int]] = _TABLE["numbers"]
 #: A number as people write it: 500, 1,000, 0.2, 0,2, ten.
