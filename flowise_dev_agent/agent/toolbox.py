@@ -13,12 +13,10 @@ from flowise_dev_agent.agent.state import DomainValues, merge_domains
 from flowise_dev_agent.agent.tools import ToolPhase, ToolResult, execute_tool, result_to_str, shorten
 from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.contracts.events import ToolCallData, ToolResultData
-from flowise_dev_agent.reasoning.contracts import ToolDef
+from flowise_dev_agent.reasoning.contracts import MAX_TOOL_CALLS, ToolDef
 from flowise_dev_agent.redaction import redacted
 from flowise_dev_agent.sanitize import bounded
 
-#: Calls of one try of one phase.
-MAX_CALLS: Final = 20
 #: Seconds of one call, connecting included. Nothing is tried again: the model decides what follows from a failure.
 CALL_SECS: Final = 60.0
 _ARGUMENT_BYTES: Final = 1_000
@@ -57,8 +55,8 @@ class SessionToolbox:
 
     async def call(self, name: str, arguments: JsonObject) -> str:
         """What the model may see of the result."""
-        if self._begun >= MAX_CALLS:
-            return f"Not called: a phase has at most {MAX_CALLS} calls. Answer with what is known."
+        if self._begun >= MAX_TOOL_CALLS:
+            return f"Not called: a phase has at most {MAX_TOOL_CALLS} calls. Answer with what is known."
         self._begun += 1
         definition = self._definition(name)
         shown = definition.name if definition else shorten(name, 64)

@@ -32,6 +32,7 @@ from flowise_dev_agent.settings import Mode
 __all__ = [
     "FLOW_BUGS",
     "MAX_SUMMARY_CHARS",
+    "MAX_TOOL_CALLS",
     "AgentTools",
     "Approach",
     "Budget",
@@ -65,6 +66,8 @@ __all__ = [
 
 #: Characters of a tool's summary, whatever the tool declares.
 MAX_SUMMARY_CHARS: Final = 6_000
+#: Of one phase, over all its rounds and tries.
+MAX_TOOL_CALLS: Final = 20
 
 
 # --- Engines -----------------------------------------------------------------------------------------------------

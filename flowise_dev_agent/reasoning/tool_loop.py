@@ -7,6 +7,7 @@ from typing import Final
 from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.errors import BudgetSpentError, ReasoningError
 from flowise_dev_agent.reasoning.contracts import (
+    MAX_TOOL_CALLS,
     Budget,
     DeltaSink,
     EngineResponse,
@@ -21,8 +22,6 @@ from flowise_dev_agent.reasoning.prompts import GO_ON, Prompt, retry_text, tool_
 from flowise_dev_agent.sanitize import shortened
 from flowise_dev_agent.settings import ReasoningSettings
 
-#: Calls of tools in one phase, over all its rounds and tries.
-MAX_CALLS: Final = 20
 #: How often the rest of an answer is asked for.
 _CONTINUATIONS: Final = 2
 #: Characters of an answer that is handed back. A patch of sixty ops fits: it can be corrected, not only written again.
@@ -33,8 +32,8 @@ class ToolLoop:
     """Asks `engine` for one answer, and again for a better one; nothing that was said or looked up before is lost.
 
     A round is one answer with calls of tools: they run in parallel, then the model is asked again. After
-    `settings.max_tool_iterations` rounds or `MAX_CALLS` calls it has to answer with what it has. `usage` is what all
-    requests together cost.
+    `settings.max_tool_iterations` rounds or `MAX_TOOL_CALLS` calls it has to answer with what it has. `usage` is what
+    all requests together cost.
     """
 
     def __init__(
@@ -59,7 +58,7 @@ class ToolLoop:
         self._budget = budget
         self._on_delta = on_delta
         self._rounds_left = settings.max_tool_iterations
-        self._calls_left = MAX_CALLS
+        self._calls_left = MAX_TOOL_CALLS
         self.usage = Usage()
 
     async def answer(self) -> EngineResponse:
@@ -143,7 +142,7 @@ class ToolLoop:
         except ExceptionGroup as failed:
             raise failed.exceptions[0] from None
         texts = [task.result() for task in running]
-        texts += [f"Not run: a phase has at most {MAX_CALLS} calls. Answer with what you have."] * len(left_out)
+        texts += [f"Not run: a phase has at most {MAX_TOOL_CALLS} calls. Answer with what you have."] * len(left_out)
         return [
             Message(role="tool", content=text, tool_call_id=call.id) for call, text in zip(calls, texts, strict=True)
         ]

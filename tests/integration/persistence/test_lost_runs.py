@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any, cast
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -61,12 +61,17 @@ async def end_of(database: Database, session_id: UUID) -> tuple[str, str | None]
     return row["status"], row["code"]
 
 
+async def started(database: Database, queue: Queue, runs: Runs, *, attempts: int) -> tuple[UUID, Recovery]:
+    """A session with a run in the queue, and what takes care of lost runs."""
+    session_id = uuid4()
+    await start(database, queue, session_id)
+    return session_id, Recovery(runs, Timings(), attempts=attempts)
+
+
 async def test_p86_a_run_that_is_lost_twice_at_one_checkpoint_is_set_aside(
     database: Database, queue: Queue, runs: Runs
 ) -> None:
-    session_id = UUID(int=1)
-    await start(database, queue, session_id)
-    recovery = Recovery(runs, Timings(), attempts=5)
+    session_id, recovery = await started(database, queue, runs, attempts=5)
     await taken(database, runs, session_id)
     await lose_worker(database)
     assert await recovery.pass_once() == 1
@@ -84,9 +89,7 @@ async def test_p86_a_run_that_is_lost_twice_at_one_checkpoint_is_set_aside(
 async def test_a_lost_job_that_nobody_had_taken_sets_no_session_aside(
     database: Database, queue: Queue, runs: Runs
 ) -> None:
-    session_id = UUID(int=2)
-    await start(database, queue, session_id)
-    recovery = Recovery(runs, Timings(), attempts=5)
+    session_id, recovery = await started(database, queue, runs, attempts=5)
     await taken(database, runs, session_id)
     for _ in range(4):
         await lose_worker(database)
@@ -97,9 +100,7 @@ async def test_a_lost_job_that_nobody_had_taken_sets_no_session_aside(
 async def test_three_lost_workers_end_in_worker_lost_with_three_attempts(
     database: Database, queue: Queue, runs: Runs
 ) -> None:
-    session_id = UUID(int=3)
-    await start(database, queue, session_id)
-    recovery = Recovery(runs, Timings(), attempts=3)
+    session_id, recovery = await started(database, queue, runs, attempts=3)
     for number in range(3):
         assert await end_of(database, session_id) == ("queued", None)
         claim = await taken(database, runs, session_id)

@@ -13,6 +13,7 @@ from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flowise.models import ChatflowCreate
 from flowise_dev_agent.patch import payload_sha256
 from flowise_dev_agent.persistence import Database, Leftovers, Queue, Sessions, WriteIntents
+from flowise_dev_agent.persistence.lease import Lease
 from flowise_dev_agent.publish import draft_tag, flow_tag
 from flowise_dev_agent.runtime.flows.reconciler import Reconciler
 from flowise_dev_agent.settings import FlowiseSettings
@@ -54,6 +55,22 @@ async def client(server: FakeFlowise) -> AsyncIterator[FlowiseClient]:
         yield client
 
 
+async def announce_create(intents: WriteIntents, lease: Lease, key: uuid.UUID, session_id: uuid.UUID, tag: str) -> None:
+    """What is recorded before a chatflow is created."""
+    await intents.open(
+        lease,
+        key=key,
+        session_id=session_id,
+        op="create",
+        iteration=0,
+        target_id=None,
+        payload_sha256=payload_sha256(EMPTY),
+        base_sha256=None,
+        tag=tag,
+        name=NAME,
+    )
+
+
 async def session_with_draft(
     database: Database,
     client: FlowiseClient,
@@ -68,18 +85,7 @@ async def session_with_draft(
     session_id, lease = await add_run(database)
     tag = draft_tag(str(session_id))
     intents, key = WriteIntents(database), uuid.uuid4()
-    await intents.open(
-        lease,
-        key=key,
-        session_id=session_id,
-        op="create",
-        iteration=0,
-        target_id=None,
-        payload_sha256=payload_sha256(EMPTY),
-        base_sha256=None,
-        tag=tag,
-        name=NAME,
-    )
+    await announce_create(intents, lease, key, session_id, tag)
     draft = await client.create_chatflow(ChatflowCreate(name=NAME, flow_data=EMPTY, category=category or tag))
     if answered:
         await intents.finish(lease, key, status="done", result={"chatflow_id": draft.id})
@@ -203,18 +209,7 @@ async def session_with_twin(
     session_id, lease = await add_run(database)
     tag, intents, key = flow_tag(str(session_id)), WriteIntents(database), uuid.uuid4()
     for _ in range(2 if known else 1):
-        await intents.open(
-            lease,
-            key=key,
-            session_id=session_id,
-            op="create",
-            iteration=0,
-            target_id=None,
-            payload_sha256=payload_sha256(EMPTY),
-            base_sha256=None,
-            tag=tag,
-            name=NAME,
-        )
+        await announce_create(intents, lease, key, session_id, tag)
     row = ChatflowCreate(name=NAME, flow_data=EMPTY, category=tag)
     ours, twin = await client.create_chatflow(row), await client.create_chatflow(row)
     if known:

@@ -12,11 +12,11 @@ from flowise_dev_agent.agent.phases import _scope
 from flowise_dev_agent.agent.projection import project
 from flowise_dev_agent.agent.state import AgentState, PlanState
 from flowise_dev_agent.agent.tool_definition import as_tool
-from flowise_dev_agent.agent.toolbox import MAX_CALLS, SessionToolbox
+from flowise_dev_agent.agent.toolbox import SessionToolbox
 from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.models import ChatflowCreate
 from flowise_dev_agent.patch import GraphIR, compile_ops
-from flowise_dev_agent.reasoning.contracts import Reasoned
+from flowise_dev_agent.reasoning.contracts import MAX_TOOL_CALLS, Reasoned
 from tests.unit.agent.rig import OPENAI, Bench, Script, plan
 from tests.unit.agent.test_graph import credentials, ops
 
@@ -97,9 +97,9 @@ async def test_a_phase_has_at_most_twenty_calls() -> None:
     counted = Counted()
     box = toolbox(counted)
 
-    texts = [await box.call("run", {}) for _ in range(MAX_CALLS + 2)]
+    texts = [await box.call("run", {}) for _ in range(MAX_TOOL_CALLS + 2)]
 
-    assert len(counted.runs) == MAX_CALLS == 20
+    assert len(counted.runs) == MAX_TOOL_CALLS == 20
     assert texts[-1].startswith("Not called: a phase has at most 20 calls.")
 
 

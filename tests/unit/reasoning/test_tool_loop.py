@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from flowise_dev_agent.errors import BudgetSpentError, ModelOutputError, ModelUnavailableError
 from flowise_dev_agent.reasoning import LlmReasoner, ReasoningEngine, ReasoningSettings
 from flowise_dev_agent.reasoning.contracts import (
+    MAX_TOOL_CALLS,
     Budget,
     ClassifyRequest,
     EngineResponse,
@@ -21,7 +22,6 @@ from flowise_dev_agent.reasoning.contracts import (
     Usage,
 )
 from flowise_dev_agent.reasoning.prompts import GO_ON
-from flowise_dev_agent.reasoning.tool_loop import MAX_CALLS
 
 INTENT = json.dumps({"operation": "create", "ambiguity": 1, "title": "A bot"})
 ONE_CALL = Usage(model_calls=1, input_tokens=100, output_tokens=10, usd=0.001)
@@ -145,11 +145,11 @@ async def test_after_the_last_round_the_model_has_to_answer() -> None:
 
 
 async def test_calls_beyond_the_limit_are_answered_and_not_run() -> None:
-    engine, toolbox = FakeEngine([call(id_=f"c{n}", n=n) for n in range(MAX_CALLS + 3)], INTENT), FakeToolbox()
+    engine, toolbox = FakeEngine([call(id_=f"c{n}", n=n) for n in range(MAX_TOOL_CALLS + 3)], INTENT), FakeToolbox()
     await reasoner(engine).classify(request(toolbox))
-    assert len(toolbox.calls) == MAX_CALLS
+    assert len(toolbox.calls) == MAX_TOOL_CALLS
     results = [message for message in engine.seen[1] if message.role == "tool"]
-    assert len(results) == MAX_CALLS + 3
+    assert len(results) == MAX_TOOL_CALLS + 3
     assert [message.content.startswith("Not run") for message in results[-4:]] == [False, True, True, True]
     assert engine.allowed == [True, False]
 
@@ -274,7 +274,7 @@ async def test_requests_and_calls_are_bounded_whatever_a_model_asks_for(
     asked = reasoner(engine, MAX_TOOL_ITERATIONS=rounds, REASONING_RETRY_COUNT=retries)
     with pytest.raises((ModelOutputError, BudgetSpentError)) as caught:
         await asked.classify(request(toolbox, budget=Budget(max_tokens=tokens, max_usd=10)))
-    assert len(toolbox.calls) <= MAX_CALLS
+    assert len(toolbox.calls) <= MAX_TOOL_CALLS
     assert sum(engine.allowed) <= rounds + retries + 1
     # The rest of each answer is asked for twice at most.
     assert len(engine.seen) <= rounds + 3 * (retries + 1)
