@@ -5,6 +5,7 @@ CHAOS_SESSIONS sessions.
 """
 
 import asyncio
+import json
 import os
 import random
 import shutil
@@ -25,14 +26,21 @@ from psycopg import sql
 from flowise_dev_agent.client import AgentClient, ServiceError, ServiceUnreachableError
 from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
 from flowise_dev_agent.contracts.session import SessionView
+from flowise_dev_agent.devkit.flowise import FlowiseAccess
 from flowise_dev_agent.devkit.postgres import EmbeddedPostgres
+from flowise_dev_agent.flowise import FlowiseClient
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch import GraphIR, compile_ops
 from flowise_dev_agent.runtime import Timings
-from tests.chaos.fake_flowise import FakeFlowise
+from tests.chaos.fake_flowise import CREDENTIALS, FakeFlowise
+from tests.e2e.people import make_flow
 from tests.e2e.service import QUICK, ServiceProcess
+from tests.fixtures.golden_flows import chat
 from tests.fixtures.postgres import restart
 from tests.fixtures.proxy import FaultyProxy
 
 CONTENDERS = 3
+COLDER = "Set the temperature to 0.2, change nothing else"
 REQUIREMENT = "A customer support chatbot with GPT-4o and memory"
 SECRET = "flowise-key-that-must-stay-inside"
 RESTART_SECS = 0.5
@@ -153,34 +161,36 @@ class Cluster:
 
 
 @pytest.fixture
-def flowise() -> Iterator[FakeFlowise]:
+def fake_flowise() -> Iterator[FakeFlowise]:
     with FakeFlowise(api_key=SECRET) as server:
         yield server
 
 
 @pytest.fixture
-def proxy(flowise: FakeFlowise) -> Iterator[FaultyProxy]:
-    with FaultyProxy("127.0.0.1", flowise.port) as proxy:
+def proxy(fake_flowise: FakeFlowise) -> Iterator[FaultyProxy]:
+    with FaultyProxy("127.0.0.1", fake_flowise.port) as proxy:
         yield proxy
+
+
+def make_cluster(
+    postgres: EmbeddedPostgres, proxy: FaultyProxy, api_key: str, folder: Path, timings: Timings
+) -> Cluster:
+    environment = {
+        "POSTGRES_DSN": postgres.create_database("chaos"),
+        "FLOWISE_API_ENDPOINT": proxy.endpoint,
+        "FLOWISE_API_KEY": api_key,
+        # A run may be hit by each of the disasters and by several lost answers.
+        "RUN_ATTEMPTS": "20",
+        "LOG_LEVEL": "WARNING",
+    }
+    return Cluster(postgres, environment, folder, timings)
 
 
 @pytest.fixture
 async def cluster(
     postgres: EmbeddedPostgres, proxy: FaultyProxy, tmp_path: Path, scale: Scale
 ) -> AsyncIterator[Cluster]:
-    cluster = Cluster(
-        postgres,
-        {
-            "POSTGRES_DSN": postgres.create_database("chaos"),
-            "FLOWISE_API_ENDPOINT": proxy.endpoint,
-            "FLOWISE_API_KEY": SECRET,
-            # A run may be hit by each of the disasters and by several lost answers.
-            "RUN_ATTEMPTS": "20",
-            "LOG_LEVEL": "WARNING",
-        },
-        tmp_path,
-        scale.timings,
-    )
+    cluster = make_cluster(postgres, proxy, SECRET, tmp_path, scale.timings)
     await cluster.start()
     yield cluster
     await cluster.stop()
@@ -199,9 +209,11 @@ async def persistently(call: Any) -> Any:
             await asyncio.sleep(0.2)
 
 
-async def begin(client: AgentClient) -> SessionView:
+async def begin(client: AgentClient, target: str | None) -> SessionView:
+    """A session that makes a flow, or changes the target on a draft."""
     key = uuid4().hex
-    return await persistently(lambda: client.start(StartSession(requirement=REQUIREMENT), idempotency_key=key))
+    body = StartSession(requirement=COLDER, target=target) if target else StartSession(requirement=REQUIREMENT)
+    return await persistently(lambda: client.start(body, idempotency_key=key))
 
 
 async def settled(client: AgentClient, session_id: UUID) -> SessionView:
@@ -280,29 +292,77 @@ def unsettled(dsn: str) -> str:
     return "\n".join(" ".join(map(str, row)) for row in found)
 
 
-async def test_p01_p02_p40_p42_every_session_ends_once_whatever_breaks(
-    cluster: Cluster, postgres: EmbeddedPostgres, flowise: FakeFlowise, proxy: FaultyProxy, scale: Scale
-) -> None:
+async def survived(
+    cluster: Cluster, postgres: EmbeddedPostgres, proxy: FaultyProxy, scale: Scale, targets: list[str]
+) -> list[SessionView]:
+    """The sessions after all disasters: accepted, each with its own flow, and the database in order."""
+    dsn = postgres.dsn("chaos")
     try:
         async with asyncio.timeout(scale.deadline_secs), AgentClient(cluster.api.url) as client:
-            done = await disasters(cluster, client, proxy, postgres.dsn("chaos"), scale)
+            done = await disasters(cluster, client, proxy, dsn, scale, targets)
     except TimeoutError:
-        pytest.fail("\n".join(["Not settled in time.", *cluster.log, unsettled(postgres.dsn("chaos")), cluster.logs()]))
+        pytest.fail("\n".join(["Not settled in time.", *cluster.log, unsettled(dsn), cluster.logs()]))
 
     print("\n".join(["", *cluster.log]))
     assert {(view.status, view.outcome) for view in done} == {("completed", "accepted")}
     assert len({view.chatflow_id for view in done}) == scale.sessions
-    assert set(flowise.flows) == {view.chatflow_id for view in done}
+    assert [view.chatflow_id for view in done[: len(targets)]] == targets
     assert all(view.totals.flowise_calls > 0 for view in done)
-    check_database(postgres.dsn("chaos"), done)
+    check_database(dsn, done)
+    return done
+
+
+def temperature(flow_data: str) -> str:
+    (model,) = [node for node in json.loads(flow_data)["nodes"] if node["data"]["name"].startswith("chatOpenAI")]
+    return str(model["data"]["inputs"]["temperature"])
+
+
+async def test_p01_p02_p11_p40_p42_every_session_ends_once_whatever_breaks(
+    cluster: Cluster, postgres: EmbeddedPostgres, fake_flowise: FakeFlowise, proxy: FaultyProxy, scale: Scale
+) -> None:
+    schemas = NodeStore.from_snapshot().schemas
+    flow_data = compile_ops(GraphIR.empty(), chat({"openAIApi": CREDENTIALS[0]["id"]}), schemas).flow_data
+    targets = [fake_flowise.add(f"Bot {number}", flow_data) for number in range(scale.sessions // 3)]
+    done = await survived(cluster, postgres, proxy, scale, targets)
+    assert set(fake_flowise.flows) == {view.chatflow_id for view in done}
+    assert {row.get("category") or "" for row in fake_flowise.flows.values()} == {""}
+    assert {temperature(fake_flowise.flows[id_]["flowData"]) for id_ in targets} == {"0.2"}
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(600)
+async def test_p02_p11_p40_the_same_on_the_real_flowise(
+    postgres: EmbeddedPostgres,
+    flowise: FlowiseAccess,
+    flowise_client: FlowiseClient,
+    faulty_flowise: FaultyProxy,
+    tmp_path: Path,
+) -> None:
+    scale = Scale(6, QUICK)
+    targets = [(await make_flow(flowise_client, name=f"Bot {number}")).id for number in range(3)]
+    before = {row.id async for row in flowise_client.iter_chatflows()} - set(targets)
+    cluster = make_cluster(postgres, faulty_flowise, flowise.api_key.get_secret_value(), tmp_path, scale.timings)
+    await cluster.start()
+    try:
+        done = await survived(cluster, postgres, faulty_flowise, scale, targets)
+    finally:
+        await cluster.stop()
+    rows = {row.id: row async for row in flowise_client.iter_chatflows() if row.id not in before}
+    assert set(rows) == {view.chatflow_id for view in done}
+    assert all(not tag.startswith("fda:") for row in rows.values() for tag in row.tags)
+    assert {temperature((await flowise_client.get_chatflow(id_)).flow_data) for id_ in targets} == {"0.2"}
 
 
 async def disasters(
-    cluster: Cluster, client: AgentClient, proxy: FaultyProxy, dsn: str, scale: Scale
+    cluster: Cluster, client: AgentClient, proxy: FaultyProxy, dsn: str, scale: Scale, targets: list[str]
 ) -> list[SessionView]:
-    """Lead the sessions from start to acceptance while everything under them breaks; what they are at the end."""
-    views = list(await asyncio.gather(*(begin(client) for _ in range(scale.sessions))))
-    cluster.note(f"{scale.sessions} sessions started")
+    """Lead the sessions from start to acceptance while everything under them breaks; what they are at the end.
+
+    One for each target, which it changes; the others make flows.
+    """
+    made: list[str | None] = [None] * (scale.sessions - len(targets))
+    views = list(await asyncio.gather(*(begin(client, target) for target in [*targets, *made])))
+    cluster.note(f"{scale.sessions} sessions started, {len(targets)} of them change a flow")
     frozen = asyncio.create_task(cluster.freeze(0, scale.frozen_secs))
     await cluster.restart_postgres(immediate=False)
     planned = await all_settled(client, views, "plan_approval")
@@ -327,8 +387,14 @@ async def disasters(
     cluster.note("all are built and tested")
     check_threads(dsn)
 
-    won = await asyncio.gather(*(contend(client, view, "accept") for view in built))
-    assert all(won)
+    # Promotions, acceptances and removals of drafts.
+    for _ in range(max(2, scale.sessions // 5)):
+        proxy.fault("PUT /api/v1/chatflows", "drop_answer")
+        proxy.fault("PUT /api/v1/chatflows", "drop_request")
+        proxy.fault("DELETE /api/v1/chatflows", "drop_answer")
+    answers = asyncio.gather(*(contend(client, view, "accept") for view in built))
+    cluster.send(0, signal.SIGKILL)
+    assert all(await answers)
     done = await all_settled(client, built, None)
     cluster.note("all are accepted")
     return done
