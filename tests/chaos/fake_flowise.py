@@ -78,7 +78,7 @@ class FakeFlowise:
         """A chatflow that a person has made; its id."""
         id_, now = str(uuid4()), self._now()
         row: dict[str, Any] = {"id": id_, "name": name, "flowData": flow_data, "type": "CHATFLOW", "deployed": True}
-        self.flows[id_] = {**row, "isPublic": False, "createdDate": now, "updatedDate": now}
+        self.flows[id_] = row | {"isPublic": False, "createdDate": now, "updatedDate": now}
         return id_
 
     async def _list_nodes(self, request: Request) -> Response:

@@ -84,7 +84,7 @@ class Process:
     faults: Faults
     killed: asyncio.Event = field(default_factory=asyncio.Event)
     frozen_until: float = 0.0
-    silent_since: float | None = None
+    silent_since: float = 0.0
     #: The epoch of its latest claim.
     epoch: int = 0
 
@@ -104,19 +104,17 @@ class Process:
         elif faults.happens(faults.freeze):
             self.frozen_until = loop.time() + faults.random.uniform(1, 30)
             self.silent_since = loop.time()
-        if faults.over:
-            raise asyncio.CancelledError
-        if self.killed.is_set():
-            await loop.create_future()
-        while loop.time() < self.frozen_until:
+        while not faults.over:
+            if self.killed.is_set():
+                await loop.create_future()
+            if loop.time() >= self.frozen_until:
+                return
             await asyncio.sleep(self.frozen_until - loop.time())
-            self.silent_since = None
+        raise asyncio.CancelledError
 
     def silent_for(self) -> float:
         now = asyncio.get_running_loop().time()
-        if self.silent_since is None or (not self.killed.is_set() and now >= self.frozen_until):
-            return 0.0
-        return now - self.silent_since
+        return now - self.silent_since if self.killed.is_set() or now < self.frozen_until else 0.0
 
 
 CURRENT: ContextVar[Process | None] = ContextVar("CURRENT", default=None)
