@@ -18,7 +18,9 @@ from flowise_dev_agent.patch import (
     UpgradeNode,
 )
 from flowise_dev_agent.patch.model.nested import is_path, parse_path, value_at
+from flowise_dev_agent.patch.model.ops import MAX_DESCRIPTION
 from flowise_dev_agent.patch.model.placeholders import MARK
+from flowise_dev_agent.sanitize import shortened
 
 #: A field: node id and path.
 _Field = tuple[str, str]
@@ -29,10 +31,13 @@ def with_planned_values(ops: Sequence[PatchOp], plan: PlanContract, base: GraphI
 
     A field of a new node goes into its `AddNode`. Every other one becomes a `SetParam` directly behind the op that
     makes the node, or in front: connections may depend on it (the branches of a condition).
+    A new step of an agentflow is described by its purpose.
     """
     removed = {op.node_id for op in ops if isinstance(op, RemoveNode)}
     wanted = {place: value for place, value in _wanted(ops, plan, base).items() if place[0] not in removed}
     made = [op for op in ops if not (isinstance(op, UnsetParam) and (op.node_id, op.param_name) in wanted)]
+    if plan.flow_kind == "AGENTFLOW":
+        made = _described(made, plan)
     behind: dict[int, list[PatchOp]] = {}
     for (node_id, param), value in wanted.items():
         if (index := _setting(made, node_id, param)) is not None:
@@ -64,6 +69,16 @@ def with_files_to_come(plan: PlanContract, schemas: Schemas) -> PlanContract:
         for node_id, entry in lacking
     ]
     return plan.model_copy(update={"values": [*plan.values, *values], "placeholders": named}) if lacking else plan
+
+
+def _described(ops: Sequence[PatchOp], plan: PlanContract) -> list[PatchOp]:
+    purposes = {node.node_id: shortened(" ".join(node.purpose.split()), MAX_DESCRIPTION) for node in plan.nodes}
+    return [
+        op.model_copy(update={"description": purpose})
+        if isinstance(op, AddNode) and not op.description and (purpose := purposes.get(op.node_id))
+        else op
+        for op in ops
+    ]
 
 
 def with_added_text(old: object, added: Sequence[str]) -> str:

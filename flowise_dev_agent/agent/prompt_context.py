@@ -130,10 +130,15 @@ def ops_text(ops: Iterable[PatchOp]) -> str:
     """Ops as an example, one JSON object a line, without credentials, addresses, secrets, notes and positions; texts
     are cut at 160 characters."""
     return "\n".join(
-        json.dumps({"op_type": op.op_type} | _example(op.model_dump(mode="json", exclude_defaults=True)), **_COMPACT)
+        json.dumps({"op_type": op.op_type} | _example(_shown(op)), **_COMPACT)
         for op in ops
         if op.op_type not in _NOT_SHOWN and not (isinstance(op, AddNode) and op.node_name in NOTE_NAMES)
     )
+
+
+def _shown(op: PatchOp) -> dict[str, Any]:
+    """An op without what a model does not write: descriptions of steps come from the plan."""
+    return op.model_dump(mode="json", exclude_defaults=True, exclude={"description"})
 
 
 _COMPACT: Final[dict[str, Any]] = {"ensure_ascii": False, "separators": (",", ":")}

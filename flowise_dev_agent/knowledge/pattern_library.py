@@ -251,7 +251,8 @@ def _kept(op: PatchOp, schemas: Schemas) -> PatchOp | None:
         case AddNode():
             schema = schemas.get(op.node_name)
             params = {name: clean for name, value in op.params.items() if (clean := _form(schema, name, value)) != ""}
-            return op.model_copy(update={"params": params})
+            # What a step does is said of each flow.
+            return op.model_copy(update={"params": params, "description": None})
         case Connect() | SetOutput() | SetParent() | UnsetParam():
             return op
         case _:

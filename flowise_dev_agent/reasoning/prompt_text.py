@@ -90,7 +90,7 @@ def own_ops(ops: Sequence[PatchOp], plan: PlanContract) -> str | None:
         if isinstance(op, SetParam | UnsetParam) and (op.node_id, parse_path(op.param_name)) in planned:
             continue
         shown: JsonObject = {"op_type": op.op_type}
-        shown |= op.model_dump(mode="json", exclude_defaults=True, exclude={"credential_id"})
+        shown |= op.model_dump(mode="json", exclude_defaults=True, exclude={"credential_id", "description"})
         if isinstance(op, AddNode):
             own = {name: value for name, value in op.params.items() if (op.node_id, parse_path(name)) not in planned}
             shown |= {"params": own}

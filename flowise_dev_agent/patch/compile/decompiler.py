@@ -11,6 +11,7 @@ from flowise_dev_agent.patch.model.json_text import is_uuid
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY, Nested, nested_components, without_value
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.ops import (
+    MAX_DESCRIPTION,
     AddNode,
     BindCredential,
     Connect,
@@ -81,7 +82,16 @@ def _add(node: FlowNode, schema: NodeSchema | None, inside: list[Nested]) -> Add
         and (name in fields or name in definitions.undeclared(node.id))
     }
     label = node.label if node.label and node.label != schema.label else None
-    return AddNode(node_name=schema.name, node_id=node.id, label=label, params=params)
+    description = _own_description(node, schema)
+    return AddNode(node_name=schema.name, node_id=node.id, label=label, description=description, params=params)
+
+
+def _own_description(node: FlowNode, schema: NodeSchema) -> str | None:
+    """What a step says about itself, where it is not the text of its type."""
+    stored = node.data.get("description")
+    if not schema.is_agentflow or not isinstance(stored, str) or schema.description in ("", stored):
+        return None
+    return stored[:MAX_DESCRIPTION] or None
 
 
 def _same(value: Any, default: Any) -> bool:

@@ -37,6 +37,8 @@ def add_node(batch: Batch, op: AddNode) -> None:
     batch.added.add(op.node_id)
     if op.label:
         node.data["label"] = op.label
+    if op.description and schema.is_agentflow:
+        node.data["description"] = op.description
     for name, value in op.params.items():
         if is_path(name) and name not in node.params_by_name:
             batch.deferred.append((batch.index, op, name, value))

@@ -101,6 +101,7 @@ class NodeData(TypedDict, total=False):
     outputs: dict[str, str]
     outputAnchors: list[OutputEntry]
     credential: str
+    description: str
 
 
 class Position(TypedDict):

@@ -18,6 +18,10 @@ class _Op(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
+#: Characters of a step's description.
+MAX_DESCRIPTION = 500
+
+
 class AddNode(_Op):
     """Add a node of a known type under a new id."""
 
@@ -27,6 +31,11 @@ class AddNode(_Op):
         min_length=1, max_length=100, description="new id, letters, digits and _ only, e.g. chatOpenAI_0"
     )
     label: str | None = Field(default=None, max_length=200, description="title on the node; the type's by default")
+    description: str | None = Field(
+        default=None,
+        max_length=MAX_DESCRIPTION,
+        description="what an agentflow step does; the type's by default",
+    )
     params: dict[str, JsonValue] = Field(default_factory=dict, description="field values by field name")
 
 

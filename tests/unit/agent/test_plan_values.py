@@ -6,7 +6,7 @@ import pytest
 
 from flowise_dev_agent.agent.plan_binding import not_met
 from flowise_dev_agent.agent.plan_values import with_files_to_come, with_planned_values
-from flowise_dev_agent.contracts.plan import PlanContract
+from flowise_dev_agent.contracts.plan import PlanContract, PlannedNode
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import (
     AddNode,
@@ -172,3 +172,12 @@ def test_a_file_that_is_still_to_come_is_stood_in_for_by_a_marked_one(catalogue:
 def test_a_file_that_nobody_spoke_of_is_named_as_still_to_come(catalogue: NodeStore) -> None:
     wanted = with_files_to_come(contract(planned("pdfFile_0", existing=False)), catalogue.schemas)
     assert wanted.placeholders == ["Pdf File"]
+
+
+@pytest.mark.parametrize(("kind", "described"), [("AGENTFLOW", "Sorts the mail by topic."), ("CHATFLOW", None)])
+def test_a_new_step_is_described_by_its_purpose(kind: Any, described: str | None) -> None:
+    node = PlannedNode(node_id="x_0", node_name="llmAgentflow", purpose="Sorts the mail\nby topic.")
+    wanted = plan(nodes=[node], flow_kind=kind)
+    (op,) = with_planned_values([AddNode(node_name="llmAgentflow", node_id="x_0")], wanted, GraphIR.empty())
+    assert isinstance(op, AddNode)
+    assert op.description == described

@@ -67,6 +67,11 @@ async def keep(library: PatternLibrary, nodes: NodeStore, requirement: str = WIS
     return kept
 
 
+def test_a_pattern_says_nothing_of_what_the_steps_of_its_flow_did(nodes: NodeStore) -> None:
+    step = AddNode(node_name="llmAgentflow", node_id="llmAgentflow_0", label="Sort", description="Sorts the mail.")
+    assert "Sorts the mail." not in str(pattern([step], nodes).ops)
+
+
 def test_no_credential_secret_document_or_position_is_kept(nodes: NodeStore) -> None:
     kept = pattern(
         [

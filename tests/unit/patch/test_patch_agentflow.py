@@ -13,6 +13,7 @@ from flowise_dev_agent.patch import (
     Connect,
     Finding,
     GraphIR,
+    NodeSchema,
     PatchOp,
     RemoveNode,
     ReplaceNode,
@@ -23,6 +24,7 @@ from flowise_dev_agent.patch import (
     UnsetParam,
     UpgradeNode,
     compile_ops,
+    decompile,
     diff,
     summarize,
     validate_flow,
@@ -561,3 +563,37 @@ def test_a_field_of_the_row_behind_the_last_adds_that_row(schemas: Schemas) -> N
     node = graph.nodes[0]
     assert [row["scenario"] for row in node.inputs[path]] == ["billing", "orders", "anything else"]
     assert len(node.outputs) == 3
+
+
+def test_a_step_keeps_its_description_through_ops_and_other_nodes_that_of_their_type(schemas: Schemas) -> None:
+    # The committed snapshot has no texts of types.
+    schemas = {
+        name: NodeSchema.from_raw({**schemas[name].raw, "description": f"About {name}"})
+        for name in ("llmAgentflow", "agentAgentflow", "calculator")
+    }
+    added = [
+        AddNode(node_name="llmAgentflow", node_id="llmAgentflow_0", description="Sorts the mail by topic."),
+        AddNode(node_name="agentAgentflow", node_id="agentAgentflow_0"),
+    ]
+    graph = compile_ops(GraphIR.empty(), added, schemas).graph
+    step, other = graph.node("llmAgentflow_0"), graph.node("agentAgentflow_0")
+    assert step
+    assert other
+    assert step.data.get("description") == "Sorts the mail by topic."
+    assert (other.data.get("description") or "") == schemas["agentAgentflow"].description
+
+    ops = {op.node_id: op for op in decompile(graph, schemas) if isinstance(op, AddNode)}
+    assert ops["llmAgentflow_0"].description == "Sorts the mail by topic."
+    assert ops["agentAgentflow_0"].description is None
+
+    plain = compile_ops(GraphIR.empty(), [AddNode(node_name="calculator", node_id="c_0", description="x")], schemas)
+    node = plain.graph.node("c_0")
+    assert node
+    assert (node.data.get("description") or "") == schemas["calculator"].description
+
+
+def test_a_node_that_takes_the_place_of_a_step_has_the_description_of_its_own_type(schemas: Schemas) -> None:
+    added = [AddNode(node_name="llmAgentflow", node_id="llmAgentflow_0", description="Sorts the mail by topic.")]
+    replaced = [*added, ReplaceNode(node_id="llmAgentflow_0", node_name="agentAgentflow")]
+    (node,) = compile_ops(GraphIR.empty(), replaced, schemas).graph.nodes
+    assert (node.data.get("description") or "") == schemas["agentAgentflow"].description

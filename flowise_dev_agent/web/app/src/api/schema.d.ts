@@ -1181,6 +1181,11 @@ export interface components {
          */
         AddNode: {
             /**
+             * Description
+             * @description what an agentflow step does; the type's by default
+             */
+            description?: string | null;
+            /**
              * Label
              * @description title on the node; the type's by default
              */
