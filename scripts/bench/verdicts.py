@@ -62,7 +62,8 @@ SIDES: Final = ("right", "broken")
 _AT_A_TIME: Final = 4
 #: Ids, addresses and times that differ from run to run.
 _PASSING: Final = re.compile(
-    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|127\.0\.0\.1:\d+|\d{4}-\d\d-\d\dT[\d:.]+Z?"
+    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|127\.0\.0\.1:\d+"
+    r"|\d{4}-\d\d-\d\dT[\d:.]+Z?|\w{3}, \d\d \w{3} \d{4} [\d:]+ GMT"
 )
 
 
