@@ -6,7 +6,7 @@ flow's text, a tool's text or a pattern can make a model write other ops; they c
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -27,7 +27,9 @@ from flowise_dev_agent.contracts.plan import (
     Capability,
     CredentialBinding,
     NodeCapability,
+    Part,
     PlanContract,
+    PlannedNode,
     PlannedValue,
     ToolBinding,
 )
@@ -115,8 +117,13 @@ def with_agreed(capability: Capability, agreed: Capability | None) -> Capability
     return capability.model_copy(update={"nodes": nodes, "hosts": sorted({*capability.hosts, *agreed.hosts})})
 
 
-def amended(plan: PlanContract, answer: AmendAnswer, more_credentials: Iterable[str]) -> PlanContract:
-    """The plan with what the op writer says that it lacks, still without a capability of its own."""
+def amended(plan: PlanContract, answer: AmendAnswer, more_credentials: Iterable[str], schemas: Schemas) -> PlanContract:
+    """The plan with what the op writer says that it lacks and without the new nodes that it takes back, still without
+    a capability of its own."""
+    dropped = plan.new_nodes & {*answer.removals}
+    if dropped:
+        plan = _without_nodes(plan, dropped, answer.reason, schemas)
+        answer = answer.model_copy(update={"removals": [id_ for id_ in answer.removals if id_ not in dropped]})
     new = {(value.node_id, value.param) for value in answer.values}
     known = {node.node_id for node in plan.nodes}
     return plan.model_copy(
@@ -127,6 +134,66 @@ def amended(plan: PlanContract, answer: AmendAnswer, more_credentials: Iterable[
             "credential_requirements": [*dict.fromkeys([*plan.credential_requirements, *more_credentials])],
         }
     )
+
+
+def _without_nodes(plan: PlanContract, dropped: Collection[str], reason: str, schemas: Schemas) -> PlanContract:
+    """The plan without these nodes, and without what only they needed or did."""
+    nodes = [node for node in plan.nodes if node.node_id not in dropped]
+    values = [value for value in plan.values if value.node_id not in dropped]
+    gone = _taken_by([node for node in plan.nodes if node not in nodes], plan.values, schemas)
+    stays = _taken_by(nodes, values, schemas)
+    fields = {f"{value.node_id}.{value.param}" for value in values}
+    parts: list[Part] = []
+    for part in plan.parts:
+        left = {
+            "nodes": [id_ for id_ in part.nodes if id_ not in dropped],
+            "values": [field for field in part.values if field in fields],
+        }
+        if part.state == "covered" and (part.nodes or part.values) and not any(left.values()):
+            left |= {"state": "not_possible", "reason": reason}
+        parts.append(part.model_copy(update=left))
+    tests = [
+        test.model_copy(
+            update={
+                "expect": test.expect.model_copy(
+                    update={
+                        "tools": [id_ for id_ in test.expect.tools if id_ not in dropped],
+                        "branch": [id_ for id_ in test.expect.branch if id_ not in dropped],
+                    }
+                )
+            }
+        )
+        for test in plan.tests
+    ]
+    return plan.model_copy(
+        update={
+            "nodes": nodes,
+            "values": values,
+            "credential_requirements": [
+                type_ for type_ in plan.credential_requirements if type_ in stays or type_ not in gone
+            ],
+            "connections": [one for one in plan.connections if not {one.source, one.target} & {*dropped}],
+            "parts": parts,
+            "tests": tests,
+        }
+    )
+
+
+def _taken_by(nodes: Sequence[PlannedNode], values: Iterable[PlannedValue], schemas: Schemas) -> set[str]:
+    """The credential types that the nodes take, and the models and tools that their values put into them."""
+    ids = {node.node_id for node in nodes}
+    names = {node.node_name for node in nodes}
+    names |= {text for value in values if value.node_id in ids for text in _words(value.value)}
+    return {type_ for name in names if (schema := schemas.get(name)) for type_ in schema.credential_names}
+
+
+def _words(value: JsonValue) -> Iterator[str]:
+    """The texts in a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _words(item)
 
 
 def beyond_approval(capability: Capability, agreed: Capability) -> Capability | None:

@@ -275,6 +275,11 @@ class PlanContract(_Plan, Versioned):
         """What the person asked for and does not get."""
         return [part for part in self.parts if part.state in ("not_possible", "not_understood")]
 
+    @property
+    def new_nodes(self) -> set[str]:
+        """The ids of the nodes that it adds."""
+        return {node.node_id for node in self.nodes if not node.existing}
+
     def linked(self) -> Self:
         """The same with criteria that name tests of the plan only; one that names none says why."""
         known = {test.id for test in self.tests}

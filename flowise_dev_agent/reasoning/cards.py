@@ -10,6 +10,7 @@ from flowise_dev_agent.patch import InputAnchor, InputEntry, NodeSchema, Values
 from flowise_dev_agent.patch.model.agentflow import BRANCHES_FROM, CONDITION, HUMAN_INPUT
 from flowise_dev_agent.patch.model.definitions import PARAM_TYPES
 from flowise_dev_agent.patch.model.visibility import is_visible
+from flowise_dev_agent.patch.validate.prompts import needed_placeholders
 from flowise_dev_agent.sanitize import shortened
 
 #: Up to this many options are listed in full; of longer lists some show their kind.
@@ -43,11 +44,9 @@ def schema_card(schema: NodeSchema, chosen: Values | None = None) -> str:
         lines.append("inputs: " + "; ".join(_anchor(anchor) for anchor in schema.anchors))
     fields = (entry for entry in schema.input_definitions if entry["type"] in PARAM_TYPES)
     params = [entry for entry in fields if not _ruled_out(entry, chosen or {})]
-    lines += [
-        line for entry in params if not _is_plain_extra(entry) for line in _param(entry, agentflow=schema.is_agentflow)
-    ]
+    lines += [line for entry in params if not _is_plain_extra(entry) for line in _param(entry, schema)]
     if more := [entry for entry in params if _is_plain_extra(entry)]:
-        lines.append("more params: " + "; ".join(_short_param(entry) for entry in more))
+        lines.append("more params: " + "; ".join(_short_param(entry) + _contains(entry, schema) for entry in more))
     lines.append(_outputs(schema))
     if schema.credential_names:
         optional = " (optional)" if schema.credential_optional else ""
@@ -61,7 +60,7 @@ def fields_line(schema: NodeSchema) -> str:
     inputs = [f"{anchor.name}{'' if anchor.optional else '*'}" for anchor in schema.anchors]
     params = [entry for entry in schema.input_definitions if entry["type"] in PARAM_TYPES]
     fields = dict.fromkeys(
-        _brief(entry)
+        _brief(entry) + _contains(entry, schema)
         for entry in params
         if not entry.get("additionalParams") or not entry.get("optional") or _NOTICED.search(entry["name"])
     )
@@ -115,10 +114,16 @@ def _anchor(anchor: InputAnchor) -> str:
     )
 
 
-def _param(entry: InputEntry, *, agentflow: bool) -> Iterator[str]:
+def _contains(entry: InputEntry, schema: NodeSchema) -> str:
+    """The placeholders that a prompt cannot do without."""
+    needed = needed_placeholders(schema.name, entry["name"])
+    return f" (must contain {' and '.join(f'{{{name}}}' for name in needed)})" if needed else ""
+
+
+def _param(entry: InputEntry, schema: NodeSchema) -> Iterator[str]:
     """The line of a param; of one that holds rows a second line with their fields."""
-    connection = bool(entry.get("acceptVariable")) and not agentflow
-    notes = _notes(entry, accepts_connection=connection)
+    connection = bool(entry.get("acceptVariable")) and not schema.is_agentflow
+    notes = _contains(entry, schema) + _notes(entry, accepts_connection=connection)
     yield f"param {entry['name']}{'' if entry.get('optional') else '*'}: {_form(entry)}{notes}"
     if rows := entry.get("array"):
         yield f"  row of {entry['name']}: {{{_row(rows)}}}"

@@ -1,7 +1,7 @@
 """What code knows better than a model about a plan, and what is wrong with one."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from flowise_dev_agent.contracts.plan import AmendAnswer, FlowKind, Part, PartAccount, PlannedValue
@@ -148,7 +148,8 @@ def _stands(value: PlannedValue, base: GraphIR) -> bool:
 
 def checked_amendment(answer: AmendAnswer, request: PatchRequest) -> AmendAnswer:
     """The amendment with the names of node types as they are spelt."""
-    planned = [*request.plan.nodes]
+    taken_back = request.plan.new_nodes & {*answer.removals}
+    planned = [node for node in request.plan.nodes if node.node_id not in taken_back]
     problems: list[str] = []
     nodes: list[PlannedNode] = []
     for node in answer.nodes:
@@ -160,7 +161,7 @@ def checked_amendment(answer: AmendAnswer, request: PatchRequest) -> AmendAnswer
         if _kind(schema) != kind:
             problems.append(f"FLOW_KIND_MIX: {schema.name} does not belong into a flow of the kind {kind}.")
         nodes.append(node.model_copy(update={"node_name": schema.name, "existing": node.node_id in request.existing}))
-    problems += _unknown_ids(answer, [*planned, *nodes], request.nodes, request.existing)
+    problems += _unknown_ids(answer, [*planned, *nodes], request.nodes, request.existing, taken_back)
     problems += [finding.text for finding in lost_texts(answer.values, request)]
     if not (answer.nodes or answer.removals or answer.values):
         problems.append("`amend` must say in `nodes`, `removals` or `values` what the plan lacks.")
@@ -179,14 +180,18 @@ def _kind(schema: NodeSchema) -> FlowKind:
 
 
 def _unknown_ids(
-    plan: PlanContract | AmendAnswer, nodes: Sequence[PlannedNode], store: NodeStore, existing: Mapping[str, str]
+    plan: PlanContract | AmendAnswer,
+    nodes: Sequence[PlannedNode],
+    store: NodeStore,
+    existing: Mapping[str, str],
+    taken_back: Collection[str] = (),
 ) -> list[str]:
-    """Ids and params that the plan names and that neither it nor the flow has."""
+    """Ids and params that the plan names and that neither it nor the flow has; `taken_back` may be removed, too."""
     types = {**existing, **{node.node_id: node.node_name for node in nodes}}
     problems = [
         f"`removals` names '{node_id}', which is not in the flow. It has: {', '.join(existing) or 'no nodes'}."
         for node_id in plan.removals
-        if node_id not in existing
+        if node_id not in existing and node_id not in taken_back
     ]
     for value in plan.values:
         schema = store.get(types.get(value.node_id, ""))

@@ -138,8 +138,9 @@ async def compile_patch_ir(
             answer, by_model = result.value, result.mode == "llm_guided"
             if not isinstance(answer, AmendAnswer):
                 break
+            takes_back = not plan.new_nodes.isdisjoint(answer.removals)
             plan = _amended(plan, answer, state, request.nodes)
-            if _needs_approval(plan, state):
+            if takes_back or _needs_approval(plan, state):
                 return {**await _back_to_the_person(plan, answer.reason, state, context), "usage": usage}
             # What was wrong with ops for the plan as it was says nothing about this one.
             request = replace(request, plan=plan, findings=(), previous_ops=())
@@ -175,7 +176,7 @@ async def compile_patch_ir(
 def _amended(plan: PlanContract, answer: AmendAnswer, state: AgentState, nodes: NodeStore) -> PlanContract:
     """The plan with the amendment, and with the capability that follows."""
     new = [schema for node in answer.nodes if not node.existing and (schema := nodes.get(node.node_name))]
-    wider = amended(plan, answer, required_types(new, {}))
+    wider = amended(plan, answer, required_types(new, {}), nodes.schemas)
     made = capability_of(wider, [state.full_requirement, *state.intent.later], nodes.schemas)
     return wider.model_copy(update={"capability": with_agreed(made, plan.capability)})
 

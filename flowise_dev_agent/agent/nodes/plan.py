@@ -242,6 +242,8 @@ def _plan_approval(state: AgentState, base: GraphIR) -> PlanApprovalInterrupt:
     added = beyond_approval(plan.capability, agreed) if plan.capability and agreed else None
     if added:
         reason, message = "plan_widened", "The plan needs more than you approved. " + (state.plan.amended or "")
+    elif state.plan.amended:
+        reason, message = "plan_revised", f"The plan needs less than you approved. {state.plan.amended}"
     elif state.iteration:
         reason, message = "plan_revised", "The plan changed."
         if verdict:

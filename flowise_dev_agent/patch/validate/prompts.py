@@ -58,6 +58,14 @@ _TEMPLATES: Mapping[str, Mapping[str, _Template]] = {
         ),
     },
 }
+
+
+def needed_placeholders(node_name: str, field: str) -> tuple[str, ...]:
+    """What the text of a field must contain, without the braces."""
+    template = _TEMPLATES.get(node_name, {}).get(field)
+    return tuple(sorted(template.needed)) if template else ()
+
+
 #: Nodes that take a prompt from another node: the anchor, and the placeholders that they fill besides its values.
 _PROMPT_TAKERS: Mapping[str, tuple[str, frozenset[str]]] = {
     "conversationChain": ("chatPromptTemplate", frozenset()),

@@ -11,6 +11,7 @@ from flowise_dev_agent.contracts.plan import (
     CredentialBinding,
     NodeCapability,
     NothingToChange,
+    Part,
     ToolBinding,
 )
 from flowise_dev_agent.patch import AddNode, Connect, PatchOp, SetParam
@@ -126,6 +127,32 @@ async def test_an_amendment_beyond_the_approval_goes_to_the_person_with_what_is_
     assert drafts(bench) == []
     await bench.answer(action="approve")
     assert bench.reasoner.seen["patch"][-1].plan.removals == ["bufferMemory_0"]
+
+
+async def test_a_planned_node_that_cannot_be_used_is_taken_back_and_the_person_is_asked() -> None:
+    tool = planned("calculator_0", existing=False)
+    bench = made_for("update")
+    bench.reasoner.plans = [
+        plan(
+            operation="update",
+            nodes=[MODEL, tool],
+            values=[COLD],
+            credential_requirements=[],
+            parts=[Part(id="p1", source="requirement", quote="count", state="covered", nodes=["calculator_0"])],
+        )
+    ]
+    bench.reasoner.patches = [AmendAnswer(removals=["calculator_0"], reason="It fits no input."), list(COLDER)]
+    row = await add_flow(bench)
+    await bench.start("make it colder and let it count", target=row.id)
+    question = await bench.answer(action="approve")
+    assert (question["type"], question["reason"]) == ("plan_approval", "plan_revised")
+    assert "It fits no input." in question["message"]
+    contract = question["data"]["contract"]
+    assert [node["node_id"] for node in contract["nodes"]] == ["chatOpenAI_0"]
+    assert contract["removals"] == []
+    assert [part["state"] for part in contract["parts"]] == ["not_possible"]
+    review = await bench.answer(action="approve")
+    assert review["type"] == "result_review"
 
 
 async def test_amendments_without_end_are_a_finding() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.agent.plan_binding import (
+    amended,
     beyond_approval,
     capability_of,
     held,
@@ -12,7 +13,7 @@ from flowise_dev_agent.agent.plan_binding import (
     outside_plan,
     with_agreed,
 )
-from flowise_dev_agent.contracts.plan import PlanContract, PlannedNode, PlannedValue
+from flowise_dev_agent.contracts.plan import AmendAnswer, PlanContract, PlannedNode, PlannedValue
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import (
     AddNode,
@@ -117,6 +118,25 @@ def test_p85_an_op_outside_of_the_plan_is_a_finding(op: PatchOp, why: str, catal
     good = SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.2)
     assert refused([good], wanted, catalogue) == []
     assert any(why in message for message in refused([good, op], wanted, catalogue))
+
+
+def test_a_node_that_is_taken_back_leaves_with_its_values_and_with_credentials_that_only_it_needed(
+    catalogue: NodeStore,
+) -> None:
+    agent = planned("agentAgentflow_0", existing=False)
+    wanted = contract(
+        planned("braveSearchAPI_0", existing=False),
+        agent,
+        values=[value("braveSearchAPI_0", "x", 1), value("agentAgentflow_0", "agentModel", "chatOpenAI")],
+        credential_requirements=["openAIApi", "braveSearchApi"],
+    )
+    other = planned("calculator_0", existing=False)
+    answer = AmendAnswer(nodes=[other], removals=["braveSearchAPI_0", "bufferMemory_0"], reason="It fits no input.")
+    plan_now = amended(wanted, answer, [], catalogue.schemas)
+    assert plan_now.nodes == [agent, other]
+    assert [one.node_id for one in plan_now.values] == ["agentAgentflow_0"]
+    assert plan_now.credential_requirements == ["openAIApi"]
+    assert plan_now.removals == ["bufferMemory_0"]
 
 
 def test_p85_a_change_that_names_no_field_of_a_node_allows_none_but_settings(catalogue: NodeStore) -> None:

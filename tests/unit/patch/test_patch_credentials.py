@@ -148,3 +148,21 @@ def test_what_has_no_chosen_credential_stays_unbound(compiled: Any) -> None:
     assert bound(compiled([agent(agentTools=SEARCH), asked], credentials={"openAIApi": OPENAI})) == {
         ("agentAgentflow_0", "agentModelConfig", OPENAI)
     }
+
+
+def test_a_tool_of_an_agent_gets_its_credential_by_the_path_of_its_row(compiled: Any) -> None:
+    path = "agentTools[1].agentSelectedToolConfig"
+    bind = BindCredential(node_id="agentAgentflow_0", credential_type="braveSearchApi", path=path)
+    assert bound(compiled([START, agent(agentTools=SEARCH), bind])) >= INSIDE
+
+
+def test_several_choices_are_given_as_a_list_of_their_names_inside_a_tool_too(compiled: Any) -> None:
+    config = {"gmailType": "messages", "messageActions": ["listMessages"]}
+    tool: Any = [{"agentSelectedTool": "gmail", "agentSelectedToolConfig": {}}]
+    path = "agentTools[0].agentSelectedToolConfig"
+    sets = [
+        SetParam(node_id="agentAgentflow_0", param_name=f"{path}.{name}", value=value) for name, value in config.items()
+    ]
+    graph = compiled([START, agent(agentTools=tool), *sets])
+    stored = graph.node("agentAgentflow_0").inputs["agentTools"][0]["agentSelectedToolConfig"]
+    assert stored["messageActions"] == '["listMessages"]'

@@ -232,6 +232,15 @@ async def test_an_amendment_names_what_exists(catalogue: NodeStore) -> None:
     assert "`removals` names 'x_0'" in last_text(engine)
 
 
+async def test_an_amendment_may_take_back_a_node_that_the_plan_adds(catalogue: NodeStore) -> None:
+    node = PlannedNode(node_id="calculator_0", node_name="calculator", purpose="counts")
+    contract = PlanContract(goal="x", operation="update", flow_name="x", nodes=[node])
+    engine = ScriptedEngine({"kind": "amend", "removals": ["calculator_0"], "reason": "no input takes it"})
+    result = await reasoner(engine).patch(patch_request(catalogue, plan=contract))
+    assert isinstance(result.value, AmendAnswer)
+    assert (result.value.removals, result.tries) == (["calculator_0"], 1)
+
+
 async def test_no_ops_are_enough_where_code_sets_all_of_the_plan(catalogue: NodeStore) -> None:
     value = PlannedValue(node_id="chatOpenAI_0", param="temperature", value=0.2)
     model = PlannedNode(node_id="chatOpenAI_0", node_name="chatOpenAI", purpose="model", existing=True)

@@ -285,3 +285,12 @@ def test_the_fields_of_what_the_person_names_come_first(
     assert shown[-2:] == ["HydeRetriever", "gitbook"]
     later = replace(request, requirement="A bot", later=("No.",), feedback=requirement)
     assert fields(later) == shown
+
+
+def test_the_op_writer_reads_how_paths_choices_and_a_wrong_node_of_the_plan_are_written(catalogue: NodeStore) -> None:
+    plan = PlanContract(goal="x", operation="create", flow_name="x")
+    system = patch_prompt(PatchRequest(requirement="x", plan=plan, nodes=catalogue)).system
+    assert "`agentTools[0].agentSelectedToolConfig`" in system
+    assert "`multiOptions` takes a list of names" in system
+    assert "lead straight to the same step" in system
+    assert "a new node of the plan that cannot be used goes into `removals`" in system

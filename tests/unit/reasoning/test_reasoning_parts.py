@@ -1,5 +1,6 @@
 """The small parts: parsing, prices, cards, skills, text, settings to reasoner, reading of numbers and names."""
 
+import re
 import tomllib
 from importlib.resources import files
 from itertools import pairwise
@@ -198,6 +199,13 @@ def test_a_card_says_which_field_takes_a_connection_too(catalogue: NodeStore) ->
     card = schema_card(catalogue.schemas["promptTemplate"])
     assert "param promptValues: json (takes a connection, too)" in card
     assert "takes a connection" not in schema_card(catalogue.schemas["llmAgentflow"])
+
+
+def test_cards_and_fields_say_what_a_prompt_must_contain(catalogue: NodeStore) -> None:
+    chain = catalogue.schemas["conversationalRetrievalQAChain"]
+    for text in (schema_card(chain), fields_line(chain)):
+        assert re.search(r"responsePrompt[^;]*\(must contain \{context\}\)", text)
+    assert "must contain" not in schema_card(catalogue.schemas["conversationChain"])
 
 
 def test_a_card_shows_a_default_without_the_markup_of_the_editor(catalogue: NodeStore) -> None:
