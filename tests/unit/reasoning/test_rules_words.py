@@ -232,6 +232,32 @@ async def test_p83_no_part_of_a_change_is_dropped_in_silence(wish: str, catalogu
     assert plan.values == []
 
 
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "stop with the emojis and the Yay thing, it's embarassing",
+        "no more than two sentences, people fall asleep",
+        "el curso de iniciación sube a 205 euros, cámbialo",
+        "季節の挨拶はもういりません。",
+    ],
+)
+async def test_a_wish_that_speaks_of_no_part_is_added_in_the_persons_words(wish: str, catalogue: NodeStore) -> None:
+    (value,) = (await planned(wish, catalogue, CHAIN)).values
+    assert value.mode == "append"
+    assert str(value.value).casefold() == wish.casefold()
+
+
+async def test_p83_a_remark_beside_a_wish_is_told_as_not_done(catalogue: NodeStore) -> None:
+    plan = await planned("It rambles on. Be shorter, three sentences max", catalogue, CHAIN)
+    assert [value.value for value in plan.values] == ["Be shorter, three sentences max"]
+    assert [part.quote for part in plan.not_done] == ["It rambles on."]
+
+
+@pytest.mark.parametrize("wish", ["Bitte das Gedächtnis ganz rausnehmen wegen Datenschutz", "hmm, not quite"])
+async def test_a_wish_about_a_part_is_never_told_to_the_model(wish: str, catalogue: NodeStore) -> None:
+    assert (await planned(wish, catalogue, CHAIN)).declined
+
+
 async def test_a_new_name_ends_where_another_wish_begins(catalogue: NodeStore) -> None:
     plan = await planned("Rename the chain to Front desk and answer briefly", catalogue, CHAIN)
     assert [node.label for node in plan.nodes] == ["Front desk"]

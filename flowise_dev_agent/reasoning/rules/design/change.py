@@ -15,7 +15,7 @@ from flowise_dev_agent.reasoning.rules.design.build import asked, fresh_ids, spa
 from flowise_dev_agent.reasoning.rules.design.edits import Edits, find_edits
 from flowise_dev_agent.reasoning.rules.design.naming import take_names
 from flowise_dev_agent.reasoning.rules.design.parts import Account
-from flowise_dev_agent.reasoning.rules.design.prompt import behaviour_of
+from flowise_dev_agent.reasoning.rules.design.prompt import behaviour_of, says_enough, speaks_of_no_part
 from flowise_dev_agent.reasoning.rules.design.providers import chat_providers
 from flowise_dev_agent.reasoning.rules.design.reading import Reading, read
 from flowise_dev_agent.reasoning.rules.design.tools import changed_tools, is_named, is_tool, with_planned
@@ -69,8 +69,9 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     for id_, schema in _meant(request, stays, text, world).items():
         own = parameters(schema, Said(change), language=world.language, asked_only=True)
         values += [PlannedValue(node_id=id_, param=name, value=value) for name, value in own.items()]
-    texts = _prompts(request, change, {**stays, **added}, text, world)
-    _check_behaviour(change, existing, world)
+    alone = request.intent.operation == "update" and not (values or names or ids or going)
+    _check_behaviour(change, existing, world, alone=alone)
+    texts = _prompts(request, change, {**stays, **added}, text, world, alone=alone)
     texts += _moved(request, edits, existing, added, texts)
     values += texts
     if not values and not names and not ids and not going:
@@ -92,7 +93,9 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
         removals=[node_id for node_id in going if node_id in request.existing],
         values=values,
         credential_requirements=list(needed),
-        parts=account.parts(world, source=source, prompts=[f"{text.node_id}.{text.param}" for text in texts]),
+        parts=account.parts(
+            world, source=source, prompts=[f"{text.node_id}.{text.param}" for text in texts], left=_left(change, texts)
+        ),
         steps=_steps(edits, existing, names, world),
     )
     told = telling.told(design, shown, Said(change, "\n".join(str(text.value) for text in texts)), world)
@@ -140,27 +143,43 @@ def _read(request: PlanRequest, text: str, world: World) -> Reading:
     return replace(change, spans=(*change.spans, *(Span(start, end, keep=True) for start, end in places)))
 
 
-def _wording(change: Reading) -> tuple[list[str], str | None]:
-    """(lines to add to a prompt, text that takes its place): only an explicit wish for another prompt replaces one."""
-    wanted, _ = behaviour_of(change.text, change.spans)
+def _wording(change: Reading, *, alone: bool) -> tuple[list[str], str | None]:
+    """(lines to add to a prompt, text that takes its place): only an explicit wish for another prompt replaces one.
+
+    A wish that speaks of no part of the flow says how to behave, however it is put; beside other changes (not `alone`)
+    only what is put as an instruction does, and the rest is told as not done.
+    """
+    wanted, rest = behaviour_of(change.text, change.spans)
     given = change.system_text or change.prompt_text
+    if alone and not wanted and not given and _is_behaviour(rest):
+        wanted = [" ".join(rest)]
     if given and change.adds:
         return [*wanted, given], None
     return wanted, given
 
 
-def _check_behaviour(change: Reading, existing: Mapping[str, NodeSchema], world: World) -> None:
-    """Raises DeclinedError with what neither changes a part nor says how to behave."""
+def _left(change: Reading, texts: Sequence[PlannedValue]) -> list[str]:
+    """What the person said beside a wish and no prompt holds."""
+    _, rest = behaviour_of(change.text, change.spans)
+    return [line for line in rest if not any(without_braces(line) in str(text.value) for text in texts)]
+
+
+def _is_behaviour(rest: Sequence[str]) -> bool:
+    return bool(rest) and all(map(speaks_of_no_part, rest)) and says_enough(" ".join(rest))
+
+
+def _check_behaviour(change: Reading, existing: Mapping[str, NodeSchema], world: World, *, alone: bool) -> None:
+    """Raises DeclinedError with what speaks of a part of the flow and is not understood."""
     _, rest = behaviour_of(change.text, spans_of(change, existing))
-    if rest:
+    if rest and not (alone and _wording(change, alone=alone)[0]):
         raise world.decline("declined_wish", parts="; ".join(f"«{part}»" for part in rest))
 
 
 def _prompts(
-    request: PlanRequest, change: Reading, nodes: Mapping[str, NodeSchema], wish: str, world: World
+    request: PlanRequest, change: Reading, nodes: Mapping[str, NodeSchema], wish: str, world: World, *, alone: bool
 ) -> list[PlannedValue]:
     """Words for the model, in the one prompt that they can be meant for."""
-    wanted, given = _wording(change)
+    wanted, given = _wording(change, alone=alone)
     if not wanted and not given:
         return []
     places = {f"{id_}.{field}": schema for id_, schema in nodes.items()
@@ -336,7 +355,7 @@ def _models(request: PlanRequest, change: Reading, wish: str, world: World) -> l
 
 def _instructions(request: PlanRequest, change: Reading, wish: str, world: World) -> list[PlannedValue]:
     """A way to behave, behind the instructions that the one model has; of several the person chooses."""
-    wanted, given = _wording(change)
+    wanted, given = _wording(change, alone=False)
     if not wanted and not given:
         return []
     place = _one_prompt(request, [place for place in request.texts if place.endswith(_SYSTEM_TEXT)], wish, world)

@@ -34,8 +34,11 @@ class Account:
         self._done = [span for span in self._spans if self._effect(span) is not None]
         self._missed = [*self._without_effect(), *self._telling()]
 
-    def parts(self, world: World, *, source: str = "requirement", prompts: Sequence[str] = ()) -> list[Part]:
-        """The text in parts. `prompts` are the fields (`node.param`) that hold the words for the model."""
+    def parts(
+        self, world: World, *, source: str = "requirement", prompts: Sequence[str] = (), left: Sequence[str] = ()
+    ) -> list[Part]:
+        """The text in parts. `prompts` are the fields (`node.param`) that hold the words for the model, `left` the
+        sentences that no field holds."""
         found: list[Part] = []
         for unit in self._units:
             quote = self._quote(unit).strip(" ,;:")
@@ -47,7 +50,7 @@ class Account:
             values = list(dict.fromkeys(value for effect in effects for value in effect[1]))
             values += [] if unit.structure else prompts
             neutral = all(word in wordset("empty_role_words") for word in said)
-            lost = any(_meet(span, unit) for span in self._missed)
+            lost = any(_meet(span, unit) for span in self._missed) or any(quote in line for line in left)
             covered = not lost and bool(unit.structure or nodes or values or neutral or not found)
             # Of a language that the rules do not read a wish for a part may be told to the model, too.
             assumed = covered and not nodes and world.language not in READ

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, table, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import Span, capital, squeeze
 
 _TOKEN = re.compile(r"[^\W_]+(?:(?:['’+#%.-]|_)+[^\W_]+)*|\S|\n")
@@ -15,6 +15,7 @@ _ADDRESS, _BEHAVES, _IF = (pattern("prompt", name) for name in ("address", "beha
 _SET_UP = re.compile(r"^(?:please )?set up ", re.IGNORECASE)
 #: What is known of each letter: nothing, that it was recognised, that it belongs to a task.
 _SEEN, _TASK = 1, 2
+_FEWEST_WORDS, _FEWEST_SIGNS = 4, 8
 
 
 @dataclass(frozen=True)
@@ -172,6 +173,19 @@ def behaviour_of(text: str, spans: Sequence[Span]) -> tuple[list[str], list[str]
         else:
             rest.append(line)
     return wanted, rest
+
+
+def speaks_of_no_part(line: str) -> bool:
+    """Whether a line has no word about a flow and its parts: what it wants can only be a way to behave."""
+    structure = ("structure", "parts", "change", "add", "remove", "create", "copy")
+    signals = (looked_for for looked_for, _ in table("signals"))
+    return not any(one.search(line) for one in (*map(words, structure), *signals))
+
+
+def says_enough(line: str) -> bool:
+    """Whether a line can be a wish of its own, and not a remark ("hmm, not quite"). Some scripts have no spaces."""
+    spaces = line.count(" ")
+    return spaces >= _FEWEST_WORDS - 1 or (not spaces and not line.isascii() and len(line) >= _FEWEST_SIGNS)
 
 
 def behaves(stretch: str) -> bool:
