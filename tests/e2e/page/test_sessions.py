@@ -67,6 +67,29 @@ async def test_p71_a_sentence_becomes_an_accepted_chatflow_and_every_state_survi
     assert [row.deployed async for row in flowise_flows.iter_chatflows()].count(True) >= 1
 
 
+async def test_an_earlier_iteration_is_accepted_in_place_of_the_newest(
+    screen: Screen, flowise_flows: FlowiseClient
+) -> None:
+    session = await screen.start(SUPPORT)
+    await screen.press("Approve", await screen.question("The plan"))
+    result = await screen.question("The result")
+    await expect(result.get_by_label("Iteration to accept")).to_have_count(0)
+    (first,) = [row async for row in flowise_flows.iter_chatflows() if f"fda:{session}:flow" in row.tags]
+    await result.get_by_label("What should be different?").fill("Use a temperature of 0.1")
+    await screen.press("Change it", result)
+    choice = screen.page.get_by_label("Iteration to accept")
+    await expect(choice).to_be_visible(timeout=WORK_MS)
+    await expect(choice.locator("option")).to_have_count(2)
+    await expect(choice.locator("option:checked")).to_contain_text("1 (newest)")
+    assert await screen.violations() == []
+    assert (await flowise_flows.get_chatflow(first.id)).flow_data != first.flow_data
+    await choice.select_option("0")
+    await screen.press("Accept", await screen.question("The result"))
+    await screen.status("Accepted")
+    accepted = await flowise_flows.get_chatflow(first.id)
+    assert (accepted.flow_data, accepted.deployed) == (first.flow_data, True)
+
+
 async def test_p71_questions_are_answered_and_lead_to_a_plan(screen: Screen) -> None:
     await screen.start(VAGUE)
     card = await screen.question("A few questions first")

@@ -1,6 +1,6 @@
 import type { Verdict } from "../api/types";
 
-const HEADLINES: Record<NonNullable<Verdict["headline"]>, string> = {
+export const HEADLINES: Record<NonNullable<Verdict["headline"]>, string> = {
   works: "Works: every part and every criterion was shown.",
   runs: "Runs, but not everything was shown.",
   fails: "Fails.",

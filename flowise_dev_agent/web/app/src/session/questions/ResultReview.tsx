@@ -1,16 +1,21 @@
-import { useState } from "react";
+import { useId, useState } from "react";
 import type { Action, InterruptOf } from "../../api/types";
 import { plural } from "../../ui/format";
 import { TestList } from "../TestList";
-import { VerdictView } from "../VerdictView";
+import { HEADLINES, VerdictView } from "../VerdictView";
 import { Choices, FeedbackField, Findings, type FormProps, useFeedback } from "./controls";
+
+type Iterations = InterruptOf<"result_review">["data"]["iterations"];
 
 /** The tested flow: test answers, open points, and the decision. */
 export function ResultReviewForm({ question, session, busy, send }: FormProps<InterruptOf<"result_review">>) {
   const { chatflow, draft, tests, baseline, verdict, regressions, warnings, placeholders, notes, change } =
     question.data;
+  const { iterations } = question.data;
+  const newest = iterations.at(-1)?.iteration;
   const feedback = useFeedback();
   const [deploy, setDeploy] = useState(true);
+  const [chosen, setChosen] = useState(newest);
   const updates = session.operation_mode === "update";
   const worse = [...new Set(regressions.filter((one) => one.worse).map((one) => one.question))];
 
@@ -19,7 +24,8 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
       const text = feedback.required();
       if (text) send({ action, feedback: text });
     } else if (action === "accept") {
-      if (feedback.empty("Accept")) send({ action, deploy });
+      const earlier = chosen === newest ? {} : { iteration: chosen };
+      if (feedback.empty("Accept")) send({ action, deploy, ...earlier });
     } else if (action === "rollback" && feedback.empty("Roll back")) send({ action });
   }
 
@@ -70,6 +76,7 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
         </p>
       ))}
       <FeedbackField feedback={feedback} label="What should be different?" />
+      {iterations.length > 1 && <Iteration iterations={iterations} chosen={chosen} choose={setChosen} />}
       {!updates && (
         <label className="check">
           <input type="checkbox" checked={deploy} onChange={(event) => setDeploy(event.target.checked)} />
@@ -77,6 +84,25 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
         </label>
       )}
       <Choices options={question.options} busy={busy} onChoose={choose} />
+    </div>
+  );
+}
+
+/** Which of the tested iterations is accepted; the newest one unless the person says otherwise. */
+function Iteration(props: { iterations: Iterations; chosen: number | undefined; choose: (iteration: number) => void }) {
+  const id = useId();
+  const newest = props.iterations.at(-1)?.iteration;
+  return (
+    <div className="field">
+      <label htmlFor={id}>Iteration to accept</label>
+      <select id={id} value={props.chosen} onChange={(event) => props.choose(Number(event.target.value))}>
+        {props.iterations.map((one) => (
+          <option key={one.iteration} value={one.iteration}>
+            {one.iteration}
+            {one.iteration === newest ? " (newest)" : ""}: {HEADLINES[one.headline]} Criteria shown: {one.shown.length}.
+          </option>
+        ))}
+      </select>
     </div>
   );
 }

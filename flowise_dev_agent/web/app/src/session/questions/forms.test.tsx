@@ -159,6 +159,7 @@ it("picks a flow, or none", async () => {
     updated: new Date().toISOString(),
     deployed: true,
     node_types: ["chatOpenAI"],
+    about: "",
   });
   const { sent, press } = show(TargetPicker, { candidates: [flow("f1", "Sales"), flow("f2", "Support")] }, [
     option("select", "Choose"),
@@ -310,6 +311,7 @@ const RESULT = {
     },
   ],
   regressions: [{ question: "Hi?", worse: true }],
+  iterations: [],
   change: null,
   notes: [],
   warnings: [],
@@ -351,6 +353,23 @@ it("shows what the tests show of the parts and the criteria, and what happened i
   expect(screen.getByText("✗ Missing")).toBeTruthy();
   expect(screen.getByText(/You are Eva/)).toBeTruthy();
   expect(screen.getByText("What happened inside")).toBeTruthy();
+});
+
+it("accepts an earlier iteration that showed more", async () => {
+  const iterations = [
+    { iteration: 0, headline: "works", shown: ["It remembers.", "It is short."] },
+    { iteration: 1, headline: "runs", shown: ["It is short."] },
+  ];
+  const { sent, press } = show(ResultReviewForm, { ...RESULT, iterations } as typeof RESULT, RESULT_OPTIONS);
+  const choice = screen.getByLabelText<HTMLSelectElement>("Iteration to accept");
+  expect(choice.selectedOptions[0]?.textContent).toContain("1 (newest): Runs");
+  await press("Accept");
+  await userEvent.selectOptions(choice, "0");
+  await press("Accept");
+  expect(sent).toEqual([
+    { action: "accept", deploy: true },
+    { action: "accept", deploy: true, iteration: 0 },
+  ]);
 });
 
 it("accepts with or without deploying, iterates with feedback, rolls back after a confirmation", async () => {
