@@ -27,7 +27,7 @@ from flowise_dev_agent.contracts.change import public_ops
 from flowise_dev_agent.contracts.events import DecisionData, WriteData
 from flowise_dev_agent.contracts.interrupts import Option, PatchReviewData, PatchReviewInterrupt, TargetFlow
 from flowise_dev_agent.errors import WriteFailedError
-from flowise_dev_agent.patch import GraphIR, PatchOp
+from flowise_dev_agent.patch import GraphIR, PatchOp, payload_sha256
 from flowise_dev_agent.publish import Base, Stale, Written, changes, draft_columns
 
 _CANCEL = option("cancel", "Cancel", "End the session; nothing more is written.")
@@ -74,6 +74,10 @@ async def preflight_validate_patch(state: AgentState, runtime: Runtime[AgentCont
             update["review"] = ReviewState(iterations=[])
         case "overwrite" if stale and stale.where == "live":
             write = write.changed_by(WriteState(live_base=stale.found, original_sha=stale.found_sha))
+        case "overwrite" if stale and state.write.stage is Stage.PROMOTE:
+            # The session's text goes onto the draft again, and is tested there.
+            stage = next_stage(state.write.stage, StageEvent.BASE_REPLACED)
+            write, check = write.changed_by(WriteState(base=stale.found, stage=stage)), check.changed_by(_UNCHECKED)
         case "overwrite" if stale:
             write = write.changed_by(WriteState(base=stale.found))
         case "raise_budget" if question:
@@ -136,8 +140,9 @@ async def _write_flow(state: AgentState, context: AgentContext, emit: Emitter) -
         )
     if isinstance(result, Stale):
         return await _stopped(state, context, result, emit, where="work" if work_id else "live")
-    current = await context.flowise.get_chatflow(result.chatflow_id)
-    blob = await context.blobs.put(current.flow_data)
+    if payload_sha256(flow_data) != result.sha256:  # stored otherwise than it was sent
+        flow_data = (await context.flowise.get_chatflow(result.chatflow_id)).flow_data
+    blob = await context.blobs.put(flow_data)
     verb = "Adopted" if result.adopted else "Updated" if work_id else "Created"
     emit.put(WriteData(chatflow_id=result.chatflow_id, flow=result.sha256), f"{verb} '{result.name}'")
     written = WriteState(base=result.base, current_sha=blob, applied_ops=[*write.applied_ops, *state.patch.ops])
@@ -171,9 +176,15 @@ async def _create_draft(
 
 async def _promote(state: AgentState, context: AgentContext, emit: Emitter) -> Update:
     """The bytes that the draft held when it was tested go live; then the draft is removed."""
+    flow_data = await context.blobs.get(str(state.write.current_sha))
+    if payload_sha256(flow_data) != state.tests.tested_sha and state.write.draft_id:
+        # Someone had edited the draft before it was tested.
+        edited = await context.publisher.check(state.write.draft_id, _known(state.write.base))
+        if edited is not None:
+            return await _stopped(state, context, edited, emit, where="work")
     result = await context.publisher.update(
         chatflow_id=str(state.write.chatflow_id),
-        flow_data=await context.blobs.get(str(state.write.current_sha)),
+        flow_data=flow_data,
         validated_sha256=state.tests.tested_sha,
         base=_known(state.write.live_base),
         iteration=state.iteration,

@@ -624,3 +624,34 @@ async def test_p08_only_the_tested_bytes_of_a_draft_go_live() -> None:
     with pytest.raises(HashMismatchError):
         await bench.answer(action="accept")
     assert bench.flowise.flows[row.id] == row
+
+
+@pytest.mark.parametrize("action", ["rebase", "overwrite", "cancel"])
+async def test_p08_a_draft_that_was_edited_before_its_test_does_not_go_live_and_is_asked_about(action: str) -> None:
+    """Found by simulation: the session failed again and again, since the tested bytes were not its own."""
+    bench = made_for("update")
+    row = await add_flow(bench)
+    await bench.start("colder", target=row.id)
+    predict = bench.flowise.get_chatflow
+
+    async def edit_first(chatflow_id: str) -> Chatflow:
+        """A person edits the draft after the change was written to it and before it is tested."""
+        for draft in drafts(bench):
+            if inputs_of(draft, "chatOpenAI_0")["temperature"] == 0.1 and bench.nodes_run[-1] == "test_v2":
+                bench.flowise.get_chatflow = predict  # type: ignore[method-assign]
+                await edit_as_a_person(bench, draft)
+        return await predict(chatflow_id)
+
+    bench.flowise.get_chatflow = edit_first  # type: ignore[method-assign]
+    assert (await bench.answer(action="approve"))["type"] == "result_review"
+    stopped = await bench.answer(action="accept")
+    assert (stopped["reason"], "The draft was changed" in stopped["message"]) == ("stale_base", True)
+    assert bench.flowise.flows[row.id] == row
+    review = await bench.answer(action=action)
+    if action != "cancel":
+        assert review["type"] == "result_review"
+        assert await bench.answer(action="accept") == {}
+    inputs = inputs_of(bench.flowise.flows[row.id], "chatOpenAI_0")
+    edited = inputs["modelName"] == "gpt-4-turbo"
+    assert (edited, inputs["temperature"] == 0.1) == (action == "rebase", action != "cancel")
+    assert drafts(bench) == []
