@@ -10,7 +10,8 @@ from flowise_dev_agent.publish.drafts import (
     why_not_staged,
 )
 from flowise_dev_agent.publish.guard import authorize
-from flowise_dev_agent.publish.publisher import Base, Publisher, Stale, Written, stale_base
+from flowise_dev_agent.publish.outcomes import Base, Stale, Written, stale_base
+from flowise_dev_agent.publish.publisher import Publisher
 from flowise_dev_agent.publish.tags import draft_tag, flow_tag, is_draft, without_tag
 
 __all__ = [

@@ -20,7 +20,7 @@ from flowise_dev_agent.errors import (
 from flowise_dev_agent.flowise.models import ChatflowCreate
 from flowise_dev_agent.patch import payload_sha256
 from flowise_dev_agent.publish import Base, Publisher, Stale, Written, create_draft, flow_tag, without_tag
-from flowise_dev_agent.publish.publisher import _KEYS
+from flowise_dev_agent.publish.steps import _KEYS
 from tests.unit.publish.fakes import FakeFlowise, FakeIntents, FakeVersions
 
 SESSION = UUID("11111111-1111-4111-8111-111111111111")
