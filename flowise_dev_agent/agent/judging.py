@@ -28,7 +28,8 @@ from flowise_dev_agent.sanitize import shortened
 
 NOT_JUDGED: Final = "The content of the answers was not judged, since no model judges here."
 _NO_EVIDENCE: Final = "The quoted evidence is not in the test."
-_VARIABLE: Final = re.compile(r"\{\{[^{}]{1,200}\}\}")
+#: As Flowise writes them, and with one brace too few.
+_VARIABLE: Final = re.compile(r"\{\{[^{}]{1,200}\}\}|\{\s*\$(?:flow|form|vars|webhook|iteration)\b[^{}]{0,200}\}")
 _SHORTEST_QUOTE: Final = 2
 _QUOTE_CHARS: Final = 200
 _MODELS: Final = frozenset(("Chat Models", "LLMs"))

@@ -102,13 +102,14 @@ def verdict(
         ("Hi", Trace(), Expectation(sources=["returns.pdf"]), "No document was found"),
         ("Call 555-1234", Trace(), Expectation(excludes=["555"]), "contains '555'"),
         ("Hi {{ llmAgentflow_0.output }}", Trace(), Expectation(), "{{ llmAgentflow_0.output }}"),
+        ("Call {$flow.state.extension}.", Trace(), Expectation(), "{$flow.state.extension}"),
         ("Hi", Trace(steps=[TraceStep(node_id="a_0", status="ERROR", error="boom")]), Expectation(), "boom"),
         ("Hi", Trace(used_tools=[TracedTool(tool="search", error="no key")]), Expectation(), "'search' failed"),
     ],
 )
 def test_what_code_sees_to_be_wrong_fails(answer: str, trace: Trace, expect: Expectation, word: str) -> None:
     case = TestCase(id="t1", turns=["Hi"], expect=expect)
-    data = '{"nodes": [], "edges": [], "text": "Sent {{ llmAgentflow_0.output }}"}'
+    data = '{"nodes": [], "edges": [], "text": "Sent {{ llmAgentflow_0.output }} to {$flow.state.extension}"}'
     seen = checked(trial(answer), trace, case, data, stand_in=False)
     assert not seen.passed
     assert seen.category is not None
