@@ -13,7 +13,7 @@ from flowise_dev_agent.patch.model.graph import FlowEdge, GraphIR
 from flowise_dev_agent.patch.model.json_text import dump_json
 from flowise_dev_agent.patch.model.nested import Steps
 from flowise_dev_agent.patch.model.node import FlowNode, new_node
-from flowise_dev_agent.patch.model.ops import AddNode, PatchOp, corrected_op, example_op
+from flowise_dev_agent.patch.model.ops import AddNode, PatchOp, ReplaceNode, corrected_op, example_op
 from flowise_dev_agent.patch.model.schema import NodeSchema, Schemas
 from flowise_dev_agent.patch.model.suggest import closest, closest_types, resolve_case
 
@@ -69,6 +69,18 @@ class EdgeList:
         return self.kept if edge in self.kept else self.added
 
 
+@dataclass(frozen=True)
+class LostConnection:
+    """A connection that a ReplaceNode could not keep, since the new type does not fit; of an op of the batch."""
+
+    index: int
+    op: ReplaceNode
+    was: str
+    edge: FlowEdge
+    gives: tuple[str, ...]
+    takes: tuple[str, ...]
+
+
 @dataclass
 class Batch:
     """The flow while it is being changed. Nodes of the base are copied at the first change."""
@@ -94,6 +106,8 @@ class Batch:
     deferred: list[tuple[int, AddNode, str, Any]] = field(default_factory=list)
     #: Where an op of the batch has bound a credential: node, and the steps to a model or tool inside it.
     bound: set[tuple[str, Steps]] = field(default_factory=set[tuple[str, Steps]])
+    #: To be reported unless another op puts something in the place of each.
+    lost: list[LostConnection] = field(default_factory=list[LostConnection])
     index: int = 0
     op: PatchOp | None = None
 

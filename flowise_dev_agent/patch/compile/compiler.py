@@ -24,7 +24,7 @@ from flowise_dev_agent.patch.compile.node_ops import (
     set_param,
     unset_param,
 )
-from flowise_dev_agent.patch.compile.replace_op import replace_node, upgrade_node
+from flowise_dev_agent.patch.compile.replace_op import replace_node, report_lost, upgrade_node
 from flowise_dev_agent.patch.model.graph import GraphIR
 from flowise_dev_agent.patch.model.json_text import payload_sha256
 from flowise_dev_agent.patch.model.nested import is_path
@@ -120,6 +120,7 @@ def compile_ops(
     derive_agentflow_fields(batch)
     _apply(batch, chain.from_iterable(phases[_SET_INNER + 1 :]))
     name_loop_targets(batch)
+    report_lost(batch)
     if batch.credentials and not batch.findings:
         bind_chosen(batch, ops, unbound)
     if batch.findings:

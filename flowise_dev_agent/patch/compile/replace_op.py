@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from flowise_dev_agent.patch.compile.batch import Batch
+from flowise_dev_agent.patch.compile.batch import Batch, LostConnection, suggestion
 from flowise_dev_agent.patch.compile.edges import chatflow_edge, remove_edge
 from flowise_dev_agent.patch.compile.node_ops import select_output, usable_id
 from flowise_dev_agent.patch.layout.columns import node_height
@@ -15,7 +15,7 @@ from flowise_dev_agent.patch.model.ops import ReplaceNode, UpgradeNode
 from flowise_dev_agent.patch.model.outputs import Output
 from flowise_dev_agent.patch.model.references import reference, referenced, sole_reference, with_new_id
 from flowise_dev_agent.patch.model.schema import NodeSchema
-from flowise_dev_agent.patch.model.suggest import fold
+from flowise_dev_agent.patch.model.suggest import closest, fold
 from flowise_dev_agent.patch.model.values import is_empty, normalize
 
 _LISTED_BY_TYPE: Final = frozenset({"asyncOptions", "asyncMultiOptions"})
@@ -202,6 +202,10 @@ def _carry_outgoing(batch: Batch, old: FlowNode, edge: FlowEdge, new_id: str, ca
     entry = target.input_at(edge.target_handle)
     output = _output_for(node, edge.output_name, split_types(str((entry or {}).get("type") or "")))
     chosen = {other.name for other in node.outputs if other.handle in carried}
+    if output is None and isinstance(batch.op, ReplaceNode) and entry is not None:
+        gives = tuple(dict.fromkeys(kind for output in node.outputs for kind in output.types))
+        takes = split_types(str(entry.get("type") or ""))
+        batch.lost.append(LostConnection(batch.index, batch.op, old.name, edge, gives, takes))
     if output is None or (not output.independent and chosen - {output.name}):
         _drop(batch, edge, new_id)
         return
@@ -209,6 +213,33 @@ def _carry_outgoing(batch: Batch, old: FlowNode, edge: FlowEdge, new_id: str, ca
         select_output(batch, new_id, output.name)
     carried.add(output.handle)
     batch.edges.replace(edge, chatflow_edge(new_id, output.handle, edge.target, edge.target_handle))
+
+
+def report_lost(batch: Batch) -> None:
+    """A finding for each input that lost its connection to a replacement and got no other one."""
+    given = {(edge.target, edge.input_name) for edge in batch.edges.added}
+    for lost in batch.lost:
+        target = batch.nodes.get(lost.edge.target)
+        if target is None or (target.id, lost.edge.input_name) in given:
+            continue
+        batch.index, batch.op = lost.index, lost.op
+        kinds = {schema.category for name in (lost.op.node_name, lost.was) if (schema := batch.schemas.get(name))}
+        fitting = [
+            schema.name
+            for schema in batch.schemas.values()
+            if schema.category in kinds and schema.name != lost.was
+            if any(set(output.base_classes) & set(lost.takes) for output in schema.outputs)
+        ]
+        near = closest(lost.op.node_name, fitting, 5) or tuple(fitting[:5])
+        batch.fail(
+            "TYPE_MISMATCH",
+            f"{lost.op.node_name} cannot take the place of {lost.op.node_id} at `{lost.edge.input_name}` of {target.id}"
+            f": it gives {' | '.join(lost.gives) or 'nothing'}, {' or '.join(lost.takes)} is needed.",
+            where=lost.op.new_node_id or lost.op.node_id,
+            name="node_name",
+            allowed=near,
+            hint=f"Take a type that fits{suggestion(near)}, or Disconnect first what is meant to go.",
+        )
 
 
 def _drop(batch: Batch, edge: FlowEdge, new_id: str) -> None:

@@ -204,16 +204,53 @@ def test_replacing_a_chain_by_an_agent_moves_model_and_memory_over(schemas: Sche
     assert _errors(schemas, graph) == []
 
 
-def test_a_connection_that_the_new_type_cannot_have_is_cut_without_a_trace(schemas: Schemas) -> None:
+def test_a_connection_that_the_new_type_cannot_have_is_cut_where_an_op_says_so(schemas: Schemas) -> None:
     base = _build(schemas, chat(NOWHERE))
 
     result = _edit(
-        schemas, base, ReplaceNode(node_id="bufferMemory_0", node_name="calculator", new_node_id="calculator_0")
+        schemas,
+        base,
+        Disconnect(source_node_id="bufferMemory_0", target_node_id="conversationChain_0", target_anchor="memory"),
+        ReplaceNode(node_id="bufferMemory_0", node_name="calculator", new_node_id="calculator_0"),
     )
 
     assert _node(result.graph, "conversationChain_0").inputs["memory"] == ""
     assert [(one.source, one.input) for one in diff(base, result.graph).disconnected] == [("bufferMemory_0", "memory")]
     assert _errors(schemas, result.graph) == ["REQUIRED_ANCHOR_UNCONNECTED"]
+
+
+def test_a_replacement_that_loses_its_connection_is_a_finding_with_both_types_and_what_fits(schemas: Schemas) -> None:
+    base = _build(
+        schemas,
+        [
+            AddNode(node_name="serpAPI", node_id="serpAPI_0"),
+            AddNode(node_name="toolAgent", node_id="toolAgent_0"),
+            Connect(source_node_id="serpAPI_0", target_node_id="toolAgent_0", target_anchor="tools"),
+        ],
+    )
+    replace = ReplaceNode(node_id="serpAPI_0", node_name="tavilyAPI", new_node_id="tavilyAPI_0")
+
+    finding = _finding(schemas, base, replace)
+    assert (finding.code, finding.where, finding.op_index) == ("TYPE_MISMATCH", "tavilyAPI_0", 0)
+    assert "`tools` of toolAgent_0" in finding.text
+    assert "TavilyAPI | StructuredTool | Runnable" in finding.text
+    assert "Tool is needed" in finding.text
+    assert "braveSearchAPI" in finding.allowed
+    assert _node(base, "toolAgent_0").inputs["tools"] == ["{{serpAPI_0.data.instance}}"]
+
+
+def test_a_lost_connection_is_no_finding_when_another_op_takes_its_place(schemas: Schemas) -> None:
+    base = _build(schemas, chat(NOWHERE))
+
+    graph = _edit(
+        schemas,
+        base,
+        ReplaceNode(node_id="bufferMemory_0", node_name="calculator", new_node_id="calculator_0"),
+        AddNode(node_name="bufferWindowMemory", node_id="bufferWindowMemory_0"),
+        Connect(source_node_id="bufferWindowMemory_0", target_node_id="conversationChain_0", target_anchor="memory"),
+    ).graph
+
+    assert _node(graph, "conversationChain_0").inputs["memory"] == "{{bufferWindowMemory_0.data.instance}}"
 
 
 def test_upgrading_brings_new_anchors_and_carries_everything_else(schemas: Schemas) -> None:
