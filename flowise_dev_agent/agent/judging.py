@@ -272,7 +272,7 @@ def _criterion(
     unmet = [one.text for item in held for one in unmet_by(item.trial, item.trace, item.expect, item.names)]
     if unmet:
         return given("not_shown", " ".join(unmet))
-    evidence = [proof for item in held if (proof := _proof(item))]
+    evidence = [proof for item in held if (proof := _proof(item, criterion.text))]
     if len(evidence) == len(held):
         return given("shown", "", evidence)
     return given("not_shown", NOT_JUDGED)
@@ -298,23 +298,24 @@ def _squeezed(text: str) -> str:
     return " ".join(text.replace("\\n", " ").replace('\\"', '"').split()).casefold()
 
 
-def _proof(item: Shown) -> Evidence | None:
-    """What shows that the expectations are met; None when there are none that code can see."""
-    expect, node = item.expect, None
+def _proof(item: Shown, text: str) -> Evidence | None:
+    """What shows that the expectations are met; None when there are none that code can see.
+
+    That a step ran shows nothing of what it answered, and the use of a tool only what is said about that tool.
+    """
+    expect = item.expect
     if expect.contains:
         at = item.trial.answer.casefold().find(expect.contains[0].casefold())
         quote = item.trial.answer[at : at + len(expect.contains[0])]
     elif expect.sources:
         quote = item.trace.sources[0].text
-    elif expect.tools:
-        quote = item.trial.used_tools[0]
-    elif expect.branch:
-        node = quote = expect.branch[0]
     elif expect.fields:
         quote = expect.fields[0]
+    elif any(without_number(tool) in spelt(text) for tool in expect.tools):
+        quote = item.trial.used_tools[0]
     else:
         return None
-    return Evidence(trial=item.number, node_id=node, quote=quote[:_QUOTE_CHARS])
+    return Evidence(trial=item.number, quote=quote[:_QUOTE_CHARS])
 
 
 def unreached_steps(graph: GraphIR, traces: Iterable[Trace]) -> list[str]:

@@ -8,6 +8,7 @@ import pytest
 from pydantic import JsonValue
 
 from flowise_dev_agent.agent.judging import (
+    NOT_JUDGED,
     as_expected,
     best_of,
     checked,
@@ -260,6 +261,16 @@ def test_without_a_model_met_expectations_show_a_criterion_and_content_is_not_ju
     assert "not judged" in plain.criteria[0].reason
     unmet = verdict(Verdict(done=True), contract(Expectation(contains=["Adam"])), by_model=False)
     assert (unmet.headline, unmet.criteria[0].state) == ("runs", "not_shown")
+
+
+def test_without_a_model_a_step_that_ran_shows_nothing_of_its_answer() -> None:
+    ran_it = verdict(Verdict(done=True), contract(Expectation(branch=["a_0"])), traces=(ran("a_0"),), by_model=False)
+    assert (ran_it.headline, ran_it.criteria[0].reason) == ("runs", NOT_JUDGED)
+    used = trial(used_tools=["calculator"])
+    for text, state in (("It uses the calculator.", "shown"), ("It remembers the name.", "not_shown")):
+        criteria = [Criterion(id="c1", text=text, tests=["t1"])]
+        agreed = contract(Expectation(tools=["calculator"]), criteria=criteria)
+        assert verdict(Verdict(done=True), agreed, (used,), by_model=False).criteria[0].state == state
 
 
 def test_a_flow_that_could_not_be_started_is_not_tested_and_not_broken() -> None:
