@@ -71,3 +71,8 @@ async def test_the_planner_sees_what_the_reasoner_suggests(monkeypatch: pytest.M
     await bench.start()
 
     assert "weaviate" in {schema.name for schema in bench.reasoner.seen["plan"][0].candidates}
+
+
+def test_what_is_suggested_comes_before_what_shares_a_word(catalogue: NodeStore) -> None:
+    shown = [schema.name for schema in candidates(catalogue, "a csv file with a pdf", similar=("pinecone",))]
+    assert shown[0] == "pinecone"

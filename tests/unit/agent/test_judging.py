@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 
+from flowise_dev_agent.agent.domain import EvaluateRequest
 from flowise_dev_agent.agent.judging import (
     NOT_JUDGED,
     as_expected,
@@ -395,6 +396,23 @@ def test_what_a_stand_in_says_and_chooses_gives_no_remark() -> None:
     told = remarks_on(trial(), ran("a_0"), expect, {}, stand_in=True)
     assert told == ["No document was found."]
     assert len(remarks_on(trial(), ran("a_0"), expect, {})) == 5
+
+
+@pytest.mark.parametrize(("node", "stand_in"), [("chatOpenAI", True), ("calculator", False)])
+async def test_the_judge_hears_of_a_stand_in_only_where_a_model_is_part_of_the_flow(node: str, stand_in: bool) -> None:
+    made = bench()
+    ops = [AddNode(node_name=node, node_id=f"{node}_0")]
+    expect = Expectation(tools=["search"], contains=["zebra"])
+    given = EvaluateRequest(
+        requirement="A bot",
+        plan=contract(tests=[TestCase(id="t1", turns=["Hi"], expect=expect)]),
+        results=(trial(),),
+        traces=(Trace(),),
+        flow_data=compile_ops(GraphIR.empty(), ops, made.knowledge.store.schemas).flow_data,
+    )
+    await made.capability.evaluate(replace(made.context(), model_stand_in=True), given)
+    [asked] = made.reasoner.seen["judge"]
+    assert (asked.stand_in, len(asked.remarks[0])) == (stand_in, 0 if stand_in else 2)
 
 
 def test_a_flow_uses_models_as_nodes_and_inside_of_steps(catalogue: NodeStore) -> None:

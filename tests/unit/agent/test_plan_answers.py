@@ -104,6 +104,24 @@ async def test_what_the_person_says_later_is_kept_in_order_for_all_phases() -> N
     assert bench.reasoner.seen["judge"][-1].later == ("Colder still.", "And shorter.", "In French.")
 
 
+async def test_words_at_a_stopped_patch_are_kept_too() -> None:
+    bench, _ = await updating(AmendAnswer(values=[COLD], reason="again"))
+    question = await bench.answer(action="approve")
+    assert question["type"] == "patch_review"
+    bench.reasoner.patches = [list(COLDER)]
+    await bench.answer(action="replan", feedback="Only colder.")
+    assert bench.reasoner.seen["plan"][-1].feedback == "Only colder."
+    await bench.answer(action="approve")
+    assert bench.reasoner.seen["judge"][-1].later == ("Only colder.",)
+
+
+async def test_a_host_that_the_person_named_earlier_stays_theirs_to_give() -> None:
+    bench, _ = await updating(list(COLDER))
+    await bench.answer(action="request_changes", feedback="It may call api.shop.example for prices.")
+    question = await bench.answer(action="request_changes", feedback="And colder.")
+    assert "api.shop.example" in question["data"]["capability"]["hosts"]
+
+
 async def test_an_amendment_beyond_the_approval_goes_to_the_person_with_what_is_added() -> None:
     swap = AmendAnswer(
         nodes=[planned("bufferWindowMemory_0", existing=False)],

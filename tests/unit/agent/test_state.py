@@ -52,7 +52,7 @@ def test_a_new_session_holds_its_request_and_nothing_else() -> None:
 
 def test_ops_in_the_state_keep_their_type_and_their_defaults() -> None:
     writes = channel_writes(AgentState(), {"write": WriteState(applied_ops=[AddNode(node_name="a", node_id="a_0")])})
-    op = {"op_type": "AddNode", "node_name": "a", "node_id": "a_0", "label": None, "params": {}}
+    op = {"op_type": "AddNode", "node_name": "a", "node_id": "a_0", "label": None, "description": None, "params": {}}
     assert writes["write"]["applied_ops"] == [op]
 
 

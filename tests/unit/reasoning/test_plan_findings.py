@@ -193,3 +193,8 @@ async def test_what_the_review_finds_goes_back_once_and_is_then_shown(catalogue:
     assert result.tries == 2
     assert "llmChain_0 lacks a model" in last_text(engine)
     assert [one.code for one in result.value.findings] == ["INPUT_NOT_FED"]
+
+
+def test_p84_what_the_person_asked_for_later_counts_as_their_words(catalogue: NodeStore) -> None:
+    later = asked(catalogue, "Make it better", later=("Replace the system prompt by: Be kind.", "And shorter."))
+    assert lost_texts([new_text("Be kind.")], later) == []

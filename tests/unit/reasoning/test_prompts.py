@@ -224,7 +224,12 @@ def test_the_op_writer_sees_its_own_last_ops_by_number_without_the_values_of_the
         ],
     )
     ops = (
-        AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0", params={"modelName": "gpt-4o", "streaming": False}),
+        AddNode(
+            node_name="chatOpenAI",
+            node_id="chatOpenAI_0",
+            description="by code",
+            params={"modelName": "gpt-4o", "streaming": False},
+        ),
         SetParam(node_id="chain_0", param_name="systemMessagePrompt", value="Be kind."),
         ReplaceNode(node_id="old_0", node_name="bufferMemory"),
         SetParam(node_id="old_0", param_name="memoryKey", value="chat"),
@@ -237,6 +242,7 @@ def test_the_op_writer_sees_its_own_last_ops_by_number_without_the_values_of_the
     shown = dict(line.split(": ", 1) for line in tag("your_last_ops", prompt).splitlines())
     assert list(shown) == ["0", "2", "4"]
     assert json.loads(shown["0"])["params"] == {"streaming": False}
+    assert "by code" not in prompt
     first, second = tag("findings_on_them", prompt).splitlines()
     assert "op 4 Connect" in first
     assert "amend" not in first
