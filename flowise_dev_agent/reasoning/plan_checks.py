@@ -9,7 +9,7 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import GraphIR, NodeSchema
 from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY, BRANCHES_FROM
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY, parse_path, value_at
-from flowise_dev_agent.patch.model.suggest import closest
+from flowise_dev_agent.patch.model.suggest import ALIKE, closest
 from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanContract, PlannedNode, PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import required_types
 from flowise_dev_agent.reasoning.parsing import UnusableOutputError
@@ -171,8 +171,8 @@ def checked_amendment(answer: AmendAnswer, request: PatchRequest) -> AmendAnswer
 
 
 def _no_such_type(node: PlannedNode, store: NodeStore) -> str:
-    near = ", ".join(store.suggest(node.node_name)) or "none"
-    return f"There is no node type '{node.node_name}'. Close names: {near}."
+    near = ", ".join(store.suggest(node.node_name))
+    return f"There is no node type '{node.node_name}'." + (f" Close names: {near}." if near else "")
 
 
 def _kind(schema: NodeSchema) -> FlowKind:
@@ -208,5 +208,7 @@ def _unknown_param(schema: NodeSchema, path: str) -> str | None:
     names = [entry["name"] for entry in schema.input_definitions]
     if root in names or root.removesuffix("Config") in names or root == "credential":
         return None
-    near = ", ".join(closest(root, names)) or ", ".join(names[:12])
-    return f"{schema.name} has no field '{root}'. Close names: {near}."
+    missing = f"{schema.name} has no field '{root}'."
+    if near := closest(root, names, least=ALIKE):
+        return f"{missing} Close names: {', '.join(near)}."
+    return f"{missing} Leave it out." + (f" Its fields: {', '.join(names[:12])}." if names else "")

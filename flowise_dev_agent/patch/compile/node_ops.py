@@ -1,7 +1,7 @@
 """What ops do to the fields of single nodes: AddNode, SetParam, UnsetParam, SetLabel, SetOutput."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from flowise_dev_agent.patch.compile.batch import Batch, connect_example, next_id, suggestion
 from flowise_dev_agent.patch.model import agentflow as v2
@@ -18,10 +18,13 @@ from flowise_dev_agent.patch.model.nested import (
     without_value,
 )
 from flowise_dev_agent.patch.model.node import FlowNode
-from flowise_dev_agent.patch.model.ops import AddNode, SetLabel, SetOutput, SetParam, UnsetParam
+from flowise_dev_agent.patch.model.ops import AddNode, PatchOp, SetLabel, SetOutput, SetParam, UnsetParam
 from flowise_dev_agent.patch.model.references import NODE_ID
-from flowise_dev_agent.patch.model.suggest import closest, resolve_case
+from flowise_dev_agent.patch.model.suggest import ALIKE, closest, resolve_case
 from flowise_dev_agent.patch.model.values import normalize, row_example
+
+#: Of a node type, in a finding on a name that is not among them.
+_FIELDS_SHOWN: Final = 12
 
 # --- AddNode -----------------------------------------------------------------------------------------------------
 
@@ -88,7 +91,7 @@ def unset_param(batch: Batch, op: UnsetParam) -> None:
     if node is None:
         return
     steps = _steps(node, op.param_name)
-    names = [key for key in node.inputs if key not in node.definitions.anchor_names]
+    names = {key: node.params_by_name.get(key, ()) for key in node.inputs if key not in node.definitions.anchor_names}
     if steps is None or len(steps) == 1:
         name = resolve_case(op.param_name, names)
         if name is None and op.param_name in node.params_by_name:
@@ -161,7 +164,7 @@ def _definitions(batch: Batch, node: FlowNode, param_name: str) -> tuple[Steps, 
         return (name,), by_name[name]
     if definition := node.definitions.undeclared(node.id).get(param_name):
         return (param_name,), [definition]
-    _no_such_param(batch, node, param_name, list(by_name))
+    _no_such_param(batch, node, param_name, by_name)
     return None
 
 
@@ -197,7 +200,7 @@ def _nested_definitions(batch: Batch, node: FlowNode, path: str) -> tuple[Steps,
             else:
                 break
             container = container.get(step)
-    _no_such_param(batch, node, path, [str(entry.get("name")) for entry in definitions])
+    _no_such_param(batch, node, path, _by_name(definitions))
     return None
 
 
@@ -237,7 +240,14 @@ def _no_such_row(batch: Batch, node: FlowNode, path: str, why: str) -> None:
     )
 
 
-def _no_such_param(batch: Batch, node: FlowNode, param_name: str, names: list[str]) -> None:
+def _by_name(definitions: Iterable[InputEntry]) -> dict[str, list[InputEntry]]:
+    found: dict[str, list[InputEntry]] = {}
+    for entry in definitions:
+        found.setdefault(str(entry.get("name")), []).append(entry)
+    return found
+
+
+def _no_such_param(batch: Batch, node: FlowNode, param_name: str, fields: Mapping[str, Sequence[InputEntry]]) -> None:
     anchors = [entry["name"] for entry in node.anchors]
     if param_name.endswith("]"):
         _no_such_row(batch, node, param_name, f"`{param_name}` of {node.id} is a whole row, not a field.")
@@ -266,15 +276,33 @@ def _no_such_param(batch: Batch, node: FlowNode, param_name: str, names: list[st
             hint=f'Upgrade it in the same patch: {{"op_type":"UpgradeNode","node_id":"{node.id}"}}',
         )
     else:
-        near = closest(param_name.rpartition(".")[2], names) or tuple(names[:3])
+        value = _value_of(batch.op, param_name)
+        names = [name for name, entries in fields.items() if _takes(entries, value)]
+        near = closest(param_name.rpartition(".")[2], names, least=ALIKE)
+        others = f" Its fields: {', '.join([*fields][:_FIELDS_SHOWN])}." if fields else ""
         batch.fail(
             "UNKNOWN_PARAM",
             f"{node.name} has no field {param_name!r}.",
             where=node.id,
             name=param_name,
             allowed=near,
-            hint=f"Use one of its fields{suggestion(near)}." if names else "It has no fields at all.",
+            hint=f"Use one of its fields{suggestion(near)}, or leave it out." if near else f"Leave it out.{others}",
         )
+
+
+def _value_of(op: PatchOp | None, name: str) -> Any:
+    """What the op gives to the field; None when it gives nothing."""
+    match op:
+        case SetParam():
+            return op.value
+        case AddNode():
+            return op.params.get(name)
+        case _:
+            return None
+
+
+def _takes(definitions: Sequence[InputEntry], value: Any) -> bool:
+    return value is None or any(normalize(entry, value)[1] is None for entry in definitions)
 
 
 def _is_newer_field(batch: Batch, node: FlowNode, param_name: str) -> bool:

@@ -42,8 +42,16 @@ def resolve_case(name: str, candidates: Iterable[str]) -> str | None:
     return matches.pop() if len(matches) == 1 else None
 
 
-def closest(name: str, candidates: Iterable[str], n: int = 3) -> tuple[str, ...]:
-    """Up to ``n`` candidates, best first: close spelling counts, and so does one containing the other."""
+#: From here on a name is a misspelt or another word for the same thing, and not just the nearest of all.
+ALIKE = 0.6
+
+
+def closest(name: str, candidates: Iterable[str], n: int = 3, *, least: float = 0.3) -> tuple[str, ...]:
+    """Up to ``n`` candidates, best first: close spelling counts, and so does one containing the other.
+
+    >>> closest("timeout", ["method", "url"], least=ALIKE)
+    ()
+    """
     folded = fold(name)
     scored: list[tuple[float, str]] = []
     for candidate in dict.fromkeys(candidates):
@@ -53,7 +61,7 @@ def closest(name: str, candidates: Iterable[str], n: int = 3) -> tuple[str, ...]
             score += 0.3
         scored.append((score, candidate))
     scored.sort(key=lambda pair: (-pair[0], pair[1]))
-    return tuple(candidate for score, candidate in scored[:n] if score > 0.3)
+    return tuple(candidate for score, candidate in scored[:n] if score > least)
 
 
 def closest_types(name: str, candidates: Iterable[str], n: int = 3) -> tuple[str, ...]:

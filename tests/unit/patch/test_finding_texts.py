@@ -89,6 +89,18 @@ def test_up_to_thirty_options_are_listed_in_full(schemas: Schemas) -> None:
     )
 
 
+def test_a_field_is_suggested_for_an_unknown_one_only_when_its_name_is_close_and_it_takes_the_value(
+    schemas: Schemas,
+) -> None:
+    said = one(compiled(schemas, add("httpAgentflow", timeout=10000)), "UNKNOWN_PARAM")
+    assert '"method"' not in said
+    assert "Leave it out. Its fields: method, url," in said
+    said = one(compiled(schemas, add("chatOpenAI", maxToken=100)), "UNKNOWN_PARAM")
+    assert '"params":{"maxTokens":100}' in said
+    said = one(compiled(schemas, add("chatOpenAI", streamings="on")), "UNKNOWN_PARAM")
+    assert '"streaming"' not in said
+
+
 def test_rows_are_shown_with_their_own_fields(schemas: Schemas) -> None:
     agent = add("agentAgentflow", agentModel="chatOpenAI", agentModelConfig=MODEL, agentTools=["calculator"])
     assert '"agentSelectedTool":' in one(compiled(schemas, agent), "NOT_A_LIST")

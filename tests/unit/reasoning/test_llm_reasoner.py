@@ -276,6 +276,21 @@ async def test_credentials_of_what_stands_inside_agentflow_nodes_are_the_models_
     assert result.value.credential_requirements == ["anthropicApi"]
 
 
+@pytest.mark.parametrize(
+    ("param", "said"),
+    [
+        ("systemPrompt", "Close names: systemMessagePrompt."),
+        ("webhook", "has no field 'webhook'. Leave it out. Its fields: "),
+    ],
+)
+async def test_an_unknown_field_goes_back_with_close_names_only(param: str, said: str, catalogue: NodeStore) -> None:
+    wrong = {**GOOD_PLAN, "values": [{"node_id": "conversationChain_0", "param": param, "value": "x"}]}
+    engine = ScriptedEngine(wrong, GOOD_PLAN)
+    await reasoner(engine).plan(plan_request(catalogue))
+    assert said in last_text(engine)
+    assert "Close names: ." not in last_text(engine)
+
+
 async def test_p25_invented_node_goes_back_with_close_names(catalogue: NodeStore) -> None:
     wrong = json.loads(json.dumps(GOOD_PLAN).replace('"bufferMemory"', '"bufferedMemory"'))
     engine = ScriptedEngine(wrong, GOOD_PLAN)
