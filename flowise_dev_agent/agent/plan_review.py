@@ -33,6 +33,7 @@ from flowise_dev_agent.patch.model.definitions import type_set
 from flowise_dev_agent.patch.model.nested import nested_components
 from flowise_dev_agent.patch.model.references import has_variable
 from flowise_dev_agent.patch.model.values import is_empty
+from flowise_dev_agent.reasoning.plan_coverage import NOT_ON_THE_SERVER
 from flowise_dev_agent.reasoning.prompt_writing import INSTRUCTIONS
 from flowise_dev_agent.sanitize import shortened
 
@@ -195,7 +196,7 @@ async def _missing_resources(
         )
         found.append(
             Finding(
-                code="NOT_ON_THE_SERVER",
+                code=NOT_ON_THE_SERVER,
                 severity="warning",
                 message=f"`{choice.field}` of {choice.where}: {text}.",
                 where=choice.where,
@@ -208,10 +209,7 @@ async def _missing_resources(
 
 def _hint(what: str, names: list[str]) -> str:
     if not names:
-        return (
-            f"There is no {what} on the server. Plan without it: mark the part as not_possible with this reason, or "
-            "list in `placeholders` what the person must add."
-        )
+        return f"There is no {what} on the server. Plan without it, and mark the part as not_possible with this reason."
     rest = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
     return f"There are: {', '.join(names[:_NAMES_SHOWN])}{rest}. Take one, or mark the part as not_possible."
 
@@ -278,7 +276,7 @@ async def _missing_variables(plan: PlanContract, flowise: FlowiseClient) -> list
         return []
     return [
         Finding(
-            code="NOT_ON_THE_SERVER",
+            code=NOT_ON_THE_SERVER,
             severity="warning",
             message=f"`{value.param}` of {value.node_id} reads the variable {name!r}, which the server does not have.",
             where=value.node_id,

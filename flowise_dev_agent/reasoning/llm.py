@@ -30,7 +30,7 @@ from flowise_dev_agent.reasoning.parsing import (
     parse_object,
 )
 from flowise_dev_agent.reasoning.plan_checks import accounted, checked_amendment, checked_plan, is_done_by_values
-from flowise_dev_agent.reasoning.plan_coverage import with_uncovered_parts
+from flowise_dev_agent.reasoning.plan_coverage import with_uncovered_parts, without_missing_resources
 from flowise_dev_agent.reasoning.plan_findings import lost_texts, unknown_options
 from flowise_dev_agent.reasoning.prompt_writing import PromptWriter
 from flowise_dev_agent.reasoning.prompts import (
@@ -102,7 +102,7 @@ class LlmReasoner(Reasoner):
             plan, findings = with_replaced_sources(plan, request)
             findings += [*unknown_options(plan, request), *lost_texts(plan.values, request)]
             findings += await request.review(plan) if request.review else []
-            plan = plan.model_copy(update={"parts": parts, "findings": findings})
+            plan = without_missing_resources(plan.model_copy(update={"parts": parts, "findings": findings}))
             plan, uncovered = with_uncovered_parts(plan, request)
             if problems := [*(finding.text for finding in findings), *problems, *uncovered]:
                 raise IncompleteOutputError(problems[:12], plan)

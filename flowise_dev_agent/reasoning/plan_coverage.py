@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
 from flowise_dev_agent.contracts.plan import Part, PlanContract
-from flowise_dev_agent.patch import GraphIR, Schemas
+from flowise_dev_agent.patch import Finding, GraphIR, Schemas
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.prompt_writing import steps_without_instructions
 from flowise_dev_agent.reasoning.wording import one_line
@@ -21,6 +21,8 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+#: The code of a finding on a document store, flow, tool or variable that the plan uses and the server lacks.
+NOT_ON_THE_SERVER: Final = "NOT_ON_THE_SERVER"
 #: Signs that are written in more than one way.
 _ALIKE: Final = str.maketrans("\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb\u2013\u2014\u2011", '\'\'"""""---')
 _QUOTED: Final = re.compile(r"\"([^\"]{2,300})\"")
@@ -75,6 +77,27 @@ class _Fact(NamedTuple):
 
     kind: _Kind
     text: str
+
+
+def without_missing_resources(plan: PlanContract) -> PlanContract:
+    """The plan whose parts are not possible where they need what the server does not have, as its findings say."""
+    lacking = [one for one in plan.findings if one.code == NOT_ON_THE_SERVER]
+    parts = [
+        part.model_copy(update={"state": "not_possible", "reason": why.message})
+        if part.state == "covered" and (why := next((one for one in lacking if _needs(part, one)), None))
+        else part
+        for part in plan.parts
+    ]
+    return plan.model_copy(update={"parts": parts})
+
+
+def _needs(part: Part, finding: Finding) -> bool:
+    """Whether a part is covered by the field, or by its node and no other field of it."""
+    root = re.split(r"[.\[]", finding.field, maxsplit=1)[0]
+    own = [value for value in part.values if value.startswith(f"{finding.where}.")]
+    if own:
+        return any(re.split(r"[.\[]", value[len(finding.where) + 1 :], maxsplit=1)[0] == root for value in own)
+    return finding.where in part.nodes
 
 
 def with_uncovered_parts(plan: PlanContract, request: PlanRequest) -> tuple[PlanContract, list[str]]:

@@ -98,12 +98,8 @@ async def test_a_loader_without_its_address_is_found_before_the_approval(catalog
     assert "`values`" in finding.hint
 
 
-async def test_a_file_that_the_person_gives_later_is_no_finding_and_a_folder_has_to_be_named(
-    catalogue: NodeStore,
-) -> None:
+async def test_a_file_that_the_person_gives_later_is_not_asked_of_the_model(catalogue: NodeStore) -> None:
     assert await review(planned("pdfFile_0"), catalogue) == []
-    folder = planned("folderFiles_0")
-    assert codes(await review(folder, catalogue)) == [("REQUIRED_PARAM_MISSING", "folderFiles_0", "folderPath")]
 
 
 async def test_a_prompt_without_its_variable_is_found_before_the_approval(catalogue: NodeStore) -> None:

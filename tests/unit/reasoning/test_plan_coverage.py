@@ -6,8 +6,8 @@ import pytest
 
 from flowise_dev_agent.contracts.plan import Part, PlanContract, PlannedNode, PlannedValue
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.patch import AddNode, GraphIR, compile_ops
-from flowise_dev_agent.reasoning.plan_coverage import with_uncovered_parts
+from flowise_dev_agent.patch import AddNode, Finding, GraphIR, compile_ops
+from flowise_dev_agent.reasoning.plan_coverage import with_uncovered_parts, without_missing_resources
 from tests.unit.reasoning.test_llm_reasoner import ScriptedEngine, last_text, plan_request, reasoner
 
 MODEL = {"node_id": "chatOpenAI_0", "node_name": "chatOpenAI", "purpose": "answers"}
@@ -121,6 +121,27 @@ def test_p83_a_later_number_takes_the_place_of_an_earlier_one(catalogue: NodeSto
     ]
     assert uncovered(plan(parts=parts, prompt="within 14 days"), catalogue) == []
     assert uncovered(plan(parts=parts, prompt="within 30 days"), catalogue) == ["p2"]
+
+
+LACKING = Finding(
+    code="NOT_ON_THE_SERVER", severity="warning", message="No such store.", where="chatOpenAI_0", field="rows[0].store"
+)
+
+
+@pytest.mark.parametrize(
+    ("covers", "state"),
+    [
+        ({"values": ["chatOpenAI_0.rows"]}, "not_possible"),
+        ({"nodes": ["chatOpenAI_0"]}, "not_possible"),
+        ({"nodes": ["chatOpenAI_0"], "values": ["chatOpenAI_0.modelName"]}, "covered"),
+        ({"nodes": ["bufferMemory_0"]}, "covered"),
+    ],
+    ids=["by its field", "by its node", "by another field", "by another node"],
+)
+def test_p83_a_part_that_needs_what_the_server_lacks_is_not_possible(covers: dict[str, Any], state: str) -> None:
+    part = Part(id="p1", quote="answer from our manuals", state="covered", **covers)
+    (after,) = without_missing_resources(plan(parts=[part]).model_copy(update={"findings": [LACKING]})).parts
+    assert (after.state, after.reason) == (state, "No such store." if state == "not_possible" else "")
 
 
 async def test_p83_a_part_that_is_not_covered_goes_back_once_and_is_shown_as_not_done(catalogue: NodeStore) -> None:
