@@ -43,6 +43,9 @@ _PATH = re.compile(r"(?<![\w/:.])(?:~|\.{1,2})?(?:/[\w.-]+){2,}")
 _CAMEL_CASE = re.compile(r"\b[a-z][a-z0-9]*(?:[A-Z][A-Za-z0-9]*)+\b")
 _ABOUT, _MORE, _EACH = (pattern("words", name) for name in ("about_documents", "more_documents", "one_each"))
 _PROMISE, _DENIED, _NAMED = (pattern("words", name) for name in ("promise", "denied_words", "named_node"))
+#: Quotations that follow one another as a list.
+_QUOTE = r"[\"“„«'][^\"“”„«»'\n]{1,60}[\"”“»']"
+_LISTED = re.compile(rf"{_QUOTE}(?:(?:\s?,|\s(?:or|and|oder|und|o|y|ou|et|e)\b)+\s?{_QUOTE})*", re.IGNORECASE)
 _MAX_WORD = 60
 #: Wishes fit into this many characters; what is behind them is not searched for structure.
 _MAX_READ = 6_000
@@ -291,7 +294,8 @@ def _denied_words(scan: Scan) -> tuple[str, ...]:
             stretch = scan.text[start:end]
             if not _DENIED.search(stretch):
                 continue
-            found = [word.strip() for word in quoted(stretch) if len(word) <= _MAX_WORD]
+            listed = _LISTED.search(stretch)
+            found = [word.strip() for word in quoted(listed.group()) if len(word) <= _MAX_WORD] if listed else []
             last = max((stretch.rfind(word) + len(word) + 1 for word in found), default=0)
             listing = pattern("words", "word_list").search(stretch) if start == refusal.end() and not found else None
             if listing:
