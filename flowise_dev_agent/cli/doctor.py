@@ -10,7 +10,7 @@ from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.persistence import Database
 from flowise_dev_agent.reasoning.contracts import Message
 from flowise_dev_agent.reasoning.engines import engine_for
-from flowise_dev_agent.reasoning.local_model import OLLAMA, local_models
+from flowise_dev_agent.reasoning.local_model import local_models, offer
 from flowise_dev_agent.settings import ReasoningSettings, Settings
 
 Check = Callable[[], Awaitable[str]]
@@ -60,17 +60,9 @@ async def _flowise(instances: Instances, instance: str) -> str:
     return f"version {version} at {client.endpoint}, {page.total} chatflows"
 
 
-async def _offer() -> str:
-    """How to reason with a model: with the one that runs on this machine, else with a key."""
-    if found := await local_models():
-        shown = ", ".join(found[:3])
-        return f"Ollama is in reach with {shown}: set OPENAI_BASE_URL={OLLAMA}/v1 and REASONING_MODEL to use it"
-    return "set ANTHROPIC_API_KEY or OPENAI_API_KEY to use one"
-
-
 async def _model(settings: ReasoningSettings) -> str:
     if settings.engine == "deterministic":
-        return f"rules, without a model: they understand less and decline the rest ({await _offer()})"
+        return f"rules. {offer(await local_models())}"
     engine = engine_for(settings)
     try:
         answer = await engine.complete([Message(role="user", content="Reply with: ok")], "Be brief.", max_tokens=16)

@@ -1,10 +1,12 @@
 """A flow described by a form: what the rules would otherwise read from a requirement."""
 
-from typing import Annotated, Literal, Self
+import re
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import AfterValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, ValidationError, model_validator
 
 from flowise_dev_agent.contracts.base import Contract
+from flowise_dev_agent.contracts.plan import Design, PlanContract
 
 
 def _said(text: str) -> str:
@@ -79,3 +81,81 @@ class DesignForm(Contract):
         lines += [f"Source: {source.about or source.url or source.kind}" for source in self.sources]
         lines += [f"Fields: {', '.join(field.name for field in self.fields)}"] if self.fields else []
         return "\n".join(lines)[:32_000]
+
+
+class DesignView(Design):
+    """A session's flow as a design, and as a form where a form can say it."""
+
+    form: DesignForm | None = Field(default=None, description="For building it again, step by step.")
+
+
+_LOADERS: Final = {
+    "pdfFile": "pdf",
+    "csvFile": "csv",
+    "docxFile": "docx",
+    "plainText": "text",
+    "cheerioWebScraper": "web",
+}
+#: Types that follow from the rest of a form.
+_FOLLOWS: Final = frozenset(
+    {"conversationChain", "toolAgent", "conversationalRetrievalQAChain", "llmChain", "promptTemplate",
+     "structuredOutputParser", "inputModerationSimple", "retrieverTool", "memoryVectorStore",
+     "recursiveCharacterTextSplitter", "bufferMemory", "bufferWindowMemory"}
+)  # fmt: skip
+_PROMPTS: Final = ("systemMessagePrompt", "systemMessage", "responsePrompt", "template")
+_CHAT_MODEL: Final = re.compile(r"chat[A-Z]|groqChat|azureChat|awsChat")
+#: No tool of an agent, and nothing that a form has.
+_OTHER: Final = re.compile(r"(?:Memory|Retriever|Store|Chain|Splitter|Loader|File|Parser|Cache|Template|Agent)$")
+
+
+def form_of(plan: PlanContract) -> DesignForm | None:
+    """The plan of a new flow as the form that would make it; None where a form cannot say it."""
+    if plan.operation != "create":
+        return None
+    names = [node.node_name for node in plan.nodes]
+    values: dict[str, Any] = {value.param: value.value for value in plan.values}
+    form: dict[str, Any] = {"name": plan.flow_name}
+    if plan.flow_kind == "AGENTFLOW":
+        form |= {"kind": "steps", "steps": [part.quote[:200] for part in plan.parts]}
+        return _valid(form)
+    others = [
+        name for name in names if name not in _FOLLOWS and name not in _LOADERS and not name.endswith("Embeddings")
+    ]
+    chats = [name for name in others if _CHAT_MODEL.match(name)]
+    tools = [name for name in others if name not in chats]
+    if len(chats) != 1 or any(_OTHER.search(name) for name in tools):
+        return None
+    urls = [value.value for value in plan.values if value.param == "url"]
+    texts = [
+        value.value for value in plan.values if value.param == "text" and not str(value.value).startswith("[PLACE")
+    ]
+    task = "llmChain" in names
+    prompt = next((str(values[name]) for name in _PROMPTS if values.get(name)), None)
+    # What Flowise itself says to answer from documents comes back by itself.
+    prompt = prompt.partition("\n\nI want you to act as a document")[0] if prompt else None
+    form |= {
+        "kind": "task" if task else "chat",
+        "prompt": prompt.removesuffix("\n\n{text}") if prompt and task else prompt,
+        "model": values.get("modelName") or re.sub(r"^chat|Chat", "", chats[0]),
+        "temperature": values.get("temperature"),
+        "memory": "none" if task else int(values["k"]) if values.get("k") else "all",
+        "tools": tools,
+        "sources": [
+            {"kind": kind, "url": urls.pop(0) if kind == "web" and urls else "",
+             "text": texts.pop(0) if kind == "text" and texts else ""}
+            for name in names if (kind := _LOADERS.get(name))
+        ],
+        "fields": [
+            {"name": row["property"], "type": row["type"], "description": row["description"]}
+            for row in values.get("jsonStructure") or []
+        ],
+        "refused_words": str(values.get("denyList") or "").split("\n") if values.get("denyList") else [],
+    }  # fmt: skip
+    return _valid(form)
+
+
+def _valid(form: dict[str, Any]) -> DesignForm | None:
+    try:
+        return DesignForm.model_validate(form)
+    except ValidationError:
+        return None

@@ -1,5 +1,6 @@
 """Whether a model server of this machine is in reach. It is named to the person and never used by itself."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import httpx2
@@ -16,6 +17,16 @@ class _Model(BaseModel):
 
 class _Models(BaseModel):
     models: list[_Model]
+
+
+def offer(found: Sequence[str]) -> str:
+    """In one sentence: what a model would change, and how to name one; `found` are those in reach."""
+    way = (
+        f"set OPENAI_BASE_URL={OLLAMA}/v1 and REASONING_MODEL to use the Ollama in reach ({', '.join(found[:3])})"
+        if found
+        else "set ANTHROPIC_API_KEY or OPENAI_API_KEY to use one"
+    )
+    return f"Without a model the rules understand less and decline the rest: {way}, or build step by step."
 
 
 async def local_models(address: str = OLLAMA) -> list[str]:

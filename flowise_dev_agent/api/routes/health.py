@@ -10,6 +10,7 @@ from flowise_dev_agent import __version__
 from flowise_dev_agent.api.deps import engine
 from flowise_dev_agent.api.problems import declared
 from flowise_dev_agent.observability.metrics import CONTENT_TYPE
+from flowise_dev_agent.reasoning.local_model import local_models, offer
 from flowise_dev_agent.runtime.admin.health import ProcessHealth, Readiness
 from flowise_dev_agent.runtime.admin.instances import FlowiseHealth, flowise_health
 from flowise_dev_agent.settings import ReasoningSettings
@@ -67,6 +68,30 @@ async def get_ready(request: Request) -> ReadyView:
 async def get_metrics(request: Request) -> Response:
     """What this process counts and how the service stands, for Prometheus."""
     return Response(await engine(request).metrics(), media_type=CONTENT_TYPE)
+
+
+class InfoView(BaseModel):
+    """What this service is, and with which model it could plan."""
+
+    version: str
+    reasoning: ReasoningView
+    local_models: list[str] = Field(
+        description="Models of an Ollama in reach. They are used only where settings say so."
+    )
+    offer: str | None = Field(description="Without a model: in one sentence, what one would change.")
+
+
+@router.get("/info", responses=declared())
+async def get_info(request: Request) -> InfoView:
+    """The version, the model that plans, and a model in reach of the service; answers within a quarter of a second."""
+    reasoning: ReasoningSettings = request.app.state.settings.reasoning
+    found = await local_models() if reasoning.engine == "deterministic" else []
+    return InfoView(
+        version=__version__,
+        reasoning=ReasoningView(engine=reasoning.engine, model=reasoning.model_for("plan")),
+        local_models=found,
+        offer=offer(found) if reasoning.engine == "deterministic" else None,
+    )
 
 
 @router.get("/health", responses=declared())

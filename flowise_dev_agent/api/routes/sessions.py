@@ -11,8 +11,8 @@ from flowise_dev_agent.api.deps import MAX_SEQ, AfterSeq, IdempotencyKey, Servic
 from flowise_dev_agent.api.limits import session_start_limit
 from flowise_dev_agent.api.problems import declared
 from flowise_dev_agent.api.sse import STREAM_ENDS, event_stream
+from flowise_dev_agent.contracts.designs import DesignView
 from flowise_dev_agent.contracts.events import EventPage
-from flowise_dev_agent.contracts.plan import Design
 from flowise_dev_agent.contracts.requests import RenameSession, ResumeSession, StartSession
 from flowise_dev_agent.contracts.session import PublicStatus, SessionPage, SessionSummary, SessionView
 from flowise_dev_agent.contracts.verdict import Trace
@@ -180,8 +180,9 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
         return event_stream(request, events, until=STREAM_ENDS)
 
     @router.get("/{session_id}/design", responses=declared(404))
-    async def get_session_design(session_id: SessionId, service: Service) -> Design:
-        """The flow that the session builds, part by part: nodes, values, connections and what becomes of each wish."""
+    async def get_session_design(session_id: SessionId, service: Service) -> DesignView:
+        """The flow that the session builds, part by part: nodes, values, connections and what becomes of each wish.
+        `form` is what `POST /sessions` takes as `design` to build it again, null where a form cannot say it."""
         return await service.design(session_id)
 
     @router.get("/{session_id}/traces/{sha256}", responses=declared(404))

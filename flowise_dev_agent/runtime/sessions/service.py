@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from pydantic import BaseModel, ValidationError
 
+from flowise_dev_agent.contracts.designs import DesignForm, DesignView, form_of
 from flowise_dev_agent.contracts.events import EventPage, SessionEvent
 from flowise_dev_agent.contracts.plan import Design
 from flowise_dev_agent.contracts.requests import RequestBody, ResumeSession, StartSession
@@ -270,19 +271,22 @@ class SessionService:
             async for event in stream:
                 yield event_view(event)
 
-    async def design(self, session_id: UUID) -> Design:
+    async def design(self, session_id: UUID) -> DesignView:
         """The session's flow as a design: that of its approved plan, else of the plan that waits for approval.
 
         Raises DesignNotFoundError: the session has no plan yet.
         """
         row = await self._sessions.get(session_id)
         waiting: Any = (row.interrupt or {}).get("data") or {}
-        plan = row.plan or waiting.get("contract")
+        plan = (row.plan or waiting).get("contract")
         if not plan or plan.get("declined"):
             raise DesignNotFoundError(
                 "This session has no plan yet.", hint="Read the session: its open question says what it waits for."
             )
-        return Design.model_validate(without_computed(plan))
+        made = Design.model_validate(without_computed(plan))
+        asked: Any = row.request.get("design")
+        form = DesignForm.model_validate(asked) if asked else form_of(made)
+        return DesignView.model_validate({**without_computed(made.model_dump()), "form": form})
 
     async def trace(self, session_id: UUID, sha256: str) -> Trace:
         """What happened inside the flow during one of the session's tests. Raises TraceNotFoundError."""

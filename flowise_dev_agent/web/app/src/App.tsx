@@ -12,6 +12,7 @@ interface View {
 }
 
 const Sessions = lazy(() => import("./sessions/SessionsPage").then((module) => ({ default: module.SessionsPage })));
+const Build = lazy(() => import("./sessions/BuildPage").then((module) => ({ default: module.BuildPage })));
 const Session = lazy(() => import("./session/SessionPage").then((module) => ({ default: module.SessionPage })));
 const Flow = lazy(() => import("./flow/FlowPage").then((module) => ({ default: module.FlowPage })));
 const Change = lazy(() => import("./flow/FlowPage").then((module) => ({ default: module.ChangePage })));
@@ -28,6 +29,8 @@ const Reference = lazy(() => import("./admin/ReferenceView").then((module) => ({
 const VIEWS: View[] = [
   { path: "/", title: "Sessions", view: Sessions },
   { path: "/s/:id", view: Session },
+  { path: "/build", view: Build },
+  { path: "/build/:id", view: Build },
   { path: "/change/:id", view: Change },
   { path: "/flow/:instance/:id", view: Flow },
   { path: "/versions/:id", view: Versions },

@@ -9,6 +9,31 @@ export const health = () =>
     staleTime: 10_000,
   });
 
+/** What the service is, and which model it could plan with. */
+export const info = () =>
+  queryOptions({
+    queryKey: ["info"],
+    queryFn: ({ signal }) => dataOf(api.GET("/info", { signal })),
+    staleTime: 60_000,
+  });
+
+/** The parts of a flow that is built step by step. */
+export const designSchema = () =>
+  queryOptions({
+    queryKey: ["design-schema"],
+    queryFn: ({ signal }) => dataOf(api.GET("/designs/schema", { signal })),
+    staleTime: Infinity,
+  });
+
+/** What a session builds, as a design and as the form for another one. */
+export const sessionDesign = (session_id: string) =>
+  queryOptions({
+    queryKey: ["design", session_id],
+    queryFn: ({ signal }) =>
+      dataOf(api.GET("/sessions/{session_id}/design", { params: { path: { session_id } }, signal })),
+    retry: false,
+  });
+
 /** Flows that match the words by their name, nodes or prompts. */
 export const flowSearch = (query: string, instance: string | undefined) =>
   queryOptions({

@@ -396,6 +396,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/info": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Info
+         * @description The version, the model that plans, and a model in reach of the service; answers within a quarter of a second.
+         */
+        get: operations["get_info"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/instances": {
         parameters: {
             query?: never;
@@ -857,6 +877,7 @@ export interface paths {
         /**
          * Get Session Design
          * @description The flow that the session builds, part by part: nodes, values, connections and what becomes of each wish.
+         *     `form` is what `POST /sessions` takes as `design` to build it again, null where a form cannot say it.
          */
         get: operations["get_session_design"];
         put?: never;
@@ -2167,10 +2188,134 @@ export interface components {
             updated_at: string;
         };
         /**
-         * Design
-         * @description A plan with everything that its ops follow from. Texts are `values`.
+         * DesignConnection
+         * @description A connection by names, as in the ops `Connect` and `Disconnect`.
          */
-        Design: {
+        DesignConnection: {
+            /**
+             * Input
+             * @default
+             */
+            input: string;
+            /**
+             * Output
+             * @default
+             */
+            output: string;
+            /** Source */
+            source: string;
+            /** Target */
+            target: string;
+        };
+        /**
+         * DesignForm
+         * @description A new flow, part by part. What is left out is as a plain chatbot has it.
+         */
+        "DesignForm-Input": {
+            /**
+             * Fields
+             * @description Of a structured answer.
+             */
+            fields?: components["schemas"]["FormField-Input"][];
+            /**
+             * Kind
+             * @description A conversation, one answer for each message, or steps that follow one another.
+             * @default chat
+             * @enum {string}
+             */
+            kind: "chat" | "task" | "steps";
+            /**
+             * Memory
+             * @description Of how many messages; `task` has none.
+             * @default all
+             */
+            memory: ("all" | "none") | number;
+            /**
+             * Model
+             * @description Provider or model, for example `Claude Sonnet`.
+             */
+            model?: string | null;
+            /** Name */
+            name: string;
+            /**
+             * Prompt
+             * @description What the model is told, word for word.
+             */
+            prompt?: string | null;
+            /** Refused Words */
+            refused_words?: string[];
+            /** Sources */
+            sources?: components["schemas"]["FormSource-Input"][];
+            /**
+             * Steps
+             * @description One sentence each, as in `sort the messages into a and b`.
+             */
+            steps?: string[];
+            /** Temperature */
+            temperature?: number | null;
+            /**
+             * Tools
+             * @description Node types or titles: `calculator`.
+             */
+            tools?: string[];
+        };
+        /**
+         * DesignForm
+         * @description A new flow, part by part. What is left out is as a plain chatbot has it.
+         */
+        "DesignForm-Output": {
+            /**
+             * Fields
+             * @description Of a structured answer.
+             */
+            fields: components["schemas"]["FormField-Output"][];
+            /**
+             * Kind
+             * @description A conversation, one answer for each message, or steps that follow one another.
+             * @default chat
+             * @enum {string}
+             */
+            kind: "chat" | "task" | "steps";
+            /**
+             * Memory
+             * @description Of how many messages; `task` has none.
+             * @default all
+             */
+            memory: ("all" | "none") | number;
+            /**
+             * Model
+             * @description Provider or model, for example `Claude Sonnet`.
+             */
+            model: string | null;
+            /** Name */
+            name: string;
+            /**
+             * Prompt
+             * @description What the model is told, word for word.
+             */
+            prompt: string | null;
+            /** Refused Words */
+            refused_words: string[];
+            /** Sources */
+            sources: components["schemas"]["FormSource-Output"][];
+            /**
+             * Steps
+             * @description One sentence each, as in `sort the messages into a and b`.
+             */
+            steps: string[];
+            /** Temperature */
+            temperature: number | null;
+            /**
+             * Tools
+             * @description Node types or titles: `calculator`.
+             */
+            tools: string[];
+        };
+        /**
+         * DesignView
+         * @description A session's flow as a design, and as a form where a form can say it.
+         */
+        DesignView: {
             /**
              * Answer
              * @description for a question about a flow: the answer
@@ -2220,6 +2365,8 @@ export interface components {
             flow_kind: "CHATFLOW" | "AGENTFLOW";
             /** Flow Name */
             flow_name: string;
+            /** @description For building it again, step by step. */
+            form: components["schemas"]["DesignForm-Output"] | null;
             /** Goal */
             goal: string;
             /**
@@ -2278,78 +2425,6 @@ export interface components {
              * @constant
              */
             version: 2;
-        };
-        /**
-         * DesignConnection
-         * @description A connection by names, as in the ops `Connect` and `Disconnect`.
-         */
-        DesignConnection: {
-            /**
-             * Input
-             * @default
-             */
-            input: string;
-            /**
-             * Output
-             * @default
-             */
-            output: string;
-            /** Source */
-            source: string;
-            /** Target */
-            target: string;
-        };
-        /**
-         * DesignForm
-         * @description A new flow, part by part. What is left out is as a plain chatbot has it.
-         */
-        DesignForm: {
-            /**
-             * Fields
-             * @description Of a structured answer.
-             */
-            fields?: components["schemas"]["FormField"][];
-            /**
-             * Kind
-             * @description A conversation, one answer for each message, or steps that follow one another.
-             * @default chat
-             * @enum {string}
-             */
-            kind: "chat" | "task" | "steps";
-            /**
-             * Memory
-             * @description Of how many messages; `task` has none.
-             * @default all
-             */
-            memory: ("all" | "none") | number;
-            /**
-             * Model
-             * @description Provider or model, for example `Claude Sonnet`.
-             */
-            model?: string | null;
-            /** Name */
-            name: string;
-            /**
-             * Prompt
-             * @description What the model is told, word for word.
-             */
-            prompt?: string | null;
-            /** Refused Words */
-            refused_words?: string[];
-            /** Sources */
-            sources?: components["schemas"]["FormSource"][];
-            /**
-             * Steps
-             * @description One sentence each, as in `sort the messages into a and b`.
-             */
-            steps?: string[];
-            /** Temperature */
-            temperature?: number | null;
-            /**
-             * Tools
-             * @description Node types or titles: `calculator`.
-             */
-            tools?: string[];
         };
         /**
          * Difference
@@ -3165,7 +3240,26 @@ export interface components {
          * FormField
          * @description A field of a structured answer.
          */
-        FormField: {
+        "FormField-Input": {
+            /**
+             * Description
+             * @default
+             */
+            description: string;
+            /** Name */
+            name: string;
+            /**
+             * Type
+             * @default string
+             * @enum {string}
+             */
+            type: "string" | "number" | "boolean";
+        };
+        /**
+         * FormField
+         * @description A field of a structured answer.
+         */
+        "FormField-Output": {
             /**
              * Description
              * @default
@@ -3184,7 +3278,36 @@ export interface components {
          * FormSource
          * @description A source to answer from. A file is uploaded in Flowise; until then the flow holds a marked placeholder.
          */
-        FormSource: {
+        "FormSource-Input": {
+            /**
+             * About
+             * @description What it is called, for example `handbook`.
+             * @default
+             */
+            about: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "text" | "pdf" | "csv" | "docx" | "web";
+            /**
+             * Text
+             * @description The text itself, of a source of kind `text`.
+             * @default
+             */
+            text: string;
+            /**
+             * Url
+             * @description The address, of a source of kind `web`.
+             * @default
+             */
+            url: string;
+        };
+        /**
+         * FormSource
+         * @description A source to answer from. A file is uploaded in Flowise; until then the flow holds a marked placeholder.
+         */
+        "FormSource-Output": {
             /**
              * About
              * @description What it is called, for example `handbook`.
@@ -3304,6 +3427,25 @@ export interface components {
             imported: number[];
             /** Skipped */
             skipped: components["schemas"]["Skipped"][];
+        };
+        /**
+         * InfoView
+         * @description What this service is, and with which model it could plan.
+         */
+        InfoView: {
+            /**
+             * Local Models
+             * @description Models of an Ollama in reach. They are used only where settings say so.
+             */
+            local_models: string[];
+            /**
+             * Offer
+             * @description Without a model: in one sentence, what one would change.
+             */
+            offer: string | null;
+            reasoning: components["schemas"]["ReasoningView"];
+            /** Version */
+            version: string;
         };
         /**
          * InstanceKnowledge
@@ -5638,7 +5780,7 @@ export interface components {
         StartSession: {
             budget?: components["schemas"]["Budget"] | null;
             /** @description A new flow part by part, instead of `requirement`; see `GET /designs/schema`. */
-            design?: components["schemas"]["DesignForm"] | null;
+            design?: components["schemas"]["DesignForm-Input"] | null;
             /**
              * Flowise Instance Id
              * @description The Flowise instance; the default one.
@@ -7831,6 +7973,34 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    get_info: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InfoView"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
     list_instances: {
         parameters: {
             query?: never;
@@ -8671,7 +8841,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Design"];
+                    "application/json": components["schemas"]["DesignView"];
                 };
             };
             /** @description Unauthorized */

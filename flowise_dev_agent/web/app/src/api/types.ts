@@ -21,7 +21,8 @@ export type Verdict = Schemas["Verdict"];
 export type Finding = Schemas["Finding"];
 export type ListSessions = NonNullable<operations["list_sessions"]["parameters"]["query"]>;
 /** Fields with a default are optional in a request. */
-export type StartSession = Pick<Schemas["StartSession"], "requirement"> & Partial<Schemas["StartSession"]>;
+export type StartSession = Partial<Schemas["StartSession"]>;
+export type DesignForm = NonNullable<Schemas["DesignView"]["form"]>;
 
 export type CanvasView = Schemas["CanvasView"];
 export type CanvasNode = Schemas["CanvasNode"];

@@ -49,6 +49,11 @@ export function SessionHeader({ session }: { session: SessionView }) {
           </div>
         )}
         <div className="actions">
+          {(session.plan || session.interrupt?.type === "plan_approval") && (
+            <Link href={`/build/${id}`} className="button plain">
+              Open as form
+            </Link>
+          )}
           {session.status === "error" && (
             <button type="button" className="button primary" disabled={retry.isPending} onClick={() => retry.mutate()}>
               Retry

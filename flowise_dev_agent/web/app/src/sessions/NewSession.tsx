@@ -1,12 +1,12 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type FormEvent, type KeyboardEvent, useRef, useState } from "react";
-import { useLocation } from "wouter";
-import { health } from "../api/queries";
+import { Link, useLocation } from "wouter";
+import { health, info } from "../api/queries";
 import { startSession } from "../api/sessions";
 import type { HealthView } from "../api/types";
 import { ErrorNote } from "../ui/ErrorNote";
 import { FlowPicker } from "./FlowPicker";
-import { type Draft, EMPTY, EXAMPLES, requestOf } from "./start";
+import { type Draft, EMPTY, EXAMPLES, newKey, requestOf } from "./start";
 
 /** The form for a new session: the requirement and the options. */
 export function NewSession() {
@@ -16,6 +16,7 @@ export function NewSession() {
   // The key changes only with the request: pressing twice starts one session.
   const attempt = useRef({ body: "", key: "" });
   const service = useQuery(health());
+  const offer = useQuery(info()).data?.offer;
   const instances = Object.keys(service.data?.flowise ?? {});
   const set = (change: Partial<Draft>) => setDraft((before) => ({ ...before, ...change }));
 
@@ -80,8 +81,12 @@ export function NewSession() {
         <button type="submit" className="button primary large" disabled={start.isPending}>
           {start.isPending ? "Starting the session…" : "Start"}
         </button>
+        <Link href="/build" className="button">
+          Build step by step
+        </Link>
         <HealthLine health={service.data} error={service.error} />
       </div>
+      {offer && <small>{offer}</small>}
       <ErrorNote error={start.error} />
     </form>
   );
@@ -201,7 +206,3 @@ function HealthLine({ health, error }: { health: HealthView | undefined; error: 
     </small>
   );
 }
-
-// crypto.randomUUID needs https or localhost.
-const newKey = (): string =>
-  `page-${Array.from(crypto.getRandomValues(new Uint32Array(4)), (n) => n.toString(36)).join("")}`;

@@ -44,6 +44,11 @@ export const EXAMPLES: { title: string; requirement: string }[] = [
   { title: "Change a flow", requirement: "Make the answers shorter and friendlier; change nothing else." },
 ];
 
+// crypto.randomUUID needs https or localhost.
+/** A key that no other request has. */
+export const newKey = (): string =>
+  `page-${Array.from(crypto.getRandomValues(new Uint32Array(4)), (n) => n.toString(36)).join("")}`;
+
 /** Defaults are left out, so that the settings of the service apply. */
 export function requestOf(draft: Draft): StartSession {
   const tokens = Number(draft.tokens);

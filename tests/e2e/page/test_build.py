@@ -1,0 +1,58 @@
+"""A flow is built step by step in the browser, and a session's flow is opened as a form again."""
+
+import pytest
+from playwright.async_api import expect
+
+from flowise_dev_agent.flowise import FlowiseClient
+from tests.e2e.page.screen import Screen
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def test_p71_a_form_becomes_a_chatflow_and_its_session_a_form(
+    screen: Screen, flowise_flows: FlowiseClient
+) -> None:
+    page = screen.page
+    await expect(page.get_by_text("Without a model the rules understand less")).to_be_visible()
+    await page.get_by_role("link", name="Build step by step").click()
+    await expect(page.get_by_label("Name", exact=True)).to_be_visible()
+    assert await screen.violations() == []
+    assert await screen.overflow() == 0
+    await page.get_by_label("Name", exact=True).fill("Harbour desk")
+    await page.get_by_label("Prompt").fill("You help guests of the harbour hotel. Breakfast is from 7 to 10.")
+    await page.get_by_label("Model").fill("gpt-4o")
+    await page.get_by_label("Temperature").fill("0.2")
+    await page.get_by_label("Memory").fill("5")
+    await page.get_by_label("Tools (one a line)").fill("calculator")
+    await screen.press("Add to sources")
+    await page.get_by_label("Kind").last.select_option("text")
+    await page.get_by_label("Text", exact=True).fill("The sauna is open on Fridays.")
+    assert await screen.violations() == []
+    await screen.press("Start")
+
+    plan = await screen.question("The plan")
+    await expect(plan.get_by_text("Breakfast is from 7 to 10").first).to_be_visible()
+    await screen.press("Approve", plan)
+    result = await screen.question("The result")
+    await screen.press("Accept", result)
+    await screen.status("Accepted")
+    rows = [row async for row in flowise_flows.iter_chatflows()]
+    assert "Harbour desk" in {row.name for row in rows}
+
+    await page.get_by_role("link", name="Open as form").click()
+    await expect(page.get_by_label("Name", exact=True)).to_have_value("Harbour desk")
+    await expect(page.get_by_label("Tools (one a line)")).to_have_value("calculator")
+    await expect(page.get_by_label("Memory")).to_have_value("5")
+    await page.get_by_label("Kind").first.select_option("steps")
+    await expect(page.get_by_label("Tools (one a line)")).to_be_hidden()
+    await expect(page.get_by_label("Steps (one a line)")).to_be_visible()
+
+
+async def test_a_session_that_began_with_words_is_opened_as_a_form(
+    screen: Screen, flowise_flows: FlowiseClient
+) -> None:
+    await screen.start("A chatbot for a zoo with gpt-4o that remembers the last 7 messages")
+    await screen.question("The plan")
+    await screen.page.get_by_role("link", name="Open as form").click()
+    await expect(screen.page.get_by_label("Memory")).to_have_value("7")
+    await expect(screen.page.get_by_label("Prompt")).to_have_value("A chatbot for a zoo")

@@ -1,0 +1,43 @@
+"""The plan of a session as the form that would make it."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.contracts.designs import DesignForm, form_of
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.reasoning.contracts import Intent, PlanContract, PlanRequest
+from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
+
+
+def planned(form: DesignForm, nodes: NodeStore) -> PlanContract:
+    intent = Intent(operation="create", ambiguity=0, title=form.name)
+    request = PlanRequest(requirement=form.as_text(), intent=intent, nodes=nodes, design=form)
+    return asyncio.run(DeterministicReasoner().plan(request)).value
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"prompt": "You sell bread.", "model": "gpt-4o", "temperature": 0.2, "memory": 5},
+        {"prompt": "You help.", "tools": ["calculator"], "model": "gpt-4o"},
+        {"sources": [{"kind": "text", "text": "x"}, {"kind": "web", "url": "https://a.example"}], "model": "gpt-4o"},
+        {"kind": "task", "prompt": "Read it.", "fields": [{"name": "total", "type": "number"}], "model": "gpt-4o"},
+        {"refused_words": ["bet", "casino"], "model": "gpt-4o"},
+    ],
+)
+def test_a_form_comes_back_from_its_plan(fields: dict[str, Any], catalogue: NodeStore) -> None:
+    form = DesignForm(name="Desk", **fields)
+    found = form_of(planned(form, catalogue))
+    assert found is not None
+    named = {"fields", "memory"} if form.kind == "task" else set[str]()
+    assert found.model_dump(exclude=named) == form.model_dump(exclude=named)
+    assert [(one.name, one.type) for one in found.fields] == [(one.name, one.type) for one in form.fields]
+
+
+def test_what_a_form_cannot_say_is_no_form(catalogue: NodeStore) -> None:
+    plan = planned(DesignForm(name="Desk"), catalogue)
+    assert form_of(plan.model_copy(update={"operation": "update"})) is None
+    odd = plan.nodes[0].model_copy(update={"node_id": "x_0", "node_name": "multiQueryRetriever"})
+    assert form_of(plan.model_copy(update={"nodes": [*plan.nodes, odd]})) is None
