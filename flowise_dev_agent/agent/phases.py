@@ -17,7 +17,7 @@ from flowise_dev_agent.agent.toolbox import CalledTool, SessionToolbox
 from flowise_dev_agent.agent.tools import ToolPhase
 from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.contracts.usage import PhaseMetrics
-from flowise_dev_agent.redaction import redacted
+from flowise_dev_agent.redaction import masked, redacted
 from flowise_dev_agent.sanitize import bounded
 
 #: Phases that a session keeps the measures of, the latest ones.
@@ -125,7 +125,7 @@ def _record(calls: list[CalledTool]) -> str:
                 "ok": call.result.ok,
                 "duration_ms": call.duration_ms,
                 "repeated": call.repeated,
-                "summary": call.result.summary,
+                "summary": masked(call.result.summary),
                 **bounded({"data": redacted(_plain(call.result.data))}, _RESULT_BYTES),
             }
             for call in calls

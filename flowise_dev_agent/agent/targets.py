@@ -15,7 +15,7 @@ from flowise_dev_agent.patch import NodeData
 from flowise_dev_agent.patch.model.shape import parse_document
 from flowise_dev_agent.publish import is_draft
 from flowise_dev_agent.reasoning.contracts import FlowKind
-from flowise_dev_agent.redaction import guarded
+from flowise_dev_agent.redaction import guarded, masked
 from flowise_dev_agent.sanitize import shortened
 
 #: Flows that are searched at most, last updated first.
@@ -155,7 +155,7 @@ def _candidate(row: Chatflow) -> TargetCandidate:
     names = Counter(str(node.get("name") or "?") for node in nodes)
     return TargetCandidate(
         id=row.id,
-        name=row.name,
+        name=masked(row.name),
         type=row.type or "CHATFLOW",
         nodes=len(nodes),
         node_types=[name for name, _ in names.most_common(8)],

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from flowise_dev_agent.contracts.base import JsonMapping, JsonObject
 from flowise_dev_agent.errors import AgentError
 from flowise_dev_agent.reasoning.contracts import MAX_SUMMARY_CHARS, ToolDef
+from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.sanitize import shortened
 
 #: Characters of a summary, unless the tool declares its own limit.
@@ -79,7 +80,7 @@ async def execute_tool(name: str, arguments: JsonMapping, executor: Mapping[str,
 
 def result_to_str(result: ToolResult) -> str:
     """What a prompt may see of a tool call."""
-    return result.summary
+    return masked(result.summary)
 
 
 def shorten(text: str, limit: int = SUMMARY_LIMIT) -> str:

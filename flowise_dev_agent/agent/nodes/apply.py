@@ -29,6 +29,7 @@ from flowise_dev_agent.contracts.interrupts import Option, PatchReviewData, Patc
 from flowise_dev_agent.errors import WriteFailedError
 from flowise_dev_agent.patch import GraphIR, PatchOp, payload_sha256
 from flowise_dev_agent.publish import Base, Stale, Written, changes, draft_columns
+from flowise_dev_agent.redaction import masked
 
 _CANCEL = option("cancel", "Cancel", "End the session; nothing more is written.")
 _REPLAN = option("replan", "Plan again", "With your remarks, if you give any.")
@@ -149,7 +150,7 @@ async def _write_flow(state: AgentState, context: AgentContext, emit: Emitter) -
     own = (
         WriteState(draft_id=result.chatflow_id)
         if staged
-        else WriteState(chatflow_id=result.chatflow_id, chatflow_name=result.name)
+        else WriteState(chatflow_id=result.chatflow_id, chatflow_name=masked(result.name))
     )
     # The authorisation is spent: one authorisation, one write.
     return {"write": written.changed_by(own), "check": CheckState(validated_sha=None)}

@@ -40,6 +40,7 @@ from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.patch import GraphIR, payload_sha256
 from flowise_dev_agent.publish import changes
 from flowise_dev_agent.reasoning.contracts import FLOW_BUGS, Verdict
+from flowise_dev_agent.redaction import redacted
 from flowise_dev_agent.settings import LimitSettings
 
 #: Characters of an answer that the state and the review carry; the full texts are a blob.
@@ -102,7 +103,8 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
         return domains.primary.more_tests(suite, flow_data, ran)
 
     runs = await hold_all(suite.cases, hold, trials=suite.trials, more=None if before else more)
-    results = [run.trial for run in runs]
+    # What a flow says may hold its secrets: neither judges nor people need them.
+    results = [Trial(**redacted(run.trial.model_dump())) for run in runs]
     shown = [result.shortened(ANSWER_LIMIT) for result in results]
     if before:
         stage = next_stage(state.write.stage, StageEvent.BASELINE_TESTED)

@@ -23,6 +23,7 @@ from flowise_dev_agent.errors import InvalidInputError
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.patch import GraphIR, payload_sha256
 from flowise_dev_agent.publish import Base, uploaded_file, why_not_staged
+from flowise_dev_agent.redaction import masked
 
 _VERBS = {"copy": "copied", "question": "asked about"}
 
@@ -84,8 +85,9 @@ async def load_current_flow(state: AgentState, runtime: Runtime[AgentContext]) -
     base = Base(sha256=payload_sha256(flow.flow_data), updated_date=flow.updated_date)
     is_update = state.intent.operation == "update"
     mode, notes = _write_mode(state, graph) if is_update else ("direct", [])
+    name = masked(flow.name)
     return {
-        "target": TargetState(flow=TargetFlow(id=flow.id, name=flow.name, type=kind, deployed=bool(flow.deployed))),
+        "target": TargetState(flow=TargetFlow(id=flow.id, name=name, type=kind, deployed=bool(flow.deployed))),
         "plan": PlanState(notes=notes + _limits(state, flow, graph)),
         "write": WriteState(
             mode=mode,
@@ -94,7 +96,7 @@ async def load_current_flow(state: AgentState, runtime: Runtime[AgentContext]) -
             original_sha=sha256,
             current_sha=sha256,
             chatflow_id=None if state.intent.operation == "copy" else flow.id,
-            chatflow_name=flow.name,
+            chatflow_name=name,
         ),
     }
 

@@ -10,7 +10,7 @@ from flowise_dev_agent.patch.model.json_text import dump_json
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.values import is_empty, on_one_line
-from flowise_dev_agent.redaction import guarded, looks_secret, named_items, named_secret, redacted
+from flowise_dev_agent.redaction import guarded, looks_secret, masked, named_items, named_secret, redacted
 
 #: Characters of a value that are shown, and of what is alike before the first difference.
 _SHOWN = 80
@@ -117,7 +117,7 @@ def diff(before: GraphIR, after: GraphIR) -> FlowDiff:
         temperature: 0.2 -> 0.7
     """
     both = [(old, node) for node in after.nodes if (old := before.node(node.id)) is not None]
-    changes = [NodeChange(node.id, node.name, node.label, tuple(_changes(old, node))) for old, node in both]
+    changes = [NodeChange(node.id, node.name, masked(node.label), tuple(_changes(old, node))) for old, node in both]
     had, has = _edges(before), _edges(after)
     return FlowDiff(
         added=tuple(_node(node) for node in after.nodes if before.node(node.id) is None),
@@ -130,7 +130,7 @@ def diff(before: GraphIR, after: GraphIR) -> FlowDiff:
 
 
 def _node(node: FlowNode) -> AddedNode:
-    return AddedNode(node.id, node.name, node.label)
+    return AddedNode(node.id, node.name, masked(node.label))
 
 
 def _place(node: FlowNode) -> tuple[Any, ...]:
@@ -154,7 +154,7 @@ def _changes(before: FlowNode, after: FlowNode) -> Iterator[FieldChange]:
     for name, old, new in (
         ("type", before.name, after.name),
         ("version", before.version, after.version),
-        ("title", before.label, after.label),
+        ("title", masked(before.label), masked(after.label)),
         ("output", before.selected_output, after.selected_output),
         ("inside", before.parent, after.parent),
     ):
@@ -247,7 +247,7 @@ def _counted(noun: str, *parts: tuple[int, str]) -> str:
 
 
 def _titled(node: AddedNode) -> str:
-    title = f" {node.label!r}" if node.label not in (node.name, node.id) else ""
+    title = f" {masked(node.label)!r}" if node.label not in (node.name, node.id) else ""
     return f"{node.id} ({node.name}){title}"
 
 
