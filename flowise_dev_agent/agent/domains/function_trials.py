@@ -26,9 +26,11 @@ MAX_PARALLEL: Final = 4
 _MAX_FUNCTIONS: Final = 8
 _MAX_SAMPLES: Final = 3
 FUNCTION_FAILS: Final = "FUNCTION_FAILS"
+AGENTFLOW_FUNCTION: Final = "customFunctionAgentflow"
+_NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 #: Node type -> the fields with its code and with its variables.
 _FIELDS: Final = {
-    "customFunctionAgentflow": ("customFunctionJavascriptFunction", "customFunctionInputVariables"),
+    AGENTFLOW_FUNCTION: ("customFunctionJavascriptFunction", "customFunctionInputVariables"),
     "customFunction": ("javascriptFunction", "functionInputVariables"),
 }
 #: Code that may change something elsewhere is not run.
@@ -81,7 +83,7 @@ async def _try(node: FlowNode, sample: FunctionSample | None, checks: FlowiseChe
         return None
     variables = _variables(node.inputs.get(rows), sample)
     try:
-        result = await checks.run_function(node.id, code, variables)
+        result = await checks.run_function(node.id, *_as_run(node, code, variables))
     except (InvalidInputError, FlowiseError):
         return None
     error = result.data if isinstance(result.data, FlowiseError) else None
@@ -121,6 +123,17 @@ def _variables(rows: Any, sample: FunctionSample | None) -> dict[str, Any]:
     return {
         name: _as_text(said.get(name, _SAMPLE)) if has_variable(value) else value for name, value in _declared(rows)
     }
+
+
+def _as_run(node: FlowNode, code: str, variables: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The code and its input for the sandbox, which makes objects of texts such as `{...}` and line ends of `\\n`.
+
+    A chatflow's function gets its input so, too. In an agentflow texts stay as they are: a list around each keeps it.
+    """
+    if node.name != AGENTFLOW_FUNCTION or not all(_NAME.fullmatch(name) for name in variables):
+        return code, variables
+    unpacked = "".join(f"${name} = ${name}[0]; " for name in variables)
+    return unpacked + code, {name: [value] for name, value in variables.items()}
 
 
 def _as_text(value: JsonValue) -> str:

@@ -57,7 +57,9 @@ async def test_a_function_runs_once_on_a_sample_of_what_the_flow_fills(bench: Be
     assert (
         await found(bench, function(0, "return Number($count) + $step;", count="{{ $flow.state.n }}", step="2")) == []
     )
-    assert bench.flowise.functions == [("return Number($count) + $step;", {"count": "1", "step": "2"})]
+    [(code, given)] = bench.flowise.functions
+    assert code == "$count = $count[0]; $step = $step[0]; return Number($count) + $step;"
+    assert given == {"count": ["1"], "step": ["2"]}
 
 
 @pytest.mark.parametrize("error", ["ReferenceError: $rows is not defined", "Unexpected token ')'"])
@@ -99,9 +101,9 @@ async def test_a_function_runs_on_its_samples_at_most_three_of_them_as_texts(ben
     ]
     assert await found(bench, ADDS, samples=given) == []
     assert [variables for _, variables in bench.flowise.functions] == [
-        {"count": "2", "step": "2"},
-        {"count": "2", "step": "2"},
-        {"count": "[1]", "step": "2"},
+        {"count": ["2"], "step": ["2"]},
+        {"count": ["2"], "step": ["2"]},
+        {"count": ["[1]"], "step": ["2"]},
     ]
 
 
