@@ -38,6 +38,10 @@ _CREDENTIAL_CODES = frozenset({"CREDENTIAL_UNBOUND", "NESTED_CREDENTIAL_UNBOUND"
 _LOOSE_CODES = frozenset({"ISOLATED_NODE", "DEAD_END"})
 
 
+#: The code of an answer that holds no ops.
+UNUSABLE: Final = "OPS_UNUSABLE"
+
+
 @dataclass(frozen=True)
 class Compiled:
     """A flow and the ops that made it. `lacking` is what of the plan it does not hold, `left_out` which fields of the
@@ -179,11 +183,14 @@ def untitled(ops: Sequence[PatchOp]) -> list[Finding]:
 
 
 def findings_of(error: PatchError | ModelOutputError) -> list[Finding]:
-    """The findings that an error carries; an error without any becomes one."""
-    raw = error.details.get("findings") or []
-    return [Finding(**item) for item in raw] or [
-        Finding(code="OPS_UNUSABLE", severity="error", message=error.message, hint=error.hint or "")
-    ]
+    """The findings that an error carries; an error without any becomes one, in words for the op writer."""
+    if raw := error.details.get("findings"):
+        return [Finding(**item) for item in raw]
+    message, hint = error.message, error.hint or ""
+    if isinstance(error, ModelOutputError):
+        message = "The last answer could not be used."
+        hint = "\n".join(error.details.get("problems") or ["Answer with one JSON object, of one of the three kinds."])
+    return [Finding(code=UNUSABLE, severity="error", message=message, hint=hint)]
 
 
 def _out_of_scope(ops: Sequence[PatchOp], scope: PatchScope) -> list[Finding]:

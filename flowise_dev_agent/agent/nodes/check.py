@@ -8,7 +8,7 @@ from flowise_dev_agent.agent.budget import over_budget, waits_for_budget
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.domain import SAMPLE_FAILS, Domains, ToolScope
 from flowise_dev_agent.agent.emit import Emitter
-from flowise_dev_agent.agent.ops_checks import decided
+from flowise_dev_agent.agent.ops_checks import UNUSABLE, decided
 from flowise_dev_agent.agent.state import AgentState, BudgetQuestion, BudgetState, CheckState, Update
 from flowise_dev_agent.contracts.events import ArtifactData, DecisionData, DriftData, RepairNote
 from flowise_dev_agent.patch import AddNode, errors, payload_sha256
@@ -56,6 +56,8 @@ async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains
         emit.put(ArtifactData(codes=codes), "Flow passed validation")
     over = over_budget(state, context.limits)
     given_up = None if over else _why_given_up(state.check, keys, context.limits)
+    if given_up and UNUSABLE in codes:
+        given_up += " The model gave no usable answer: a stronger one, or a higher REASONING_RETRY_COUNT, may help."
     update: Update = {
         "check": CheckState(findings=findings, error_keys=keys, validated_sha=validated, given_up=given_up)
     }

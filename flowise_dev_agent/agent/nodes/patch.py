@@ -19,7 +19,7 @@ from flowise_dev_agent.agent.credentials import (
 from flowise_dev_agent.agent.domain import Domains
 from flowise_dev_agent.agent.drift import check_drift
 from flowise_dev_agent.agent.emit import Emitter
-from flowise_dev_agent.agent.ops_checks import compiled, completed, findings_of
+from flowise_dev_agent.agent.ops_checks import UNUSABLE, compiled, completed, findings_of
 from flowise_dev_agent.agent.plan_binding import amended, beyond_approval, capability_of, with_agreed
 from flowise_dev_agent.agent.prompt_context import (
     agents_of,
@@ -130,6 +130,10 @@ async def compile_patch_ir(
                 result = await domain.compile_ops(context, request)
             except (PatchError, ModelOutputError) as error:
                 problems += findings_of(error)
+                if isinstance(error, ModelOutputError):
+                    # Nothing new is known about the ops of the last readable round.
+                    problems += [one for one in request.findings if one.code != UNUSABLE]
+                    ops += request.previous_ops if request.findings else ()
                 usage = usage.spent_on(error)
                 answer = None
                 break

@@ -293,6 +293,18 @@ async def test_p06_an_op_that_adds_an_existing_id_is_refused() -> None:
     assert any("chatOpenAI_0" in item["message"] for item in review["data"]["findings"])
 
 
+async def test_an_unusable_answer_keeps_what_was_wrong_with_the_ops_before_it() -> None:
+    bench = Bench(ops(), credentials(OPENAI))
+    wrong = [*ops(), SetParam(node_id="chatOpenAI_0", param_name="nosuch", value=1)]
+    bench.reasoner.patches = [wrong, ModelOutputError("Prose.", hint="Raise REASONING_RETRY_COUNT."), ops()]
+    await bench.start()
+    review = await bench.answer(action="approve")
+    assert review["type"] == "result_review"
+    [_, second, third] = bench.reasoner.seen["patch"]
+    assert [one.code for one in third.findings] == ["OPS_UNUSABLE", *(one.code for one in second.findings)]
+    assert (third.previous_ops, "REASONING" in third.findings[0].text) == (second.previous_ops, False)
+
+
 def _brand_new(node: PlannedNode) -> PlannedNode:
     return node.model_copy(update={"node_name": "brandNewChain"})
 
