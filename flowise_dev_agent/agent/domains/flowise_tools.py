@@ -11,10 +11,11 @@ from pydantic import Field
 
 from flowise_dev_agent.agent.credentials import by_type
 from flowise_dev_agent.agent.domain import ToolScope
-from flowise_dev_agent.agent.prompt_context import ops_text
+from flowise_dev_agent.agent.prompt_context import ops_text, texts_in_scope
 from flowise_dev_agent.agent.targets import find_targets
 from flowise_dev_agent.agent.tools import ToolResult, shorten
 from flowise_dev_agent.contracts.base import JsonObject
+from flowise_dev_agent.contracts.interrupts import TargetCandidate
 from flowise_dev_agent.errors import DatabaseUnavailableError, InvalidInputError, NodeTypeNotFoundError, PatchError
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.pattern_library import Match
@@ -31,6 +32,7 @@ from flowise_dev_agent.patch import (
 )
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY
 from flowise_dev_agent.reasoning.cards import schema_card
+from flowise_dev_agent.redaction import guarded
 
 #: Characters of a summary.
 CARD_CHARS: Final = 6_000
@@ -39,6 +41,11 @@ LIST_CHARS: Final = 3_000
 MAX_NODES: Final = 500
 _DESCRIPTION_CHARS: Final = 110
 _OPTIONS_SHOWN: Final = 120
+#: Of one prompt, and of the node types of a flow in a list.
+_PROMPT_CHARS: Final = 1_000
+_TYPES_SHOWN: Final = 4
+#: What a node lists when it cannot ask its service.
+_NO_OPTIONS: Final = "error"
 
 Name = Annotated[str, Field(min_length=1, max_length=120)]
 Limit = Annotated[int, Field(ge=1, le=MAX_NODES)]
@@ -54,6 +61,8 @@ class Options:
     param: str
     source: str
     options: Sequence[OptionEntry]
+    #: The credential types of which the server was given none, where it lists nothing without.
+    lacks: Sequence[str] = ()
 
 
 class NodeTools:
@@ -81,14 +90,17 @@ class NodeTools:
         settings."""
         schema = _known(await self._scope.knowledge.nodes(), node)
         entry = _field(schema, param)
+        lacks: Sequence[str] = ()
         if known := entry.get("options"):
             options, source = list(known), "node type"
         elif method := entry.get("loadMethod"):
             stored = self._stored(schema, node_id)
+            credential = await self._credential(schema, stored)
+            lacks = () if credential else schema.credential_names
             options = await self._scope.flowise.node_options(
                 schema.name,
                 method,
-                credential_id=await self._credential(schema, stored),
+                credential_id=credential,
                 inputs=stored.inputs if stored else None,
             )
             source = "server"
@@ -96,7 +108,7 @@ class NodeTools:
             raise InvalidInputError(
                 f"`{param}` of {schema.name} is of type {entry['type']} and has no list of options."
             )
-        listed = Options(schema.name, entry["name"], source, options)
+        listed = Options(schema.name, entry["name"], source, options, lacks)
         return ToolResult(True, _options_text(listed), data=listed)
 
     def _stored(self, schema: NodeSchema, node_id: str) -> FlowNode | None:
@@ -153,12 +165,12 @@ class FlowiseTools(NodeTools):
         else:
             row = await self._scope.flowise.get_chatflow(chatflow_id)
             graph, title = GraphIR.from_flow_data(row.flow_data), f"{row.name} ({row.type or 'CHATFLOW'})"
-        return ToolResult(True, f"{title}:\n{summarize(graph, CARD_CHARS - 400)}")
+        return ToolResult(True, f"{title}:\n{_described(graph)}")
 
     async def list_flows(self, query: Words = "") -> ToolResult:
         """Find flows of the server by words: id, name, kind."""
         found = await find_targets(self._scope.flowise.iter_chatflows(), target=None, hint=None, text=query)
-        lines = [f"- {one.id} {one.name} ({one.type}): {', '.join(one.node_types)}" for one in found.candidates]
+        lines = [_flow_line(one) for one in found.candidates]
         fits = found.search.fits or not query
         head = [] if fits or not lines else ["No flow fits. These were changed last:"]
         return ToolResult(True, "\n".join([*head, *lines]) or "The server has no flows.", data=found.candidates)
@@ -200,6 +212,22 @@ class FlowiseTools(NodeTools):
             return await self._scope.patterns.find(query, await self._scope.knowledge.nodes())
         except DatabaseUnavailableError as error:
             raise InvalidInputError("The patterns cannot be read now.") from error
+
+
+def _described(graph: GraphIR) -> str:
+    """The flow in lines, then its prompts, as far as they fit."""
+    text = summarize(graph, CARD_CHARS // 2)
+    for place, prompt in texts_in_scope(graph).items():
+        shown = f"\n\n{place}:\n{shorten(guarded(prompt), _PROMPT_CHARS)}"
+        if len(text) + len(shown) > CARD_CHARS - 400:
+            break
+        text += shown
+    return text
+
+
+def _flow_line(flow: TargetCandidate) -> str:
+    line = f"- {flow.id} {flow.name} ({flow.type}): {', '.join(flow.node_types[:_TYPES_SHOWN])}"
+    return f"{line}; {flow.about!r}" if flow.about else line
 
 
 def _node_line(schema: NodeSchema) -> str:
@@ -245,6 +273,12 @@ def _fields(entries: Sequence[InputEntry]) -> Iterator[InputEntry]:
 
 
 def _options_text(listed: Options) -> str:
+    if listed.lacks and all(option.get("name") == _NO_OPTIONS for option in listed.options):
+        types = " or ".join(listed.lacks)
+        return (
+            f"The server lists no options for `{listed.param}` without a credential of the type {types}, and none is "
+            "chosen: plan the credential, and leave the field out. It can be filled once the credential is there."
+        )
     if not listed.options:
         return f"The server lists no options for `{listed.param}`. A credential may be missing, or there are none yet."
     shown = [_option_text(option) for option in listed.options[:_OPTIONS_SHOWN]]

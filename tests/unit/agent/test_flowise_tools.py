@@ -125,6 +125,14 @@ async def test_of_several_credentials_only_the_chosen_one_is_sent(bench: Bench) 
     assert [one["credential_id"] for one in bench.flowise.option_calls] == [None, OTHER_OPENAI]
 
 
+@pytest.mark.parametrize("options", [[], [{"name": "error", "label": "No Available Actions"}]])
+async def test_options_that_need_a_credential_say_which_type_is_missing(bench: Bench, options: Any) -> None:
+    bench.flowise.options = options
+    result = await tools(bench).call("list_options", {"node": "slackMCP", "param": "mcpActions"})
+    assert "without a credential of the type slackOAuth2 or slackApi" in result.summary
+    assert "No Available Actions" not in result.summary
+
+
 async def test_static_options_and_options_of_rows_are_found_by_their_path(bench: Bench) -> None:
     bench.flowise.options = [{"name": "calculator"}]
 
@@ -170,6 +178,28 @@ async def test_flows_of_the_server_are_listed_without_drafts_and_read_in_lines(b
     assert "chatOpenAI_0 (chatOpenAI)" in read.summary
     assert own.summary.startswith("The session's flow:\n3 nodes:")
     assert OPENAI not in read.summary
+
+
+async def test_flows_are_told_apart_by_their_prompts_which_are_shown_without_secrets(bench: Bench) -> None:
+    def with_prompt(name: str, text: str) -> str:
+        prompt = SetParam(node_id="conversationChain_0", param_name="systemMessagePrompt", value=text)
+        return bench.flowise.add(ChatflowCreate(name=name, flow_data=flow(bench, prompt).to_flow_data())).id
+
+    meant = with_prompt("HR Texter v2", "You write friendly job adverts. " + "Be brief. " * 200)
+    other = with_prompt("Mutfak 7", f"You suggest meals from what is at home. Use {SECRET}.")
+
+    listed = await tools(bench).call("list_flows", {"query": "the one with the job adverts"})
+    read = await tools(bench).call("read_flow", {"chatflow_id": meant})
+    meals = await tools(bench).call("list_flows", {"query": "meals"})
+    hidden = await tools(bench).call("read_flow", {"chatflow_id": other})
+
+    assert "HR Texter v2" in listed.summary.splitlines()[0]
+    assert "You write friendly job adverts." in listed.summary
+    assert "Mutfak" not in listed.summary
+    assert "conversationChain_0.systemMessagePrompt:\nYou write friendly job adverts." in read.summary
+    assert "You suggest meals" in meals.summary
+    assert SECRET not in meals.summary + hidden.summary
+    assert 800 < len(read.summary) < 3_000
 
 
 async def test_ops_are_checked_against_plan_and_server_and_nothing_is_written(bench: Bench) -> None:
