@@ -5,6 +5,7 @@ Everything here takes time linear in the length of the text, whatever the text i
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 #: Parts of one text at most; a longer text has longer parts.
@@ -17,6 +18,14 @@ _SENTENCE_END: Final = frozenset(".!?")
 _WIDE_SENTENCE_END: Final = frozenset("。！？")
 _BULLETS: Final = "-*•–·‣▪◦"
 _WORD: Final = re.compile(r"[\w@]+")
+#: Between two wishes in one sentence, in the languages that the rules read and a few more; or a quotation to skip.
+_JOINT_OR_QUOTED: Final = re.compile(
+    r"\"[^\"]{0,400}\"|“[^”]{0,400}”|„[^“”]{0,400}[“”]|«[^»]{0,400}»"
+    r"|(?P<joint>; |, (?:and|but|und|aber|et|mais|y|e|pero|ma|mas|en|maar|ve|ama|og|och|men|i|ale|и|а|но) )",
+    re.IGNORECASE,
+)
+#: Fewer on one side are an enumeration.
+_CLAUSE_WORDS: Final = 3
 _ADDRESS: Final = re.compile(r"[\w@]://|[\w]@[\w]|www\.")
 #: What turns a wish into its opposite, or orders several, in the languages that the rules read.
 _TELLING: Final = frozenset(
@@ -46,6 +55,32 @@ def split(text: str) -> list[str]:
     size = -(-len(spans) // MAX_PARTS) or 1
     groups = [spans[index : index + size] for index in range(0, len(spans), size)]
     return [line[group[0][0] : group[-1][1]] for group in groups]
+
+
+def clauses(text: str) -> list[str]:
+    """As `split`, with a sentence of two wishes as two parts: behind a semicolon, or a comma and a word for "and" or
+    "but" with at least three words on either side.
+
+    >>> clauses("Usi Gemini invece di GPT, e dia del Lei.")
+    ['Usi Gemini invece di GPT', 'dia del Lei.']
+    """
+    found = [clause for sentence in split(text) for clause in _clauses(sentence)]
+    return found if len(found) <= MAX_PARTS else split(text)
+
+
+def _clauses(sentence: str) -> Iterator[str]:
+    start = 0
+    for match in _JOINT_OR_QUOTED.finditer(sentence):
+        if match.group("joint") is None:
+            continue
+        if _says(sentence, start, match.start()) and _says(sentence, match.end(), len(sentence)):
+            yield sentence[start : match.start()]
+            start = match.end()
+    yield sentence[start:]
+
+
+def _says(text: str, start: int, end: int) -> bool:
+    return sum(1 for _ in islice(_WORD.finditer(text, start, end), _CLAUSE_WORDS)) == _CLAUSE_WORDS
 
 
 def all_parts(text: str, quotes: Sequence[str]) -> tuple[list[str], list[str]]:

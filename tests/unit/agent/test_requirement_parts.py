@@ -27,15 +27,17 @@ async def test_p83_requirement_answers_and_feedback_are_parts_of_the_request() -
     ]
     bench.reasoner.plans = [planned(BOT, {"quote": "Shorter.", "source": "feedback:1"}), planned(BOT)]
     await bench.start("A bot")
-    await bench.answer(answers=["The blue one"])
-    await bench.answer(action="request_changes", feedback="Shorter. No emojis.")
+    await bench.answer(answers=["The blue one, and it answers in French"])
+    await bench.answer(action="request_changes", feedback="Shorter. Usi Gemini invece di GPT, e dia del Lei.")
     parts = [(part.id, part.source, part.quote) for part in bench.reasoner.seen["plan"][-1].parts]
     assert parts == [
         ("p1", "requirement", "A bot"),
         ("p2", "answer:1", "The blue one"),
-        ("p3", "feedback:1", "Shorter."),
-        ("p4", "feedback:2", "Shorter."),
-        ("p5", "feedback:2", "No emojis."),
+        ("p3", "answer:1", "it answers in French"),
+        ("p4", "feedback:1", "Shorter."),
+        ("p5", "feedback:2", "Shorter."),
+        ("p6", "feedback:2", "Usi Gemini invece di GPT"),
+        ("p7", "feedback:2", "dia del Lei."),
     ]
 
 

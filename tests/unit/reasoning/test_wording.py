@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from flowise_dev_agent.reasoning.wording import MAX_PARTS, all_parts, complete, one_line, split
+from flowise_dev_agent.reasoning.wording import MAX_PARTS, all_parts, clauses, complete, one_line, split
 
 WISH = """Build a support bot with GPT-4o. It must never promise refunds over 50 EUR.
 - answers in French
@@ -92,11 +92,15 @@ def test_p83_all_parts_hold_the_whole_text(quotes: list[str]) -> None:
         pytest.param("\u2026" * 30_000, id="dots"),
         '"' * 30_000,
         "A b " * 7_500,
+        "“a " * 10_000,
+        "; , and a" * 4_000,
+        "a, and b; " * 3_000,
     ],
 )
 def test_p86_any_text_is_split_in_linear_time(text: str) -> None:
     start = time.process_time()
     all_parts(text, ["a. a", "b A", "a \u2026 a"] * 13)
+    clauses(text)
     assert time.process_time() - start < 2
 
 
@@ -109,3 +113,19 @@ def test_p83_a_part_keeps_the_quotation_mark_at_its_end() -> None:
 
 def test_p83_a_quote_between_marks_of_the_model_s_own_is_found() -> None:
     assert complete("Call it Bluebird.", ["'Call it Bluebird.'"]) == (["Call it Bluebird."], [])
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Nimm Claude statt GPT, und duze die Leute bitte.", ["Nimm Claude statt GPT", "duze die Leute bitte."]),
+        ("Keep the long name; drop the second tool.", ["Keep the long name", "drop the second tool."]),
+        ("Use the model, and say hello.", ["Use the model, and say hello."]),
+        ("Accept apples, pears, and plums of any kind.", ["Accept apples, pears", "plums of any kind."]),
+        ('It must say "I am here to help, and I can wait" to people.', None),
+        ("Shorter. No emojis.", ["Shorter.", "No emojis."]),
+        ("", []),
+    ],
+)
+def test_a_sentence_with_two_wishes_is_two_clauses(text: str, found: list[str] | None) -> None:
+    assert clauses(text) == (found if found is not None else [text])
