@@ -154,7 +154,6 @@ it("picks a flow, or none", async () => {
   const flow = (id: string, name: string) => ({
     id,
     name,
-    about: "",
     type: "CHATFLOW",
     nodes: 3,
     updated: new Date().toISOString(),
