@@ -55,8 +55,9 @@ async def _view(instances: Instances, id_: str) -> InstanceView:
     client = instances.client(id_)
     try:
         async with asyncio.timeout(_SECS):
-            # A call that needs the key, so that a wrong one shows.
-            _, store = await asyncio.gather(client.list_chatflows(limit=1), NodeStore.from_server(client))
+            # First a call that needs the key, so that a wrong one shows; one at a time, so that none is left behind.
+            await client.list_chatflows(limit=1)
+            store = await NodeStore.from_server(client)
     except FlowiseError as error:
         return InstanceView(**known, state="unavailable", error=error.message)
     except TimeoutError:
