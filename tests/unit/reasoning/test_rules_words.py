@@ -233,6 +233,36 @@ async def test_p83_no_part_of_a_change_is_dropped_in_silence(wish: str, catalogu
 
 
 @pytest.mark.parametrize(
+    ("text", "temperature", "model"),
+    [
+        ("A youth club bot, 4o mini, temperature .7. Entry is free.", 0.7, "gpt-4o-mini"),
+        ("A calm tutor on gpt-4o, temperature zero", 0, "gpt-4o"),
+        ("丁寧な言葉で答えるボット。モデルはgpt-4oで、温度0.2。", 0.2, "gpt-4o"),
+    ],
+)
+async def test_models_and_numbers_are_read_as_people_write_them(
+    text: str, temperature: float, model: str, catalogue: NodeStore
+) -> None:
+    plan = await planned(text, catalogue)
+    assert (value_of(plan, "temperature"), value_of(plan, "modelName")) == (temperature, model)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Un flujo de agentes: uno escribe el post y otro lo critica",
+        "問い合わせを「緊急」と「通常」に分けるエージェントフローを作って。",
+        "A bot for our shop, temperature quite low please",
+        "中古車の広告文を貼ると、車種と価格をJSONで返すフローが欲しい。",
+    ],
+)
+async def test_p83_structure_that_is_not_read_is_declined_and_no_part_of_a_prompt(
+    text: str, catalogue: NodeStore
+) -> None:
+    assert (await planned(text, catalogue)).declined
+
+
+@pytest.mark.parametrize(
     "wish",
     [
         "stop with the emojis and the Yay thing, it's embarassing",

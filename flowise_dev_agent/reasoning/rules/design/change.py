@@ -375,4 +375,5 @@ def _beyond(text: str, change: Reading, world: World, *, tooled: bool) -> bool:
         text = text.replace(quote, "")
     given = change.provider or change.system_text or change.prompt_text
     removes = mentioned(text, words("remove")) and not given and not tooled
-    return bool(parts) or removes or any(mentioned(text, looked_for) for looked_for, _ in table("signals"))
+    signals = (looked_for for looked_for, (kind, *_) in table("signals") if kind != "setting")
+    return bool(parts) or removes or any(mentioned(text, looked_for) for looked_for in signals)

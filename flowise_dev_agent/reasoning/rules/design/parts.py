@@ -16,7 +16,8 @@ from flowise_dev_agent.sanitize import shortened
 
 #: Nodes that do what a kind of signal speaks of.
 _APIS = {"getApiChain", "postApiChain", "openApiChain"}
-_DOERS = {"branch": {"multiPromptChain", "multiRetrievalQAChain"}, "call": _APIS, "service": {*_APIS, "apiLoader"}}
+_DOERS = {"branch": {"multiPromptChain", "multiRetrievalQAChain"}, "call": _APIS, "service": {*_APIS, "apiLoader"},
+          "output": {"structuredOutputParser", "advancedStructuredOutputParser"}}  # fmt: skip
 _MOST, _LONGEST_REASON = 40, 120
 
 
@@ -103,7 +104,8 @@ class Account:
             for looked_for, (kind, *_) in table("signals")
             if not present & _DOERS.get(kind, set())
             for match in looked_for.finditer(self._text)
-            if not any(_meet(span, Span(*match.span())) for span in self._done)
+            # Several agents are none of the one flow that is made, whatever else the words name.
+            if (kind == "team" or not any(_meet(span, Span(*match.span())) for span in self._done))
             and not any(start < match.start() < end for start, end in quotes)
         ]
 

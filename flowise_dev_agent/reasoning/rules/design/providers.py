@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from flowise_dev_agent.patch import Schemas
-from flowise_dev_agent.reasoning.rules.language.lexicon import constants, pattern, rows
+from flowise_dev_agent.reasoning.rules.language.lexicon import BEGINS, ENDS, constants, pattern, rows
 from flowise_dev_agent.reasoning.rules.language.text import Scan, mentions
 
 
@@ -23,7 +23,7 @@ class Provider:
 _PROVIDERS = [Provider(**row) for row in rows("providers")]
 _BY_CHAT = {provider.chat: provider for provider in reversed(_PROVIDERS)}
 CHATS = frozenset(_BY_CHAT)
-_WORDS = [(re.compile(rf"(?<![\w/])(?:{p.words})(?!\w)", re.IGNORECASE), p) for p in _PROVIDERS]
+_WORDS = [(re.compile(rf"(?<!/){BEGINS}(?:{p.words}){ENDS}", re.IGNORECASE), p) for p in _PROVIDERS]
 _COMMON = ("chatOpenAI", "chatAnthropic", "chatGoogleGenerativeAI", "chatMistralAI", "groqChat")
 #: Fields that hold the id of a model.
 MODEL_PARAMS = frozenset({"modelName", "model"})
@@ -38,7 +38,9 @@ _CLAUDE = re.compile(
     r"?))?(?!\w)",
     re.IGNORECASE,
 )
-_MODEL_IDS = [(re.compile(row["words"], re.IGNORECASE), str(row["form"])) for row in rows("model_ids")]
+_MODEL_IDS = [
+    (re.compile(f"{BEGINS}{row['words']}{ENDS}", re.IGNORECASE), str(row["form"])) for row in rows("model_ids")
+]
 #: Model ids written out in full, with vendor or size: llama-3.1-8b-instant, mixtral-8x7b-32768.
 _FULL_ID = re.compile(
     r"(?<![\w/])((?:[\w.-]{1,60}/)?(?:llama|mixtral|gemma|qwen|grok|sonar)[\w.]{0,20}-[\w.:-]{0,60}\w"

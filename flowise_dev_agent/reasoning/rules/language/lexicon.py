@@ -32,8 +32,11 @@ _TABLE: Final = _tables()
 READ: Final = frozenset({"en", "de", "es", "fr", "pt"})
 FUNCTION_WORDS: Final = {code: frozenset(text.split()) for code, text in _TABLE["function_words"].items()}
 NUMBER_WORDS: Final[dict[str, int]] = _TABLE["numbers"]
+#: Where a word begins and ends. Japanese, Chinese and Korean put no space between theirs and others.
+_LETTER: Final = r"[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
+BEGINS, ENDS = rf"(?<!{_LETTER})", rf"(?!{_LETTER})"
 #: A number as people write it: 500, 1,000, 0.2, 0,2, ten.
-NUMBER: Final = r"(\d{1,3}(?:[.,]\d{3})+(?!\d)|\d+(?:[.,]\d+)?|" + "|".join(NUMBER_WORDS) + r")"
+NUMBER: Final = r"(\d{1,3}(?:[.,]\d{3})+(?!\d)|\d+(?:[.,]\d+)?|\.\d+|" + "|".join(NUMBER_WORDS) + r")"
 
 
 @cache
@@ -73,4 +76,4 @@ def constants(name: str) -> dict[str, Any]:
 
 
 def _whole(alternatives: list[str]) -> re.Pattern[str]:
-    return re.compile(r"(?<!\w)(?:" + "|".join(alternatives) + r")(?!\w)", re.IGNORECASE)
+    return re.compile(rf"{BEGINS}(?:{'|'.join(alternatives)}){ENDS}", re.IGNORECASE)
