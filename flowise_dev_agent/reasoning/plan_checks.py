@@ -31,6 +31,9 @@ def checked_plan(plan: PlanContract, request: PlanRequest) -> PlanContract:
     nodes: list[PlannedNode] = []
     new = []
     pattern = request.pattern.nodes if request.pattern else {}
+    earlier = {node.node_id for node in request.previous.nodes} if request.previous else set[str]()
+    done = {id_ for id_ in request.previous.removals if id_ not in request.existing} if request.previous else set[str]()
+    plan = plan.model_copy(update={"removals": [id_ for id_ in plan.removals if id_ not in done]})
     for node in plan.nodes:
         schema = request.nodes.get(node.node_name)
         if schema is None:
@@ -39,7 +42,11 @@ def checked_plan(plan: PlanContract, request: PlanRequest) -> PlanContract:
         if any(node.node_id == other.node_id for other in nodes):
             problems.append(f"The node id '{node.node_id}' occurs twice.")
         from_pattern = node.existing and pattern.get(node.node_id) == schema.name
-        existing = node.existing and (from_pattern or node.node_id in request.existing)
+        there = request.existing.get(node.node_id)
+        # A model that plans once more need not know what of its plan has been written by now.
+        existing = (node.existing and (from_pattern or there is not None)) or (
+            there == schema.name and node.node_id in earlier
+        )
         nodes.append(node.model_copy(update={"node_name": schema.name, "existing": existing}))
         if not existing or from_pattern:
             new.append(schema)

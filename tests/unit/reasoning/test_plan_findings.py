@@ -10,7 +10,7 @@ from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import AddNode, Connect, Finding, GraphIR, compile_ops
 from flowise_dev_agent.reasoning.contracts import Intent
 from flowise_dev_agent.reasoning.parsing import UnusableOutputError
-from flowise_dev_agent.reasoning.plan_checks import checked_amendment
+from flowise_dev_agent.reasoning.plan_checks import checked_amendment, checked_plan
 from flowise_dev_agent.reasoning.plan_findings import lost_texts
 from flowise_dev_agent.reasoning.single_inputs import with_replaced_sources
 from tests.unit.reasoning.test_llm_reasoner import ScriptedEngine, last_text, patch_request, plan_request, reasoner
@@ -198,3 +198,13 @@ async def test_what_the_review_finds_goes_back_once_and_is_then_shown(catalogue:
 def test_p84_what_the_person_asked_for_later_counts_as_their_words(catalogue: NodeStore) -> None:
     later = asked(catalogue, "Make it better", later=("Replace the system prompt by: Be kind.", "And shorter."))
     assert lost_texts([new_text("Be kind.")], later) == []
+
+
+def test_what_an_earlier_round_has_written_and_removed_is_known_without_being_said(catalogue: NodeStore) -> None:
+    new = PlannedNode(node_id="chatOpenAI_0", node_name="chatOpenAI", purpose="answers")
+    plan = PlanContract(goal="x", operation="update", flow_name="x", nodes=[new], removals=["chatAnthropic_0"])
+    again = checked_plan(plan, asked(catalogue, "use OpenAI", previous=plan))
+    assert [node.existing for node in again.nodes] == [True]
+    assert again.removals == []
+    with pytest.raises(UnusableOutputError, match="chatAnthropic_0"):
+        checked_plan(plan, asked(catalogue, "use OpenAI"))
