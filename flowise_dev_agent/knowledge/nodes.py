@@ -130,7 +130,7 @@ class NodeKnowledge:
     """
 
     def __init__(self, ttl_secs: float, cache: NodeCache, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._ttl = ttl_secs
+        self.ttl_secs = ttl_secs
         self._cache = cache
         self._clock = clock
         self._stores: dict[str, tuple[tuple[str, int], NodeStore]] = {}
@@ -180,7 +180,7 @@ class NodeKnowledge:
         return compare(former, store)
 
     def _holds(self, instance_id: str, head: CatalogueHead | None) -> bool:
-        if head is not None and head.age_secs is not None and head.age_secs < self._ttl:
+        if head is not None and head.age_secs is not None and head.age_secs < self.ttl_secs:
             return True
         return self._clock() < self._ask_again_at.get(instance_id, float("-inf"))
 
@@ -195,7 +195,7 @@ class NodeKnowledge:
             if must:
                 raise
             _log.warning("node list of instance %s cannot be read, using what is known: %s", instance_id, exc)
-            self._ask_again_at[instance_id] = self._clock() + min(self._ttl, _RETRY_SECS)
+            self._ask_again_at[instance_id] = self._clock() + min(self.ttl_secs, _RETRY_SECS)
             return head
         self._ask_again_at.pop(instance_id, None)
         if listed.unchanged:

@@ -18,6 +18,14 @@ _QUEUE: Final = """
     FROM runs WHERE status = 'queued'
 """
 _PROBE: Final = "INSERT INTO probe VALUES (1, now()) ON CONFLICT (id) DO UPDATE SET checked_at = now()"
+# A job of a worker, or work without a job.
+_BUSY: Final = """
+    SELECT EXISTS (SELECT 1 FROM procrastinate_jobs WHERE status = 'doing')
+        OR EXISTS (SELECT 1 FROM runs WHERE status IN ('queued', 'running'))
+        OR EXISTS (SELECT 1 FROM webhook_deliveries WHERE status = 'pending')
+        OR EXISTS (SELECT 1 FROM knowledge_refreshes WHERE status IN ('queued', 'running'))
+        OR EXISTS (SELECT 1 FROM flow_tests WHERE status IN ('queued', 'running')) AS busy
+"""
 _SESSIONS: Final = "SELECT status, count(*) AS n FROM sessions GROUP BY status"
 _DELIVERIES: Final = """
     SELECT count(*) AS queued,
@@ -71,6 +79,13 @@ async def read_database_health(database: Database, *, silent: float) -> Database
         runs=Backlog(row["queued"], row["oldest_secs"]),
         consumers=row["consumers"],
     )
+
+
+async def is_busy(database: Database) -> bool:
+    """Whether anything is being done or waits, on any worker, so that it could be lost. Raises
+    DatabaseUnavailableError."""
+    row = await database.fetch_one(_BUSY)
+    return bool(row and row["busy"])
 
 
 async def _write(connection: Connection) -> None:

@@ -49,6 +49,27 @@ _PUT: Final = """
     ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id)
     DO UPDATE SET checkpoint = EXCLUDED.checkpoint, metadata = EXCLUDED.metadata
 """
+# The base class takes a dozen statements, one for each channel: it also reads threads of subgraphs and DeltaChannels.
+_PRUNE: Final = """
+    WITH owner AS MATERIALIZED (SELECT assert_owner(%(run)s, %(epoch)s)),
+    head AS (
+        SELECT latest.checkpoint_id AS id, latest.checkpoint -> 'channel_versions' AS versions
+        FROM owner, checkpoints AS latest WHERE latest.thread_id = %(thread)s AND latest.checkpoint_ns = ''
+        ORDER BY latest.checkpoint_id DESC LIMIT 1
+    ), of_writes AS (
+        DELETE FROM checkpoint_writes AS item USING head
+        WHERE item.thread_id = %(thread)s AND item.checkpoint_ns = '' AND item.checkpoint_id <> head.id
+    ), of_blobs AS (
+        DELETE FROM checkpoint_blobs AS item USING head
+        WHERE item.thread_id = %(thread)s AND item.checkpoint_ns = ''
+        AND item.version IS DISTINCT FROM head.versions ->> item.channel
+    ), orphaned AS (
+        UPDATE checkpoints AS item SET parent_checkpoint_id = NULL FROM head
+        WHERE item.thread_id = %(thread)s AND item.checkpoint_ns = '' AND item.checkpoint_id = head.id
+    )
+    DELETE FROM checkpoints AS item USING head
+    WHERE item.thread_id = %(thread)s AND item.checkpoint_ns = '' AND item.checkpoint_id <> head.id
+"""
 #: Channels whose values are in the checkpoint itself, as in the base class.
 _INLINE: Final = (str, int, float, bool, type(None))
 #: LangGraph's own channel for the graph's input, until the first step has read it.
@@ -168,10 +189,13 @@ class FencedSaver(AsyncPostgresSaver):
                 yield cursor
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """As the base class, after a check of the lease."""
-        async with self._cursor() as cursor:
-            await cursor.execute(ASSERT_OWNER_SQL, (self._lease.run_id, self._lease.epoch))
-        await super().aprune(thread_ids, strategy=strategy)
+        """As the base class, which has no other use here than to keep the latest; fenced, one statement a thread."""
+        if strategy != "keep_latest":
+            raise NotImplementedError(strategy)
+        async with self._database.connection() as connection:
+            for thread in thread_ids:
+                params = {"run": self._lease.run_id, "epoch": self._lease.epoch, "thread": thread}
+                await connection.execute(_PRUNE, params)
 
     def _blob(self, channel: str, version: str, value: Any) -> dict[str, str]:
         type_, content = self.serde.dumps_typed(value)

@@ -1,9 +1,11 @@
 """The real agent for the runtime: the graph with its Flowise servers, knowledge, reasoner and write path."""
 
+import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Final
 from uuid import UUID
 
 from flowise_dev_agent.agent import (
@@ -52,6 +54,9 @@ from flowise_dev_agent.runtime.ceilings import check_budget, check_start
 from flowise_dev_agent.runtime.runs.call_count import count_call
 from flowise_dev_agent.runtime.runs.emission import Emit
 from flowise_dev_agent.settings import DriftPolicy, LimitSettings, Settings
+
+
+_FRESH_SECS: Final = 1.0
 
 
 @asynccontextmanager
@@ -153,16 +158,24 @@ class _Contexts:
 
 @dataclass(frozen=True)
 class _InstanceKnowledge:
-    """What the process knows about one instance."""
+    """What the process knows about one instance, for one run."""
 
     instance_id: str
     client: FlowiseClient
     node_knowledge: NodeKnowledge
     credential_knowledge: CredentialKnowledge
     template_knowledge: TemplateKnowledge
+    #: The catalogue and until when it is taken without a look at what other workers have found: a run asks a dozen
+    #: times within a second.
+    _fresh: dict[NodeKnowledge, tuple[float, NodeStore]] = field(default_factory=dict)
 
     async def nodes(self, *, refresh: bool = False) -> NodeStore:
-        return await self.node_knowledge.store(self.instance_id, self.client, refresh=refresh)
+        now = time.monotonic()
+        until, store = self._fresh.get(self.node_knowledge, (0.0, None))
+        if store is None or refresh or now >= until:
+            store = await self.node_knowledge.store(self.instance_id, self.client, refresh=refresh)
+            self._fresh[self.node_knowledge] = (now + min(self.node_knowledge.ttl_secs, _FRESH_SECS), store)
+        return store
 
     async def changes_since(self, fingerprint: str, store: NodeStore) -> CatalogueChange:
         return await self.node_knowledge.changes_since(self.instance_id, fingerprint, store)
@@ -177,18 +190,25 @@ class _InstanceKnowledge:
         return await self.template_knowledge.content(self.instance_id, self.client, template.name, template.type)
 
     async def repair(self, name: str) -> Repair:
+        self._fresh.clear()
         return await self.node_knowledge.repair(self.instance_id, self.client, name)
 
 
 @dataclass(frozen=True)
 class _SessionBlobs:
-    """The blobs of one session."""
+    """The blobs of one session. What a run has put or read once it has, since one step writes what the next one reads:
+    texts by their hashes never change."""
 
     session_id: UUID
     blobs: Blobs
+    known: dict[str, str] = field(default_factory=dict)
 
     async def put(self, text: str) -> str:
-        return await self.blobs.put(self.session_id, text)
+        sha256 = await self.blobs.put(self.session_id, text)
+        self.known[sha256] = text
+        return sha256
 
     async def get(self, sha256: str) -> str:
-        return await self.blobs.get(sha256)
+        if sha256 not in self.known:
+            self.known[sha256] = await self.blobs.get(sha256)
+        return self.known[sha256]

@@ -191,6 +191,7 @@ class Runtime:
                     WebhookClient(webhooks.policy, webhooks.secrets, timeout=webhooks.timeout, tls=webhooks.tls)
                 )
                 consumer = Worker(
+                    database=database,
                     queue=queue,
                     executor=executor,
                     recovery=Recovery(runs, timings, attempts=attempts),

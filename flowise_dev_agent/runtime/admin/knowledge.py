@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any, Final, Literal
 from uuid import UUID
 
-from procrastinate.exceptions import ConnectorException
 from pydantic import BaseModel, ConfigDict, Field
 
 from flowise_dev_agent.errors import AgentError, DatabaseUnavailableError, FlowiseTimeoutError
@@ -140,16 +139,10 @@ class Refresher:
             except DatabaseUnavailableError:
                 logger.warning("The database does not answer; the refresh continues when it does.")
 
-    async def watch(self) -> None:
-        """Requeue refreshes of lost workers until cancelled."""
-        while True:
-            await asyncio.sleep(self._timings.recovery)
-            try:
-                if await self._refreshes.take_back_lost(self._timings.stalled, attempts=_ATTEMPTS, error=_LOST):
-                    logger.warning("A refresh of an instance lost its worker; it is queued again.")
-            except (DatabaseUnavailableError, ConnectorException):
-                # After an outage every heartbeat is old. Give live workers time to send a new one.
-                await asyncio.sleep(self._timings.stalled)
+    async def take_back_lost(self) -> None:
+        """Requeue refreshes of lost workers."""
+        if await self._refreshes.take_back_lost(self._timings.stalled, attempts=_ATTEMPTS, error=_LOST):
+            logger.warning("A refresh of an instance lost its worker; it is queued again.")
 
     async def _steps(self, row: RefreshRow, job_id: int) -> None:
         try:

@@ -7,8 +7,6 @@ from contextlib import suppress
 from typing import Final
 from uuid import UUID, uuid4
 
-from procrastinate.exceptions import ConnectorException
-
 from flowise_dev_agent.contracts.flow_tests import (
     FlowTestView,
     FlowValidation,
@@ -147,16 +145,10 @@ class FlowTester:
             except DatabaseUnavailableError:
                 logger.warning("The database does not answer; the test will be given up.")
 
-    async def watch(self) -> None:
-        """Give up tests of lost workers until cancelled."""
-        while True:
-            await asyncio.sleep(self._timings.recovery)
-            try:
-                if await self._tests.give_up_lost(self._timings.stalled, error=_LOST):
-                    logger.warning("A test of a flow lost its worker; it has failed.")
-            except (DatabaseUnavailableError, ConnectorException):
-                # After an outage every heartbeat is old. Give live workers time to send a new one.
-                await asyncio.sleep(self._timings.stalled)
+    async def give_up_lost(self) -> None:
+        """Give up tests of lost workers."""
+        if await self._tests.give_up_lost(self._timings.stalled, error=_LOST):
+            logger.warning("A test of a flow lost its worker; it has failed.")
 
     async def _hold(self, row: FlowTestRow, job_id: int) -> None:
         try:

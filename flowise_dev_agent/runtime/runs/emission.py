@@ -39,8 +39,8 @@ _BATCH: Final = 50
 _TOKEN_DELAY_SECS: Final = 0.05
 _TOKEN_CHUNK_CHARS: Final = 900  # below 4 KB even at 4 bytes a character
 _RETRY_SECS: Final = 0.5
-#: Before a write, so that the end of a step and the start of the next, or a burst, become one.
-_GATHER_SECS: Final = 0.05
+#: Between two writes, so that what comes in a burst becomes one; what comes alone is written at once.
+_GATHER_SECS: Final = 0.2
 
 
 class Emit(Protocol):
@@ -78,6 +78,7 @@ class EventWriter:
         self._hurry = asyncio.Event()
         self._finishing = False
         self._error: Exception | None = None
+        self._written_at = float("-inf")
         self._timer: asyncio.TimerHandle | None = None
         self._task = asyncio.create_task(self._run(), name=f"events-{session_id}")
 
@@ -185,9 +186,11 @@ class EventWriter:
                 self._idle.set()
 
     async def _gather(self) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_GATHER_SECS):
-                await self._hurry.wait()
+        pause = self._written_at + _GATHER_SECS - asyncio.get_running_loop().time()
+        if pause > 0:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._hurry.wait()
 
     async def _write_some(self) -> None:
         batch = [] if self._finishing else list(islice(self._stored, _BATCH))
@@ -198,6 +201,7 @@ class EventWriter:
                 self._calls.made -= made
                 for _ in batch:
                     self._stored.popleft()
+                self._written_at = asyncio.get_running_loop().time()
             while self._live:
                 await self._events.send_live(self._live.popleft())
         except DatabaseUnavailableError:

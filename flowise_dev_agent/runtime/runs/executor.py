@@ -36,7 +36,7 @@ from flowise_dev_agent.errors import AgentError, DatabaseUnavailableError, Lease
 from flowise_dev_agent.observability import log_context
 from flowise_dev_agent.observability.metrics import NODE_SECONDS, RUN_SECONDS, RUNS_ACTIVE
 from flowise_dev_agent.persistence import Claim, Database, Events, FencedSaver, NewEvent, Runs
-from flowise_dev_agent.persistence.database import patient, translated_errors
+from flowise_dev_agent.persistence.database import patient
 from flowise_dev_agent.persistence.runs import RunResult
 from flowise_dev_agent.reasoning.engines.limiter import calls_of
 from flowise_dev_agent.runtime.agent import Agent, Graph
@@ -315,8 +315,7 @@ class _GraphExecution:
     async def _prune(self) -> None:
         """Drop all but the last checkpoint while the thread is still ours alone."""
         try:
-            with translated_errors():
-                await self._saver.aprune([str(self._claim.session.id)])
+            await self._saver.aprune([str(self._claim.session.id)])
         except DatabaseUnavailableError:
             logger.warning("The finished thread was not pruned; retention will do it.")
 

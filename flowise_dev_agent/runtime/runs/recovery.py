@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-import time
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from procrastinate.exceptions import ConnectorException
@@ -22,9 +22,42 @@ _QUARANTINED: Final = Failure(
     hint="Check the memory and the log of the workers. Retry the session when the cause is gone.",
 )
 
+_IDLE_TIMES: Final = 3
+
+
+class LostWork:
+    """The loop in every worker that looks after what other workers have lost, by `passes`.
+
+    While `busy` says that nothing is being done anywhere it looks three times less often, which is soon enough: a
+    worker counts as lost only after `stalled`.
+    """
+
+    def __init__(
+        self, busy: Callable[[], Awaitable[bool]], passes: Sequence[Callable[[], Awaitable[object]]], timings: Timings
+    ) -> None:
+        self._busy = busy
+        self._passes = passes
+        self._timings = timings
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        pause = self._timings.recovery
+        while True:
+            await asyncio.sleep(pause)
+            pause = self._timings.recovery
+            try:
+                if await self._busy():
+                    for pass_once in self._passes:
+                        await pass_once()
+                else:
+                    pause *= _IDLE_TIMES
+            except (DatabaseUnavailableError, ConnectorException):
+                # After an outage every heartbeat is old. Give the living the time to say so.
+                pause = self._timings.stalled
+
 
 class Recovery:
-    """A loop in every worker, of which one at a time does the work.
+    """Takes back lost runs; of all workers one at a time.
 
     A run that was lost `attempts` times, or twice at the same checkpoint, takes its workers down with it, so it fails
     its session instead.
@@ -34,19 +67,6 @@ class Recovery:
         self._runs = runs
         self._timings = timings
         self._attempts = attempts
-
-    async def run(self) -> None:
-        """Look for lost runs until cancelled."""
-        quiet_until = 0.0
-        while True:
-            await asyncio.sleep(self._timings.recovery)
-            if time.monotonic() < quiet_until:
-                continue
-            try:
-                await self.pass_once()
-            except (DatabaseUnavailableError, ConnectorException):
-                # After an outage every heartbeat is old. Give the living the time to say so.
-                quiet_until = time.monotonic() + self._timings.stalled
 
     async def pass_once(self) -> int:
         """Take back what is lost now; returns how many runs that were."""

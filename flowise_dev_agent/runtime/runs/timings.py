@@ -14,7 +14,7 @@ class Timings:
     #: Grace for the running step at shutdown; the run is then handed back from its last checkpoint.
     drain: float = 8.0
     #: Backup for lost notices: job queue, event feed, waiting requests.
-    poll: float = 5.0
+    poll: float = 30.0
     #: First pause before a run is tried again; it doubles up to `backoff_max`.
     backoff: float = 1.0
     backoff_max: float = 60.0

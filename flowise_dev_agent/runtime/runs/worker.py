@@ -3,13 +3,14 @@
 import asyncio
 import logging
 import random
+from functools import partial
 from types import TracebackType
 from typing import Final, Self
 from uuid import UUID
 
 from procrastinate import JobContext
 
-from flowise_dev_agent.persistence import Queue, Retention
+from flowise_dev_agent.persistence import Database, Queue, Retention
 from flowise_dev_agent.persistence.queue import (
     DELIVERY_QUEUE,
     DELIVERY_TASK,
@@ -20,11 +21,12 @@ from flowise_dev_agent.persistence.queue import (
     RUN_QUEUE,
     RUN_TASK,
 )
+from flowise_dev_agent.persistence.queue_stats import is_busy
 from flowise_dev_agent.runtime.admin.knowledge import Refresher
 from flowise_dev_agent.runtime.flows.flow_tests import FlowTester
 from flowise_dev_agent.runtime.flows.reconciler import Reconciler
 from flowise_dev_agent.runtime.runs.executor import RunExecutor
-from flowise_dev_agent.runtime.runs.recovery import Recovery
+from flowise_dev_agent.runtime.runs.recovery import LostWork, Recovery
 from flowise_dev_agent.runtime.runs.tasks import end_tasks
 from flowise_dev_agent.runtime.runs.timings import Timings
 from flowise_dev_agent.runtime.webhooks.worker import DeliveryWorker
@@ -49,6 +51,7 @@ class Worker:
     def __init__(
         self,
         *,
+        database: Database,
         queue: Queue,
         executor: RunExecutor,
         recovery: Recovery,
@@ -64,7 +67,8 @@ class Worker:
         self._reconciler = reconciler
         self._queue = queue
         self._executor = executor
-        self._recovery = recovery
+        passes = recovery.pass_once, deliveries.take_back_lost, refresher.take_back_lost, flow_tester.give_up_lost
+        self._lost_work = LostWork(partial(is_busy, database), passes, timings)
         self._deliveries = deliveries
         self._refresher = refresher
         self._flow_tester = flow_tester
@@ -88,10 +92,7 @@ class Worker:
         self._tasks = [
             asyncio.create_task(self._supervise([RUN_QUEUE, MAINTENANCE_QUEUE], self._concurrency), name="worker"),
             asyncio.create_task(self._supervise([DELIVERY_QUEUE], self._deliveries.concurrency), name="webhooks"),
-            asyncio.create_task(self._recovery.run(), name="recovery"),
-            asyncio.create_task(self._deliveries.watch(), name="webhook recovery"),
-            asyncio.create_task(self._refresher.watch(), name="refresh recovery"),
-            asyncio.create_task(self._flow_tester.watch(), name="flow test recovery"),
+            asyncio.create_task(self._lost_work.run(), name="recovery"),
         ]
         return self
 

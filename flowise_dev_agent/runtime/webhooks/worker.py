@@ -4,12 +4,8 @@ At least once: a worker may be lost between the receiver's response and its reco
 under the same id. Receivers drop repeated ids.
 """
 
-import asyncio
 import logging
-import time
 from uuid import UUID
-
-from procrastinate.exceptions import ConnectorException
 
 from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.observability import log_context
@@ -44,20 +40,11 @@ class DeliveryWorker:
             except DatabaseUnavailableError:
                 logger.warning("The database does not answer; the delivery continues when it does.")
 
-    async def watch(self) -> None:
-        """Requeue deliveries of lost workers until cancelled; only one process checks at a time."""
-        quiet_until = 0.0
-        while True:
-            await asyncio.sleep(self._timings.recovery)
-            if time.monotonic() < quiet_until:
-                continue
-            try:
-                async with self._deliveries.turn() as ours:
-                    if ours and (taken := await self._deliveries.take_back_lost(self._timings.stalled)):
-                        logger.warning("%d webhook deliveries lost their worker; they are queued again.", taken)
-            except (DatabaseUnavailableError, ConnectorException):
-                # After an outage every heartbeat is old. Give live workers time to send a new one.
-                quiet_until = time.monotonic() + self._timings.stalled
+    async def take_back_lost(self) -> None:
+        """Requeue deliveries of lost workers; only one process checks at a time."""
+        async with self._deliveries.turn() as ours:
+            if ours and (taken := await self._deliveries.take_back_lost(self._timings.stalled)):
+                logger.warning("%d webhook deliveries lost their worker; they are queued again.", taken)
 
     async def _attempt(self, delivery_id: UUID, job_id: int) -> None:
         attempt = await self._deliveries.claim(delivery_id, job_id)

@@ -14,7 +14,7 @@ from flowise_dev_agent.persistence import Claim, Database, FencedSaver, Queue, R
 from flowise_dev_agent.persistence.runs import Lost
 from flowise_dev_agent.persistence.sessions import NewSession
 from flowise_dev_agent.runtime.runs.executor import failure
-from flowise_dev_agent.runtime.runs.recovery import Recovery
+from flowise_dev_agent.runtime.runs.recovery import LostWork, Recovery
 from flowise_dev_agent.runtime.runs.timings import Timings
 from tests.integration.persistence.test_saver import add_run, checkpoint, config
 
@@ -156,8 +156,13 @@ class Outage:
 
 async def test_p42_after_an_outage_the_living_have_time_to_say_so() -> None:
     runs, timings = Outage(), Timings(recovery=0.01, stalled=0.5)
-    loop = asyncio.create_task(Recovery(cast(Any, runs), timings, attempts=1).run())
+    recovery = Recovery(cast(Any, runs), timings, attempts=1)
+    loop = asyncio.create_task(LostWork(_always, [recovery.pass_once], timings).run())
     async with asyncio.timeout(10):
         await runs.again.wait()
     loop.cancel()
     assert runs.looked[1] - runs.looked[0] >= timings.stalled
+
+
+async def _always() -> bool:
+    return True

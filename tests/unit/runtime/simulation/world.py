@@ -32,7 +32,7 @@ from flowise_dev_agent.runtime import Agent, Timings
 from flowise_dev_agent.runtime.agent import Graph
 from flowise_dev_agent.runtime.runs import executor
 from flowise_dev_agent.runtime.runs.executor import RunExecutor
-from flowise_dev_agent.runtime.runs.recovery import Recovery
+from flowise_dev_agent.runtime.runs.recovery import LostWork, Recovery
 from flowise_dev_agent.runtime.runs.tasks import end_tasks
 from flowise_dev_agent.settings import LimitSettings
 from tests.unit.agent.rig import OPENAI, BenchFlowise, BenchKnowledge, Script, plan
@@ -214,7 +214,8 @@ class World:
             attempts=50,
         )
         recovery = Recovery(tables, Timings(), attempts=50)
-        self.tasks += [process.start(self._consume(process, runs)), process.start(recovery.run())]
+        lost_work = LostWork(_always, [recovery.pass_once], Timings())
+        self.tasks += [process.start(self._consume(process, runs)), process.start(lost_work.run())]
 
     def _context(self, lease: Lease) -> AgentContext:
         session_id, tables = self.tables.session.id, self.tables
@@ -393,3 +394,7 @@ def trial(seed: int) -> World:
     finally:
         global_random.setstate(state)
     return world
+
+
+async def _always() -> bool:
+    return True
