@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Mapping
+from itertools import count
 from typing import Any, Self, TypeVar, cast
 from urllib.parse import quote
 
@@ -91,10 +92,10 @@ class FlowiseClient:
             ChatflowPage, await self._get("/chatflows", params={"page": page, "limit": limit}), "GET /chatflows"
         )
 
-    async def iter_chatflows(self, max_pages: int = 50) -> AsyncIterator[Chatflow]:
+    async def iter_chatflows(self, max_pages: int | None = 50) -> AsyncIterator[Chatflow]:
         """All chatflows, last updated first, 50 a page; each id once even when rows move between pages."""
         seen: set[str] = set()
-        for page in range(1, max_pages + 1):
+        for page in count(1) if max_pages is None else range(1, max_pages + 1):
             rows = await self.list_chatflows(page, _SCAN_PAGE)
             for row in rows.data:
                 if row.id not in seen:
@@ -105,7 +106,7 @@ class FlowiseClient:
 
     async def find_chatflow_by_category_tag(self, tag: str) -> list[Chatflow]:
         """The chatflows that carry exactly this tag in `category`, last updated first."""
-        return [row async for row in self.iter_chatflows() if tag in row.tags]
+        return [row async for row in self.iter_chatflows(None) if tag in row.tags]
 
     async def get_chatflow(self, chatflow_id: str) -> Chatflow:
         """One chatflow; FlowiseNotFoundError when there is none, FlowiseRejectedError when the id is not a UUID."""

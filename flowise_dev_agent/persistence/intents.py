@@ -13,7 +13,8 @@ from flowise_dev_agent.persistence.lease import ASSERT_OWNER_SQL, Lease
 
 IntentStatus = Literal["open", "done", "failed"]
 _COLUMNS: Final = (
-    "key, session_id, status, op, iteration, target_id, payload_sha256, base_sha256, tag, name, result, created_at"
+    "key, session_id, status, op, iteration, target_id, payload_sha256, base_sha256, tag, name, result, created_at,"
+    " unsure"
 )
 
 
@@ -36,12 +37,19 @@ class WriteIntent:
     name: str | None
     result: dict[str, Any] | None
     created_at: datetime
+    #: It was announced again after a call that was not done: both may have landed.
+    unsure: bool = False
     is_new: bool = False
 
     @property
     def may_have_landed(self) -> bool:
         """Whether Flowise may have done it: not so when the write failed before or at the call."""
         return self.status != "failed" or "chatflow_id" in (self.result or {})
+
+    @property
+    def was_repeated(self) -> bool:
+        """Whether Flowise may have done it in a call besides the one whose answer is `result`."""
+        return self.unsure or self.status == "open" or bool((self.result or {}).get("adopted"))
 
 
 class WriteIntents:
@@ -83,9 +91,7 @@ class WriteIntents:
                 " (key, session_id, op, iteration, target_id, payload_sha256, base_sha256, tag, name)"
                 " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)"
                 " ON CONFLICT (key) DO UPDATE SET status = 'open', result = NULL, updated_at = now(),"
-                " unsure = write_intents.unsure OR write_intents.status = 'open'"
-                " OR write_intents.result ?| ARRAY['chatflow_id', 'abandoned']"
-                " WHERE write_intents.status <> 'done'",
+                " unsure = true WHERE write_intents.status <> 'done'",
                 (key, session_id, op, iteration, target_id, payload_sha256, base_sha256, tag, name),
             )
             await cursor.execute(f"SELECT {_COLUMNS} FROM write_intents WHERE key = %s", (key,))

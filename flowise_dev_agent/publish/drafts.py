@@ -61,7 +61,7 @@ async def create_draft(
 async def find_tagged(client: FlowiseClient, tags: Collection[str]) -> dict[str, list[str]]:
     """Ids of the chatflows that carry one of these tags, by tag. Raises FlowiseError."""
     found: dict[str, list[str]] = {}
-    async for row in client.iter_chatflows():
+    async for row in client.iter_chatflows(None):
         for tag in row.tags:
             if tag in tags:
                 found.setdefault(tag, []).append(row.id)

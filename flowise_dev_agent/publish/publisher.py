@@ -182,9 +182,10 @@ class Publisher(WriteSteps):
                     landed=landed,
                 )
             attempt.written = "yes"
-            for twin in await self._made_here(self._tag):
-                # The tag is off ours, so this one came from a call whose worker was lost.
-                await self._remove_twin(twin, iteration)
+            if await self._may_have_twins():
+                for twin in await self._made_here(self._tag):
+                    # The tag is off ours, so this one came from a call whose worker was lost.
+                    await self._remove_twin(twin, iteration)
             return await self._read_back(intent, current, adopted=False)
 
     async def delete_created(self, *, chatflow_id: str, iteration: int, role: Role = "flow") -> None:

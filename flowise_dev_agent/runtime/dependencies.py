@@ -55,7 +55,6 @@ from flowise_dev_agent.runtime.runs.call_count import count_call
 from flowise_dev_agent.runtime.runs.emission import Emit
 from flowise_dev_agent.settings import DriftPolicy, LimitSettings, Settings
 
-
 _FRESH_SECS: Final = 1.0
 
 

@@ -129,8 +129,8 @@ class FakeIntents:
         earlier = self.rows.get(key)
         if earlier is None:
             self.rows[key] = WriteIntent(key=key, status="open", result=None, created_at=datetime.now(UTC), **values)
-        elif earlier.status == "failed":
-            self.rows[key] = replace(earlier, status="open", result=None)
+        elif earlier.status != "done":
+            self.rows[key] = replace(earlier, status="open", result=None, unsure=True)
         return replace(self.rows[key], is_new=earlier is None or not earlier.may_have_landed)
 
     async def finish(self, lease: Any, key: UUID, *, status: Any, result: dict[str, Any]) -> None:

@@ -350,6 +350,9 @@ async def test_p89_a_chatflow_of_a_person_with_our_tag_stays(desk: Desk) -> None
 
 
 async def test_acceptance_takes_only_our_tag_off_deploys_and_removes_late_twins(desk: Desk) -> None:
+    desk.flowise.before["create"] = desk.flowise.lose(FlowiseTimeoutError)
+    with pytest.raises(FlowiseTimeoutError):
+        await desk.create()
     first = await desk.create()
     tag = flow_tag(str(SESSION))
     await desk.flowise.update_chatflow(first.chatflow_id, category=f"support;{tag};beta")
@@ -357,6 +360,17 @@ async def test_acceptance_takes_only_our_tag_off_deploys_and_removes_late_twins(
     await desk.again().accept(chatflow_id=first.chatflow_id, deploy=True, iteration=0)
     (row,) = desk.flowise.flows.values()
     assert (row.id, row.category, row.deployed) == (first.chatflow_id, "support;beta", True)
+
+
+async def test_acceptance_of_what_one_call_made_reads_no_other_flow(desk: Desk) -> None:
+    first = await desk.create()
+    desk.flowise.find_chatflow_by_category_tag = never_asked  # type: ignore[method-assign]
+    await desk.again().accept(chatflow_id=first.chatflow_id, deploy=True, iteration=0)
+    assert desk.flowise.flows[first.chatflow_id].deployed
+
+
+async def never_asked(tag: str) -> list[Any]:
+    raise AssertionError("all flows were read")
 
 
 async def test_rollback_deletes_what_the_session_made_and_repeats_safely(desk: Desk) -> None:
