@@ -101,6 +101,10 @@ def test_random_texts_and_values_after_a_name_are_masked_but_not_refused(text: s
     assert guarded(text) == text.replace(marked, MASK)
 
 
+def test_p102_a_known_form_in_a_key_is_masked() -> None:
+    assert redacted({f"token ghp_{'a1' * 18}": 1}) == {f"token {MASK}": 1}
+
+
 def test_json_that_is_nested_without_end_is_masked_as_a_whole() -> None:
     value: object = "x"
     for _ in range(300):

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from flowise_dev_agent.contracts.problem import Failure
-from flowise_dev_agent.errors import DatabaseUnavailableError
+from flowise_dev_agent.errors import DatabaseUnavailableError, LeaseLostError
 from flowise_dev_agent.persistence import Claim, Database, FencedSaver, Queue, Runs, Sessions
 from flowise_dev_agent.persistence.runs import Lost
 from flowise_dev_agent.persistence.sessions import NewSession
@@ -126,6 +126,22 @@ async def test_a_lost_run_that_was_settled_meanwhile_is_neither_queued_nor_faile
     assert found == {"status": "done", "epoch": lease.epoch, "job_id": None, "attempt": 0}
     assert (await one(database, "SELECT count(*) AS n FROM procrastinate_jobs"))["n"] == 0
     assert (await one(database, "SELECT count(*) AS n FROM session_events"))["n"] == 0
+
+
+async def test_p40_a_worker_that_lost_its_lease_cannot_hand_the_run_back(
+    database: Database, queue: Queue, runs: Runs
+) -> None:
+    session_id = UUID(int=5)
+    await start(database, queue, session_id)
+    old = await taken(database, runs, session_id)
+    await lose_worker(database)
+    assert await Recovery(runs, Timings(), attempts=3).pass_once() == 1
+    await taken(database, runs, session_id)
+    before = await one(database, "SELECT job_id, status, epoch, attempt FROM runs")
+    with pytest.raises(LeaseLostError):
+        await runs.requeue(old.lease, session_id, attempt=7)
+    assert await one(database, "SELECT job_id, status, epoch, attempt FROM runs") == before
+    assert (await one(database, "SELECT count(*) AS n FROM procrastinate_jobs WHERE status = 'todo'"))["n"] <= 1
 
 
 async def test_a_job_that_was_replaced_claims_nothing(database: Database, queue: Queue, runs: Runs) -> None:

@@ -13,7 +13,16 @@ from flowise_dev_agent.agent.plan_binding import (
     outside_plan,
     with_agreed,
 )
-from flowise_dev_agent.contracts.plan import AmendAnswer, PlanContract, PlannedNode, PlannedValue
+from flowise_dev_agent.contracts.plan import (
+    AmendAnswer,
+    Capability,
+    CredentialBinding,
+    NodeCapability,
+    PlanContract,
+    PlannedNode,
+    PlannedValue,
+    ToolBinding,
+)
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import (
     AddNode,
@@ -158,6 +167,23 @@ def test_p85_every_field_of_a_node_that_this_session_added_may_be_repaired(catal
     op = SetParam(node_id="toolAgent_0", param_name="systemMessage", value="Be kind.")
     assert outside_plan([op], repair, made, catalogue.schemas, base) == []
     assert beyond_approval(made, agreed) is None
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        Capability(hosts=["evil.example"]),
+        Capability(code=["customFunction_0"]),
+        Capability(tools=[ToolBinding(node_id="toolAgent_0", name="requestsGet")]),
+        Capability(credentials=[CredentialBinding(node_id="*", type="awsApi")]),
+        Capability(effects=["document_store"]),
+        Capability(nodes={"x_0": NodeCapability(node_name="x", action="remove")}),
+    ],
+    ids=["host", "code", "tool", "credential", "effect", "node"],
+)
+def test_p85_whatever_a_plan_may_reach_beyond_the_approved_one_is_asked_for(more: Capability) -> None:
+    assert beyond_approval(more, Capability()) == more
+    assert beyond_approval(more, more) is None
 
 
 @pytest.mark.parametrize(

@@ -167,6 +167,11 @@ def test_what_only_looks_like_a_host_is_not_shown_as_one(catalogue: NodeStore) -
     assert capability_of(plan, [said], catalogue.schemas).hosts == []
 
 
+def test_p85_a_host_in_other_letters_is_shown_as_the_one_that_is_called() -> None:
+    assert hosts_in("https://\uff45vil.example/v1") == [EVIL]
+    assert hosts_in("https:\\\\evil.example\\v1") == [EVIL]
+
+
 def test_an_address_of_the_plan_is_covered_without_a_dot_too(catalogue: NodeStore) -> None:
     local = contract(planned("chatOpenAI_0"), values=[value("chatOpenAI_0", "basepath", "http://models:8000/v1")])
     assert refused([colder("basepath", "http://models:8000/v1")], local, catalogue, "use our own model") == []

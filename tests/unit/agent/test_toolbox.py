@@ -125,7 +125,7 @@ async def test_events_name_the_tool_with_masked_arguments_size_and_time() -> Non
     assert SECRET not in str(called.arguments)
     assert "hunter2" not in str(called.arguments)
     assert (answered.event_type, answered.ok, answered.repeated) == ("tool_result", True, False)
-    assert answered.characters == len(f"about key {SECRET}")
+    assert answered.characters == len("about key [secret]")
     assert len(json.dumps(unknown.arguments)) <= 1_000
     assert (refused.name, refused.ok) == ("unknown", False)
 

@@ -37,7 +37,12 @@ async def test_p66_every_route_asks_for_the_key(make_app: MakeApp, engine: Engin
     assert walked >= PUBLIC
     async with client_of(app) as http:
         for method, path in sorted(walked - PUBLIC):
-            for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic s3cret"}):
+            for headers in (
+                {},
+                {"Authorization": "Bearer wrong"},
+                {"Authorization": "Bearer s3cretive"},
+                {"Authorization": "Basic s3cret"},
+            ):
                 address = path.replace("{session_id}", str(uuid4())).replace("{delivery_id}", str(uuid4()))
                 response = await http.request(method, address, headers=headers)
                 assert response.status_code == 401, (method, path, headers)

@@ -17,9 +17,18 @@ from flowise_dev_agent.errors import (
     ValidationRequiredError,
     WriteFailedError,
 )
-from flowise_dev_agent.flowise.models import ChatflowCreate
+from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
 from flowise_dev_agent.patch import payload_sha256
-from flowise_dev_agent.publish import Base, Publisher, Stale, Written, create_draft, flow_tag, without_tag
+from flowise_dev_agent.publish import (
+    Base,
+    Publisher,
+    Stale,
+    Written,
+    create_draft,
+    draft_columns,
+    flow_tag,
+    without_tag,
+)
 from flowise_dev_agent.publish.steps import _KEYS
 from tests.unit.publish.fakes import FakeFlowise, FakeIntents, FakeVersions
 
@@ -478,6 +487,55 @@ async def test_p02_a_twin_that_a_frozen_worker_is_about_to_delete_is_not_adopted
     (made,) = adopted
     assert desk.flowise.flows[made.chatflow_id].flow_data == FLOW
     assert [id_ for id_, row in desk.flowise.flows.items() if row.flow_data == FLOW] == [made.chatflow_id]
+
+
+async def test_p89_a_twin_that_a_person_has_just_taken_into_use_is_not_deleted(desk: Desk) -> None:
+    ours = await desk.create()
+    twin = desk.flowise.add(ChatflowCreate(name="Bot", flow_data=FLOW, category=flow_tag(str(SESSION))))
+    find = desk.flowise.find_chatflow_by_category_tag
+
+    async def list_then_deploy(tag: str) -> list[Any]:
+        found = await find(tag)
+        await desk.flowise.update_chatflow(twin.id, deployed=True)
+        return found
+
+    desk.flowise.find_chatflow_by_category_tag = list_then_deploy  # type: ignore[method-assign]
+    await desk.again().accept(chatflow_id=ours.chatflow_id, deploy=True, iteration=0)
+    assert desk.flowise.flows[twin.id].deployed
+
+
+async def test_p89_a_chatflow_of_our_name_and_tag_with_another_text_is_a_persons(desk: Desk) -> None:
+    theirs = desk.flowise.add(ChatflowCreate(name="Bot", flow_data=OTHER, category=flow_tag(str(SESSION))))
+    desk.flowise.before["create"] = desk.flowise.lose(FlowiseTimeoutError)
+    with pytest.raises(FlowiseTimeoutError):
+        await desk.create()
+    ours = await desk.create()
+    await desk.again().accept(chatflow_id=ours.chatflow_id, deploy=True, iteration=0)
+    assert desk.flowise.flows[theirs.id] == theirs
+
+
+async def test_p07_a_flow_saved_with_the_same_text_is_another_base(desk: Desk) -> None:
+    first = await desk.create()
+    await desk.flowise.update_chatflow(first.chatflow_id, name="Renamed by a person")
+    desk.flowise.calls.clear()
+    assert isinstance(await desk.again().update(**change(first)), Stale)
+    assert desk.flowise.calls == []
+
+
+def test_a_draft_leaves_out_what_stands_in_the_way_of_tests() -> None:
+    row = Chatflow(
+        id="x",
+        name="Bot",
+        flow_data=FLOW,
+        apikeyid="key",
+        chatbot_config='{"allowedOrigins": ["https://shop.example"], "title": "Shop"}',
+        api_config='{"rateLimit": {"status": true}, "other": 1}',
+    )
+    assert draft_columns(row) == {
+        "apikeyid": "key",
+        "chatbot_config": '{"title": "Shop"}',
+        "api_config": '{"other": 1}',
+    }
 
 
 async def test_p89_a_copy_under_another_name_is_no_twin(desk: Desk) -> None:
