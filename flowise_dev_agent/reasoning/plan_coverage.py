@@ -102,9 +102,9 @@ def _needs(part: Part, finding: Finding) -> bool:
 
 def with_uncovered_parts(plan: PlanContract, request: PlanRequest) -> tuple[PlanContract, list[str]]:
     """(the plan with parts that are not covered although it says so, what is wrong with that)."""
-    missing = _not_held(plan, request.base, request.nodes.schemas)
-    if not missing or request.pattern:
+    if request.pattern or plan.declined or plan.answer is not None:
         return plan, []
+    missing = _not_held(plan, request.base, request.nodes.schemas)
     parts: list[Part] = []
     problems: list[str] = []
     for part in plan.parts:

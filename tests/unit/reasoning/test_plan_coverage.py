@@ -114,6 +114,11 @@ def test_p83_parts_that_are_not_called_covered_are_left_alone(catalogue: NodeSto
     assert uncovered(assumed, catalogue) == []
 
 
+def test_p83_the_answer_to_a_question_about_a_flow_covers_it(catalogue: NodeStore) -> None:
+    answered = plan("is the limit 40 words?").model_copy(update={"answer": "No, there is none."})
+    assert uncovered(answered, catalogue) == []
+
+
 def test_p83_a_later_number_takes_the_place_of_an_earlier_one(catalogue: NodeStore) -> None:
     parts = [
         Part(id="p1", quote="within 30 days", state="covered"),
