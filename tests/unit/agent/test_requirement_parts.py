@@ -78,6 +78,19 @@ async def test_p83_what_the_rules_do_not_recognise_as_structure_is_told_to_the_m
     assert values["systemMessagePrompt"] == "A support chatbot. Wxyz qwrt zzkk vbnm."
 
 
+async def test_the_answer_to_a_plan_that_is_declined_with_a_question_settles_it() -> None:
+    bench = Bench([], credentials(OPENAI), reasoner=DeterministicReasoner())
+    declined = await bench.start(
+        "Sorts messages into billing and technical, and asks a person to approve before any refund"
+    )
+    assert (declined["reason"], declined["options"][0]["label"]) == ("declined", "Answer")
+    assert declined["message"].endswith("?")
+    approval = await bench.answer(action="request_changes", feedback="billing")
+    assert approval["reason"] == "plan_ready"
+    names = [node["node_name"] for node in approval["data"]["contract"]["nodes"]]
+    assert names.count("humanInputAgentflow") == 1
+
+
 async def test_p97_findings_that_the_base_had_never_go_back_to_the_op_writer(monkeypatch: Any) -> None:
     bench = made_for("update")
     bench.reasoner.patches = [list(COLDER)]
