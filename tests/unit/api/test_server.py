@@ -102,6 +102,21 @@ async def test_a_request_that_is_never_finished_is_closed(
         writer.close()
 
 
+async def test_hundreds_of_half_open_requests_are_closed_and_others_answered(
+    make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api_server, "HEADER_SECS", 0.5)
+    async with serving(make_app()) as listener, httpx2.AsyncClient(base_url=url_of(listener)) as http:
+        opened = [await asyncio.open_connection(*listener.getsockname()) for _ in range(200)]
+        for _, writer in opened:
+            writer.write(b"POST /sessions HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
+        assert (await http.get("/live")).status_code == 200
+        async with asyncio.timeout(20):
+            assert [await reader.read() for reader, _ in opened] == [b""] * len(opened)
+        for _, writer in opened:
+            writer.close()
+
+
 async def test_a_stream_outlives_the_time_for_headers(
     make_app: MakeApp, engine: EngineDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
