@@ -283,7 +283,28 @@ async def test_p83_a_remark_beside_a_wish_is_told_as_not_done(catalogue: NodeSto
     assert [part.quote for part in plan.not_done] == ["It rambles on."]
 
 
-@pytest.mark.parametrize("wish", ["Bitte das Gedächtnis ganz rausnehmen wegen Datenschutz", "hmm, not quite"])
+async def test_who_speaks_stays_in_the_prompt_where_it_asks_for_nothing(catalogue: NodeStore) -> None:
+    plan = await planned("I repair violins and cellos. I need a bot for my site: rehair is $75.", catalogue)
+    assert value_of(plan, "systemMessagePrompt") == (
+        "I repair violins and cellos. I need a bot for my site: rehair is $75."
+    )
+
+
+async def test_the_number_of_documents_is_no_number_of_messages(catalogue: NodeStore) -> None:
+    plan = await planned("top k to 8", catalogue, {**CHAIN, "memoryVectorStore_0": "memoryVectorStore"})
+    assert [(value.node_id, value.param, value.value) for value in plan.values] == [("memoryVectorStore_0", "topK", 8)]
+    assert plan.removals == []
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "Bitte das Gedächtnis ganz rausnehmen wegen Datenschutz",
+        "hmm, not quite",
+        "can you put a filter in front so abusive stuff gets blocked",
+        "togli il browser web, tira fuori roba vecchia",
+    ],
+)
 async def test_a_wish_about_a_part_is_never_told_to_the_model(wish: str, catalogue: NodeStore) -> None:
     assert (await planned(wish, catalogue, CHAIN)).declined
 

@@ -136,9 +136,11 @@ def _continued(text: str, sentence: Sequence[Unit]) -> list[str]:
 def _without(text: str, loose: frozenset[str], *, front: bool = True) -> str:
     """The text without the words of `loose` at one of its ends."""
     parts = text.split(" ")
-    index = 0 if front else -1
+    index, gone = 0 if front else -1, ""
     while parts and (parts[index].strip(" ,;:").casefold() in loose or not re.search(r"\w", parts[index])):
-        parts.pop(index)
+        gone = parts.pop(index)
+    if front and gone.casefold() in wordset("speakers"):
+        parts.insert(0, gone)
     return " ".join(parts).strip(" ,;:")
 
 
