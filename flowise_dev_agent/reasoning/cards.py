@@ -54,6 +54,14 @@ def schema_card(schema: NodeSchema, chosen: Values | None = None) -> str:
     return shortened("\n".join(lines), _MAX_CARD_CHARS)
 
 
+def connection_card(schema: NodeSchema) -> str:
+    """What may be connected to a node that keeps its values: inputs and outputs."""
+    lines = [f"### {schema.name} ({schema.category}), connections only"]
+    if schema.anchors:
+        lines.append("inputs: " + "; ".join(_anchor(anchor) for anchor in schema.anchors))
+    return "\n".join([*lines, _outputs(schema)])
+
+
 def fields_line(schema: NodeSchema) -> str:
     """The names that a plan needs for its values: `<-` inputs for connections, fields with short defaults, rows and
     choices. `*` marks what is required; rarely used fields are left out. At most 1 500 characters."""

@@ -71,8 +71,15 @@ def approved_plan(plan: PlanContract) -> str:
     return plan.model_dump_json(include=set(_FOR_OPS), exclude_defaults=True)
 
 
-def previous_plan(plan: PlanContract) -> str:
-    """For the planner who revises it: all that it said, the quotes of the parts aside, which stand in `<parts>`."""
+def previous_plan(plan: PlanContract, existing: Mapping[str, str]) -> str:
+    """For the planner who revises it: all that it said, the quotes of the parts aside, which stand in `<parts>`. What
+    has been written by now (`existing` nodes, by id) is not to be done once more."""
+    nodes = [
+        node.model_copy(update={"existing": node.existing or existing.get(node.node_id) == node.node_name})
+        for node in plan.nodes
+    ]
+    left = [node_id for node_id in plan.removals if node_id in existing]
+    plan = plan.model_copy(update={"nodes": nodes, "removals": left})
     said = plan.model_dump(mode="json", include=set(_FOR_PLAN), exclude_defaults=True)
     parts = [
         {"id": part.id, "state": part.state}

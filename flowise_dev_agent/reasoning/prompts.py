@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from flowise_dev_agent.contracts.verdict import Trace, TracedTurn
 from flowise_dev_agent.patch import OP_TYPES, AddNode, BindCredential, NodeSchema, example_op
 from flowise_dev_agent.patch.model.nested import nested_components, parse_path
-from flowise_dev_agent.reasoning.cards import fields_line, schema_card
+from flowise_dev_agent.reasoning.cards import connection_card, fields_line, schema_card
 from flowise_dev_agent.reasoning.catalogue import catalogue_line, catalogue_text, shows_fields
 from flowise_dev_agent.reasoning.contracts import (
     ClassifyRequest,
@@ -113,13 +113,13 @@ def plan_prompt(request: PlanRequest, skills: Skills = PACKAGED, *, whole_catalo
             tag("credentials_on_the_server", credentials or "none"),
             tag("target", request.target if request.existing else None),
             tag("flow", request.flow_summary and shortened(request.flow_summary, _FLOW_SHOWN)),
-            tag("texts_in_the_flow", texts_text(request.texts)),
+            tag("texts_in_the_flow", texts_text(_own_texts(request))),
             tag("pattern", request.pattern and pattern_text(request.pattern)),
             tag("similar_flows", similar_flows(request)),
             *wish(request),
             tag("parts", "\n".join(f"{part.id} ({part.source}): {part.quote}" for part in request.parts) or None),
             tag("intent", f"operation: {request.intent.operation}, language: {request.intent.language}"),
-            tag("previous_plan", request.previous and previous_plan(request.previous)),
+            tag("previous_plan", request.previous and previous_plan(request.previous, request.existing)),
             tag("verdict_of_the_last_test", request.verdict and verdict_text(request.verdict)),
             tag("playbook", request.verdict and advice(request.verdict)),
             tag("requested_changes", request.feedback),
@@ -134,17 +134,26 @@ def patch_prompt(request: PatchRequest, skills: Skills = PACKAGED) -> Prompt:
     names += [*stays.values(), *request.inside.values()]
     chosen = _chosen(request)
     cards = unique(request.nodes.get(name) for name in names)[:_CARDS_SHOWN]
+    touched = _touched_types(request)
     existing = "\n".join(f"{place}: {name}" for place, name in {**request.existing, **request.inside}.items())
     last = own_ops(request.previous_ops, request.plan) if request.findings else None
     return Prompt(
         system=_patch_system(skills, request.plan.flow_kind),
         user=joined(
             tag("target", request.target if request.existing else None),
-            tag("node_types", "\n\n".join(schema_card(schema, chosen.get(schema.name)) for schema in cards)),
+            tag(
+                "node_types",
+                "\n\n".join(
+                    connection_card(schema)
+                    if schema.name not in touched
+                    else schema_card(schema, chosen.get(schema.name))
+                    for schema in cards
+                ),
+            ),
             tag("flow", request.flow_summary and shortened(request.flow_summary, _FLOW_SHOWN)),
             tag("nodes_that_exist_already", existing or None),
             tag("like_flows", "\n\n".join(request.like_flows) or None),
-            tag("texts_in_the_flow", texts_text(request.texts)),
+            tag("texts_in_the_flow", texts_text(_own_texts(request))),
             tag("approved_plan", approved_plan(request.plan)),
             tag("chosen_approach", request.approach),
             *wish(request),
@@ -328,6 +337,37 @@ def _chosen(request: PatchRequest) -> dict[str, dict[str, JsonValue]]:
         if value.node_id in alone:
             chosen.setdefault(alone[value.node_id], {})[value.param] = value.value
     return chosen
+
+
+def _own_texts(request: PlanRequest | PatchRequest) -> dict[str, str]:
+    """The texts in the flow, without those that are the default of their field."""
+
+    def is_default(place: str, text: str) -> bool:
+        node_id, _, field = place.partition(".")
+        schema = request.nodes.get(request.existing.get(node_id, ""))
+        entries = schema.input_definitions if schema else ()
+        return any(
+            entry["name"] == field and str(entry.get("default") or "").startswith(text.removesuffix("…"))
+            for entry in entries
+        )
+
+    return {place: text for place, text in request.texts.items() if not is_default(place, text)}
+
+
+def _touched_types(request: PatchRequest) -> set[str]:
+    """The types whose fields the op writer needs: of nodes that the plan or a finding speaks of, with what is inside;
+    all of them where the nodes come from a pattern."""
+    plan = request.plan
+    ids = {
+        *(node.node_id for node in plan.nodes),
+        *(value.node_id for value in plan.values),
+        *(one.where for one in request.findings),
+    }
+    if request.seed:
+        ids |= {*request.existing}
+    names = {node.node_name for node in plan.nodes} | {*_components_in(request)}
+    names |= {name for id_, name in request.existing.items() if id_ in ids}
+    return names | {name for place, name in request.inside.items() if place.partition(".")[0] in ids}
 
 
 def _components_in(request: PatchRequest) -> Iterator[str]:

@@ -21,6 +21,7 @@ from flowise_dev_agent.reasoning.contracts import (
     PlanRequest,
     Trial,
 )
+from flowise_dev_agent.reasoning.prompt_text import previous_plan
 from flowise_dev_agent.reasoning.prompts import judge_prompt, patch_prompt, plan_prompt, step_prompt
 from flowise_dev_agent.reasoning.schemas import answer_schema
 from flowise_dev_agent.reasoning.skills import PACKAGED
@@ -300,3 +301,35 @@ def test_the_op_writer_reads_how_paths_choices_and_a_wrong_node_of_the_plan_are_
     assert "`multiOptions` takes a list of names" in system
     assert "lead straight to the same step" in system
     assert "a new node of the plan that cannot be used goes into `removals`" in system
+
+
+def test_a_plan_that_is_made_again_is_shown_as_it_is_by_now(catalogue: NodeStore) -> None:
+    new = PlannedNode(node_id="chatOpenAI_0", node_name="chatOpenAI", purpose="answers")
+    plan = PlanContract(goal="x", operation="update", flow_name="x", nodes=[new], removals=["gone_0", "calculator_0"])
+    existing = {"chatOpenAI_0": "chatOpenAI", "calculator_0": "calculator"}
+    shown = json.loads(previous_plan(plan, existing))
+    assert shown["nodes"][0]["existing"] is True
+    assert shown["removals"] == ["calculator_0"]
+    assert "existing" not in json.loads(previous_plan(plan, {}))["nodes"][0]
+
+
+def test_the_op_writer_sees_no_text_that_is_a_default_and_only_connections_of_what_stays(catalogue: NodeStore) -> None:
+    default = next(
+        str(entry.get("default"))
+        for entry in catalogue.schemas["conditionAgentAgentflow"].input_definitions
+        if entry["name"] == "conditionAgentSystemPrompt"
+    )
+    texts = {"conditionAgentAgentflow_0.conditionAgentSystemPrompt": default, "llmAgentflow_0.llmUserPrompt": "Mine."}
+    existing = {f"{name}_0": name for name in ("conditionAgentAgentflow", "llmAgentflow", "startAgentflow")}
+    node = PlannedNode(node_id="llmAgentflow_0", node_name="llmAgentflow", purpose="answers", existing=True)
+    plan = PlanContract(goal="x", operation="update", flow_kind="AGENTFLOW", flow_name="x", nodes=[node])
+    request = PatchRequest(requirement="x", plan=plan, nodes=catalogue, existing=existing, texts=texts)
+    user = patch_prompt(request).user
+    assert "Mine." in user
+    assert default[:60] not in user
+    cards = user.split("<node_types>")[1].split("</node_types>")[0]
+    assert "param llmModel" in cards
+    assert "### startAgentflow (Agent Flows), connections only" in cards
+    assert "scheduleTimezone" not in cards
+    finding = Finding(code="X", severity="error", message="x", where="startAgentflow_0")
+    assert "scheduleTimezone" in patch_prompt(replace(request, findings=(finding,))).user
