@@ -1,0 +1,67 @@
+"""Counts of a whole session that no load of the machine changes: what exceeds a budget is work that was added."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from psycopg import AsyncCursor
+from pydantic import SecretStr
+
+from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
+from flowise_dev_agent.contracts.session import SessionView
+from flowise_dev_agent.runtime import Runtime
+from flowise_dev_agent.settings import DatabaseSettings, FlowiseSettings, ReasoningSettings, load_settings
+from tests.chaos.fake_flowise import FakeFlowise
+
+KEY = "costs"
+#: Of a CREATE with acceptance: the create, its read-back, the flow that is tested, its tests, and at the acceptance a
+#: look, the change and its read-back. The lists of node types and credentials are kept.
+FLOWISE_CALLS = 9
+#: Of the same session by the rules. Events and notices are not among them: how many go together depends on time.
+STATEMENTS = 86
+_TIMED = ("pg_notify", "UPDATE sessions SET event_seq", "procrastinate", "SELECT EXISTS", "advisory")
+
+
+async def settled(runtime: Runtime, view: SessionView) -> SessionView:
+    view = await runtime.service.wait(view.thread_id, 60)
+    assert view.error is None
+    return view
+
+
+async def created(runtime: Runtime) -> SessionView:
+    view = await runtime.service.start(StartSession(requirement="A customer support chatbot with GPT-4o and memory"))
+    for action in ("approve", "accept"):
+        view = await settled(runtime, view)
+        assert view.interrupt is not None
+        body = ResumeSession(interrupt_id=view.interrupt.id, answer={"action": action})
+        view = await runtime.service.resume(view.thread_id, body)
+    return await settled(runtime, view)
+
+
+async def test_a_session_stays_within_its_calls_and_statements(
+    database_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statements: Counter[str] = Counter()
+    execute = AsyncCursor.execute
+
+    async def counted(self: AsyncCursor[Any], query: Any, *args: Any, **options: Any) -> AsyncCursor[Any]:
+        text = " ".join(str(query).split())
+        if not any(word in text for word in _TIMED):
+            statements[text[:100]] += 1
+        return await execute(self, query, *args, **options)
+
+    with FakeFlowise(api_key=KEY, latency=0) as flowise:
+        settings = load_settings(
+            database=DatabaseSettings(POSTGRES_DSN=SecretStr(database_dsn)),
+            flowise=FlowiseSettings(
+                FLOWISE_API_ENDPOINT=f"http://127.0.0.1:{flowise.port}", FLOWISE_API_KEY=SecretStr(KEY)
+            ),
+            reasoning=ReasoningSettings(engine_choice="deterministic"),
+        )
+        async with Runtime.open(settings, worker=True) as runtime:
+            await created(runtime)
+            monkeypatch.setattr(AsyncCursor, "execute", counted)
+            view = await created(runtime)
+    assert view.outcome == "accepted"
+    assert view.totals.flowise_calls <= FLOWISE_CALLS
+    assert statements.total() <= STATEMENTS, statements.most_common(20)
