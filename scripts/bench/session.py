@@ -158,7 +158,8 @@ class Bench:
     def commits(self) -> int:
         """Transactions of the server so far; each statement outside of a transaction is one."""
         with psycopg.connect(self.postgres.dsn(), autocommit=True) as connection:
-            row = connection.execute("SELECT sum(xact_commit)::bigint FROM pg_stat_database").fetchone()
+            query = "SELECT sum(xact_commit)::bigint FROM pg_stat_database WHERE datname LIKE 'bench%'"
+            row = connection.execute(query).fetchone()
         return int(row[0]) if row else 0
 
     def postgres_cpu(self) -> float:
