@@ -5,9 +5,12 @@ from collections.abc import Callable
 
 import pytest
 
+from flowise_dev_agent.agent.reach import hosts_in, hosts_said, reached, sets_credential
 from flowise_dev_agent.flowise.responses import flowise_message, storable
+from flowise_dev_agent.knowledge.pattern_library import terms_of
 from flowise_dev_agent.patch.model.references import has_variable, referenced, sole_reference, variables
 from flowise_dev_agent.patch.model.visibility import is_visible
+from flowise_dev_agent.reasoning import wording
 from flowise_dev_agent.reasoning.rules.process import squeezed
 from flowise_dev_agent.redaction import guarded, holds_secret, masked, redacted
 from flowise_dev_agent.sanitize import clean_json, clean_text, shortened
@@ -18,6 +21,12 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "flowise_message": lambda text: flowise_message(f"<html>{text}".encode(errors="replace")),
     "guarded": guarded,
     "has_variable": has_variable,
+    "hosts_in": hosts_in,
+    "hosts_said": hosts_said,
+    "reached": lambda text: reached("baseOptions", text, None),
+    "sets_credential": lambda text: sets_credential("baseOptions", text),
+    "terms_of": terms_of,
+    "wording.split": wording.split,
     "holds_secret": holds_secret,
     "is_visible, hostile condition": lambda text: is_visible({"show": {"a": text}}, {"a": "a" * len(text)}),
     "is_visible, hostile value": lambda text: is_visible({"show": {"a": "^(a+)+$"}}, {"a": text}),
