@@ -34,7 +34,8 @@ _MODEL: Final = re.compile(
     r"\b[a-z]\w{0,30}[.:-]?\d[\w.:-]{0,40}\b|\b[a-z]\w{0,30}-[a-z]\w{0,30}[.:-]\d[\w.:-]{0,40}\b"
 )
 _NUMBER: Final = re.compile(r"\d+(?:[.,']\d+)*")
-_LIST_MARK: Final = re.compile(r"^\s*\d{1,2}[.)]\s")
+#: Numbers that count nothing: of a list item, and around the clock.
+_NO_NUMBER: Final = re.compile(r"^\s*\d{1,2}[.)]\s|\b24/7\b")
 _WORD: Final = re.compile(r"\w+(?:'\w+)?")
 _SHOWN: Final = 80
 #: 2 hours are 7200 seconds in a field, 20 % are 0.2, 5 pm is 17:00.
@@ -167,7 +168,7 @@ def _texts_in(value: object) -> Iterator[str]:
 
 
 def _facts(quote: str, products: Iterable[str]) -> Iterator[_Fact]:
-    text = _LIST_MARK.sub("", _plain(masked(quote).replace(MASK, " ")))  # a pasted key is in no plan
+    text = _NO_NUMBER.sub("", _plain(masked(quote).replace(MASK, " ")))  # a pasted key is in no plan
     for kind, pattern in _PATTERNS:
         for match in pattern.finditer(text):
             found = match[match.lastindex or 0].strip(" .,;:!?)")

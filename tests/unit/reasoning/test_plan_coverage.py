@@ -81,6 +81,7 @@ def test_p83_what_a_part_names_and_the_plan_lacks_is_found(
         ("nicht mit Pinecone", {}),
         ("switch from gpt-4 turbo-4 to gpt-4o", {"modelName": "gpt-4o"}),
         ("1. answer the question", {}),
+        ("be there 24/7", {}),
         ("be kind to everybody", {}),
         ("Text im Chat", {}),
         pytest.param("my key is sk-" + "a1B2c3" * 6, {}, id="a pasted key"),
