@@ -127,9 +127,7 @@ async def test_what_differs_from_a_sample_is_an_error_that_shows_both(bench: Ben
         ("Too many requests", None),
     ],
 )
-async def test_a_function_that_fails_on_a_sample_of_its_writer_is_an_error(
-    error: str, code: str | None, bench: Bench
-) -> None:
+async def test_a_function_that_fails_on_its_sample_is_an_error(error: str, code: str | None, bench: Bench) -> None:
     bench.flowise.function_result = FlowiseServerError(error)
     assert [one.code for one in await found(bench, ADDS, samples=[sample(4, count="2")])] == ([code] if code else [])
 

@@ -11,7 +11,7 @@ _CREDENTIALS = {"openAIApi": "0b8c9f0a-0000-4000-8000-000000000001"}
 
 
 @pytest.mark.parametrize("case", _CASES, ids=lambda case: case.id)
-def test_both_flows_of_a_case_compile_and_differ_and_the_right_one_is_valid(case: Case, schemas: Schemas) -> None:
+def test_both_flows_of_a_case_compile_and_the_right_one_is_valid(case: Case, schemas: Schemas) -> None:
     tools = {tool.name: "0b8c9f0a-0000-4000-8000-000000000002" for tool in case.tools}
     flows = {
         side: compile_ops(

@@ -120,7 +120,7 @@ async def test_nothing_starts_before_the_time_that_a_refusal_names() -> None:
         ),
     ],
 )
-async def test_nothing_starts_while_the_provider_says_that_nothing_is_left(left: str, reset: str, value: str) -> None:
+async def test_nothing_starts_without_room(left: str, reset: str, value: str) -> None:
     async with calling() as calls:
         await calls.start(1)
         await calls.answer(1, headers={left: "0", reset: value})
