@@ -490,6 +490,7 @@ async def test_p02_a_twin_that_a_frozen_worker_is_about_to_delete_is_not_adopted
 
 
 async def test_p89_a_twin_that_a_person_has_just_taken_into_use_is_not_deleted(desk: Desk) -> None:
+    desk.flowise.after["create"] = desk.flowise.lose(FlowiseTimeoutError)
     ours = await desk.create()
     twin = desk.flowise.add(ChatflowCreate(name="Bot", flow_data=FLOW, category=flow_tag(str(SESSION))))
     find = desk.flowise.find_chatflow_by_category_tag
