@@ -239,6 +239,7 @@ async def test_p83_no_part_of_a_change_is_dropped_in_silence(wish: str, catalogu
         ("A calm tutor on gpt-4o, temperature zero", 0, "gpt-4o"),
         ("丁寧な言葉で答えるボット。モデルはgpt-4oで、温度0.2。", 0.2, "gpt-4o"),
     ],
+    ids=["short", "in words", "Japanese"],
 )
 async def test_models_and_numbers_are_read_as_people_write_them(
     text: str, temperature: float, model: str, catalogue: NodeStore
@@ -255,6 +256,7 @@ async def test_models_and_numbers_are_read_as_people_write_them(
         "A bot for our shop, temperature quite low please",
         "中古車の広告文を貼ると、車種と価格をJSONで返すフローが欲しい。",
     ],
+    ids=["agents", "agents in Japanese", "setting", "output in Japanese"],
 )
 async def test_p83_structure_that_is_not_read_is_declined_and_no_part_of_a_prompt(
     text: str, catalogue: NodeStore
@@ -270,6 +272,7 @@ async def test_p83_structure_that_is_not_read_is_declined_and_no_part_of_a_promp
         "el curso de iniciación sube a 205 euros, cámbialo",
         "季節の挨拶はもういりません。",
     ],
+    ids=["stop", "limit", "price", "Japanese"],
 )
 async def test_a_wish_that_speaks_of_no_part_is_added_in_the_persons_words(wish: str, catalogue: NodeStore) -> None:
     (value,) = (await planned(wish, catalogue, CHAIN)).values
