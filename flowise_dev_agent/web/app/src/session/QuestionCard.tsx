@@ -3,10 +3,9 @@ import { useEffect, useRef, useState } from "react";
 import { Problem } from "../api/client";
 import { answerSession } from "../api/sessions";
 import type { Answer, Interrupt, SessionEvent, SessionView } from "../api/types";
-import { ErrorNote } from "../ui/ErrorNote";
 import { ClarificationForm } from "./questions/Clarification";
 import { CredentialCheckForm } from "./questions/CredentialCheck";
-import type { FormProps } from "./questions/controls";
+import { type FormProps, Refusal } from "./questions/controls";
 import { PatchReviewForm } from "./questions/PatchReview";
 import { PlanApprovalForm } from "./questions/PlanApproval";
 import { ResultReviewForm } from "./questions/ResultReview";
@@ -86,8 +85,9 @@ export function QuestionCard({ session, question, onMine }: Props) {
         </h2>
         <p>{question.message}</p>
       </div>
-      <Form question={question} session={session} busy={answer.isPending} send={answer.mutate} />
-      <ErrorNote error={answer.error} />
+      <Refusal value={answer.error}>
+        <Form question={question} session={session} busy={answer.isPending} send={answer.mutate} />
+      </Refusal>
     </section>
   );
 }

@@ -24,8 +24,8 @@ export function PatchReviewForm({ question, session, busy, send }: Props) {
   return (
     <div className="stack">
       <Findings findings={findings} />
-      {(change || meanwhile) && <SessionDiff sessionId={session.thread_id} revision={question.id} />}
       {offers("raise_budget") && <RaiseBudget {...{ question, session, busy, send }} />}
+      {(change || meanwhile) && <SessionDiff sessionId={session.thread_id} revision={question.id} />}
       {offers("replan") && <FeedbackField feedback={feedback} label="Feedback for a new plan (optional)" />}
       <Choices options={question.options} busy={busy} onChoose={choose} without={["raise_budget"]} />
     </div>

@@ -77,13 +77,14 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
       ))}
       <FeedbackField feedback={feedback} label="What should be different?" />
       {iterations.length > 1 && <Iteration iterations={iterations} chosen={chosen} choose={setChosen} />}
-      {!updates && (
-        <label className="check">
-          <input type="checkbox" checked={deploy} onChange={(event) => setDeploy(event.target.checked)} />
-          Deploy the chatflow when I accept
-        </label>
-      )}
-      <Choices options={question.options} busy={busy} onChoose={choose} />
+      <Choices options={question.options} busy={busy} onChoose={choose}>
+        {!updates && (
+          <label className="check">
+            <input type="checkbox" checked={deploy} onChange={(event) => setDeploy(event.target.checked)} />
+            Deploy the chatflow when I accept
+          </label>
+        )}
+      </Choices>
     </div>
   );
 }

@@ -1,6 +1,7 @@
 /** What the question forms share: the actions, the feedback field, the findings. */
-import { type ReactNode, type RefObject, useId, useRef, useState } from "react";
+import { createContext, type ReactNode, type RefObject, useContext, useId, useRef, useState } from "react";
 import type { Action, Answer, Finding, Interrupt, Option, SessionView } from "../../api/types";
+import { ErrorNote } from "../../ui/ErrorNote";
 
 /** Props of a question form. */
 export interface FormProps<Question extends Interrupt> {
@@ -17,6 +18,9 @@ const DESTRUCTIVE: Partial<Record<Action, string>> = {
   cancel: "End the session",
 };
 
+/** Why the service refused the last answer; it is shown beside the actions, which are always in sight. */
+export const Refusal = createContext<unknown>(null);
+
 interface ChoicesProps {
   options: Option[];
   busy: boolean;
@@ -26,14 +30,19 @@ interface ChoicesProps {
   children?: ReactNode;
 }
 
-/** A button for each action that the question offers, with its effect. The first action is the primary one. */
+/**
+ * A button for each action that the question offers, with its effect. The first action is the primary one. The bar
+ * stays at the bottom of the window while the question is longer than that.
+ */
 export function Choices({ options, busy, onChoose, without = [], children }: ChoicesProps) {
   const [unconfirmed, setUnconfirmed] = useState<Option | null>(null);
+  const refusal = useContext(Refusal);
+  const id = useId();
   const offered = options.filter((one) => !without.includes(one.value));
 
   if (unconfirmed) {
     return (
-      <fieldset className="destructive" disabled={busy}>
+      <fieldset className="answers destructive" disabled={busy}>
         <legend>Are you sure? {unconfirmed.description}</legend>
         <div className="actions">
           <button
@@ -57,19 +66,23 @@ export function Choices({ options, busy, onChoose, without = [], children }: Cho
   return (
     <div className="answers">
       {children}
-      {offered.map((one, index) => (
-        <div key={one.value} className="answer">
-          <button
-            type="button"
-            className={index === 0 ? "button primary" : "button"}
-            disabled={busy}
-            onClick={() => (one.value in DESTRUCTIVE ? setUnconfirmed(one) : onChoose(one.value))}
-          >
-            {one.label}
-          </button>
-          {one.description && <small>{one.description}</small>}
-        </div>
-      ))}
+      <ErrorNote error={refusal} />
+      <div className="answer-row">
+        {offered.map((one, index) => (
+          <div key={one.value} className="answer">
+            <button
+              type="button"
+              className={index === 0 ? "button primary" : "button"}
+              disabled={busy}
+              aria-describedby={one.description ? `${id}-${one.value}` : undefined}
+              onClick={() => (one.value in DESTRUCTIVE ? setUnconfirmed(one) : onChoose(one.value))}
+            >
+              {one.label}
+            </button>
+            {one.description && <small id={`${id}-${one.value}`}>{one.description}</small>}
+          </div>
+        ))}
+      </div>
       {busy && <p className="quiet">Sending your answer…</p>}
     </div>
   );

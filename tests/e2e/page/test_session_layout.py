@@ -1,0 +1,46 @@
+"""What a person sees of a session without scrolling, on a laptop and on a phone."""
+
+import pytest
+from playwright.async_api import Locator, ViewportSize, expect
+
+from flowise_dev_agent.flowise import FlowiseClient
+from tests.e2e.page.screen import Screen
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+SIZES: list[ViewportSize] = [{"width": 1280, "height": 720}, {"width": 390, "height": 844}]
+LONG = (
+    "Build a customer support chatbot for our online shop with GPT-4o that remembers the conversation, "
+    "has a calculator, answers in a friendly tone, never promises a refund, and always asks for the order number."
+)
+
+
+async def in_sight(screen: Screen, card: Locator, names: list[str]) -> None:
+    """The question is longer than the window, and all its actions are in it."""
+    for size in SIZES:
+        await screen.page.set_viewport_size(size)
+        await screen.page.evaluate("window.scrollTo(0, 0)")
+        assert await screen.page.evaluate("document.documentElement.scrollHeight") > size["height"] + 100
+        for name in names:
+            await expect(card.get_by_role("button", name=name, exact=True)).to_be_in_viewport(ratio=1)
+        assert await screen.overflow() <= 0
+        assert await screen.violations() == []
+
+
+async def test_all_actions_of_a_long_question_are_in_sight_without_scrolling(
+    screen: Screen, flowise_flows: FlowiseClient
+) -> None:
+    await screen.start(LONG)
+    plan = await screen.question("The plan")
+    await in_sight(screen, plan, ["Approve", "Ask for changes", "Cancel"])
+    await screen.press("Approve", plan)
+    result = await screen.question("The result")
+    await in_sight(screen, result, ["Accept", "Change it", "Roll back"])
+    # The field that has the focus is not behind the bar.
+    field = result.get_by_label("What should be different?")
+    await field.focus()
+    bar = await result.locator(".answers").bounding_box()
+    box = await field.bounding_box()
+    assert bar
+    assert box
+    assert box["y"] + box["height"] <= bar["y"]
