@@ -65,6 +65,10 @@ _ORDINARY: Final = _words(
 )
 
 
+#: What a person writes in an address for a value that comes with each request.
+_FILLED_IN: Final = re.compile(r"\{{1,2}[^{}]{0,60}\}{1,2}|<[^<>]{1,60}>|(?<=/):\w{1,60}")
+
+
 _Kind = Literal["address", "quotation", "model", "number", "product"]
 _PATTERNS: Final[Sequence[tuple[_Kind, re.Pattern[str]]]] = (
     ("address", _ADDRESS),
@@ -135,10 +139,16 @@ def _not_held(plan: PlanContract, base: GraphIR | None, schemas: Schemas) -> dic
     for index, (part, facts) in enumerate(named):
         later = {fact.kind for other, more in named[index + 1 :] if other.source != part.source for fact in more}
         for fact in facts if part.state == "covered" else ():
-            held = _is_among(fact.text, numbers) if fact.kind == "number" else _folded(fact.text) in folded
+            held = _is_among(fact.text, numbers) if fact.kind == "number" else _is_held(fact, folded)
             if not held and fact.kind not in later:
                 missing.setdefault(part.id, []).append(shortened(fact.text, _SHOWN))
     return missing
+
+
+def _is_held(fact: _Fact, folded: str) -> bool:
+    """What stands for a value in an address (`/orders/{number}`, `:id`, `<id>`) is a variable in the flow."""
+    fixed = _FILLED_IN.split(fact.text) if fact.kind == "address" else [fact.text]
+    return all(_folded(piece) in folded for piece in fixed if piece)
 
 
 def _texts(plan: PlanContract, base: GraphIR | None) -> Iterator[str]:

@@ -85,6 +85,10 @@ def test_p83_what_a_part_names_and_the_plan_lacks_is_found(
         ("be kind to everybody", {}),
         ("Text im Chat", {}),
         pytest.param("my key is sk-" + "a1B2c3" * 6, {}, id="a pasted key"),
+        (
+            "ask https://api.shop.example/orders/{number}/state",
+            {"url": "https://api.shop.example/orders/{{ question }}/state"},
+        ),
     ],
 )
 def test_p83_what_the_plan_has_in_another_form_is_covered(
