@@ -44,3 +44,31 @@ async def test_all_actions_of_a_long_question_are_in_sight_without_scrolling(
     assert bar
     assert box
     assert box["y"] + box["height"] <= bar["y"]
+
+
+async def test_after_acceptance_the_way_on_comes_first_and_delete_last(
+    screen: Screen, flowise_flows: FlowiseClient
+) -> None:
+    page = screen.page
+    await page.set_viewport_size(SIZES[0])
+    first = await screen.start("Build a customer support chatbot with GPT-4o and memory")
+    await screen.press("Approve", await screen.question("The plan"))
+    await screen.press("Accept", await screen.question("The result"))
+    await screen.status("Accepted")
+    # The focus is on what happened, not lost.
+    await expect(page.locator(".now p").first).to_be_focused()
+    onward = page.get_by_role("region", name="What next?")
+    for size in reversed(SIZES):
+        await page.set_viewport_size(size)
+        await page.evaluate("window.scrollTo(0, 0)")
+        await expect(onward.get_by_role("button", name="Change it")).to_be_in_viewport(ratio=1)
+        await expect(onward.get_by_role("link", name="Open in Flowise")).to_be_in_viewport(ratio=1)
+        assert await screen.violations() == []
+    await expect(page.locator(".session > footer").get_by_role("button", name="Delete session")).to_be_visible()
+    await screen.press("Try it", onward)
+    await expect(page.get_by_label("Your question")).to_be_focused()
+    await onward.get_by_label("What should be different?").fill("Use a temperature of 0.1")
+    await screen.press("Change it", onward)
+    await page.wait_for_url(lambda url: "/#/s/" in url and not url.endswith(first))
+    await expect(page.get_by_role("heading", level=1)).to_be_visible()
+    await screen.question("The plan")

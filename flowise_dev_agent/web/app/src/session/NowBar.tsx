@@ -1,4 +1,4 @@
-import { useEffect, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import type { Connection } from "../api/stream";
 import type { SessionView } from "../api/types";
 import { duration } from "../ui/format";
@@ -17,11 +17,21 @@ interface Props {
 /** What the session does now; a screen reader announces each change. */
 export function NowBar({ session, timeline, text, connection }: Props) {
   const working = session.status === "in_progress";
+  const line = useRef<HTMLParagraphElement>(null);
+  const asks = session.interrupt !== null;
+  const asked = useRef(asks);
+
+  // The answered form is gone and took the focus with it.
+  useEffect(() => {
+    if (asked.current && !asks && document.activeElement === document.body) line.current?.focus();
+    asked.current = asks;
+  }, [asks]);
+
   const words = working ? `${currentActivity(timeline)}…` : statusSentence(session);
   return (
     <div className={working ? "now live" : "now"}>
       <div className="row apart">
-        <p aria-live="polite" className="row">
+        <p aria-live="polite" className="row" ref={line} tabIndex={-1}>
           {working && <span className="pulse" aria-hidden="true" />}
           <span>{words}</span>
         </p>

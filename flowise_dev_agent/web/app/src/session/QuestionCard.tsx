@@ -59,9 +59,10 @@ export function QuestionCard({ session, question, onMine }: Props) {
   const heading = useRef<HTMLHeadingElement>(null);
   const id = session.thread_id;
 
-  // The answered form is gone and took the focus with it; move the focus here.
+  // The answered form is gone and took the focus with it, or left it on what happens meanwhile; move the focus here.
   useEffect(() => {
-    if (document.activeElement === document.body) heading.current?.focus({ preventScroll: true });
+    const focused = document.activeElement;
+    if (focused === document.body || focused?.closest(".now")) heading.current?.focus({ preventScroll: true });
   }, []);
 
   const answer = useMutation({

@@ -13,15 +13,13 @@ import { sessionKey } from "./useSession";
 /** The session's name and status, and the actions on the whole session. */
 export function SessionHeader({ session }: { session: SessionView }) {
   const queries = useQueryClient();
-  const [, go] = useLocation();
   const [naming, setNaming] = useState(false);
   const id = session.thread_id;
   const name = session.session_name || "New session";
   const shows = { onSuccess: (view: SessionView) => queries.setQueryData(sessionKey(id), view) };
   const cancel = useMutation({ mutationFn: () => cancelSession(id), ...shows });
   const retry = useMutation({ mutationFn: () => retrySession(id), ...shows });
-  const remove = useMutation({ mutationFn: () => deleteSession(id), onSuccess: () => go("/") });
-  const active = session.status === "in_progress" || session.status === "pending_interrupt";
+  const active = isActive(session);
 
   useEffect(() => {
     const waits = session.status === "pending_interrupt" ? "● " : "";
@@ -70,23 +68,36 @@ export function SessionHeader({ session }: { session: SessionView }) {
               <p>Changes already written to Flowise stay.</p>
             </ConfirmButton>
           )}
-          {!active && (
-            <ConfirmButton
-              label="Delete"
-              question="Delete this session?"
-              yes="Delete it"
-              busy={remove.isPending}
-              onYes={() => remove.mutate()}
-            >
-              <p>Its history is deleted too. The chatflow in Flowise stays.</p>
-            </ConfirmButton>
-          )}
         </div>
       </div>
       <blockquote className="requirement words">{session.requirement}</blockquote>
       <small>Started {moment(session.created_at)}</small>
-      <ErrorNote error={cancel.error ?? retry.error ?? remove.error} />
+      <ErrorNote error={cancel.error ?? retry.error} />
       {session.error && <ErrorNote error={{ message: session.error.detail, hint: session.error.hint }} />}
     </header>
   );
 }
+
+/** The last thing on the page of a session that does not work any more. */
+export function DeleteSession({ session }: { session: SessionView }) {
+  const [, go] = useLocation();
+  const remove = useMutation({ mutationFn: () => deleteSession(session.thread_id), onSuccess: () => go("/") });
+  if (isActive(session)) return null;
+  return (
+    <footer>
+      <ConfirmButton
+        label="Delete session"
+        look="plain"
+        question="Delete this session?"
+        yes="Delete it"
+        busy={remove.isPending}
+        onYes={() => remove.mutate()}
+      >
+        <p>Its history is deleted too. The chatflow in Flowise stays.</p>
+      </ConfirmButton>
+      <ErrorNote error={remove.error} />
+    </footer>
+  );
+}
+
+const isActive = ({ status }: SessionView): boolean => status === "in_progress" || status === "pending_interrupt";

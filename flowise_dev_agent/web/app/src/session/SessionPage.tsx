@@ -1,14 +1,15 @@
-import { useMemo } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { Link } from "wouter";
 import { Problem } from "../api/client";
 import { SessionDiff } from "../flow/FlowDiff";
 import { TryOut } from "../flow/TryOut";
 import { ErrorNote } from "../ui/ErrorNote";
 import { Tabs } from "../ui/Tabs";
+import { NextSteps } from "./NextSteps";
 import { NowBar } from "./NowBar";
 import { Elsewhere, QuestionCard, useElsewhere } from "./QuestionCard";
 import { ApprovedPlan, Figures, Summary } from "./SessionDetails";
-import { SessionHeader } from "./SessionHeader";
+import { DeleteSession, SessionHeader } from "./SessionHeader";
 import { Story } from "./Story";
 import { TestList } from "./TestList";
 import { timelineOf } from "./timeline";
@@ -27,6 +28,12 @@ function SessionById({ id }: { id: string }) {
   const timeline = useMemo(() => timelineOf(feed.events), [feed.events]);
   const question = session?.interrupt ?? null;
   const elsewhere = useElsewhere(question?.id ?? null, feed.events);
+  const about = useRef<HTMLDivElement>(null);
+  const [trying, setTrying] = useState(0);
+
+  useEffect(() => {
+    if (trying) about.current?.querySelector<HTMLElement>(".try-out input")?.focus();
+  }, [trying]);
 
   if (!session) {
     if (!error) return <p className="quiet">Loading the session…</p>;
@@ -47,6 +54,7 @@ function SessionById({ id }: { id: string }) {
   const testable = draft?.id ?? session.chatflow_id;
   const tests = timeline.tests.filter((one) => !one.before);
   const ended = session.status === "completed" || session.status === "cancelled";
+  const made = session.outcome === "accepted" || session.outcome === "answered" ? session.chatflow_id : null;
   const tabs = [
     ...((session.chatflow_id || draft) && !shownInForm
       ? [{ name: "Change", content: <SessionDiff sessionId={id} revision={session.last_event_seq} /> }]
@@ -74,12 +82,19 @@ function SessionById({ id }: { id: string }) {
           <ErrorNote error={feed.error} />
           <Elsewhere notice={elsewhere.notice} onClose={elsewhere.close} />
           {question && <QuestionCard key={question.id} session={session} question={question} onMine={elsewhere.mark} />}
-          <div className="card">
-            <Tabs label="About this session" tabs={tabs} />
+          {made && <NextSteps session={session} chatflowId={made} onTry={() => setTrying((times) => times + 1)} />}
+          <div className="card" ref={about}>
+            <Tabs
+              key={trying}
+              label="About this session"
+              tabs={tabs}
+              start={trying ? tabs.findIndex((tab) => tab.name === "Try it") : 0}
+            />
           </div>
         </div>
         <Story groups={timeline.groups} ended={feed.connection === "ended"} />
       </div>
+      <DeleteSession session={session} />
     </div>
   );
 }
