@@ -72,3 +72,26 @@ async def test_after_acceptance_the_way_on_comes_first_and_delete_last(
     await page.wait_for_url(lambda url: "/#/s/" in url and not url.endswith(first))
     await expect(page.get_by_role("heading", level=1)).to_be_visible()
     await screen.question("The plan")
+
+
+async def test_the_wheel_zooms_the_change_and_no_mark_covers_a_title(
+    screen: Screen, flowise_flows: FlowiseClient
+) -> None:
+    page = screen.page
+    await screen.start("Build a customer support chatbot with GPT-4o and memory")
+    await screen.press("Approve", await screen.question("The plan"))
+    await screen.question("The result")
+    box = page.locator(".react-flow__node").first
+    await box.scroll_into_view_if_needed()
+    await expect(box.locator(".mark")).to_have_text("+ added")
+    mark, title = [await box.locator(one).bounding_box() for one in (".mark", ".fnode-title")]
+    assert mark
+    assert title
+    assert mark["y"] + mark["height"] <= title["y"] + 1
+    view = page.locator(".react-flow__viewport")
+    before = await view.get_attribute("style")
+    assert before
+    await page.locator(".react-flow__pane").hover()
+    await page.mouse.wheel(0, -300)
+    await expect(view).not_to_have_attribute("style", before)
+    assert await screen.violations() == []

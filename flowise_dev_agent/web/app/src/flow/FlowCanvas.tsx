@@ -81,8 +81,6 @@ export function FlowCanvas({ flow, label, height = "60vh", chosen = null, onChoo
           deleteKeyCode={null}
           multiSelectionKeyCode={null}
           selectionKeyCode={null}
-          zoomOnScroll={false}
-          preventScrolling={false}
           panOnScroll={false}
         >
           <Background gap={24} />

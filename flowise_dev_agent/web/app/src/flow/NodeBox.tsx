@@ -38,8 +38,8 @@ export const NodeBox = memo(function NodeBox({ data: { node, mark }, selected }:
           <strong>{node.label}</strong>
           {node.kind === "node" && <small>{node.name}</small>}
         </span>
-        <MarkBadge mark={mark} />
       </header>
+      <MarkBadge mark={mark} />
       {node.kind === "node" && (
         <ul>
           {node.inputs.map((port) => (

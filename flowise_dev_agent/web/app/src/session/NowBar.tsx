@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "react";
 import type { Connection } from "../api/stream";
 import type { SessionView } from "../api/types";
 import { duration } from "../ui/format";
+import { Markdown } from "../ui/Markdown";
 import { currentActivity, type Timeline } from "./timeline";
 import { statusWord } from "./words";
 
@@ -37,6 +38,7 @@ export function NowBar({ session, timeline, text, connection }: Props) {
         </p>
         {working && timeline.running && <Elapsed key={timeline.running.seq} since={timeline.running.since} />}
       </div>
+      {session.status === "completed" && session.answer && <Markdown text={session.answer} />}
       {connection === "lost" && (
         <p role="status" className="problem">
           Connection lost. Reconnecting; the session continues.
@@ -68,7 +70,7 @@ function statusSentence(session: SessionView): string {
     case "pending_interrupt":
       return "The session is waiting for your answer.";
     case "completed":
-      return session.answer ?? `Session ended: ${statusWord("completed", session.outcome).text.toLowerCase()}.`;
+      return `Session ended: ${statusWord("completed", session.outcome).text.toLowerCase()}.`;
     case "cancelled":
       return "Session cancelled.";
     default:

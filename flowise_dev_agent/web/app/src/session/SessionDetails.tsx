@@ -16,9 +16,12 @@ export function Figures({ session }: { session: SessionView }) {
     [
       "Chatflow",
       session.chatflow_url && (
-        <a href={session.chatflow_url} target="_blank" rel="noopener noreferrer">
-          Open in Flowise
-        </a>
+        <span key="flow" className="row">
+          {session.chatflow_id && <Link href={`/flow/${session.instance}/${session.chatflow_id}`}>Show</Link>}
+          <a href={session.chatflow_url} target="_blank" rel="noopener noreferrer">
+            Open in Flowise
+          </a>
+        </span>
       ),
     ],
     ["Versions", session.chatflow_id && <VersionLinks key="versions" session={session} />],
@@ -50,18 +53,23 @@ export function Figures({ session }: { session: SessionView }) {
             </div>
           ))}
       </dl>
-      {session.degraded.length > 0 && (
-        <div className="note warn">
-          <p>In these phases the configured reasoning mode failed, and the other mode answered:</p>
-          <ul>
-            {session.degraded.map((one) => (
-              <li key={one.phase}>
-                {one.phase}: {one.fallback_reason}
-              </li>
-            ))}
-          </ul>
-        </div>
-      )}
+    </div>
+  );
+}
+
+/** That another engine than the configured one has answered; it is read before the plan is approved. */
+export function FallbackNotice({ session }: { session: SessionView }) {
+  if (session.degraded.length === 0) return null;
+  return (
+    <div className="note warn">
+      <p>In these phases the configured reasoning mode failed, and the other mode answered:</p>
+      <ul>
+        {session.degraded.map((one) => (
+          <li key={one.phase}>
+            {one.phase}: {one.fallback_reason}
+          </li>
+        ))}
+      </ul>
     </div>
   );
 }

@@ -8,7 +8,7 @@ import { Tabs } from "../ui/Tabs";
 import { NextSteps } from "./NextSteps";
 import { NowBar } from "./NowBar";
 import { Elsewhere, QuestionCard, useElsewhere } from "./QuestionCard";
-import { ApprovedPlan, Figures, Summary } from "./SessionDetails";
+import { ApprovedPlan, FallbackNotice, Figures, Summary } from "./SessionDetails";
 import { DeleteSession, SessionHeader } from "./SessionHeader";
 import { Story } from "./Story";
 import { TestList } from "./TestList";
@@ -57,7 +57,17 @@ function SessionById({ id }: { id: string }) {
   const made = session.outcome === "accepted" || session.outcome === "answered" ? session.chatflow_id : null;
   const tabs = [
     ...((session.chatflow_id || draft) && !shownInForm
-      ? [{ name: "Change", content: <SessionDiff sessionId={id} revision={session.last_event_seq} /> }]
+      ? [
+          {
+            name: "Change",
+            content: (
+              <div className="stack tight">
+                <SessionDiff sessionId={id} revision={session.last_event_seq} />
+                <Link href={`/change/${id}`}>Show in full width</Link>
+              </div>
+            ),
+          },
+        ]
       : []),
     ...(tests.length && !review ? [{ name: "Tests", content: <TestList tests={tests} /> }] : []),
     ...(testable
@@ -81,6 +91,7 @@ function SessionById({ id }: { id: string }) {
           <NowBar session={session} timeline={timeline} text={feed.text} connection={feed.connection} />
           <ErrorNote error={feed.error} />
           <Elsewhere notice={elsewhere.notice} onClose={elsewhere.close} />
+          <FallbackNotice session={session} />
           {question && <QuestionCard key={question.id} session={session} question={question} onMine={elsewhere.mark} />}
           {made && <NextSteps session={session} chatflowId={made} onTry={() => setTrying((times) => times + 1)} />}
           <div className="card" ref={about}>

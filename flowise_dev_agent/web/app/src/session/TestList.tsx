@@ -1,5 +1,6 @@
 import type { Trial } from "../api/types";
 import { duration } from "../ui/format";
+import { Markdown } from "../ui/Markdown";
 import { TraceView } from "./TraceView";
 
 const CATEGORIES: Record<NonNullable<Trial["category"]>, string> = {
@@ -51,19 +52,31 @@ export function TestList({ tests, baseline = [], notes = [], session }: Props) {
                 <Result test={test} />
               </span>
             </div>
-            <p className="said">{test.answer || test.error || "No answer."}</p>
+            <div className="said">
+              <Markdown text={test.answer || test.error || "No answer."} />
+            </div>
             {!test.passed && (
               <p className="problem">
                 {[test.category && CATEGORIES[test.category], test.answer && test.error].filter(Boolean).join(": ")}
               </p>
             )}
-            {test.used_tools && test.used_tools.length > 0 && <small>Used: {test.used_tools.join(", ")}</small>}
-            {notes[index] && <small>{notes[index]}</small>}
+            {test.used_tools && test.used_tools.length > 0 && (
+              <p>
+                <small>Used: {test.used_tools.join(", ")}</small>
+              </p>
+            )}
+            {notes[index] && (
+              <p>
+                <small>{notes[index]}</small>
+              </p>
+            )}
             {session && test.trace_sha256 && <TraceView session={session} sha256={test.trace_sha256} />}
             {before && (
               <details>
                 <summary>Before the change</summary>
-                <p className="said">{before.answer || before.error}</p>
+                <div className="said">
+                  <Markdown text={before.answer || before.error || "No answer."} />
+                </div>
               </details>
             )}
           </li>

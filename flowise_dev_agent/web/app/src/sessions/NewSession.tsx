@@ -201,7 +201,11 @@ function HealthLine({ health, error }: { health: HealthView | undefined; error: 
         : `Plans with ${health.reasoning.model}`}
       {health.model_stand_in && ". Flowise uses a local stand-in model"}
       {down.length > 0 && (
-        <span className="problem"> Flowise does not respond: {down.map(([id]) => id).join(", ")}.</span>
+        <span className="problem">
+          {down.length === 1 ? " The Flowise server " : " The Flowise servers "}
+          {down.map(([id]) => `“${id}”`).join(", ")} {down.length === 1 ? "does" : "do"} not respond. Check the address
+          and the key under <Link href="/instances">Instances</Link>.
+        </span>
       )}
     </small>
   );

@@ -19,6 +19,12 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
   const updates = session.operation_mode === "update";
   const worse = [...new Set(regressions.filter((one) => one.worse).map((one) => one.question))];
 
+  const options = question.options.map((one) =>
+    one.value === "accept" && !updates && !deploy
+      ? { ...one, description: "Keep the chatflow without deploying it." }
+      : one,
+  );
+
   function choose(action: Action) {
     if (action === "iterate") {
       const text = feedback.required();
@@ -77,7 +83,7 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
       ))}
       <FeedbackField feedback={feedback} label="What should be different?" />
       {iterations.length > 1 && <Iteration iterations={iterations} chosen={chosen} choose={setChosen} />}
-      <Choices options={question.options} busy={busy} onChoose={choose}>
+      <Choices options={options} busy={busy} onChoose={choose}>
         {!updates && (
           <label className="check">
             <input type="checkbox" checked={deploy} onChange={(event) => setDeploy(event.target.checked)} />

@@ -7,10 +7,12 @@ import { Choices, type FormProps } from "./controls";
 /** Choose the flow to change. */
 export function TargetPicker({ question, session, busy, send }: FormProps<InterruptOf<"select_target">>) {
   const { candidates } = question.data;
-  const [chosen, setChosen] = useState(candidates[0]?.id ?? "");
+  const [chosen, setChosen] = useState(candidates.length === 1 ? (candidates[0]?.id ?? "") : "");
+  const [problem, setProblem] = useState("");
 
   function choose(action: Action) {
-    if (action === "select") send({ action, chatflow_id: chosen });
+    if (action === "select" && !chosen) setProblem("Choose one of the flows.");
+    else if (action === "select") send({ action, chatflow_id: chosen });
     else if (action === "create_new" || action === "cancel") send({ action });
   }
 
@@ -26,7 +28,10 @@ export function TargetPicker({ question, session, busy, send }: FormProps<Interr
                 name="target"
                 value={flow.id}
                 checked={chosen === flow.id}
-                onChange={() => setChosen(flow.id)}
+                onChange={() => {
+                  setProblem("");
+                  setChosen(flow.id);
+                }}
               />
               <span className="stack tight grow">
                 <LiveThumbnail id={flow.id} instance={session.instance} />
@@ -44,7 +49,11 @@ export function TargetPicker({ question, session, busy, send }: FormProps<Interr
           ))}
         </fieldset>
       )}
-      <Choices options={question.options} busy={busy} onChoose={choose} />
+      <Choices options={question.options} busy={busy} onChoose={choose}>
+        <p role="alert" className="problem">
+          {problem}
+        </p>
+      </Choices>
     </div>
   );
 }

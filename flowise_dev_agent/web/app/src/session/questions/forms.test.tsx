@@ -165,6 +165,10 @@ it("picks a flow, or none", async () => {
     option("select", "Choose"),
     option("create_new", "Create a new chatflow"),
   ]);
+  // No flow is chosen beforehand.
+  await press("Choose");
+  expect(sent).toEqual([]);
+  expect(screen.getByText("Choose one of the flows.")).toBeTruthy();
   await userEvent.click(screen.getByRole("radio", { name: /Support/ }));
   await press("Choose");
   await press("Create a new chatflow");
@@ -318,7 +322,7 @@ const RESULT = {
   placeholders: ["the price list"],
 } as unknown as InterruptOf<"result_review">["data"];
 const RESULT_OPTIONS = [
-  option("accept", "Accept"),
+  option("accept", "Accept", "Deploy it."),
   option("iterate", "Change it"),
   option("rollback", "Roll back", "Delete it."),
 ];
@@ -328,6 +332,16 @@ it("shows why a test failed, its earlier answer and the placeholders", () => {
   expect(screen.getByText("Timeout")).toBeTruthy();
   expect(screen.getByText("1 question had a better answer before the change:")).toBeTruthy();
   expect(screen.getByText("the price list")).toBeTruthy();
+});
+
+it("shows a test's answer as Markdown, and its tools and its note on lines of their own", () => {
+  const test = { ...RESULT.tests[0], answer: "# Menu\n\n- soup\n- bread", used_tools: ["calculator"] };
+  const verdict = { ...RESULT.verdict, notes: ["answered"] } as NonNullable<typeof RESULT.verdict>;
+  show(ResultReviewForm, { ...RESULT, verdict, tests: [test] } as typeof RESULT, RESULT_OPTIONS);
+  expect(screen.getByRole("heading", { name: "Menu" })).toBeTruthy();
+  expect(screen.getByText("soup").tagName).toBe("LI");
+  const lines = [screen.getByText("Used: calculator"), screen.getByText("answered")].map((one) => one.closest("p"));
+  expect(lines[0]).not.toBe(lines[1]);
 });
 
 it("shows what the tests show of the parts and the criteria, and what happened inside", async () => {
@@ -374,7 +388,10 @@ it("accepts an earlier iteration that showed more", async () => {
 
 it("accepts with or without deploying, iterates with feedback, rolls back after a confirmation", async () => {
   const { sent, press } = show(ResultReviewForm, RESULT, RESULT_OPTIONS);
+  expect(screen.getByText("Deploy it.")).toBeTruthy();
   await userEvent.click(screen.getByLabelText("Deploy the chatflow when I accept"));
+  expect(screen.queryByText("Deploy it.")).toBeNull();
+  expect(screen.getByText("Keep the chatflow without deploying it.")).toBeTruthy();
   await press("Accept");
   await userEvent.type(screen.getByLabelText("What should be different?"), "shorter");
   await press("Change it");
