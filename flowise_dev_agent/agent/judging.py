@@ -30,6 +30,8 @@ NOT_JUDGED: Final = "The content of the answers was not judged, since no model j
 _NO_EVIDENCE: Final = "The quoted evidence is not in the test."
 #: As Flowise writes them, and with one brace too few.
 _VARIABLE: Final = re.compile(r"\{\{[^{}]{1,200}\}\}|\{\s*\$(?:flow|form|vars|webhook|iteration)\b[^{}]{0,200}\}")
+#: Fields whose text a model reads: that it is there shows nothing.
+_PROSE: Final = re.compile(r"(?:prompt|messages?|\]\.content|instructions|template|prefix)$", re.IGNORECASE)
 _SHORTEST_QUOTE: Final = 2
 _QUOTE_CHARS: Final = 200
 _MODELS: Final = frozenset(("Chat Models", "LLMs"))
@@ -213,7 +215,7 @@ def judged(
         _criterion(item, _trials_of(item, shown), votes.get(item.id), failed, by_model) for item in plan.criteria
     ]
     criteria += _unreached(graph, traces, first=len(criteria) + 1)
-    parts = [_part(part, criteria, plan.criteria, graph) for part in plan.parts]
+    parts = [_part(part, criteria, plan, graph) for part in plan.parts]
     headline = _headline(verdict, criteria, parts, results)
     return verdict.model_copy(update={"criteria": criteria, "parts": parts, "headline": headline})
 
@@ -343,9 +345,7 @@ def _unreached(graph: GraphIR, traces: Iterable[Trace], first: int) -> list[Crit
 # --- parts and headline ----------------------------------------------------------------------------------------------
 
 
-def _part(
-    part: Part, verdicts: Sequence[CriterionVerdict], criteria: Sequence[Criterion], graph: GraphIR
-) -> PartVerdict:
+def _part(part: Part, verdicts: Sequence[CriterionVerdict], plan: PlanContract, graph: GraphIR) -> PartVerdict:
     def given(state: Literal["done", "assumed", "not_shown", "missing", "not_possible"], reason: str) -> PartVerdict:
         return PartVerdict(id=part.id, quote=part.quote, state=state, reason=reason)
 
@@ -356,11 +356,14 @@ def _part(
             return given("missing", part.reason or "The plan does not cover it.")
         case "covered":
             pass
-    ids = {node.id for node in graph.nodes}
+    # A node that the person wanted out is done by not being there.
+    ids = {*(node.id for node in graph.nodes), *plan.removals}
     if absent := [node for node in part.nodes if node not in ids]:
         return given("missing", f"The flow has no {', '.join(absent)}.")
     by_id = {verdict.id: verdict for verdict in verdicts}
-    own = [by_id[item.id] for item in criteria if item.part == part.id and item.id in by_id]
+    own = [by_id[item.id] for item in plan.criteria if item.part == part.id and item.id in by_id]
+    if not own and part.values and all(_PROSE.search(value) for value in part.values):
+        return given("not_shown", "It is said to the model in the prompt; no test shows what the model makes of it.")
     open_ = next((item for item in own if item.state != "shown"), None)
     return given("not_shown", open_.reason or open_.text) if open_ else given("done", part.reason)
 

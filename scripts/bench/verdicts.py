@@ -25,8 +25,8 @@ import json
 import re
 import sys
 import tempfile
-from collections.abc import Generator, Sequence, Set
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Generator, Iterable, Mapping, Sequence, Set
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, cast
@@ -170,13 +170,16 @@ class Bench:
 
     async def tested(self, case: Case, side: str) -> Tested:
         """Build the flow, check it and hold its tests."""
+        async with self._tools(case.tools_of(side)) as tools:
+            return await self._tested(case, side, tools)
+
+    async def _tested(self, case: Case, side: str, tools: Mapping[str, str]) -> Tested:
         tested = Tested(case, side)
         model = ScriptedModel(case.rules(side))
         self.standin.reset()
         self.standin.script(lambda request: request.kind == "chat", model)
         self.world.pages = case.world
         kind = "AGENTFLOW" if case.is_agentflow else "CHATFLOW"
-        tools = {tool.name: await self._made(tool) for tool in case.tools_of(side)}
         try:
             compiled = compile_ops(
                 GraphIR.empty(),
@@ -212,12 +215,20 @@ class Bench:
                 _tell(tested, "code", f"{run.trial.test}: {run.trial.error}")
         return tested
 
-    async def _made(self, tool: CustomTool) -> str:
-        """The id of a new tool on the server."""
+    @asynccontextmanager
+    async def _tools(self, tools: Iterable[CustomTool]) -> AsyncGenerator[dict[str, str]]:
+        """Custom tools on the server by their names, as long as the context."""
         headers = {"Authorization": f"Bearer {self.access.api_key.get_secret_value()}"}
+        made: dict[str, str] = {}
         async with httpx2.AsyncClient(base_url=self.access.endpoint, headers=headers, trust_env=False) as http:
-            answer = await http.post("/api/v1/tools", json=tool.row())
-        return str(answer.raise_for_status().json()["id"])
+            try:
+                for tool in tools:
+                    answer = await http.post("/api/v1/tools", json=tool.row())
+                    made[tool.name] = str(answer.raise_for_status().json()["id"])
+                yield made
+            finally:
+                for identity in made.values():
+                    await http.delete(f"/api/v1/tools/{identity}")
 
     async def _held(self, case: Case, chatflow_id: str, flow_data: str) -> list[TrialRun]:
         """As a session holds them."""

@@ -146,6 +146,7 @@ PLAN = {
         {"node_id": "bufferMemory_0", "node_name": "bufferMemory", "purpose": "the memory"},
         {"node_id": "conversationChain_0", "node_name": "conversationChain", "purpose": "the conversation"},
     ],
+    "values": [{"node_id": "chatOpenAI_0", "param": "modelName", "value": "gpt-4o"}],
     "steps": ["Add and connect them."],
     "credential_requirements": ["openAIApi"],
     "success_criteria": ["It answers."],
