@@ -146,10 +146,9 @@ PLAN = {
         {"node_id": "bufferMemory_0", "node_name": "bufferMemory", "purpose": "the memory"},
         {"node_id": "conversationChain_0", "node_name": "conversationChain", "purpose": "the conversation"},
     ],
-    "values": [{"node_id": "chatOpenAI_0", "param": "modelName", "value": "gpt-4o"}],
     "steps": ["Add and connect them."],
     "credential_requirements": ["openAIApi"],
-    "success_criteria": ["It answers."],
+    "success_criteria": ["GPT-4o answers."],
     "test_questions": ["What can you do?", "Where is my parcel?"],
     "parts": [{"id": f"p{n}", "state": "covered", "nodes": ["chatOpenAI_0"]} for n in range(1, 9)],
 }
