@@ -148,7 +148,9 @@ def _not_held(plan: PlanContract, base: GraphIR | None, schemas: Schemas) -> dic
 def _is_held(fact: _Fact, folded: str) -> bool:
     """What stands for a value in an address (`/orders/{number}`, `:id`, `<id>`) is a variable in the flow."""
     fixed = _FILLED_IN.split(fact.text) if fact.kind == "address" else [fact.text]
-    return all(_folded(piece) in folded for piece in fixed if piece)
+    # Node types have words in between: Azure OpenAI is azureChatOpenAI.
+    read = (folded, folded.replace("chat", "")) if fact.kind == "product" else (folded,)
+    return all(any(_folded(piece) in text for text in read) for piece in fixed if piece)
 
 
 def _texts(plan: PlanContract, base: GraphIR | None) -> Iterator[str]:

@@ -89,6 +89,7 @@ def test_p83_what_a_part_names_and_the_plan_lacks_is_found(
             "ask https://api.shop.example/orders/{number}/state",
             {"url": "https://api.shop.example/orders/{{ question }}/state"},
         ),
+        ("on Azure OpenAI", {"note": "azureChatOpenAI"}),
     ],
 )
 def test_p83_what_the_plan_has_in_another_form_is_covered(
