@@ -88,7 +88,7 @@ async def test_a_schedule_and_a_message_elsewhere_are_declined_by_name(catalogue
 
 async def test_a_document_that_is_not_there_yet_is_a_placeholder(catalogue: NodeStore) -> None:
     _, plan = await planned("A bot that answers from a PDF", catalogue)
-    assert plan.placeholders == ["pdfFile_0.pdfFile: [PLACEHOLDER: a file]"]
+    assert plan.placeholders == ["pdfFile_0.pdfFile: [PLACEHOLDER: Pdf File: Pdf File]"]
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from flowise_dev_agent.contracts.plan import Part, PlanContract, PlannedValue
 from flowise_dev_agent.patch import NodeSchema
+from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.rules.design.prompt import Unit, units
-from flowise_dev_agent.reasoning.rules.design.values import stands_in
 from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, READ, table, wordset
 from flowise_dev_agent.reasoning.rules.language.text import Span, quoted_spans, squeeze, to_number

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flowise_dev_agent.patch import InputParam, NodeSchema
+from flowise_dev_agent.patch.model.placeholders import MARK, placeholder_file
 from flowise_dev_agent.patch.model.visibility import is_visible
 from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.rules.design.providers import belongs, provider_of
@@ -14,8 +15,6 @@ from flowise_dev_agent.reasoning.rules.design.titles import named_fields
 from flowise_dev_agent.reasoning.rules.language.lexicon import constants
 from flowise_dev_agent.reasoning.rules.language.text import squeeze
 
-#: How a stand-in is known, in the flow as in the plan.
-MARK = "[PLACEHOLDER"
 _MAX_TOKENS_PARAMS = ("maxTokens", "maxTokensToSample", "maxOutputTokens", "maxCompletionTokens")
 _MODEL_PARAMS = ("modelName", "model")
 #: Fields for what the model is told, by how well they fit.
@@ -165,11 +164,6 @@ def _model_default(schema: NodeSchema) -> dict[str, Any]:
 # --- What only the person can know --------------------------------------------------------------------------------
 
 
-def stands_in(value: object) -> bool:
-    """Whether a field's value is one of ours that the person is to replace."""
-    return isinstance(value, str) and (value.startswith(MARK) or value in constants("placeholder_files").values())
-
-
 def open_params(schema: NodeSchema, values: Mapping[str, Any] | None = None) -> list[InputParam]:
     """Required fields that are shown and that neither `values` nor a default fills."""
     given = {**{param.name: param.default for param in schema.params}, **(values or {})}
@@ -201,11 +195,11 @@ def _filled(schema: NodeSchema, values: Mapping[str, Any], reading: Reading) -> 
 
 
 def _fill(schema: NodeSchema, param: InputParam, reading: Reading, names: list[str]) -> Any:
+    marked = squeeze(f"{MARK}: {schema.label}: {param.label}]")
     if param.type == "file":
         raw = next(entry for entry in schema.input_definitions if entry["name"] == param.name)
-        endings = (part.strip().lower() for part in (str(raw.get("fileType") or "") or ".txt").split(","))
-        made = constants("placeholder_files")
-        return next((made[one] for ending in endings if (one := ".txt" if ending == "*" else ending) in made), None)
+        # The compiler makes a file of the text, where it can make one of the type.
+        return marked if placeholder_file(str(raw.get("fileType") or ""), marked) else None
     if param.name == "mcpActions" and (actions := constants("mcp_actions").get(schema.name)):
         return list(actions)
     if param.type == "options":
@@ -219,4 +213,4 @@ def _fill(schema: NodeSchema, param: InputParam, reading: Reading, names: list[s
         return reading.path
     if names and _NAME.search(param.name):
         return names.pop()
-    return squeeze(f"{MARK}: {schema.label}: {param.label}]")
+    return marked

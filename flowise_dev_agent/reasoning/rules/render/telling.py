@@ -6,7 +6,8 @@ from typing import Final
 
 from flowise_dev_agent.contracts.plan import Criterion, Design, PlannedNode, PlannedValue, TestCase
 from flowise_dev_agent.patch import NodeSchema
-from flowise_dev_agent.reasoning.rules.design.values import MARK, Said, stands_in, topic_of
+from flowise_dev_agent.patch.model.placeholders import stands_in
+from flowise_dev_agent.reasoning.rules.design.values import Said, topic_of
 from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language.text import squeeze
 from flowise_dev_agent.sanitize import shortened
@@ -127,6 +128,6 @@ def placeholders(values: Sequence[PlannedValue]) -> list[str]:
     found: list[str] = []
     for value in values:
         if stands_in(value.value):
-            text = str(value.value) if str(value.value).startswith(MARK) else f"{MARK}: a file]"
+            text = str(value.value)
             found.append(text if value.param == "text" else f"{value.node_id}.{value.param}: {text}")
     return list(dict.fromkeys(found))
