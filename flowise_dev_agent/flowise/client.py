@@ -17,6 +17,7 @@ from flowise_dev_agent.flowise.models import (
     ChatflowPage,
     ChatflowUpdate,
     Credential,
+    CredentialType,
     HumanAnswer,
     NodeList,
     Prediction,
@@ -31,6 +32,7 @@ _T = TypeVar("_T")
 _SCAN_PAGE = 50
 _ROWS: TypeAdapter[list[Any]] = TypeAdapter(list[dict[str, Any]])
 _CREDENTIALS = TypeAdapter(list[Credential])
+_CREDENTIAL_TYPES = TypeAdapter(list[CredentialType])
 
 
 class FlowiseClient:
@@ -260,14 +262,15 @@ class FlowiseClient:
         """All credentials: id, name and type, never a secret."""
         return self._parse(_CREDENTIALS, await self._get("/credentials"), "GET /credentials")
 
-    async def credential_fields(self, type_: str) -> dict[str, bool]:
-        """The fields of a credential type with whether each is required; FlowiseNotFoundError for an unknown type."""
-        path = f"/components-credentials/{_segment(type_)}"
-        body = await self._get(path, route="/components-credentials/:name")
-        if not isinstance(body, dict):
-            raise self._odd(f"GET {path}", "no credential type")
-        fields = self._rows(body.get("inputs") or [], f"GET {path}")
-        return {str(field.get("name")): not field.get("optional") and "default" not in field for field in fields}
+    async def get_credential_type(self, name: str) -> CredentialType:
+        """A credential type with its fields; FlowiseNotFoundError for an unknown name."""
+        path = f"/components-credentials/{_segment(name)}"
+        return self._parse(CredentialType, await self._get(path, route="/components-credentials/:name"), f"GET {path}")
+
+    async def list_credential_types(self) -> list[CredentialType]:
+        """All credential types that the server knows."""
+        path = "/components-credentials"
+        return self._parse(_CREDENTIAL_TYPES, await self._get(path), f"GET {path}")
 
     async def create_credential(self, *, name: str, type_: str, fields: Mapping[str, str]) -> Credential:
         """Create a credential; the server encrypts it. Sent once: after an error it may exist."""

@@ -116,6 +116,37 @@ class Credential(BaseModel):
     updated_date: str | None = None
 
 
+class CredentialChoice(BaseModel):
+    """A value that a field may have."""
+
+    name: str
+    label: str = ""
+
+
+class CredentialField(BaseModel):
+    """A field of a credential type. `type` is `password`, `string`, `url`, `options`, `number` or `boolean`."""
+
+    name: str
+    label: str = ""
+    type: str = "string"
+    optional: bool = False
+    default: str | float | bool | None = None
+    rows: int = 1
+    options: list[CredentialChoice] = Field(default_factory=list[CredentialChoice])
+
+    @property
+    def required(self) -> bool:
+        return not self.optional and self.default is None
+
+
+class CredentialType(BaseModel):
+    """A credential type of the server."""
+
+    name: str
+    label: str = ""
+    inputs: list[CredentialField] = Field(default_factory=list[CredentialField])
+
+
 class Prediction(BaseModel):
     """The answer of a flow. A 200 does not prove success: look at the text and at `used_tools[].error`."""
 

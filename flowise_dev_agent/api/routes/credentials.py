@@ -1,10 +1,18 @@
 """Secrets on their way to Flowise: this service keeps none."""
 
-from fastapi import APIRouter, Request
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
 
 from flowise_dev_agent.api.deps import engine
 from flowise_dev_agent.api.problems import declared
-from flowise_dev_agent.runtime.admin.credentials import CreatedCredential, NewCredential, create_credential
+from flowise_dev_agent.runtime.admin.credentials import (
+    CreatedCredential,
+    CredentialTypeList,
+    NewCredential,
+    create_credential,
+    credential_types,
+)
 
 router = APIRouter(tags=["instances"])
 
@@ -13,3 +21,12 @@ router = APIRouter(tags=["instances"])
 async def post_credential(request: Request, body: NewCredential) -> CreatedCredential:
     """Create a credential on a Flowise server. It goes there and is stored nowhere here; sessions use it by its id."""
     return await create_credential(engine(request).instances, body)
+
+
+@router.get("/credentials/types", responses=declared(502, 504))
+async def list_credential_types(
+    request: Request,
+    instance: Annotated[str | None, Query(max_length=200, description="Flowise instance; the default one.")] = None,
+) -> CredentialTypeList:
+    """The credential types of a Flowise server with the fields that each has."""
+    return await credential_types(engine(request).instances, instance)

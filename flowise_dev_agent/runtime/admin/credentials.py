@@ -1,13 +1,17 @@
 """Credentials that people enter here: they go straight to Flowise, and nothing of them is kept."""
 
-from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from flowise_dev_agent.contracts.requests import Line, RequestBody
 from flowise_dev_agent.errors import FlowiseNotFoundError, InvalidInputError
 from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.flowise.models import CredentialField, CredentialType
+
+_MAX_TYPES: Final = 1_000
+_MAX_FIELDS: Final = 50
+_MAX_TEXT: Final = 200
 
 FieldName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_]{1,100}$")]
 FieldValue = Annotated[SecretStr, Field(min_length=1, max_length=20_000)]
@@ -35,6 +39,61 @@ class CreatedCredential(BaseModel):
     instance: str
 
 
+class CredentialFieldView(BaseModel):
+    """A field of a credential type."""
+
+    name: str
+    label: str
+    secret: bool = Field(description="It is typed unseen.")
+    required: bool
+    multiline: bool
+    default: str
+    choices: list[str] = Field(description="The values that it may have; any when empty.")
+
+
+class CredentialTypeView(BaseModel):
+    """A credential type with what it asks for."""
+
+    name: str
+    label: str
+    fields: list[CredentialFieldView]
+
+
+class CredentialTypeList(BaseModel):
+    """The credential types of a server, by label."""
+
+    instance: str
+    types: list[CredentialTypeView]
+
+
+async def credential_types(instances: Instances, instance: str | None) -> CredentialTypeList:
+    """What the server can keep credentials for. Raises FlowiseError."""
+    types = (await instances.client(instance).list_credential_types())[:_MAX_TYPES]
+    views = [
+        CredentialTypeView(
+            name=one.name[:_MAX_TEXT],
+            label=(one.label or one.name)[:_MAX_TEXT],
+            fields=[_field_view(field) for field in one.inputs[:_MAX_FIELDS]],
+        )
+        for one in types
+    ]
+    return CredentialTypeList(
+        instance=instance or instances.default_id, types=sorted(views, key=lambda one: one.label.casefold())
+    )
+
+
+def _field_view(field: CredentialField) -> CredentialFieldView:
+    return CredentialFieldView(
+        name=field.name[:_MAX_TEXT],
+        label=(field.label or field.name)[:_MAX_TEXT],
+        secret=field.type == "password",
+        required=field.required,
+        multiline=field.rows > 1,
+        default="" if field.default is None else str(field.default)[:_MAX_TEXT],
+        choices=[choice.name[:_MAX_TEXT] for choice in field.options[:_MAX_TYPES]],
+    )
+
+
 async def create_credential(instances: Instances, new: NewCredential) -> CreatedCredential:
     """Create it on the server, which encrypts it. Sent once; the server does not check the values.
 
@@ -43,11 +102,11 @@ async def create_credential(instances: Instances, new: NewCredential) -> Created
     """
     client = instances.client(new.instance)
     try:
-        known = await client.credential_fields(new.type)
+        known = await client.get_credential_type(new.type)
     except FlowiseNotFoundError:
         raise InvalidInputError(
             f"This Flowise server has no credential type '{new.type}'.",
-            hint="GET /knowledge/search shows the types that a node takes (`credentials`).",
+            hint="GET /credentials/types lists the types of the server.",
         ) from None
     _check(new.fields, known)
     row = await client.create_credential(
@@ -58,10 +117,10 @@ async def create_credential(instances: Instances, new: NewCredential) -> Created
     )
 
 
-def _check(given: Mapping[str, SecretStr], known: Mapping[str, bool]) -> None:
-    """`known`: the type's fields and whether each is required."""
-    missing = sorted(name for name, required in known.items() if required and name not in given)
-    if missing or not given.keys() <= known.keys():
+def _check(given: dict[str, SecretStr], type_: CredentialType) -> None:
+    known = {field.name for field in type_.inputs}
+    missing = sorted(field.name for field in type_.inputs if field.required and field.name not in given)
+    if missing or not given.keys() <= known:
         # Not the names that were given: somebody may have put the secret there.
         raise InvalidInputError(
             f"The fields do not fit: {', '.join(missing)} missing." if missing else "A field is not one of the type's.",

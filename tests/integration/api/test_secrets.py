@@ -6,10 +6,10 @@ from typing import Any
 
 import httpx2
 import pytest
-from psycopg import sql
 
 from flowise_dev_agent.api import create_app
 from flowise_dev_agent.settings import ServerSettings, load_settings
+from tests.fixtures.database import stored_text
 from tests.runtime_world import World, running_engine
 from tests.unit.test_redaction import KNOWN
 
@@ -29,19 +29,6 @@ async def http(database_dsn: str) -> AsyncIterator[httpx2.AsyncClient]:
         transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
         async with httpx2.AsyncClient(transport=transport, base_url="http://localhost", timeout=30) as client:
             yield client
-
-
-async def everything_stored(world: World) -> str:
-    """The text of every row of every table."""
-    tables = await world.fetch(
-        "SELECT schemaname, tablename FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')"
-    )
-    found: list[str] = []
-    for schema, table in tables:
-        rows = await world.fetch(sql.SQL("SELECT * FROM {}").format(sql.Identifier(schema, table)))  # type: ignore[arg-type]
-        for row in rows:
-            found += [value.decode(errors="replace") if isinstance(value, bytes) else str(value) for value in row]
-    return "\n".join(found)
 
 
 async def everything_shown(http: httpx2.AsyncClient) -> str:
@@ -83,7 +70,7 @@ async def test_p102_a_text_with_a_known_secret_is_refused_and_stored_nowhere(
     assert rename.status_code == 422
     assert len((await http.get("/sessions")).json()["sessions"]) == 1
     assert (await http.get(f"/sessions/{view['thread_id']}")).json()["interrupt"] == view["interrupt"]
-    for text in (await everything_stored(world), await everything_shown(http)):
+    for text in (await stored_text(world.dsn), await everything_shown(http)):
         assert secret not in text
         assert json.dumps(secret)[1:-1] not in text
 
@@ -94,7 +81,7 @@ async def test_p102_a_random_text_is_masked_before_it_is_stored(http: httpx2.Asy
         assert view["status"] == "pending_interrupt"
         answer = {"interrupt_id": view["interrupt"]["id"], "answer": {"answers": [RANDOM]}}
         assert (await http.post(f"/sessions/{view['thread_id']}/resume", json=answer)).status_code == 200
-    stored, shown = await everything_stored(world), await everything_shown(http)
+    stored, shown = await stored_text(world.dsn), await everything_shown(http)
     assert RANDOM not in stored
     assert RANDOM not in shown
     assert "[secret]" in shown

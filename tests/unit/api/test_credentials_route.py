@@ -5,12 +5,23 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.errors import FlowiseNotFoundError, FlowiseServerError
-from flowise_dev_agent.flowise.models import Credential
+from flowise_dev_agent.flowise.models import Credential, CredentialType
 from tests.unit.api.conftest import MakeApp, client_of
 from tests.unit.api.service_double import EngineDouble
 
 SECRET = "Zx9Kq2LmP4vT7wRb1NcY5sHd8JfG"
 BODY: dict[str, Any] = {"name": "Main", "type": "openAIApi", "fields": {"openAIApiKey": SECRET}}
+
+OPEN_AI = CredentialType.model_validate(
+    {
+        "name": "openAIApi",
+        "label": "OpenAI API",
+        "inputs": [
+            {"name": "openAIApiKey", "label": "OpenAI Api Key", "type": "password", "rows": 4},
+            {"name": "organization", "optional": True, "type": "options", "options": [{"name": "a", "label": "A"}]},
+        ],
+    }
+)
 
 
 class Flowise:
@@ -24,10 +35,13 @@ class Flowise:
     def client(self, _: str | None) -> "Flowise":
         return self
 
-    async def credential_fields(self, type_: str) -> dict[str, bool]:
-        if type_ != "openAIApi":
+    async def get_credential_type(self, name: str) -> CredentialType:
+        if name != OPEN_AI.name:
             raise FlowiseNotFoundError("no such type")
-        return {"openAIApiKey": True, "organization": False}
+        return OPEN_AI
+
+    async def list_credential_types(self) -> list[CredentialType]:
+        return [OPEN_AI, CredentialType(name="awsApi", label="AWS" * 100)]
 
     async def create_credential(self, *, name: str, type_: str, fields: dict[str, str]) -> Credential:
         if name == "broken":
@@ -74,3 +88,23 @@ async def test_p102_a_refused_credential_is_in_no_answer(
     assert response.status_code == status
     assert SECRET not in response.text
     assert flowise.made == []
+
+
+async def test_the_types_of_a_server_say_what_is_typed_unseen_and_what_is_required(
+    make_app: MakeApp, flowise: Flowise
+) -> None:
+    async with client_of(make_app()) as http:
+        body = (await http.get("/credentials/types")).json()
+    aws, open_ai = body["types"]
+    assert (body["instance"], aws["label"]) == ("dev", ("AWS" * 100)[:200])
+    key, organization = open_ai["fields"]
+    assert key == {
+        "name": "openAIApiKey",
+        "label": "OpenAI Api Key",
+        "secret": True,
+        "required": True,
+        "multiline": True,
+        "default": "",
+        "choices": [],
+    }
+    assert (organization["required"], organization["choices"]) == (False, ["a"])

@@ -3,6 +3,7 @@ import { Link } from "wouter";
 import { api, dataOf } from "../api/client";
 import { health } from "../api/queries";
 import type { InstanceView } from "../api/types";
+import { AddCredential } from "../ui/AddCredential";
 import { ErrorNote } from "../ui/ErrorNote";
 import { plural } from "../ui/format";
 
@@ -76,6 +77,7 @@ function Instance({ instance }: { instance: InstanceView }) {
       <p>
         <Link href="/knowledge">Knowledge</Link>
       </p>
+      {instance.state === "ok" && <AddCredential instance={instance.id} />}
     </section>
   );
 }

@@ -17,6 +17,14 @@ export const info = () =>
     staleTime: 60_000,
   });
 
+/** What a Flowise server can keep credentials for. */
+export const credentialTypes = (instance: string | undefined) =>
+  queryOptions({
+    queryKey: ["credential-types", instance ?? null],
+    queryFn: ({ signal }) => dataOf(api.GET("/credentials/types", { params: { query: { instance } }, signal })),
+    staleTime: 60_000,
+  });
+
 /** The parts of a flow that is built step by step. */
 export const designSchema = () =>
   queryOptions({

@@ -24,6 +24,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/credentials/types": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Credential Types
+         * @description The credential types of a Flowise server with the fields that each has.
+         */
+        get: operations["list_credential_types"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/deliveries": {
         parameters: {
             query?: never;
@@ -1949,6 +1969,54 @@ export interface components {
              * @constant
              */
             version: 2;
+        };
+        /**
+         * CredentialFieldView
+         * @description A field of a credential type.
+         */
+        CredentialFieldView: {
+            /**
+             * Choices
+             * @description The values that it may have; any when empty.
+             */
+            choices: string[];
+            /** Default */
+            default: string;
+            /** Label */
+            label: string;
+            /** Multiline */
+            multiline: boolean;
+            /** Name */
+            name: string;
+            /** Required */
+            required: boolean;
+            /**
+             * Secret
+             * @description It is typed unseen.
+             */
+            secret: boolean;
+        };
+        /**
+         * CredentialTypeList
+         * @description The credential types of a server, by label.
+         */
+        CredentialTypeList: {
+            /** Instance */
+            instance: string;
+            /** Types */
+            types: components["schemas"]["CredentialTypeView"][];
+        };
+        /**
+         * CredentialTypeView
+         * @description A credential type with what it asks for.
+         */
+        CredentialTypeView: {
+            /** Fields */
+            fields: components["schemas"]["CredentialFieldView"][];
+            /** Label */
+            label: string;
+            /** Name */
+            name: string;
         };
         /**
          * Criterion
@@ -7185,6 +7253,41 @@ export interface operations {
             401: components["responses"]["Problem401"];
             /** @description Request Entity Too Large */
             413: components["responses"]["Problem413"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Bad Gateway */
+            502: components["responses"]["Problem502"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+            /** @description Gateway Timeout */
+            504: components["responses"]["Problem504"];
+        };
+    };
+    list_credential_types: {
+        parameters: {
+            query?: {
+                /** @description Flowise instance; the default one. */
+                instance?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CredentialTypeList"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */

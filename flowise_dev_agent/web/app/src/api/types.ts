@@ -33,6 +33,8 @@ export type PatchOp = FlowChange["ops"][number];
 export type FieldChange = Schemas["FieldChange"];
 export type ChatAnswer = Schemas["ChatAnswer"];
 
+export type CreatedCredential = Schemas["CreatedCredential"];
+export type CredentialField = Schemas["CredentialFieldView"];
 export type HealthView = Schemas["HealthView"];
 export type VersionList = Schemas["VersionList"];
 export type VersionView = Schemas["VersionView"];

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { health } from "../../api/queries";
 import type { Action, InterruptOf, Option } from "../../api/types";
+import { AddCredential } from "../../ui/AddCredential";
 import { Choices, type FormProps } from "./controls";
 
 /** Credentials that the plan needs: choose one of several, or create a missing one. */
@@ -26,15 +27,17 @@ export function CredentialCheckForm({ question, session, busy, send }: FormProps
           <p>
             Flowise has no credential of type <strong>{one.type}</strong>.
           </p>
+          <AddCredential type={one.type} instance={session.instance} onCreated={() => send({ action: "retry" })} />
           <p>
+            Or{" "}
             {endpoint ? (
               <a href={`${endpoint}/credentials`} target="_blank" rel="noopener noreferrer">
-                Create it in Flowise
+                create it in Flowise
               </a>
             ) : (
-              "Create it in Flowise"
-            )}
-            , then press "Read again". Its value stays in Flowise; this service never sees it.
+              "create it in Flowise"
+            )}{" "}
+            and press "Read again".
           </p>
         </div>
       ))}

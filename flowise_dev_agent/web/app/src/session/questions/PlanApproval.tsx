@@ -1,11 +1,12 @@
 import { type ReactNode, useState } from "react";
 import type { Action, InterruptOf } from "../../api/types";
+import { AddCredential } from "../../ui/AddCredential";
 import { Choices, FeedbackField, Findings, type FormProps, useFeedback } from "./controls";
 
 const MAX_QUESTIONS = 10;
 
 /** The plan with its approaches, test questions and missing credentials. */
-export function PlanApprovalForm({ question, busy, send }: FormProps<InterruptOf<"plan_approval">>) {
+export function PlanApprovalForm({ question, session, busy, send }: FormProps<InterruptOf<"plan_approval">>) {
   const { contract, approaches, missing_credentials: missing } = question.data;
   const [approach, setApproach] = useState(approaches[0]?.label);
   const [questions, setQuestions] = useState(contract.test_questions);
@@ -51,8 +52,11 @@ export function PlanApprovalForm({ question, busy, send }: FormProps<InterruptOf
         <div className="note warn">
           <p>
             Flowise does not have exactly one credential of type <strong>{missing.join(", ")}</strong>. You choose or
-            create it in the next step.
+            create it in the next step, or add it now.
           </p>
+          {missing.map((type) => (
+            <AddCredential key={type} type={type} instance={session.instance} />
+          ))}
         </div>
       )}
       {approvable && <TestQuestions questions={questions} onChange={setQuestions} />}

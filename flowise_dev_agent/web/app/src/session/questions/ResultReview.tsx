@@ -1,5 +1,6 @@
 import { useId, useState } from "react";
 import type { Action, InterruptOf } from "../../api/types";
+import { AddCredential } from "../../ui/AddCredential";
 import { plural } from "../../ui/format";
 import { TestList } from "../TestList";
 import { HEADLINES, VerdictView } from "../VerdictView";
@@ -53,6 +54,12 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
         <p>
           <strong>What changed:</strong> {change.summary}. The canvas below shows it.
         </p>
+      )}
+      {tests.some((one) => !one.passed && one.category === "CREDENTIAL") && (
+        <div className="note warn">
+          <p>A credential is missing or was rejected. Add one, then say below which one to use.</p>
+          <AddCredential instance={session.instance} />
+        </div>
       )}
       {verdict?.reason && <p className="quiet">{verdict.reason}</p>}
       {worse.length > 0 && (

@@ -1,0 +1,197 @@
+/** A form for a secret, which goes to Flowise and is kept neither here nor in the service. */
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { type FormEvent, useId, useRef, useState } from "react";
+import { createPortal } from "react-dom";
+import { api, dataOf } from "../api/client";
+import { credentialTypes, health } from "../api/queries";
+import type { CreatedCredential, CredentialField } from "../api/types";
+import { ErrorNote } from "./ErrorNote";
+
+interface Props {
+  /** The type that is needed; the person chooses when it is not known. */
+  type?: string;
+  /** The Flowise server; the person chooses when it is not known and there are several. */
+  instance?: string;
+  onCreated?: (created: CreatedCredential) => void;
+}
+
+/** A button that opens the form. */
+export function AddCredential({ type, instance, onCreated }: Props) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const opener = useRef<HTMLButtonElement>(null);
+  const [open, setOpen] = useState(false);
+  const [created, setCreated] = useState<CreatedCredential | null>(null);
+
+  return (
+    <div className="stack tight">
+      <div>
+        <button ref={opener} type="button" className="button" onClick={() => setOpen(true)}>
+          {type ? `Add a credential for ${type}` : "Add a credential"}
+        </button>
+      </div>
+      <p role="status">
+        {created && (
+          <>
+            “{created.name}” ({created.type}) is stored in Flowise now.
+          </>
+        )}
+      </p>
+      {open &&
+        // Not inside of the form that this button may be a part of.
+        createPortal(
+          <dialog
+            ref={(element) => {
+              dialog.current = element;
+              if (element && !element.open) element.showModal();
+            }}
+            aria-labelledby="credential-title"
+            onClose={() => {
+              // What was typed goes with the form.
+              setOpen(false);
+              opener.current?.focus();
+            }}
+            onKeyDown={(event) => event.stopPropagation()}
+          >
+            <CredentialForm
+              type={type}
+              instance={instance}
+              onCancel={() => dialog.current?.close()}
+              onCreated={(made) => {
+                dialog.current?.close();
+                setCreated(made);
+                onCreated?.(made);
+              }}
+            />
+          </dialog>,
+          document.body,
+        )}
+    </div>
+  );
+}
+
+interface FormProps {
+  type: string | undefined;
+  instance: string | undefined;
+  onCancel: () => void;
+  onCreated: (created: CreatedCredential) => void;
+}
+
+/** The values stay in the fields: no state, no cache and no address has them. */
+function CredentialForm({ type, instance, onCancel, onCreated }: FormProps) {
+  const form = useRef<HTMLFormElement>(null);
+  const service = useQuery({ ...health(), enabled: instance === undefined });
+  const servers = Object.keys(service.data?.flowise ?? {});
+  const [server, setServer] = useState(instance);
+  const [chosen, setChosen] = useState(type ?? "");
+  const types = useQuery(credentialTypes(server));
+  const fields = types.data?.types.find((one) => one.name === chosen)?.fields ?? [];
+  const unknown = types.data !== undefined && chosen !== "" && !types.data.types.some((one) => one.name === chosen);
+
+  const create = useMutation({
+    mutationFn: () => {
+      const values = [...new FormData(form.current ?? undefined)].filter(([, value]) => value !== "");
+      const { name = "", ...given } = Object.fromEntries(values) as Record<string, string>;
+      const prefix = "field:";
+      const body = {
+        name: name.trim(),
+        type: chosen,
+        fields: Object.fromEntries(Object.entries(given).map(([key, value]) => [key.slice(prefix.length), value])),
+        instance: server ?? null,
+      };
+      return dataOf(api.POST("/credentials", { body }));
+    },
+    onSuccess: onCreated,
+  });
+
+  function submit(event: FormEvent) {
+    event.preventDefault();
+    // The form is a child of where its button is: an outer form must not hear of it.
+    event.stopPropagation();
+    create.mutate();
+  }
+
+  return (
+    <form ref={form} method="post" className="stack" autoComplete="off" onSubmit={submit}>
+      <h2 id="credential-title">Add a credential</h2>
+      <p className="quiet">The values go to Flowise, which encrypts them. This service stores none of them.</p>
+      {servers.length > 1 && (
+        <label className="field">
+          Flowise server
+          <select value={server ?? ""} onChange={(event) => setServer(event.target.value || undefined)}>
+            <option value="">Default</option>
+            {servers.map((id) => (
+              <option key={id}>{id}</option>
+            ))}
+          </select>
+        </label>
+      )}
+      <ErrorNote error={types.error} />
+      {types.isPending && <p className="quiet">Reading the credential types…</p>}
+      {types.data && type === undefined && (
+        <label className="field">
+          Type
+          <select required value={chosen} onChange={(event) => setChosen(event.target.value)}>
+            <option value="">Choose…</option>
+            {types.data.types.map((one) => (
+              <option key={one.name} value={one.name}>
+                {one.label}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      {unknown && <p className="note bad">This Flowise server has no credential type “{chosen}”.</p>}
+      {fields.length > 0 && (
+        <>
+          <label className="field">
+            Name
+            <input name="name" required maxLength={120} defaultValue={chosen} />
+            <small>How people recognise it.</small>
+          </label>
+          {fields.map((field) => (
+            <Field key={`${chosen} ${field.name}`} field={field} />
+          ))}
+        </>
+      )}
+      <ErrorNote error={create.error} />
+      <div className="actions">
+        <button type="submit" className="button primary" disabled={fields.length === 0 || create.isPending}>
+          {create.isPending ? "Sending…" : "Store in Flowise"}
+        </button>
+        <button type="button" className="button" onClick={onCancel}>
+          Cancel
+        </button>
+      </div>
+    </form>
+  );
+}
+
+function Field({ field }: { field: CredentialField }) {
+  const id = useId();
+  const given = { id, name: `field:${field.name}`, required: field.required, defaultValue: field.default };
+  // A spell checker may send what is typed to somebody else.
+  const unseen = { ...given, autoComplete: "off", spellCheck: false, maxLength: 20_000 };
+  return (
+    <div className="field">
+      <label htmlFor={id}>
+        {field.label} {!field.required && <small>(optional)</small>}
+      </label>
+      {field.choices.length > 0 ? (
+        <select {...given}>
+          <option value="" />
+          {field.choices.map((choice) => (
+            <option key={choice}>{choice}</option>
+          ))}
+        </select>
+      ) : field.multiline ? (
+        <textarea rows={4} className={field.secret ? "unseen" : undefined} {...unseen} />
+      ) : (
+        <input
+          type={field.secret ? "password" : "text"}
+          {...unseen}
+          autoComplete={field.secret ? "new-password" : "off"}
+        />
+      )}
+    </div>
+  );
+}
