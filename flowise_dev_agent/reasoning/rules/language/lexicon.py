@@ -1,4 +1,8 @@
-"""What the words of a language mean: the tables of the `*.toml` files beside this module, as patterns."""
+"""What the words of a language mean: one file of words per language, and what they are put into.
+
+`en.toml`, `de.toml`, ...: the words of one language. `shapes.toml`: sentences in which `{name}` is the words of that
+name in all languages. `nodes.toml` and `names.toml`: the node types and products that words ask for.
+"""
 
 import re
 import tomllib
@@ -10,28 +14,26 @@ from typing import Any, Final
 NodeTable = tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]
 
 
-def _tables() -> dict[str, Any]:
-    """All files as one: lists of a name are joined, whatever file they are in."""
-    found: dict[str, Any] = {}
-    for file in sorted(files(__package__ or "").iterdir(), key=lambda one: one.name):
-        if file.name.endswith(".toml"):
-            _join(found, tomllib.loads(file.read_text("utf-8")))
-    return found
+def _tables() -> dict[str, dict[str, Any]]:
+    found = {
+        one.name.removesuffix(".toml"): one for one in files(__package__ or "").iterdir() if one.name[-5:] == ".toml"
+    }
+    # English first: it is what a text is in when nothing speaks for another language.
+    names = sorted(found, key=lambda name: (name != "en", name))
+    return {name: tomllib.loads(found[name].read_text("utf-8")) for name in names}
 
 
-def _join(into: dict[str, Any], table: dict[str, Any]) -> None:
-    for name, value in table.items():
-        if isinstance(value, dict):
-            _join(into.setdefault(name, {}), value)
-        else:
-            into[name] = into[name] + value if name in into else value
-
-
-_TABLE: Final = _tables()
-#: The languages whose words are known here; of others only their function words.
-READ: Final = frozenset({"en", "de", "es", "fr", "pt"})
-FUNCTION_WORDS: Final = {code: frozenset(text.split()) for code, text in _TABLE["function_words"].items()}
-NUMBER_WORDS: Final[dict[str, int]] = _TABLE["numbers"]
+_TABLES: Final = _tables()
+_SPOKEN: Final = {code: table for code, table in _TABLES.items() if len(code) == 2}
+_SHAPES: Final = _TABLES["shapes"]
+_NAMED: Final = {**_TABLES["nodes"], **_TABLES["names"]}
+#: The languages whose words are known well enough to build by them.
+READ: Final = frozenset(code for code, table in _SPOKEN.items() if table["read"])
+FUNCTION_WORDS: Final = {code: frozenset(table.get("function_words", "").split()) for code, table in _SPOKEN.items()}
+#: A letter that tells the language -> its code.
+MARKS: Final = {mark: code for code, table in _SPOKEN.items() for mark in table.get("marks", "")}
+_COUNTED: Final = (pair.split("=") for table in _SPOKEN.values() for pair in table.get("numbers", "").split())
+NUMBER_WORDS: Final = {word: int(value) for word, value in _COUNTED}
 #: Where a word begins and ends. Japanese, Chinese and Korean put no space between theirs and others.
 _LETTER: Final = r"[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 BEGINS, ENDS = rf"(?<!{_LETTER})", rf"(?!{_LETTER})"
@@ -39,27 +41,42 @@ BEGINS, ENDS = rf"(?<!{_LETTER})", rf"(?!{_LETTER})"
 NUMBER: Final = r"(\d{1,3}(?:[.,]\d{3})+(?!\d)|\d+(?:[.,]\d+)?|\.\d+|" + "|".join(NUMBER_WORDS) + r")"
 
 
+_SLOT: Final = re.compile(r"\{([a-z_]\w*)\}")
+
+
+def _said(section: str, name: str) -> list[str]:
+    """The words of all languages."""
+    return list(dict.fromkeys(word for table in _SPOKEN.values() for word in table.get(section, {}).get(name, ())))
+
+
 @cache
 def words(name: str) -> re.Pattern[str]:
     """Whole words, in upper or lower case."""
-    return _whole(_TABLE["words"][name])
+    return _whole(_said("words", name))
 
 
 @cache
 def wordset(name: str) -> frozenset[str]:
-    return frozenset(str(_TABLE["lists"][name]).split())
+    return frozenset(word for table in _SPOKEN.values() for word in table.get("lists", {}).get(name, "").split())
 
 
 @cache
 def table(name: str) -> NodeTable:
     """(words, what they mean) of a table, in its order: node names in order of preference, or a kind of signal."""
-    return tuple((_whole(row["words"]), tuple(row["means"])) for row in _TABLE[name])
+    return tuple(
+        (_whole([*row.get("words", ()), *_said(name, row["key"])]), tuple(row.get("means", [row["key"]])))
+        for row in _NAMED[name]
+    )
 
 
 @cache
 def patterns(section: str, name: str) -> tuple[re.Pattern[str], ...]:
-    found = _TABLE[section][name]
-    return tuple(re.compile(one.replace("NUMBER", NUMBER)) for one in (found if isinstance(found, list) else [found]))
+    found = _SHAPES[section][name]
+    return tuple(re.compile(_SLOT.sub(_filled, one)) for one in (found if isinstance(found, list) else [found]))
+
+
+def _filled(slot: re.Match[str]) -> str:
+    return NUMBER if slot[1] == "number" else f"(?:{'|'.join(_said('slots', slot[1]))})"
 
 
 def pattern(section: str, name: str) -> re.Pattern[str]:
@@ -68,11 +85,11 @@ def pattern(section: str, name: str) -> re.Pattern[str]:
 
 def rows(name: str) -> Iterator[dict[str, Any]]:
     """The rows of a table that is more than words."""
-    yield from _TABLE[name]
+    yield from _NAMED[name]
 
 
 def constants(name: str) -> dict[str, Any]:
-    return _TABLE[name]
+    return _NAMED[name]
 
 
 def _whole(alternatives: list[str]) -> re.Pattern[str]:

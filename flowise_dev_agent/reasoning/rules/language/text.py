@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, NUMBER_WORDS, pattern
+from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, MARKS, NUMBER_WORDS, pattern
 
 #: What turns a mention into its opposite, in front of it or right behind it.
 _NOT_BEFORE, _NOT_BEHIND, _CLAUSE = (pattern("text", name) for name in ("not_before", "not_behind", "clause"))
@@ -17,8 +17,6 @@ _SCRIPTS = {
     "ja": r"[\u3040-\u30ff]", "ko": r"[\uac00-\ud7af]", "zh": r"[\u4e00-\u9fff]", "ru": r"[\u0400-\u04ff]",
     "ar": r"[\u0600-\u06ff]", "hi": r"[\u0900-\u097f]",
 }  # fmt: skip
-# Two letters are evidence too, where the word exists in one of the languages only.
-_MARKS = {"ß": "de", "ñ": "es", "¿": "es", "ã": "pt", "õ": "pt", "œ": "fr", "ê": "fr", "ä": "de", "ö": "de", "ü": "de"}
 
 
 @dataclass(frozen=True)
@@ -111,7 +109,7 @@ def detect_language(text: str) -> str:
         return code
     said = re.findall(r"(?<![\w-])[^\W\d_]+(?![\w-])", text.lower())
     scores = {code: sum(word in stop for word in said) for code, stop in FUNCTION_WORDS.items()}
-    for char, code in _MARKS.items():
+    for char, code in MARKS.items():
         scores[code] += text.lower().count(char)
     return max(scores, key=lambda code: scores[code])
 
