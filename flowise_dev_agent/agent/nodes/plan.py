@@ -170,9 +170,9 @@ async def hitl_plan_v2(state: AgentState, runtime: Runtime[AgentContext]) -> Upd
         if questions := answer.get("test_questions"):
             update["tests"] = TestsState(questions=questions)
         return update
-    update = {"answer": answer, "plan": PlanState(approved=False, feedback=answer["feedback"])}
+    update = {"answer": answer, "plan": PlanState(approved=False, feedback=None if declined else answer["feedback"])}
     if declined:
-        # The answer to the question that was asked, or another requirement; both are read from the start.
+        # The answer to the question that was asked, or another requirement; both are read from the start, as answers.
         instead = "This cannot be built as described. What should be built instead?"
         question = declined if is_question(declined) else instead
         update["intent"] = IntentState(clarifications=[*state.intent.clarifications, (question, answer["feedback"])])

@@ -21,7 +21,7 @@ from flowise_dev_agent.reasoning.contracts import (
 from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.reasoner import Reasoner
 from flowise_dev_agent.reasoning.rules.design.build import asked, declined, design_form, design_new, open_question
-from flowise_dev_agent.reasoning.rules.design.change import design_change, design_inside, is_agentflow, wish_of
+from flowise_dev_agent.reasoning.rules.design.change import design_change, design_inside, is_agentflow, unheard, wish_of
 from flowise_dev_agent.reasoning.rules.design.naming import copy_name, take_flow_name, wish_for_copy
 from flowise_dev_agent.reasoning.rules.design.parts import for_request
 from flowise_dev_agent.reasoning.rules.design.prompt import prompt_of
@@ -198,6 +198,8 @@ def _plan(request: PlanRequest) -> PlanContract:
     try:
         made = _design(request, World(request.nodes, request.credential_types, language))
     except DeclinedError as reason:
+        if (kept := unheard(request, reason)) is not None:
+            return kept
         made = declined(request, str(reason))
     made = made.to_plan()
     if request.intent.operation != "copy" or made.declined:

@@ -157,6 +157,8 @@ async def test_another_wish_after_a_declined_one_is_classified_anew(bench: Bench
     approval = await bench.answer(action="request_changes", feedback="then a plain chatbot")
     assert approval["reason"] == "plan_ready"
     assert bench.reasoner.seen["classify"][1].clarifications[-1][1] == "then a plain chatbot"
+    # It is the answer to the question, and no feedback to a plan that is gone.
+    assert bench.reasoner.seen["plan"][1].feedback is None
 
 
 async def test_a_vague_requirement_is_asked_about_at_most_twice(bench: Bench) -> None:

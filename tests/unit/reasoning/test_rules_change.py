@@ -400,3 +400,14 @@ async def test_another_provider_brings_a_model_of_its_own(provider: str, node_na
     await session.write()
     (node,) = (node for node in session.graph.nodes if node.name == node_name)
     assert node.inputs["modelName"] not in ("", None, "gpt-4o")
+
+
+async def test_a_correction_that_is_not_understood_leaves_the_plan_and_is_told_as_not_done(
+    catalogue: NodeStore,
+) -> None:
+    session = Session("A support chatbot with GPT-4o, memory and a calculator", catalogue)
+    before = await session.plan()
+    after = await session.plan("no, attach the frobnicator to the flow")
+    assert (after.declined, after.nodes, after.values) == (None, before.nodes, before.values)
+    assert [part.quote for part in after.not_done] == ["no, attach the frobnicator to the flow"]
+    assert "not understood" in after.not_done[0].reason

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from flowise_dev_agent.contracts.plan import Design, PlanContract, PlannedNode, PlannedValue
+from flowise_dev_agent.contracts.plan import Design, Part, PlanContract, PlannedNode, PlannedValue
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY
 from flowise_dev_agent.reasoning.contracts import PlanRequest
@@ -21,9 +21,9 @@ from flowise_dev_agent.reasoning.rules.design.reading import Reading, read
 from flowise_dev_agent.reasoning.rules.design.tools import changed_tools, is_named, is_tool, with_planned
 from flowise_dev_agent.reasoning.rules.design.values import Said, default_text, parameters, prompt_field, without_braces
 from flowise_dev_agent.reasoning.rules.design.wiring import ENDING_CATEGORIES, wire
-from flowise_dev_agent.reasoning.rules.design.world import World
+from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, table, words
-from flowise_dev_agent.reasoning.rules.language.text import Span, mentioned, normalised, quoted
+from flowise_dev_agent.reasoning.rules.language.text import Span, mentioned, normalised, quoted, squeeze
 from flowise_dev_agent.reasoning.rules.render import telling
 
 _MODELS = "Chat Models"
@@ -37,7 +37,8 @@ def wish_of(request: PlanRequest) -> str | None:
     if request.feedback:
         return normalised(request.feedback)
     if request.previous is None:
-        return asked(request.requirement, request.clarifications).text
+        # What was said to a plan that is gone still holds.
+        return normalised("\n".join([asked(request.requirement, request.clarifications).text, *request.later]))
     verdict = request.verdict
     # General advice is none of the person's words and is not read like them.
     fix = verdict.fix if verdict and not verdict.done else ""
@@ -47,8 +48,7 @@ def wish_of(request: PlanRequest) -> str | None:
 def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     """A change of the chatflow that `request` brings along, else of its previous plan. Raises DeclinedError."""
     planned = request.previous
-    new_before = [node.node_id for node in planned.nodes if not node.existing] if planned else []
-    pending = planned is not None and not (new_before and all(id_ in request.existing for id_ in new_before))
+    pending = _pending(request)
     there = dict(request.existing)
     if planned and pending:
         # What was planned and is not written yet counts as there.
@@ -100,6 +100,22 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     )
     told = telling.told(design, shown, Said(change, "\n".join(str(text.value) for text in texts)), world)
     return _merged(planned, told, going, request, world, pending=pending) if planned else told
+
+
+def unheard(request: PlanRequest, reason: DeclinedError) -> PlanContract | None:
+    """The plan before, when what the person says to it is not understood: that is told as not done, and nothing is
+    lost. None where there is no such plan, or one answer settles it."""
+    previous, said = request.previous, request.feedback
+    if not previous or previous.declined or not (said and _pending(request)) or str(reason).endswith("?"):
+        return None
+    part = Part(id="p1", quote=squeeze(said), source="feedback:1", reason=str(reason))
+    return previous.model_copy(update={"parts": _numbered("p", [*previous.parts, part][-40:])})
+
+
+def _pending(request: PlanRequest) -> bool:
+    """Whether there is a plan that is not written yet."""
+    new = request.previous.new_nodes if request.previous else set[str]()
+    return request.previous is not None and request.verdict is None and not (new and new <= request.existing.keys())
 
 
 def _heading(request: PlanRequest, wish: str, world: World) -> dict[str, Any]:
