@@ -350,6 +350,19 @@ def _parse_allowed(text: str) -> tuple[frozenset[str], tuple[Network, ...]]:
     return frozenset(hosts), tuple(networks)
 
 
+class DomainSettings(BaseSettings):
+    """What the agent works with besides Flowise."""
+
+    model_config = _CONFIG
+
+    choice: str = Field(default="", alias="DOMAINS")
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The domains to use; all that are installed when empty. Flowise is always one of them."""
+        return _items(self.choice)
+
+
 class TracingSettings(BaseSettings):
     """LangSmith tracing: on when a key is set and its switch is true, never by one of them alone."""
 
@@ -382,6 +395,7 @@ class Settings(BaseSettings):
     retention: RetentionSettings = Field(default_factory=RetentionSettings)
     server: ServerSettings = Field(default_factory=ServerSettings)
     tracing: TracingSettings = Field(default_factory=TracingSettings)
+    domain_settings: DomainSettings = Field(default_factory=DomainSettings)
 
 
 def load_settings(**groups: Any) -> Settings:

@@ -33,6 +33,8 @@ from flowise_dev_agent.reasoning.contracts import (
 
 #: Code of a finding on a function that does not give what a sample says.
 SAMPLE_FAILS: Final = "SAMPLE_FAILS"
+#: Code of a finding on a plan for a domain that is not installed.
+UNKNOWN_DOMAIN: Final = "UNKNOWN_DOMAIN"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,3 +228,17 @@ class Domains:
         """The domains that a plan names and that exist here; the primary one when it names none of them."""
         named = [self._by_name[name] for name in plan.domain_targets if name in self._by_name]
         return named or [self.primary]
+
+    def unknown(self, plan: PlanContract) -> list[Finding]:
+        """A finding for each domain that a plan names and that is not here: nothing of it could be built or tested."""
+        known = ", ".join(self._by_name)
+        return [
+            Finding(
+                code=UNKNOWN_DOMAIN,
+                severity="error",
+                message=f"The plan names the domain {name[:64]!r}, which is not installed.",
+                hint=f"Installed: {known}. Install its distribution, or plan without it.",
+            )
+            for name in dict.fromkeys(plan.domain_targets)
+            if name not in self._by_name
+        ]

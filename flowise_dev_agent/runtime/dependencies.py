@@ -1,7 +1,7 @@
 """The real agent for the runtime: the graph with its Flowise servers, knowledge, reasoner and write path."""
 
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,7 +11,6 @@ from uuid import UUID
 from flowise_dev_agent.agent import (
     NODE_PHASES,
     AgentContext,
-    FlowiseCapability,
     ToolRegistry,
     approved_plan,
     build_graph,
@@ -22,7 +21,8 @@ from flowise_dev_agent.agent import (
     result_of,
     upgrade_state,
 )
-from flowise_dev_agent.agent.domain import Domains, ToolScope
+from flowise_dev_agent.agent.domain import DomainCapability, Domains, ToolScope
+from flowise_dev_agent.agent.domains.installed import installed_domains
 from flowise_dev_agent.agent.interrupts import check_answer
 from flowise_dev_agent.contracts.base import JsonMapping
 from flowise_dev_agent.contracts.interrupts import Interrupt
@@ -61,6 +61,7 @@ _FRESH_SECS: Final = 1.0
 @asynccontextmanager
 async def open_agent(settings: Settings, database: Database) -> AsyncGenerator[Agent]:
     """The agent of these settings. `database` need not be open yet; clients and reasoner are closed at the end."""
+    domains = installed_domains(settings.domain_settings.names)
     async with AsyncExitStack() as stack:
         instances = Instances(settings.flowise, on_call=count_call)
         stack.push_async_callback(instances.aclose)
@@ -79,9 +80,10 @@ async def open_agent(settings: Settings, database: Database) -> AsyncGenerator[A
             drift_policy=settings.flowise.schema_drift_policy,
             model_stand_in=settings.flowise.model_stand_in,
             patterns=Patterns(database),
+            domains=domains,
         )
         yield Agent(
-            graph=build_graph([FlowiseCapability()]),
+            graph=build_graph(domains),
             context=contexts.for_run,
             initial_state=initial_state,
             project=project,
@@ -121,12 +123,13 @@ class _Contexts:
     drift_policy: DriftPolicy
     model_stand_in: bool
     patterns: Patterns
+    domains: Sequence[DomainCapability]
 
     def tools(self, instance_id: str, chosen: Mapping[str, str], /) -> ToolRegistry:
         """What a client may look up on an instance."""
         client = self.instances.client(instance_id)
         knowledge = _InstanceKnowledge(instance_id, client, self.nodes, self.credentials, self.templates)
-        return Domains([FlowiseCapability()]).registry(ToolScope(flowise=client, knowledge=knowledge, chosen=chosen))
+        return Domains(self.domains).registry(ToolScope(flowise=client, knowledge=knowledge, chosen=chosen))
 
     def for_run(self, session: SessionRow, lease: Lease, emit: Emit, /) -> AgentContext:
         """The context of one run. Raises InvalidInputError when the settings no longer name the instance."""

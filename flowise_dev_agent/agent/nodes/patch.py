@@ -77,6 +77,12 @@ async def compile_patch_ir(
     emit = Emitter(runtime, "compile_patch_ir")
     context = runtime.context
     plan, scope = state.plan.current, state.patch.scope
+    if unknown := domains.unknown(plan):
+        retries = state.check.retries + (1 if state.check.findings else 0)
+        return {
+            "patch": PatchState(ops=[]),
+            "check": CheckState(findings=unknown, flow_sha=None, validated_sha=None, retries=retries),
+        }
     findings = [finding for finding in state.check.findings if finding.origin == "new"]
     if scope is None:
         raise LookupError("The scope of the patch is not defined.")

@@ -1,0 +1,62 @@
+"""Which domains there are: those of this package, and those that installed distributions bring by entry point."""
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import EntryPoint, entry_points
+from typing import Final
+
+from flowise_dev_agent.agent.domain import DomainCapability
+from flowise_dev_agent.agent.domains.flowise import FlowiseCapability
+from flowise_dev_agent.errors import ConfigurationError
+
+GROUP: Final = "flowise_dev_agent.domains"
+#: Owns the flows: it is always there, and first.
+FLOWISE: Final = FlowiseCapability.name
+_OURS: Final[Mapping[str, Callable[[], DomainCapability]]] = {FLOWISE: FlowiseCapability}
+
+
+def installed_domains(chosen: Sequence[str] = ()) -> list[DomainCapability]:
+    """The domains to work in, Flowise first; all that are installed, or those that are `chosen` (DOMAINS).
+
+    Raises:
+        ConfigurationError: a chosen domain is not installed, two claim one name, or one cannot be loaded.
+    """
+    known = {**_OURS, **_of_distributions()}
+    if missing := [name for name in chosen if name not in known]:
+        raise ConfigurationError(
+            f"DOMAINS names {', '.join(missing)}, which is not installed.",
+            hint=f"Installed: {', '.join(known)}. Install the distribution that brings it, or correct DOMAINS.",
+        )
+    return [make() for name, make in known.items() if name == FLOWISE or not chosen or name in chosen]
+
+
+def _of_distributions() -> dict[str, Callable[[], DomainCapability]]:
+    found: dict[str, Callable[[], DomainCapability]] = {}
+    for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
+        if point.name in found or point.name in _OURS:
+            raise ConfigurationError(
+                f"The domain '{point.name}' of {_source(point)} is already there.",
+                hint="Two domains cannot have one name: uninstall one of the distributions.",
+            )
+        found[point.name] = lambda point=point: _loaded(point)
+    return found
+
+
+def _loaded(point: EntryPoint) -> DomainCapability:
+    hint = f"Correct or uninstall the distribution, or leave '{point.name}' out of DOMAINS."
+    try:
+        domain = point.load()()
+    except Exception as error:
+        raise ConfigurationError(
+            f"The domain '{point.name}' of {_source(point)} cannot be loaded: {type(error).__name__}: {error}",
+            hint=hint,
+        ) from error
+    if not isinstance(domain, DomainCapability) or domain.name != point.name:
+        raise ConfigurationError(
+            f"The entry point '{point.name}' of {_source(point)} does not give a DomainCapability of this name.",
+            hint=hint,
+        )
+    return domain
+
+
+def _source(point: EntryPoint) -> str:
+    return f"{point.dist.name} {point.dist.version}" if point.dist else point.value
