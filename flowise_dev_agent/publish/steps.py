@@ -165,6 +165,12 @@ class WriteSteps:
 
     async def _remove_younger_twins(self, ours: Chatflow, tag: str, iteration: int) -> Chatflow:
         found = await self._made_here(tag)
+        if ours.id not in {flow.id for flow in found}:
+            # The list is older than what was just made, or a person changed it.
+            with suppress(FlowiseNotFoundError):
+                latest = await self._client.get_chatflow(ours.id)
+                if (latest.name, latest.category, latest.flow_data) == (ours.name, ours.category, ours.flow_data):
+                    found.append(latest)
         oldest = await self._oldest_of(found) or ours
         for twin in found:
             if twin.id != oldest.id:

@@ -161,13 +161,10 @@ class Intents(FakeIntents):
     def __init__(self) -> None:
         super().__init__()
         self.epoch = 0
-        self.unsure: set[UUID] = set()
 
     async def open(self, lease: Any, *, key: UUID, **values: Any) -> WriteIntent:
         await pause()
         self._check(lease)
-        if key in self.rows and self.rows[key].status == "open":
-            self.unsure.add(key)
         intent = await super().open(lease, key=key, **values)
         await pause()
         return intent
@@ -391,9 +388,7 @@ async def reconcile(server: Server, intents: Any, session_id: UUID) -> None:
     for tag in (flow_tag(str(session_id)), draft_tag(str(session_id))):
         noted = [row for row in creates if row.tag == tag]
         is_draft = tag.endswith(":draft")
-        if not is_draft and not any(
-            row.key in intents.unsure or row.status == "open" or (row.result or {}).get("adopted") for row in noted
-        ):
+        if not is_draft and not any(row.was_repeated for row in noted):
             continue
         keep = [] if is_draft else [(row.result or {}).get("chatflow_id") for row in noted if row.status == "done"]
         names = [str(row.name) for row in noted]
