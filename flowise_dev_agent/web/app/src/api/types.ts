@@ -33,6 +33,7 @@ export type PatchOp = FlowChange["ops"][number];
 export type FieldChange = Schemas["FieldChange"];
 export type ChatAnswer = Schemas["ChatAnswer"];
 
+export type Conflict = Schemas["Conflict"];
 export type CreatedCredential = Schemas["CreatedCredential"];
 export type CredentialField = Schemas["CredentialFieldView"];
 export type HealthView = Schemas["HealthView"];

@@ -5,6 +5,7 @@ import { SessionDiff } from "../flow/FlowDiff";
 import { TryOut } from "../flow/TryOut";
 import { ErrorNote } from "../ui/ErrorNote";
 import { Tabs } from "../ui/Tabs";
+import { Conflicts } from "./Conflicts";
 import { NextSteps } from "./NextSteps";
 import { NowBar } from "./NowBar";
 import { Elsewhere, QuestionCard, useElsewhere } from "./QuestionCard";
@@ -92,6 +93,7 @@ function SessionById({ id }: { id: string }) {
           <ErrorNote error={feed.error} />
           <Elsewhere notice={elsewhere.notice} onClose={elsewhere.close} />
           <FallbackNotice session={session} />
+          <Conflicts session={session} />
           {question && <QuestionCard key={question.id} session={session} question={question} onMine={elsewhere.mark} />}
           {made && <NextSteps session={session} chatflowId={made} onTry={() => setTrying((times) => times + 1)} />}
           <div className="card" ref={about}>

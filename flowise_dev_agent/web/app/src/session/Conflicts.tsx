@@ -1,0 +1,97 @@
+/** Saves of other people that came right after a write of the session: both texts are kept, and either can be restored. */
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "wouter";
+import { api, dataOf } from "../api/client";
+import type { Conflict, SessionView, VersionView } from "../api/types";
+import { ConfirmButton } from "../ui/ConfirmButton";
+import { ErrorNote } from "../ui/ErrorNote";
+import { sessionKey } from "./useSession";
+
+export function Conflicts({ session }: { session: SessionView }) {
+  const conflicts = session.result?.conflicts ?? [];
+  if (conflicts.length === 0) return null;
+  return <Kept session={session} conflicts={conflicts} />;
+}
+
+function Kept({ session, conflicts }: { session: SessionView; conflicts: Conflict[] }) {
+  const id = session.thread_id;
+  const queries = useQueryClient();
+  const versions = useQuery({
+    queryKey: ["versions", "session", id, session.last_event_seq],
+    queryFn: ({ signal }) =>
+      dataOf(api.GET("/sessions/{session_id}/versions", { params: { path: { session_id: id } }, signal })),
+  });
+  const restore = useMutation({
+    mutationFn: (version: VersionView) =>
+      dataOf(
+        api.POST("/sessions/{session_id}/rollback", {
+          params: { path: { session_id: id }, query: { version: version.label } },
+        }),
+      ),
+    onSuccess: () => {
+      for (const queryKey of [["versions"], ["compare"], ["change", id], sessionKey(id)]) {
+        void queries.invalidateQueries({ queryKey });
+      }
+    },
+  });
+  const ended = session.status !== "in_progress" && session.interrupt === null;
+
+  return (
+    <section className="note warn" aria-label="Saved by someone else">
+      {conflicts.map((conflict) => {
+        const kept = versions.data?.versions.filter((one) => one.chatflow_id === conflict.chatflow_id) ?? [];
+        const ours = kept.findLast((one) => one.sha256 === conflict.ours);
+        const theirs = kept.findLast((one) => one.sha256 === conflict.theirs);
+        return (
+          <div key={`${conflict.ours} ${conflict.theirs}`} className="stack tight">
+            <p>
+              <strong>Someone else saved the flow right after this session had written it.</strong> Their text replaced
+              the session’s text. Both are kept.
+            </p>
+            {versions.data && !(ours && theirs) && <p>A version of it is no longer stored.</p>}
+            <div className="actions">
+              {ended && ours && (
+                <Restore version={ours} whose="the session’s text" busy={restore.isPending} onYes={restore.mutate} />
+              )}
+              {ended && theirs && (
+                <Restore version={theirs} whose="their text" busy={restore.isPending} onYes={restore.mutate} />
+              )}
+              <Link className="button" href={`/versions/${id}`}>
+                Compare the versions
+              </Link>
+            </div>
+          </div>
+        );
+      })}
+      {!ended && <p>You can restore either of them when the session has ended.</p>}
+      <p role="status">
+        {restore.data &&
+          (restore.data.already_there
+            ? `The flow already holds ${restore.data.label}; nothing was written.`
+            : `The flow holds ${restore.data.label} again, and this was verified in Flowise.`)}
+      </p>
+      <ErrorNote error={versions.error ?? restore.error} />
+    </section>
+  );
+}
+
+interface RestoreProps {
+  version: VersionView;
+  whose: string;
+  busy: boolean;
+  onYes: (version: VersionView) => void;
+}
+
+function Restore({ version, whose, busy, onYes }: RestoreProps) {
+  return (
+    <ConfirmButton
+      label={`Restore ${whose}`}
+      question={`Restore ${whose} (${version.label})?`}
+      yes={`Write ${version.label} to Flowise`}
+      busy={busy}
+      onYes={() => onYes(version)}
+    >
+      <p>What the flow holds now is saved as a version first, so you can undo this.</p>
+    </ConfirmButton>
+  );
+}
