@@ -237,6 +237,24 @@ class SessionNotFoundError(AgentError):
     code = "session_not_found"
 
 
+class ScopeMissingError(AgentError):
+    """The caller's key does not allow this. ``details`` has the scopes that do (`needs`) and those of the key."""
+
+    code = "scope_missing"
+
+
+class KeyNotFoundError(AgentError):
+    """No key has this id."""
+
+    code = "key_not_found"
+
+
+class KeyConflictError(AgentError):
+    """The key is revoked, or its name is that of another key in use; nothing was changed."""
+
+    code = "key_conflict"
+
+
 class DeliveryNotFoundError(AgentError):
     """The session has no webhook delivery with this id."""
 

@@ -3,11 +3,12 @@
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from starlette.middleware import Middleware
 
 from flowise_dev_agent import __version__
 from flowise_dev_agent.api import openapi, problems
+from flowise_dev_agent.api.access import authorize
 from flowise_dev_agent.api.limits import build_limiter
 from flowise_dev_agent.api.middleware import (
     ApiKeyMiddleware,
@@ -23,6 +24,7 @@ from flowise_dev_agent.api.routes import (
     flows,
     health,
     instances,
+    keys,
     knowledge,
     mcp,
     nodes,
@@ -58,6 +60,7 @@ def create_app(settings: Settings, engine: Runtime | None = None) -> FastAPI:
         version=__version__,
         description=_DESCRIPTION,
         lifespan=lifespan,
+        dependencies=[Depends(authorize)],
         # Both load scripts from a CDN; /docs leads to a view of our own page.
         docs_url=None,
         redoc_url=None,
@@ -81,6 +84,7 @@ def create_app(settings: Settings, engine: Runtime | None = None) -> FastAPI:
     app.include_router(sessions.build_router(settings.server, limiter))
     app.include_router(versions.router)
     app.include_router(flows.router)
+    app.include_router(keys.router)
     app.include_router(instances.router)
     app.include_router(credentials.router)
     app.include_router(knowledge.router)
@@ -104,9 +108,9 @@ def create_worker_app(settings: Settings, engine: Runtime) -> FastAPI:
         title="Flowise Dev Agent worker",
         version=__version__,
         openapi_url=None,
+        dependencies=[Depends(authorize)],
         middleware=[
             Middleware(SecurityHeadersMiddleware),
-            Middleware(OriginMiddleware, server=settings.server),
             Middleware(OriginMiddleware, server=settings.server),
             Middleware(ApiKeyMiddleware, api_key=settings.server.api_key),
         ],

@@ -1,4 +1,4 @@
-"""Applied to every request before a route gets it: metrics, headers, the key, the size limit of the body.
+"""Applied to every request before a route gets it: metrics, headers, whose key it is, the size limit of the body.
 
 Plain ASGI middleware: it covers new routes without further work, and does not buffer streams.
 """
@@ -15,8 +15,12 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from flowise_dev_agent.api.access import door_of
 from flowise_dev_agent.api.problems import problem_response
+from flowise_dev_agent.caller import ALL_SCOPES, Caller, acting_for
+from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.observability.metrics import HTTP_SECONDS
+from flowise_dev_agent.runtime.runtime import Runtime
 
 #: The page and its files hold nothing that is not in this repository; `/live` reveals nothing.
 PUBLIC_PATHS = frozenset({"/", "/docs", "/live"})
@@ -115,7 +119,11 @@ class _RefusedKeys:
 
 
 class ApiKeyMiddleware:
-    """Requires `Authorization: Bearer <key>` on all paths except the public ones, also on unknown paths."""
+    """Requires `Authorization: Bearer <key>` on all paths except the public ones, also on unknown paths, and makes
+    known to all behind it whose key it is.
+
+    Without `api_key` everybody may do everything, and a key only says who it is.
+    """
 
     def __init__(self, app: ASGIApp, api_key: SecretStr | None) -> None:
         self.app = app
@@ -123,24 +131,39 @@ class ApiKeyMiddleware:
         self._refused = _RefusedKeys()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._key is None or scope["type"] == "lifespan" or self._allows(scope):
+        if scope["type"] == "lifespan" or (scope["type"] == "http" and is_public(scope["method"], scope["path"])):
             await self.app(scope, receive, send)
+            return
+        try:
+            caller = await self._caller(scope)
+        except DatabaseUnavailableError as error:
+            response = problem_response(503, path=scope["path"], code=error.code, detail=error.message)
+            await response(scope, receive, send)
+            return
+        if caller is not None:
+            with acting_for(caller):
+                await self.app(scope, receive, send)
             return
         await self._refused.slow_down(scope["client"][0] if scope.get("client") else "unknown")
         response = problem_response(
             401,
             path=scope["path"],
-            detail="The key is missing or wrong.",
+            detail="The key is missing, wrong, expired or revoked.",
             headers={"WWW-Authenticate": 'Bearer realm="flowise-dev-agent"'},
         )
         await response(scope, receive, send)
 
-    def _allows(self, scope: Scope) -> bool:
-        if scope["type"] == "http" and is_public(scope["method"], scope["path"]):
-            return True
-        given = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
-        scheme, _, token = given.partition(b" ")
-        return scheme.lower() == b"bearer" and secrets.compare_digest(token.strip(), self._key or b"")
+    async def _caller(self, scope: Scope) -> Caller | None:
+        headers = Headers(scope=scope)
+        door = door_of(headers)
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        key = token.strip() if scheme.lower() == "bearer" else ""
+        if self._key is not None and secrets.compare_digest(key.encode(), self._key):
+            return Caller("AGENT_API_KEY", ALL_SCOPES, door=door)
+        runtime: Runtime = scope["app"].state.engine
+        if key and (caller := await runtime.keys.caller(key, door)):
+            return caller
+        return Caller("local", ALL_SCOPES, door=door) if self._key is None else None
 
 
 def carries_flow(path: str) -> bool:

@@ -36,6 +36,9 @@ _STATUS: dict[type[errors.AgentError], int] = {
     errors.InvalidInputError: 422,
     errors.NodeTypeNotFoundError: 404,
     errors.SessionNotFoundError: 404,
+    errors.ScopeMissingError: 403,
+    errors.KeyNotFoundError: 404,
+    errors.KeyConflictError: 409,
     errors.DeliveryNotFoundError: 404,
     errors.DesignNotFoundError: 404,
     errors.NotAFlowError: 400,
@@ -58,7 +61,7 @@ _STATUS: dict[type[errors.AgentError], int] = {
 #: Problems that HTTP itself knows: code, hint.
 _HTTP_PROBLEMS: dict[int, tuple[str, str]] = {
     400: ("bad_request", "Send a JSON body in UTF-8."),
-    401: ("unauthorized", "Send the service's key: `Authorization: Bearer <AGENT_API_KEY>`."),
+    401: ("unauthorized", "Send a key of the service: `Authorization: Bearer <key>`."),
     403: (
         "origin_refused",
         "Open http://localhost with the service's port, set PUBLIC_BASE_URL to the address that you use, or set "
@@ -126,7 +129,7 @@ def install(app: FastAPI) -> None:
 
 def declared(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The `responses` of a route that can answer with these problems, as references to shared components."""
-    every = sorted({*statuses, 401, 422, 500, 503})
+    every = sorted({*statuses, 401, 403, 422, 500, 503})
     return {s: {"$ref": f"#/components/responses/{_component(s)}", "description": HTTPStatus(s).phrase} for s in every}
 
 

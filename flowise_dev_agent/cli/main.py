@@ -336,7 +336,69 @@ def approve(
         given = sessions_command.Given(answer, feedback, approach)
         return await sessions_command.approve(client, question, given, wait=wait, as_json=as_json)
 
-    raise typer.Exit(with_client(url, run))
+    raise typer.Exit(with_client(url, run, door="webhook" if payload else "cli"))
+
+
+keys_app = typer.Typer(help="Keys of people and programs. Needs a key with the scope admin.", no_args_is_help=True)
+app.add_typer(keys_app, name="keys")
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+KeyRef = Annotated[str, typer.Argument(help="Name or id of the key.")]
+
+
+@keys_app.command("list")
+def keys_list_command(
+    every: Annotated[bool, typer.Option("--all", help="Also revoked and expired ones.")] = False,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """List the keys with their last use."""
+    from flowise_dev_agent.cli import keys as keys_command
+
+    with_client(url, lambda client: keys_command.list_keys(client, every=every, as_json=as_json))
+
+
+@keys_app.command("create")
+def keys_create_command(
+    name: Annotated[str, typer.Argument(help="Of the person or program; recorded with all that the key does.")],
+    scope: Annotated[list[str], typer.Option("--scope", "-s", help="read, build, approve or admin. May be repeated.")],
+    days: Annotated[float | None, typer.Option(min=0.001, help="Days until it ends. [default: it does not]")] = None,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """Make a key. It is printed once, and kept nowhere.
+
+    read sees everything but the keys; build starts sessions, tests and asks for changes; approve decides what is
+    written to Flowise; admin does everything.
+    """
+    from flowise_dev_agent.caller import ALL_SCOPES
+    from flowise_dev_agent.cli import keys as keys_command
+
+    if unknown := sorted(set(scope) - ALL_SCOPES):
+        raise typer.BadParameter(f"There is no scope '{unknown[0]}': use read, build, approve or admin.")
+    wanted = ALL_SCOPES.intersection(scope)
+    with_client(url, lambda client: keys_command.create_key(client, name, wanted, days=days, as_json=as_json))
+
+
+@keys_app.command("rotate")
+def keys_rotate_command(
+    key: KeyRef,
+    keep_old: Annotated[int, typer.Option(min=0, max=604_800, help="Seconds for which the old key opens too.")] = 0,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """Replace a key by another with the same name, scopes and end. It is printed once."""
+    from flowise_dev_agent.cli import keys as keys_command
+
+    with_client(url, lambda client: keys_command.rotate_key(client, key, keep_old_secs=keep_old, as_json=as_json))
+
+
+@keys_app.command("revoke")
+def keys_revoke_command(key: KeyRef, url: Url = None) -> None:
+    """End a key at once."""
+    from flowise_dev_agent.cli import keys as keys_command
+
+    with_client(url, lambda client: keys_command.revoke_key(client, key))
 
 
 @app.command("mcp")
@@ -350,7 +412,7 @@ def mcp_command(url: Url = None) -> None:
         # The service need not run yet: a call that cannot reach it says so.
         await AgentMcpServer(Host(lambda _: client, approval, lambda _: client.base_url)).run_stdio_async()
 
-    with_client(url, run)
+    with_client(url, run, door="mcp")
 
 
 @app.command("migrate")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from flowise_dev_agent.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from flowise_dev_agent.caller import Door
     from flowise_dev_agent.client import AgentClient
     from flowise_dev_agent.settings import Settings
 
@@ -85,7 +86,7 @@ def require_database(settings: "Settings") -> "Settings":
     return settings
 
 
-def with_client(url: str | None, run: "Callable[[AgentClient], Awaitable[T]]") -> T:
+def with_client(url: str | None, run: "Callable[[AgentClient], Awaitable[T]]", *, door: "Door" = "cli") -> T:
     """Run a coroutine with a client of the service at `url` (default: this machine, AGENT_API_PORT)."""
     from flowise_dev_agent.client import AgentClient
 
@@ -93,7 +94,7 @@ def with_client(url: str | None, run: "Callable[[AgentClient], Awaitable[T]]") -
 
     async def go() -> T:
         address = url or f"http://localhost:{settings.server.port}"
-        async with AgentClient(address, settings.server.api_key) as client:
+        async with AgentClient(address, settings.server.api_key, door=door) as client:
             return await run(client)
 
     return run_async(go())

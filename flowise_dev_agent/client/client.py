@@ -10,6 +10,7 @@ from uuid import UUID
 import httpx2
 from pydantic import BaseModel, SecretStr
 
+from flowise_dev_agent.caller import Door
 from flowise_dev_agent.client.errors import ServiceError, ServiceUnreachableError
 from flowise_dev_agent.contracts.events import SessionEvent, session_event_from_json
 from flowise_dev_agent.contracts.plan import Design
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         ImportFlow,
         PromoteFlow,
     )
+    from flowise_dev_agent.contracts.keys import KeyList, MadeKey, NewKey
     from flowise_dev_agent.contracts.nodes import NodeOptions, NodeTypeDetails, NodeTypePage
     from flowise_dev_agent.contracts.verdict import Trace
     from flowise_dev_agent.runtime.admin.catalogue import CatalogueHits
@@ -50,7 +52,7 @@ class AgentClient:
     Every call raises `ServiceError` with the service's own words when it answers with a problem, and
     `ServiceUnreachableError` when nothing answers at `base_url`. `timeout` (seconds) is for the answer of a call, on
     top of the time that the call itself waits. `reconnects` is how often in a row `events` reopens a stream that broke;
-    with 0 it ends with its first stream.
+    with 0 it ends with its first stream. `door` is what the service records as the way by which its callers came.
     """
 
     def __init__(
@@ -61,11 +63,14 @@ class AgentClient:
         timeout: float = 30.0,
         reconnects: int = 30,
         transport: httpx2.AsyncBaseTransport | None = None,
+        door: Door = "rest",
     ) -> None:
         self.base_url = base_url.rstrip("/")
         self._reconnects = reconnects
         self._timeout = timeout
-        headers = {"Authorization": f"Bearer {api_key.get_secret_value()}"} if api_key else {}
+        headers = {"X-Door": door}
+        if api_key:
+            headers["Authorization"] = f"Bearer {api_key.get_secret_value()}"
         self._http = httpx2.AsyncClient(
             base_url=self.base_url,
             headers=headers,
@@ -282,6 +287,29 @@ class AgentClient:
         """Have one of them sent again."""
         path = f"/sessions/{session_id}/deliveries/{delivery_id}/replay"
         return _read(DeliveryView, await self._call("POST", path))
+
+    async def keys(self) -> "KeyList":
+        """All keys of people and programs, newest first."""
+        from flowise_dev_agent.contracts.keys import KeyList
+
+        return _read(KeyList, await self._call("GET", "/keys"))
+
+    async def create_key(self, new: "NewKey") -> "MadeKey":
+        """Make a key; the answer is the only one that has it."""
+        from flowise_dev_agent.contracts.keys import MadeKey
+
+        return _read(MadeKey, await self._call("POST", "/keys", json=new.model_dump(mode="json")))
+
+    async def rotate_key(self, key_id: UUID, *, keep_old_secs: int = 0) -> "MadeKey":
+        """Make another key in the place of this one."""
+        from flowise_dev_agent.contracts.keys import MadeKey
+
+        body = {"keep_old_secs": keep_old_secs}
+        return _read(MadeKey, await self._call("POST", f"/keys/{key_id}/rotate", json=body))
+
+    async def revoke_key(self, key_id: UUID) -> None:
+        """End a key at once."""
+        await self._call("DELETE", f"/keys/{key_id}")
 
     async def health(self) -> dict[str, Any]:
         """What the service runs on."""

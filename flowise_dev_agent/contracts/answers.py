@@ -1,7 +1,8 @@
 """The answers that interrupts take, by type of interrupt and then by `action`."""
 
+from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter
 from typing_extensions import TypeAliasType
@@ -12,6 +13,21 @@ InterruptType = Literal[
     "clarification", "select_target", "plan_approval", "credential_check", "patch_review", "result_review"
 ]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=32_000)]
+
+
+#: Actions after which nothing is written before the next question, by type of interrupt.
+_HARMLESS: Final[Mapping[str, frozenset[str]]] = {
+    "clarification": frozenset({"answer", "go_on", "cancel"}),
+    "select_target": frozenset({"select", "create_new", "cancel"}),
+    "plan_approval": frozenset({"request_changes", "cancel"}),
+    "credential_check": frozenset({"retry", "cancel"}),
+    "patch_review": frozenset({"cancel"}),
+}
+
+
+def decides(interrupt_type: str, action: str) -> bool:
+    """True for an answer that lets something be written or undone: a person's matter, and the scope `approve`."""
+    return action not in _HARMLESS.get(interrupt_type, frozenset())
 
 
 class ClarificationAnswers(Contract):

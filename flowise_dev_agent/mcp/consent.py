@@ -8,6 +8,7 @@ from uuid import UUID
 from mcp.server.mcpserver import AcceptedElicitation, Elicit, ElicitationResult
 from pydantic import BaseModel, Field
 
+from flowise_dev_agent.contracts.answers import decides
 from flowise_dev_agent.contracts.interrupts import Interrupt
 from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.errors import AgentError, NeedsPersonError
@@ -15,14 +16,6 @@ from flowise_dev_agent.mcp.host import Approval, ToolContext, client_of, host_of
 from flowise_dev_agent.mcp.results import question_text
 from flowise_dev_agent.sanitize import shortened
 
-#: Actions after which nothing is written before the next question, by type of interrupt. All others need a person.
-_HARMLESS: Final[Mapping[str, frozenset[str]]] = {
-    "clarification": frozenset({"answer", "go_on", "cancel"}),
-    "select_target": frozenset({"select", "create_new", "cancel"}),
-    "plan_approval": frozenset({"request_changes", "cancel"}),
-    "credential_check": frozenset({"retry", "cancel"}),
-    "patch_review": frozenset({"cancel"}),
-}
 _MESSAGE_CHARS: Final = 6_000
 _ANSWER_CHARS: Final = 1_500
 _NAME_CHARS: Final = 120
@@ -40,16 +33,11 @@ class Confirmation(BaseModel):
     confirm: bool = Field(title="Give this answer", description="Yes lets the session go on with it.")
 
 
-def needs_person(interrupt: Interrupt, action: str) -> bool:
-    """True for an answer that lets something be written or undone."""
-    return action not in _HARMLESS.get(interrupt.type, frozenset())
-
-
 def action_lines(interrupt: Interrupt, approval: Approval) -> list[str]:
     """The possible actions, marked where a person decides."""
     lines: list[str] = []
     for option in interrupt.options:
-        mark = " [a person decides]" if approval == "person" and needs_person(interrupt, option.value) else ""
+        mark = " [a person decides]" if approval == "person" and decides(interrupt.type, option.value) else ""
         lines.append(f"- {option.value}: {option.label}. {option.description}{mark}")
     return lines
 
@@ -74,7 +62,7 @@ async def confirmation(
     from flowise_dev_agent.agent.interrupts import check_answer
 
     action = str(check_answer(view.interrupt, answer=answer, response=None)["action"])
-    if not needs_person(view.interrupt, action):
+    if not decides(view.interrupt.type, action):
         return Confirmation(confirm=True)
     if not _can_ask(ctx):
         raise NeedsPersonError(

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from flowise_dev_agent.persistence.api_keys import ApiKeys, KeyRow
     from flowise_dev_agent.persistence.blobs import Blobs
     from flowise_dev_agent.persistence.database import Database
     from flowise_dev_agent.persistence.deliveries import Deliveries, Outbox
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from flowise_dev_agent.persistence.templates import InstanceTemplates
 
 _HOMES = {
+    "ApiKeys": "api_keys",
+    "KeyRow": "api_keys",
     "Leftover": "leftovers",
     "Leftovers": "leftovers",
     "Blobs": "blobs",
@@ -66,6 +69,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "ApiKeys",
     "Blobs",
     "CatalogueHead",
     "Claim",
@@ -78,6 +82,7 @@ __all__ = [
     "FlowVersion",
     "InstanceNodes",
     "InstanceTemplates",
+    "KeyRow",
     "Lease",
     "Leftover",
     "Leftovers",

@@ -27,6 +27,7 @@ from flowise_dev_agent.persistence import (
 )
 from flowise_dev_agent.runtime.admin.catalogue import CatalogueService
 from flowise_dev_agent.runtime.admin.health import HealthReporter, ProcessHealth, Readiness
+from flowise_dev_agent.runtime.admin.keys import KeyService
 from flowise_dev_agent.runtime.admin.knowledge import KnowledgeService, Refresher
 from flowise_dev_agent.runtime.admin.node_types import NodeTypes
 from flowise_dev_agent.runtime.agent import Agent
@@ -75,6 +76,7 @@ class Runtime:
         health: HealthReporter,
     ) -> None:
         self.db = db
+        self.keys = KeyService(db)
         self.instances = instances
         self.service = service
         self.versions = versions

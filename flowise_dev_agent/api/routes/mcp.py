@@ -78,7 +78,8 @@ def mount(app: FastAPI, server: ServerSettings) -> LazyEndpoint:
         _, _, key = request.headers.get("authorization", "").partition(" ")
         return AgentClient(
             "http://localhost",
-            SecretStr(key.strip()) if server.api_key else None,
+            SecretStr(key.strip()) if key.strip() else None,
+            door="mcp",
             # A stream that ends without `done` was ended by the stopping service.
             reconnects=0,
             transport=StreamingASGITransport(app, client=request.client),

@@ -10,6 +10,8 @@ from uuid import UUID, uuid4
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from pydantic import BaseModel, ValidationError
 
+from flowise_dev_agent.caller import require
+from flowise_dev_agent.contracts.answers import decides
 from flowise_dev_agent.contracts.designs import DesignForm, DesignView, form_of
 from flowise_dev_agent.contracts.events import EventPage, SessionEvent
 from flowise_dev_agent.contracts.plan import Design
@@ -129,6 +131,7 @@ class SessionService:
         Raises:
             SessionConflictError: nothing is open, or not this interrupt; `details` has `status` and `interrupt_id`.
             InvalidAnswerError: the answer does not fit; the interrupt stays open, as after SecretInTextError.
+            ScopeMissingError: the answer decides what is written, and the caller may not.
         """
         check_key(idempotency_key)
         fingerprint = body.fingerprint()
@@ -142,6 +145,8 @@ class SessionService:
         if body.interrupt_id is not None and body.interrupt_id != row.interrupt_id:
             raise _nothing_open(row, asked=body.interrupt_id)
         answer = self._agent.check_answer(interrupt, body)
+        if decides(interrupt.type, str(answer.get("action"))):
+            require("approve")
         plan = self._agent.approved_plan(interrupt, answer)
         won = await self._sessions.resume(
             session_id,

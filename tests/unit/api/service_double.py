@@ -5,6 +5,7 @@ import json
 from collections import defaultdict
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 from uuid import UUID, uuid4
@@ -13,6 +14,7 @@ from fastapi import FastAPI
 from pydantic import SecretStr
 
 from flowise_dev_agent.api import create_app
+from flowise_dev_agent.caller import Caller, Door
 from flowise_dev_agent.contracts.change import SessionChange
 from flowise_dev_agent.contracts.events import SessionEvent, session_event
 from flowise_dev_agent.contracts.flow_writes import (
@@ -397,8 +399,22 @@ class NodeTypesDouble:
         return NodeOptions(node=name, param=param, source="server", options=[model])
 
 
+class KeysDouble:
+    def __init__(self) -> None:
+        #: By key.
+        self.callers: dict[str, Caller] = {}
+        self.failure: Exception | None = None
+
+    async def caller(self, key: str, door: Door) -> Caller | None:
+        if self.failure:
+            raise self.failure
+        found = self.callers.get(key)
+        return found and replace(found, door=door)
+
+
 class EngineDouble:
     def __init__(self) -> None:
+        self.keys = KeysDouble()
         self.service = ServiceDouble()
         self.flows = FlowsDouble()
         self.catalogue = CatalogueDouble()

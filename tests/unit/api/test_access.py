@@ -1,15 +1,19 @@
-"""The key, the headers of the browser, the rate limit."""
+"""Keys and their scopes, the headers of the browser, the rate limit."""
 
 import asyncio
+import re
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
+from starlette.datastructures import Headers
 
-from flowise_dev_agent.api import middleware
+from flowise_dev_agent.api import access, middleware
 from flowise_dev_agent.api.routes import page
+from flowise_dev_agent.caller import Caller, Scope, with_implied
+from flowise_dev_agent.errors import DatabaseUnavailableError
 from tests.unit.api.conftest import MakeApp, client_of
 from tests.unit.api.service_double import EngineDouble
 
@@ -228,3 +232,79 @@ async def test_a_body_that_never_arrives_is_given_up(make_app: MakeApp, monkeypa
     }
     await make_app()(scope, receive, send)  # type: ignore[arg-type]
     assert sent[0]["status"] == 408
+
+
+def test_every_route_declares_its_scope(make_app: MakeApp) -> None:
+    # The document of the API and `/mcp` need a key of any kind; each call of a tool is a request to a route.
+    walked = routes(make_app()) - {("GET", "/openapi.json"), ("POST", "/mcp"), ("GET", "/assets")}
+    assert {f"{method} {path}" for method, path in walked} == set(access.ROUTES)
+    assert {route for route, needed in access.ROUTES.items() if not needed} == {"GET /", "GET /docs", "GET /live"}
+
+
+def caller_with(*scopes: Scope) -> Caller:
+    return Caller(f"with {scopes}", with_implied(scopes), key_id="1")
+
+
+@pytest.mark.parametrize("scope", ["read", "build", "approve", "admin"])
+async def test_each_route_opens_for_its_scopes_and_answers_403_to_others(
+    make_app: MakeApp, engine: EngineDouble, scope: Scope
+) -> None:
+    engine.keys.callers["fda_one"] = caller_with(scope)
+    may = with_implied([scope])
+    async with client_of(make_app(api_key="s3cret"), headers={"Authorization": "Bearer fda_one"}) as http:
+        for route, needed in access.ROUTES.items():
+            method, path = route.split()
+            if method == "GET" and "/stream" in path:
+                continue  # answers as long as the session runs
+            address = re.sub(r"\{[a-z_]*id\}", str(uuid4()), path).replace("{sha256}", "0" * 64)
+            response = await http.request(method, re.sub(r"\{[a-z_]+\}", "v1.0", address))
+            refused = response.status_code == 403 and response.json()["code"] == "scope_missing"
+            assert refused == (bool(needed) and not may & set(needed)), (route, response.text)
+
+
+async def test_a_key_that_may_not_is_told_what_it_needs(make_app: MakeApp, engine: EngineDouble) -> None:
+    engine.keys.callers["fda_one"] = Caller("ci", with_implied(["read"]), key_id="1")
+    async with client_of(make_app(api_key="s3cret"), headers={"Authorization": "Bearer fda_one"}) as http:
+        assert (await http.get("/sessions")).status_code == 200
+        problem = (await http.post("/sessions", json={"requirement": "x"})).json()
+    assert problem["code"] == "scope_missing"
+    assert problem["detail"] == "The key 'ci' may not do this: it needs the scope 'build'."
+    assert problem["details"] == {"needs": ["build"], "has": ["read"]}
+    assert engine.service.calls[-1][0] == "list"
+
+
+async def test_without_a_service_key_a_named_key_says_who_and_what_it_may(
+    make_app: MakeApp, engine: EngineDouble
+) -> None:
+    engine.keys.callers["fda_one"] = Caller("ci", with_implied(["read"]), key_id="1")
+    async with client_of(make_app()) as http:
+        everyone = (await http.get("/keys/current")).json()
+        named = (await http.get("/keys/current", headers={"Authorization": "Bearer fda_one"})).json()
+        unknown = (await http.get("/keys/current", headers={"Authorization": "Bearer other"})).json()
+    assert everyone == unknown == {"name": "local", "key_id": None, "scopes": ["admin", "approve", "build", "read"]}
+    assert named == {"name": "ci", "key_id": "1", "scopes": ["read"]}
+
+
+async def test_keys_cannot_be_looked_up_while_the_database_is_away(make_app: MakeApp, engine: EngineDouble) -> None:
+    engine.keys.failure = DatabaseUnavailableError("The database does not answer.")
+    async with client_of(make_app(api_key="s3cret")) as http:
+        response = await http.get("/keys/current", headers={"Authorization": "Bearer fda_one"})
+        assert (response.status_code, response.json()["code"]) == (503, "database_unavailable")
+        assert (await http.get("/keys/current", headers=KEY)).json()["name"] == "AGENT_API_KEY"
+
+
+@pytest.mark.parametrize(
+    ("headers", "door"),
+    [
+        ({}, "rest"),
+        ({"X-Door": "cli"}, "cli"),
+        ({"X-Door": "mcp"}, "mcp"),
+        ({"X-Door": "webhook"}, "webhook"),
+        ({"X-Door": "service"}, "rest"),
+        ({"X-Door": "page"}, "rest"),
+        ({"Sec-Fetch-Site": "same-origin"}, "page"),
+        ({"Origin": "http://localhost"}, "page"),
+    ],
+)
+def test_the_door_of_a_request(headers: dict[str, str], door: str) -> None:
+    assert access.door_of(Headers(headers)) == door

@@ -7,8 +7,7 @@ import pytest
 from mcp_types import ElicitResult, InputRequiredResult
 from pydantic import SecretStr
 
-from flowise_dev_agent.mcp.consent import needs_person
-from tests.fixtures.interrupts import interrupt_of
+from flowise_dev_agent.contracts.answers import decides
 from tests.unit.api.service_double import EngineDouble
 from tests.unit.mcp.conftest import (
     ERAS,
@@ -179,4 +178,4 @@ async def test_a_confirmation_of_one_question_is_none_of_the_next(engine: Engine
     ],
 )
 def test_what_lets_something_be_written_needs_a_person(type_: str, action: str, person: bool) -> None:
-    assert needs_person(interrupt_of(type_), action) is person
+    assert decides(type_, action) is person

@@ -456,6 +456,90 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Keys
+         * @description All keys with their last use, newest first. The keys themselves are not kept.
+         */
+        get: operations["list_keys"];
+        put?: never;
+        /**
+         * Create Key
+         * @description Make a key for a person or program. It is in this answer and in no later one.
+         */
+        post: operations["create_key"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/keys/current": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Current Key
+         * @description Whose key this request has come with, and what it may do.
+         */
+        get: operations["get_current_key"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/keys/{key_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke Key
+         * @description End a key at once. It stays in the list.
+         */
+        delete: operations["revoke_key"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/keys/{key_id}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rotate Key
+         * @description Make another key in the place of this one, with the same name, scopes and end.
+         */
+        post: operations["rotate_key"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/knowledge": {
         parameters: {
             query?: never;
@@ -1446,6 +1530,21 @@ export interface components {
             tokens: number | null;
             /** Usd */
             usd: number | null;
+        };
+        /**
+         * CallerView
+         * @description Whose key a request has come with.
+         */
+        CallerView: {
+            /**
+             * Key Id
+             * @description None for `AGENT_API_KEY`, and on a service without a key.
+             */
+            key_id: string | null;
+            /** Name */
+            name: string;
+            /** Scopes */
+            scopes: ("read" | "build" | "approve" | "admin")[];
         };
         /**
          * CancelSession
@@ -3674,6 +3773,52 @@ export interface components {
         };
         JsonValue: unknown;
         /**
+         * KeyList
+         * @description Keys, newest first, revoked and expired ones included.
+         */
+        KeyList: {
+            /** Keys */
+            keys: components["schemas"]["KeyView"][];
+        };
+        /**
+         * KeyView
+         * @description A key without the key itself.
+         */
+        KeyView: {
+            /**
+             * Active
+             * @description It opens the service now.
+             */
+            active: boolean;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Created By */
+            created_by: string;
+            /** Expires At */
+            expires_at: string | null;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /**
+             * Last Used At
+             * @description To the minute.
+             */
+            last_used_at: string | null;
+            /** Name */
+            name: string;
+            /** Revoked At */
+            revoked_at: string | null;
+            /** Rotated At */
+            rotated_at: string | null;
+            /** Scopes */
+            scopes: ("read" | "build" | "approve" | "admin")[];
+        };
+        /**
          * KnowledgeList
          * @description All instances, the default one first, and the committed snapshot that they are compared with.
          */
@@ -3892,6 +4037,46 @@ export interface components {
             updated_at: string;
         };
         /**
+         * MadeKey
+         * @description A new key. `key` is shown only here.
+         */
+        MadeKey: {
+            /**
+             * Active
+             * @description It opens the service now.
+             */
+            active: boolean;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Created By */
+            created_by: string;
+            /** Expires At */
+            expires_at: string | null;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Key */
+            key: string;
+            /**
+             * Last Used At
+             * @description To the minute.
+             */
+            last_used_at: string | null;
+            /** Name */
+            name: string;
+            /** Revoked At */
+            revoked_at: string | null;
+            /** Rotated At */
+            rotated_at: string | null;
+            /** Scopes */
+            scopes: ("read" | "build" | "approve" | "admin")[];
+        };
+        /**
          * MappedCredential
          * @description A credential and the one of the other instance that replaces it.
          */
@@ -3959,6 +4144,27 @@ export interface components {
              * @description A credential type of the server, such as `openAIApi`.
              */
             type: string;
+        };
+        /**
+         * NewKey
+         * @description The body of `POST /keys`.
+         */
+        NewKey: {
+            /**
+             * Expires At
+             * @description None: it does not expire.
+             */
+            expires_at?: string | null;
+            /**
+             * Name
+             * @description Of the person or program; it is recorded with everything that the key does.
+             */
+            name: string;
+            /**
+             * Scopes
+             * @description `read`: see everything but the keys. `build`: also start sessions, test, ask for changes. `approve`: also decide what is written to Flowise. `admin`: everything, keys included.
+             */
+            scopes: ("read" | "build" | "approve" | "admin")[];
         };
         /**
          * NodeCapability
@@ -5488,6 +5694,18 @@ export interface components {
             sha256: string;
             /** Updated Date */
             updated_date: string;
+        };
+        /**
+         * RotateKey
+         * @description The body of `POST /keys/{id}/rotate`.
+         */
+        RotateKey: {
+            /**
+             * Keep Old Secs
+             * @description Seconds for which the old key opens too, to replace it everywhere.
+             * @default 0
+             */
+            keep_old_secs: number;
         };
         /**
          * SelectTarget
@@ -7251,6 +7469,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Request Entity Too Large */
             413: components["responses"]["Problem413"];
             /** @description Unprocessable Entity */
@@ -7326,6 +7546,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -7356,6 +7578,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -7392,6 +7616,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -7447,6 +7673,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Conflict */
             409: components["responses"]["Problem409"];
             /** @description Request Entity Too Large */
@@ -7492,6 +7720,8 @@ export interface operations {
             400: components["responses"]["Problem400"];
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Request Entity Too Large */
             413: components["responses"]["Problem413"];
             /** @description Unprocessable Entity */
@@ -7537,6 +7767,8 @@ export interface operations {
             400: components["responses"]["Problem400"];
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Request Entity Too Large */
             413: components["responses"]["Problem413"];
             /** @description Unprocessable Entity */
@@ -7597,6 +7829,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Conflict */
@@ -7645,6 +7879,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Request Entity Too Large */
@@ -7689,6 +7925,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Unprocessable Entity */
@@ -7731,6 +7969,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Unprocessable Entity */
@@ -7771,6 +8011,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Unprocessable Entity */
@@ -7813,6 +8055,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Unprocessable Entity */
@@ -7852,6 +8096,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -7886,6 +8132,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Unprocessable Entity */
@@ -7944,6 +8192,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Conflict */
@@ -7986,6 +8236,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Unprocessable Entity */
@@ -8030,6 +8282,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Request Entity Too Large */
@@ -8068,6 +8322,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -8096,6 +8352,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -8124,6 +8382,178 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_keys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KeyList"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    create_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewKey"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MadeKey"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Conflict */
+            409: components["responses"]["Problem409"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_current_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CallerView"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    revoke_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The key's id. */
+                key_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    rotate_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The key's id. */
+                key_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RotateKey"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MadeKey"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404"];
+            /** @description Conflict */
+            409: components["responses"]["Problem409"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -8152,6 +8582,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -8186,6 +8618,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -8217,6 +8651,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -8268,6 +8704,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -8306,6 +8744,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -8340,6 +8780,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -8378,6 +8820,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -8413,6 +8857,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -8444,6 +8890,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -8479,6 +8927,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Request Entity Too Large */
             413: components["responses"]["Problem413"];
             /** @description Unprocessable Entity */
@@ -8510,6 +8960,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Unprocessable Entity */
@@ -8540,6 +8992,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -8580,6 +9034,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -8629,6 +9085,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Conflict */
             409: components["responses"]["Problem409"];
             /** @description Request Entity Too Large */
@@ -8670,6 +9128,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Conflict */
             409: components["responses"]["Problem409"];
             /** @description Request Entity Too Large */
@@ -8707,6 +9167,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Unprocessable Entity */
@@ -8741,6 +9203,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Conflict */
@@ -8776,6 +9240,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Conflict */
@@ -8811,6 +9277,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Unprocessable Entity */
@@ -8848,6 +9316,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Unprocessable Entity */
@@ -8881,6 +9351,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Unprocessable Entity */
@@ -8916,6 +9388,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Unprocessable Entity */
@@ -8949,6 +9423,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Unprocessable Entity */
@@ -8987,6 +9463,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Unprocessable Entity */
@@ -9026,6 +9504,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Unprocessable Entity */
@@ -9063,6 +9543,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Unprocessable Entity */
@@ -9117,6 +9599,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Conflict */
@@ -9169,6 +9653,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Conflict */
@@ -9207,6 +9693,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Conflict */
@@ -9250,6 +9738,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Unprocessable Entity */
@@ -9290,6 +9780,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Conflict */
@@ -9327,6 +9819,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Unprocessable Entity */
@@ -9362,6 +9856,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Unprocessable Entity */
@@ -9395,6 +9891,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Unprocessable Entity */
@@ -9429,6 +9927,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Unprocessable Entity */
@@ -9459,6 +9959,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -9490,6 +9992,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Unprocessable Entity */
@@ -9525,6 +10029,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Unprocessable Entity */

@@ -1,0 +1,108 @@
+"""What each route needs, and by which door a request came in."""
+
+from collections.abc import Mapping
+from typing import Final, get_args
+
+from fastapi import Request
+from starlette.datastructures import Headers
+
+from flowise_dev_agent.caller import Door, Scope, require
+
+READ: Final[tuple[Scope, ...]] = ("read",)
+BUILD: Final[tuple[Scope, ...]] = ("build",)
+APPROVE: Final[tuple[Scope, ...]] = ("approve",)
+ADMIN: Final[tuple[Scope, ...]] = ("admin",)
+#: Whoever takes part. An answer that lets something be written needs `approve`, which the session service checks.
+TAKE_PART: Final[tuple[Scope, ...]] = ("build", "approve")
+
+#: One of the scopes opens the route; without any it is open to all. What is missing here is for `admin` alone.
+ROUTES: Final[Mapping[str, tuple[Scope, ...]]] = {
+    "POST /sessions": BUILD,
+    "POST /sessions/stream": BUILD,
+    "GET /sessions": READ,
+    "GET /sessions/{session_id}": READ,
+    "DELETE /sessions/{session_id}": BUILD,
+    "PATCH /sessions/{session_id}/name": BUILD,
+    "GET /sessions/{session_id}/summary": READ,
+    "POST /sessions/{session_id}/resume": TAKE_PART,
+    "POST /sessions/{session_id}/stream": TAKE_PART,
+    "POST /sessions/{session_id}/cancel": TAKE_PART,
+    "POST /sessions/{session_id}/retry": BUILD,
+    "GET /sessions/{session_id}/stream": READ,
+    "GET /sessions/{session_id}/events": READ,
+    "GET /sessions/{session_id}/decisions": READ,
+    "GET /sessions/{session_id}/design": READ,
+    "GET /sessions/{session_id}/traces/{sha256}": READ,
+    "GET /sessions/{session_id}/change": READ,
+    "GET /sessions/{session_id}/versions": READ,
+    "GET /sessions/{session_id}/versions/{label}/graph": READ,
+    "GET /sessions/{session_id}/diff": READ,
+    "POST /sessions/{session_id}/rollback": APPROVE,
+    "GET /sessions/{session_id}/deliveries": READ,
+    "POST /sessions/{session_id}/deliveries/{delivery_id}/replay": BUILD,
+    "GET /deliveries": READ,
+    "GET /designs/schema": READ,
+    "GET /flows": READ,
+    "GET /flows/{chatflow_id}/graph": READ,
+    "GET /flows/{chatflow_id}/summary": READ,
+    "GET /flows/{chatflow_id}/history": READ,
+    "GET /flows/{chatflow_id}/compare": READ,
+    # These leave nothing out, secrets that stand in a flow included.
+    "GET /flows/{chatflow_id}/export": BUILD,
+    "GET /flows/{chatflow_id}/ops": BUILD,
+    # Writes without a plan that somebody else approves.
+    "POST /flows/import": APPROVE,
+    "POST /flows/{chatflow_id}/apply": APPROVE,
+    "POST /flows/{chatflow_id}/promote": APPROVE,
+    "POST /flows/validate": BUILD,
+    "POST /flows/{chatflow_id}/test": BUILD,
+    "POST /flows/test": BUILD,
+    "GET /tests/{test_id}": READ,
+    "GET /tests/{test_id}/traces/{sha256}": READ,
+    "POST /flows/{chatflow_id}/chat": BUILD,
+    "DELETE /flows/{chatflow_id}/chat/{chat_id}": BUILD,
+    "GET /instances": READ,
+    "GET /knowledge": READ,
+    "GET /knowledge/search": READ,
+    "POST /knowledge/{instance_id}/refresh": BUILD,
+    "GET /nodes": READ,
+    "GET /nodes/{name}": READ,
+    "POST /nodes/{name}/options": READ,
+    "POST /credentials": APPROVE,
+    "GET /patterns": READ,
+    "GET /patterns/export": READ,
+    "POST /patterns/import": BUILD,
+    "DELETE /patterns/{pattern_id}": BUILD,
+    "GET /keys": ADMIN,
+    "POST /keys": ADMIN,
+    "GET /keys/current": READ,
+    "POST /keys/{key_id}/rotate": ADMIN,
+    "DELETE /keys/{key_id}": ADMIN,
+    "GET /settings": READ,
+    "GET /health": READ,
+    "GET /info": READ,
+    "GET /ready": READ,
+    "GET /metrics": READ,
+    "GET /live": (),
+    "GET /": (),
+    "GET /docs": (),
+}
+
+#: Sent by our own clients; a statement for the record, which opens nothing.
+DOOR_HEADER: Final = "x-door"
+_DOORS: Final[Mapping[str, Door]] = {door: door for door in get_args(Door) if door in {"cli", "mcp", "webhook"}}
+
+
+async def authorize(request: Request) -> None:
+    """A dependency of every route: raises ScopeMissingError unless the caller may use it."""
+    path = getattr(request.scope.get("route"), "path", "")
+    require(*ROUTES.get(f"{request.method.replace('HEAD', 'GET')} {path}", ADMIN))
+
+
+def door_of(headers: Headers) -> Door:
+    """Where a request came in: what our clients say, else the page where a browser sends it, else REST."""
+    if named := _DOORS.get(headers.get(DOOR_HEADER, "")):
+        return named
+    # Browsers add these by themselves; the first one only where the address is https or this machine.
+    from_page = headers.get("sec-fetch-site") == "same-origin" or "origin" in headers
+    return "page" if from_page else "rest"

@@ -1,0 +1,46 @@
+"""Keys of people and programs."""
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Path, Request
+
+from flowise_dev_agent.api.deps import engine
+from flowise_dev_agent.api.problems import declared
+from flowise_dev_agent.caller import current_caller
+from flowise_dev_agent.contracts.keys import CallerView, KeyList, MadeKey, NewKey, RotateKey
+
+router = APIRouter(prefix="/keys", tags=["keys"])
+
+KeyId = Annotated[UUID, Path(description="The key's id.")]
+
+
+@router.get("", responses=declared())
+async def list_keys(request: Request) -> KeyList:
+    """All keys with their last use, newest first. The keys themselves are not kept."""
+    return await engine(request).keys.all()
+
+
+@router.post("", status_code=201, responses=declared(409))
+async def create_key(request: Request, body: NewKey) -> MadeKey:
+    """Make a key for a person or program. It is in this answer and in no later one."""
+    return await engine(request).keys.make(body)
+
+
+@router.get("/current", responses=declared())
+async def get_current_key() -> CallerView:
+    """Whose key this request has come with, and what it may do."""
+    caller = current_caller()
+    return CallerView(name=caller.name, key_id=caller.key_id, scopes=sorted(caller.scopes))
+
+
+@router.post("/{key_id}/rotate", responses=declared(404, 409))
+async def rotate_key(request: Request, key_id: KeyId, body: RotateKey) -> MadeKey:
+    """Make another key in the place of this one, with the same name, scopes and end."""
+    return await engine(request).keys.rotate(key_id, keep_old_secs=body.keep_old_secs)
+
+
+@router.delete("/{key_id}", status_code=204, responses=declared(404))
+async def revoke_key(request: Request, key_id: KeyId) -> None:
+    """End a key at once. It stays in the list."""
+    await engine(request).keys.revoke(key_id)

@@ -1,0 +1,69 @@
+"""Keys of people and programs: what is asked for, and what is shown of them. The key itself is shown once."""
+
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import AwareDatetime, Field, StringConstraints
+
+from flowise_dev_agent.caller import Scope
+from flowise_dev_agent.contracts.base import Contract
+from flowise_dev_agent.contracts.requests import RequestBody
+
+KeyName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._@+-]{0,62}[A-Za-z0-9]$|^[A-Za-z0-9]$")]
+
+
+class NewKey(RequestBody):
+    """The body of `POST /keys`."""
+
+    name: KeyName = Field(description="Of the person or program; it is recorded with everything that the key does.")
+    scopes: list[Scope] = Field(
+        min_length=1,
+        max_length=4,
+        description="`read`: see everything but the keys. `build`: also start sessions, test, ask for changes."
+        " `approve`: also decide what is written to Flowise. `admin`: everything, keys included.",
+    )
+    expires_at: AwareDatetime | None = Field(default=None, description="None: it does not expire.")
+
+
+class RotateKey(RequestBody):
+    """The body of `POST /keys/{id}/rotate`."""
+
+    keep_old_secs: int = Field(
+        default=0, ge=0, le=604_800, description="Seconds for which the old key opens too, to replace it everywhere."
+    )
+
+
+class KeyView(Contract):
+    """A key without the key itself."""
+
+    id: UUID
+    name: str
+    scopes: list[Scope]
+    created_by: str
+    created_at: datetime
+    expires_at: datetime | None
+    rotated_at: datetime | None
+    last_used_at: datetime | None = Field(description="To the minute.")
+    revoked_at: datetime | None
+    active: bool = Field(description="It opens the service now.")
+
+
+class KeyList(Contract):
+    """Keys, newest first, revoked and expired ones included."""
+
+    keys: list[KeyView]
+
+
+class MadeKey(KeyView):
+    """A new key. `key` is shown only here."""
+
+    key: str
+
+
+class CallerView(Contract):
+    """Whose key a request has come with."""
+
+    name: str
+    key_id: str | None = Field(description="None for `AGENT_API_KEY`, and on a service without a key.")
+    scopes: list[Scope]

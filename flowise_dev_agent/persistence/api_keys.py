@@ -1,0 +1,149 @@
+"""Keys of people and programs, by their hashes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from psycopg.errors import UniqueViolation
+from psycopg.rows import class_row
+
+from flowise_dev_agent.caller import Scope
+from flowise_dev_agent.errors import KeyConflictError, KeyNotFoundError
+from flowise_dev_agent.persistence.database import Database
+
+_ACTIVE: Final = "revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())"
+_COLUMNS: Final = (
+    f"id, name, scopes, created_by, created_at, expires_at, rotated_at, last_used_at, revoked_at, {_ACTIVE} AS active"
+)
+# Last use is for people: one write a minute says enough.
+_FIND: Final = f"""
+    WITH found AS (
+        SELECT id, name, scopes, last_used_at FROM api_keys WHERE {_ACTIVE}
+        AND (sha256 = %(hash)s OR previous_sha256 = %(hash)s AND previous_until > now())
+    ), used AS (
+        UPDATE api_keys SET last_used_at = now() FROM found
+        WHERE api_keys.id = found.id AND COALESCE(found.last_used_at < now() - interval '1 minute', true)
+    )
+    SELECT id, name, scopes FROM found
+"""
+
+
+@dataclass(frozen=True)
+class KeyRow:
+    """A key without its hash."""
+
+    id: UUID
+    name: str
+    scopes: list[Scope]
+    created_by: str
+    created_at: datetime
+    expires_at: datetime | None
+    rotated_at: datetime | None
+    last_used_at: datetime | None
+    revoked_at: datetime | None
+    active: bool
+
+
+@dataclass(frozen=True)
+class KeyOwner:
+    """Whom a key opens for."""
+
+    id: UUID
+    name: str
+    scopes: list[Scope]
+
+
+class ApiKeys:
+    """Repository of keys. Unknown ids raise KeyNotFoundError, revoked keys and taken names KeyConflictError."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def find(self, sha256: str) -> KeyOwner | None:
+        """Whom the key with this hash opens for; None when it does not open. Notes the use, once a minute."""
+        async with (
+            self._database.connection() as connection,
+            connection.cursor(row_factory=class_row(KeyOwner)) as cursor,
+        ):
+            await cursor.execute(_FIND, {"hash": sha256})
+            return await cursor.fetchone()
+
+    async def page(self, *, limit: int) -> list[KeyRow]:
+        """Keys, newest first."""
+        async with (
+            self._database.connection() as connection,
+            connection.cursor(row_factory=class_row(KeyRow)) as cursor,
+        ):
+            await cursor.execute(f"SELECT {_COLUMNS} FROM api_keys ORDER BY created_at DESC, id LIMIT %s", (limit,))
+            return await cursor.fetchall()
+
+    async def add(
+        self,
+        key_id: UUID,
+        *,
+        name: str,
+        scopes: Sequence[Scope],
+        sha256: str,
+        created_by: str,
+        expires_at: datetime | None,
+    ) -> KeyRow:
+        """Keep a new key."""
+        try:
+            row = await self._change(
+                "INSERT INTO api_keys (id, name, scopes, sha256, created_by, expires_at)"
+                f" VALUES (%(id)s, %(name)s, %(scopes)s, %(hash)s, %(by)s, %(expires)s) RETURNING {_COLUMNS}",
+                {
+                    "id": key_id,
+                    "name": name,
+                    "scopes": list(scopes),
+                    "hash": sha256,
+                    "by": created_by,
+                    "expires": expires_at,
+                },
+            )
+        except UniqueViolation:
+            raise KeyConflictError(
+                f"There is a key '{name}' already.", hint="Rotate or revoke it, or choose another name."
+            ) from None
+        assert row is not None  # noqa: S101 - an insert returns its row
+        return row
+
+    async def rotate(self, key_id: UUID, sha256: str, *, keep_old_secs: int) -> KeyRow:
+        """Replace a key's hash; the old one opens for `keep_old_secs` more."""
+        row = await self._change(
+            "UPDATE api_keys SET previous_sha256 = sha256, previous_until = now() + make_interval(secs => %(keep)s),"
+            f" sha256 = %(hash)s, rotated_at = now() WHERE id = %(id)s AND {_ACTIVE} RETURNING {_COLUMNS}",
+            {"id": key_id, "hash": sha256, "keep": keep_old_secs},
+        )
+        if row is None:
+            await self._assert_exists(key_id)
+            raise KeyConflictError("The key is revoked or has expired.", hint="Make a new one.")
+        return row
+
+    async def revoke(self, key_id: UUID) -> KeyRow:
+        """End a key at once. Safe to repeat."""
+        row = await self._change(
+            f"UPDATE api_keys SET revoked_at = COALESCE(revoked_at, now()) WHERE id = %(id)s RETURNING {_COLUMNS}",
+            {"id": key_id},
+        )
+        if row is None:
+            raise _not_found(key_id)
+        return row
+
+    async def _change(self, statement: str, params: dict[str, object]) -> KeyRow | None:
+        async with (
+            self._database.transaction() as connection,
+            connection.cursor(row_factory=class_row(KeyRow)) as cursor,
+        ):
+            await cursor.execute(statement, params)  # pyright: ignore[reportArgumentType]
+            return await cursor.fetchone()
+
+    async def _assert_exists(self, key_id: UUID) -> None:
+        if await self._database.fetch_one("SELECT 1 FROM api_keys WHERE id = %s", (key_id,)) is None:
+            raise _not_found(key_id)
+
+
+def _not_found(key_id: UUID) -> KeyNotFoundError:
+    return KeyNotFoundError(f"There is no key {key_id}.", hint="List the keys with GET /keys.")

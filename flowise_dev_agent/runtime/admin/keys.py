@@ -1,0 +1,71 @@
+"""Keys of people and programs: made, listed, rotated, revoked, and recognised."""
+
+import hashlib
+import re
+import secrets
+from datetime import UTC, datetime
+from typing import Final
+from uuid import UUID, uuid4
+
+from flowise_dev_agent.caller import Caller, Door, current_caller, with_implied
+from flowise_dev_agent.contracts.keys import KeyList, KeyView, MadeKey, NewKey
+from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.persistence import ApiKeys, Database, KeyRow
+
+_PREFIX: Final = "fda_"
+_FORM: Final = re.compile(r"fda_[A-Za-z0-9_-]{43}")
+_MAX_LISTED: Final = 1_000
+
+
+class KeyService:
+    """The keys besides AGENT_API_KEY. Raises what `ApiKeys` raises."""
+
+    def __init__(self, database: Database) -> None:
+        self._rows = ApiKeys(database)
+
+    async def caller(self, key: str, door: Door) -> Caller | None:
+        """Whom a key opens for; None when it does not. What cannot be a key costs no query."""
+        if not _FORM.fullmatch(key):
+            return None
+        owner = await self._rows.find(_hash(key))
+        return owner and Caller(owner.name, with_implied(owner.scopes), key_id=str(owner.id), door=door)
+
+    async def all(self) -> KeyList:
+        """All keys, newest first."""
+        return KeyList(keys=[KeyView(**vars(row)) for row in await self._rows.page(limit=_MAX_LISTED)])
+
+    async def make(self, new: NewKey) -> MadeKey:
+        """A new key for a person or program. Raises InvalidInputError for an end in the past."""
+        if new.expires_at is not None and new.expires_at <= datetime.now(UTC):
+            raise InvalidInputError("`expires_at` is in the past.")
+        key = _new_key()
+        row = await self._rows.add(
+            uuid4(),
+            name=new.name,
+            scopes=sorted(set(new.scopes)),
+            sha256=_hash(key),
+            created_by=current_caller().name,
+            expires_at=new.expires_at,
+        )
+        return _made(row, key)
+
+    async def rotate(self, key_id: UUID, *, keep_old_secs: int) -> MadeKey:
+        """Another key in the place of this one; the old one opens for `keep_old_secs` more."""
+        key = _new_key()
+        return _made(await self._rows.rotate(key_id, _hash(key), keep_old_secs=keep_old_secs), key)
+
+    async def revoke(self, key_id: UUID) -> None:
+        """End a key at once."""
+        await self._rows.revoke(key_id)
+
+
+def _new_key() -> str:
+    return _PREFIX + secrets.token_urlsafe(32)
+
+
+def _hash(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def _made(row: KeyRow, key: str) -> MadeKey:
+    return MadeKey(**vars(row), key=key)

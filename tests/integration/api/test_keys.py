@@ -1,0 +1,180 @@
+"""Keys of people and programs on a real Postgres: made, used, rotated, revoked, and what each may do."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import httpx2
+import pytest
+from pydantic import SecretStr
+
+from flowise_dev_agent.api import create_app
+from flowise_dev_agent.client.asgi import StreamingASGITransport
+from flowise_dev_agent.persistence import Database
+from flowise_dev_agent.settings import ServerSettings, load_settings
+from tests.runtime_world import running_engine
+
+SHARED = "the-shared-key"
+
+
+@asynccontextmanager
+async def service(dsn: str) -> AsyncIterator["Keys"]:
+    server = ServerSettings(rate_limit_sessions_per_min=0, wait_secs=20, api_key=SecretStr(SHARED))
+    async with running_engine(dsn) as engine:
+        app = create_app(load_settings(server=server), engine)
+        async with app.router.lifespan_context(app):
+            yield Keys(app)
+
+
+class Keys:
+    """Clients of a service by key."""
+
+    def __init__(self, app: Any) -> None:
+        self._transport = StreamingASGITransport(app)
+
+    def client(self, key: str) -> httpx2.AsyncClient:
+        headers = {"Authorization": f"Bearer {key}"}
+        return httpx2.AsyncClient(base_url="http://localhost", headers=headers, transport=self._transport, timeout=30)
+
+    async def make(self, name: str, *scopes: str, **more: Any) -> dict[str, Any]:
+        response = await self.client(SHARED).post("/keys", json={"name": name, "scopes": scopes, **more})
+        assert response.status_code == 201, response.text
+        return response.json()
+
+    async def who(self, key: str) -> int | str:
+        response = await self.client(key).get("/keys/current")
+        return response.json()["name"] if response.status_code == 200 else response.status_code
+
+
+@pytest.fixture
+async def keys(database_dsn: str) -> AsyncIterator[Keys]:
+    async with service(database_dsn) as running:
+        yield running
+
+
+async def test_a_key_opens_under_its_name_until_it_is_revoked(keys: Keys, database: Database) -> None:
+    made = await keys.make("Ada", "build")
+    assert made["key"].startswith("fda_")
+    assert await keys.who(made["key"]) == "Ada"
+    (listed,) = (await keys.client(SHARED).get("/keys")).json()["keys"]
+    assert listed["last_used_at"] is not None
+    assert {name: listed[name] for name in ("name", "scopes", "created_by", "active")} == {
+        "name": "Ada",
+        "scopes": ["build"],
+        "created_by": "AGENT_API_KEY",
+        "active": True,
+    }
+    assert (await keys.client(SHARED).delete(f"/keys/{made['id']}")).status_code == 204
+    assert await keys.who(made["key"]) == 401
+    (listed,) = (await keys.client(SHARED).get("/keys")).json()["keys"]
+    assert (listed["active"], listed["revoked_at"] is None) == (False, False)
+    rows = await database.fetch_all("SELECT api_keys::text AS row FROM api_keys")
+    assert made["key"] not in rows[0]["row"]
+
+
+async def test_a_key_ends_when_it_expires(keys: Keys, database: Database) -> None:
+    soon = (datetime.now(UTC) + timedelta(minutes=1)).isoformat()
+    made = await keys.make("guest", "read", expires_at=soon)
+    assert await keys.who(made["key"]) == "guest"
+    async with database.connection() as connection:
+        await connection.execute("UPDATE api_keys SET expires_at = now() - interval '1 s'")
+    assert await keys.who(made["key"]) == 401
+    past = {"name": "late", "scopes": ["read"], "expires_at": "2020-01-01T00:00:00Z"}
+    response = await keys.client(SHARED).post("/keys", json=past)
+    assert (response.status_code, response.json()["code"]) == (422, "invalid_input")
+
+
+async def test_a_rotated_key_keeps_its_scopes_and_the_old_one_opens_as_long_as_said(keys: Keys) -> None:
+    first = await keys.make("ci", "build", "approve")
+    admin = keys.client(SHARED)
+    second = (await admin.post(f"/keys/{first['id']}/rotate", json={"keep_old_secs": 60})).json()
+    assert (second["id"], second["scopes"]) == (first["id"], ["approve", "build"])
+    assert [await keys.who(made["key"]) for made in (first, second)] == ["ci", "ci"]
+    third = (await admin.post(f"/keys/{first['id']}/rotate", json={})).json()
+    assert [await keys.who(made["key"]) for made in (first, second, third)] == [401, 401, "ci"]
+    await admin.delete(f"/keys/{first['id']}")
+    assert (await admin.post(f"/keys/{first['id']}/rotate", json={})).json()["code"] == "key_conflict"
+    assert await keys.who(third["key"]) == 401
+
+
+async def test_names_of_keys_in_use_are_unique_and_unknown_keys_are_404(keys: Keys) -> None:
+    made = await keys.make("Ada", "read")
+    admin = keys.client(SHARED)
+    twice = await admin.post("/keys", json={"name": "Ada", "scopes": ["admin"]})
+    assert (twice.status_code, twice.json()["code"]) == (409, "key_conflict")
+    await admin.delete(f"/keys/{made['id']}")
+    await keys.make("Ada", "read")
+    for response in (await admin.delete(f"/keys/{uuid4()}"), await admin.post(f"/keys/{uuid4()}/rotate", json={})):
+        assert (response.status_code, response.json()["code"]) == (404, "key_not_found")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"name": "x", "scopes": []},
+        {"name": "x", "scopes": ["root"]},
+        {"name": "", "scopes": ["read"]},
+        {"name": " x", "scopes": ["read"]},
+        {"name": "a\nb", "scopes": ["read"]},
+        {"name": "x" * 65, "scopes": ["read"]},
+        {"name": "x", "scopes": ["read"], "expires_at": "2030-01-01T00:00:00"},
+    ],
+)
+async def test_a_key_needs_a_plain_name_known_scopes_and_an_end_with_a_zone(keys: Keys, body: dict[str, Any]) -> None:
+    response = await keys.client(SHARED).post("/keys", json=body)
+    assert (response.status_code, response.json()["code"]) == (422, "invalid_request")
+
+
+async def test_last_use_is_written_at_most_once_a_minute(keys: Keys, database: Database) -> None:
+    made = await keys.make("busy", "read")
+
+    async def version() -> Any:
+        return await database.fetch_one("SELECT xmin::text AS xmin, last_used_at FROM api_keys")
+
+    await keys.who(made["key"])
+    first = await version()
+    await asyncio.gather(*(keys.who(made["key"]) for _ in range(20)))
+    assert await version() == first
+    async with database.connection() as connection:
+        await connection.execute("UPDATE api_keys SET last_used_at = now() - interval '61 s'")
+    aged = await version()
+    await keys.who(made["key"])
+    assert (await version())["last_used_at"] > aged["last_used_at"]
+
+
+async def test_who_may_only_build_asks_and_who_may_approve_decides(keys: Keys) -> None:
+    builder = keys.client((await keys.make("builder", "build"))["key"])
+    approver = keys.client((await keys.make("approver", "approve"))["key"])
+    reader = keys.client((await keys.make("reader", "read"))["key"])
+    view = (await builder.post("/sessions", json={"requirement": "ask:q work:a end:accepted"})).json()
+    path = f"/sessions/{view['thread_id']}/resume"
+    question = view["interrupt"]["id"]
+    decides, harmless = ({"interrupt_id": question, "answer": {"action": name}} for name in ("approve", "go_on"))
+    refused = [
+        await reader.post(path, json=harmless),
+        await builder.post(path, json=decides),
+        await approver.post("/sessions", json={"requirement": "work:a"}),
+        await builder.post("/keys", json={"name": "more", "scopes": ["admin"]}),
+        await approver.post("/keys", json={"name": "more", "scopes": ["admin"]}),
+    ]
+    assert {(response.status_code, response.json()["code"]) for response in refused} == {(403, "scope_missing")}
+    assert (await reader.get(f"/sessions/{view['thread_id']}")).json()["status"] == "pending_interrupt"
+    assert (await approver.post(path, json=decides)).json()["outcome"] == "accepted"
+
+
+async def test_tools_of_mcp_have_the_scopes_of_the_key(keys: Keys) -> None:
+    reader = keys.client((await keys.make("reader", "read"))["key"])
+
+    async def call(name: str, **arguments: Any) -> dict[str, Any]:
+        headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+        response = await reader.post("/mcp", json=body, headers=headers)
+        return httpx2.Response(200, content=response.text.partition("data: ")[2] or response.text).json()["result"]
+
+    refused = await call("start_session", requirement="work:a")
+    assert refused["isError"]
+    assert '"code": "scope_missing"' in refused["content"][0]["text"]
+    assert not (await call("list_sessions")).get("isError")
