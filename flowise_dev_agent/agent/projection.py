@@ -52,17 +52,19 @@ def _listed(value: Any) -> list[Any]:
 def _change(state: AgentState) -> dict[str, Any] | None:
     """What is done to the flow, by hashes: what it was, what it is or would become, and what someone else made of it.
 
-    `ops` are those between the first two.
+    `ops` are those between the first two. `base` is the flow that the next ops are for.
     """
     write, ops = state.write, state.patch.ops
     before, after = write.original_sha, state.check.flow_sha or write.current_sha
-    if before is None and after is None:
+    base = write.current_sha or (state.pattern.flow_sha if state.pattern.ops else None)
+    if before is None and after is None and base is None:
         return None
     applied = write.applied_ops
     is_written = applied[len(applied) - len(ops) :] == ops
     return {
         "before": before,
         "after": after,
+        "base": base,
         "found": write.stale and write.stale.found_sha,
         "draft_id": write.draft_id,
         "ops": [op.model_dump(mode="json") for op in (applied if is_written else [*applied, *ops])],

@@ -4,7 +4,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,6 +13,7 @@ from flowise_dev_agent.contracts.interrupts import TargetCandidate
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.patch import NodeData
 from flowise_dev_agent.patch.model.shape import parse_document
+from flowise_dev_agent.patch.views.essence import prompts_in
 from flowise_dev_agent.publish import is_draft
 from flowise_dev_agent.reasoning.contracts import FlowKind
 from flowise_dev_agent.redaction import guarded, masked
@@ -98,8 +99,6 @@ _COMMON = frozenset(
 )
 _TEXT_FIELDS = 4_000
 _ABOUT: Final = 160
-_PROMPT: Final = re.compile(r"(?:prompt|messages?|instructions?|template|content)$", re.IGNORECASE)
-_DEEPEST: Final = 4
 
 
 @dataclass(frozen=True)
@@ -260,17 +259,5 @@ def _texts(nodes: list[NodeData]) -> list[str]:
 
 def _about(nodes: list[NodeData]) -> str:
     """The beginning of the first prompt."""
-    prompts = (text for node in nodes for text in _prompts("", node.get("inputs"), 0))
+    prompts = (text[:_TEXT_FIELDS] for node in nodes for text in prompts_in(node.get("inputs")))
     return guarded(shortened(" ".join(next(prompts, "").split()), _ABOUT))
-
-
-def _prompts(name: str, value: object, depth: int) -> Iterator[str]:
-    if isinstance(value, str):
-        if _PROMPT.search(name) and len(value.split()) > 2:
-            yield value[:_TEXT_FIELDS]
-    elif depth < _DEEPEST and isinstance(value, dict):
-        for key, item in value.items():
-            yield from _prompts(str(key), item, depth + 1)
-    elif depth < _DEEPEST and isinstance(value, list):
-        for item in value:
-            yield from _prompts(name, item, depth + 1)

@@ -90,6 +90,16 @@ class StoredEvent:
     data: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class LastStep:
+    """What a session did last that its picture follows from: asked a question of a type, or compiled a flow, by its
+    hash, which it may have written since."""
+
+    question: str | None = None
+    flow: str | None = None
+    written: bool = False
+
+
 class Events:
     """Appends to and reads from the event log."""
 
@@ -156,6 +166,21 @@ class Events:
                 },
             )
             return await cursor.fetchall()
+
+    async def last_step(self, session_id: UUID) -> LastStep:
+        """See `LastStep`; all None before there is any."""
+        row = await self._database.fetch_one(
+            "SELECT CASE type WHEN 'interrupt' THEN data ->> 'type' END AS question,"
+            " CASE type WHEN 'artifact' THEN data ->> 'flow' END AS flow,"
+            " EXISTS (SELECT 1 FROM session_events AS write WHERE write.session_id = made.session_id"
+            "   AND write.seq > made.seq AND write.type = 'write' AND write.data ->> 'flow' = made.data ->> 'flow')"
+            "   AS written"
+            " FROM session_events AS made WHERE session_id = %s"
+            " AND (type = 'interrupt' OR (type = 'artifact' AND data ->> 'flow' IS NOT NULL))"
+            " ORDER BY seq DESC LIMIT 1",
+            (session_id,),
+        )
+        return LastStep() if row is None else LastStep(**row)
 
     async def heads(self, session_ids: Sequence[UUID]) -> dict[UUID, tuple[int, str]]:
         """Last number and row status of each session that exists."""

@@ -8,17 +8,19 @@ from langgraph.graph.state import CompiledStateGraph
 
 from flowise_dev_agent.contracts.base import JsonMapping
 from flowise_dev_agent.contracts.interrupts import Interrupt
-from flowise_dev_agent.contracts.plan import TestCase
+from flowise_dev_agent.contracts.plan import PlanContract, TestCase
 from flowise_dev_agent.contracts.requests import ResumeSession, StartSession
 from flowise_dev_agent.contracts.session import PlanView, ResultView
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.patch import GraphIR, Schemas
 from flowise_dev_agent.persistence import Lease, SessionRow
 from flowise_dev_agent.runtime.runs.emission import Emit
 
 if TYPE_CHECKING:
     from flowise_dev_agent.agent import ToolRegistry
+    from flowise_dev_agent.agent.plan_preview import PlannedFlow
     from flowise_dev_agent.agent.trials import TrialRun
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
@@ -71,6 +73,22 @@ async def no_tests(
     raise ConfigurationError("This agent cannot test flows.")
 
 
+class SchemaSource(Protocol):
+    """The node types of an instance, as the process knows them."""
+
+    async def __call__(self, instance_id: str, /) -> Schemas: ...
+
+
+async def no_schemas(instance_id: str, /) -> Schemas:
+    """Of a graph that knows no node types."""
+    return {}
+
+
+def no_planned_flow(plan: PlanContract, base: GraphIR, schemas: Schemas, /) -> "PlannedFlow":
+    """Of a graph whose plans cannot be drawn."""
+    raise ConfigurationError("This agent cannot draw plans.")
+
+
 @dataclass(frozen=True)
 class Agent:
     """A graph with what belongs to it.
@@ -80,7 +98,8 @@ class Agent:
     takes an instance's endpoint and a chatflow's id. `result_of` gives what is kept of an interrupt after its answer,
     None for one that shows no result. `approved_plan` gives the plan that a checked answer to an interrupt approves, if
     any. `upgrade_state` takes the state's channels as an earlier version wrote them and gives those of this version,
-    None when nothing is to be done. `check_start` raises InvalidInputError for a start beyond the operator's limits.
+    None when nothing is to be done. `planned_flow` draws a plan on the flow that it is for. `check_start` raises
+    InvalidInputError for a start beyond the operator's limits.
     """
 
     graph: Graph
@@ -97,6 +116,8 @@ class Agent:
     upgrade_state: Callable[[Mapping[str, Any]], Mapping[str, Any] | None] = lambda values: None
     tools: ToolSource = no_tools
     hold_tests: TestHolder = no_tests
+    schemas: SchemaSource = no_schemas
+    planned_flow: "Callable[[PlanContract, GraphIR, Schemas], PlannedFlow]" = no_planned_flow
 
     def resolve_instance(self, name: str | None) -> str:
         """The id of the Flowise instance that a request names; None is the default one. Raises InvalidInputError."""

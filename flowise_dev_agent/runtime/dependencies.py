@@ -24,6 +24,7 @@ from flowise_dev_agent.agent import (
 from flowise_dev_agent.agent.domain import DomainCapability, Domains, ToolScope
 from flowise_dev_agent.agent.domains.installed import installed_domains
 from flowise_dev_agent.agent.interrupts import check_answer
+from flowise_dev_agent.agent.plan_preview import planned_flow
 from flowise_dev_agent.contracts.base import JsonMapping
 from flowise_dev_agent.contracts.interrupts import Interrupt
 from flowise_dev_agent.contracts.requests import ResumeSession
@@ -35,6 +36,7 @@ from flowise_dev_agent.knowledge.nodes import NodeKnowledge, NodeStore
 from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
 from flowise_dev_agent.knowledge.repair import Repair
 from flowise_dev_agent.knowledge.templates import Template, TemplateKnowledge, TemplateStore
+from flowise_dev_agent.patch import Schemas
 from flowise_dev_agent.persistence import (
     Blobs,
     Database,
@@ -97,6 +99,8 @@ async def open_agent(settings: Settings, database: Database) -> AsyncGenerator[A
             approved_plan=approved_plan,
             tools=contexts.tools,
             hold_tests=hold_tests,
+            schemas=contexts.schemas,
+            planned_flow=planned_flow,
         )
 
 
@@ -130,6 +134,10 @@ class _Contexts:
         client = self.instances.client(instance_id)
         knowledge = _InstanceKnowledge(instance_id, client, self.nodes, self.credentials, self.templates)
         return Domains(self.domains).registry(ToolScope(flowise=client, knowledge=knowledge, chosen=chosen))
+
+    async def schemas(self, instance_id: str, /) -> Schemas:
+        """The node types of an instance."""
+        return (await self.nodes.store(instance_id, self.instances.client(instance_id))).schemas
 
     def for_run(self, session: SessionRow, lease: Lease, emit: Emit, /) -> AgentContext:
         """The context of one run. Raises InvalidInputError when the settings no longer name the instance."""

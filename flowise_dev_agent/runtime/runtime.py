@@ -33,6 +33,7 @@ from flowise_dev_agent.runtime.admin.node_types import NodeTypes
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.flows.flow_tests import FlowTester, FlowTestService
 from flowise_dev_agent.runtime.flows.flow_writer import FlowWriter
+from flowise_dev_agent.runtime.flows.preview import Previews
 from flowise_dev_agent.runtime.flows.proposals import Proposals
 from flowise_dev_agent.runtime.flows.reconciler import Reconciler
 from flowise_dev_agent.runtime.flows.service import FlowService
@@ -68,6 +69,7 @@ class Runtime:
         flow_writer: FlowWriter,
         flows: FlowService,
         flow_tests: FlowTestService,
+        previews: Previews,
         summaries: Summaries,
         knowledge: KnowledgeService,
         catalogue: CatalogueService,
@@ -83,6 +85,7 @@ class Runtime:
         self.flow_writer = flow_writer
         self.flows = flows
         self.flow_tests = flow_tests
+        self.previews = previews
         self.summaries = summaries
         self.knowledge = knowledge
         self.catalogue = catalogue
@@ -225,6 +228,7 @@ class Runtime:
                 flow_writer=flow_writer,
                 flows=flows,
                 flow_tests=FlowTestService(flow_tests, agent, proposals),
+                previews=Previews(sessions=sessions, events=events, blobs=blobs, agent=agent),
                 summaries=Summaries(sessions=sessions, events=events, flows=flows, link=agent.chatflow_link),
                 knowledge=KnowledgeService(database, refreshes, agent.instances),
                 catalogue=CatalogueService(database, agent.instances),

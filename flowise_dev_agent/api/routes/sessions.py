@@ -13,6 +13,7 @@ from flowise_dev_agent.api.problems import declared
 from flowise_dev_agent.api.sse import STREAM_ENDS, event_stream
 from flowise_dev_agent.contracts.designs import DesignView
 from flowise_dev_agent.contracts.events import EventPage
+from flowise_dev_agent.contracts.preview import Preview
 from flowise_dev_agent.contracts.requests import RenameSession, ResumeSession, StartSession
 from flowise_dev_agent.contracts.session import PublicStatus, SessionPage, SessionSummary, SessionView
 from flowise_dev_agent.contracts.verdict import Trace
@@ -184,6 +185,13 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
         """The flow that the session builds, part by part: nodes, values, connections and what becomes of each wish.
         `form` is what `POST /sessions` takes as `design` to build it again, null where a form cannot say it."""
         return await service.design(session_id)
+
+    @router.get("/{session_id}/preview", responses=declared(404))
+    async def get_session_preview(request: Request, session_id: SessionId) -> Preview:
+        """The session's flow as a picture: from the plan while that waits for approval, then from the ops, then from
+        the flow that was written. Nodes and connections say whether they are new, changed or removed; connections that
+        the plan does not name and code expects are marked. Nothing is written, and no model is asked."""
+        return await engine(request).previews.of(session_id)
 
     @router.get("/{session_id}/traces/{sha256}", responses=declared(404))
     async def get_session_trace(

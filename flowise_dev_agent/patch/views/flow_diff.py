@@ -1,6 +1,6 @@
 """What differs between two flows, by names: for people before they approve, for the page's drawing, for events."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,8 @@ from flowise_dev_agent.redaction import guarded, looks_secret, masked, named_ite
 #: Characters of a value that are shown, and of what is alike before the first difference.
 _SHOWN = 80
 _BEFORE_CHANGE = 20
+#: Shows a value that differs from another one, from an index on.
+_Show = Callable[[Any, int], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,9 @@ def diff(before: GraphIR, after: GraphIR) -> FlowDiff:
         temperature: 0.2 -> 0.7
     """
     both = [(old, node) for node in after.nodes if (old := before.node(node.id)) is not None]
-    changes = [NodeChange(node.id, node.name, masked(node.label), tuple(_changes(old, node))) for old, node in both]
+    changes = [
+        NodeChange(node.id, node.name, masked(node.label), tuple(_changes(old, node, _shown))) for old, node in both
+    ]
     had, has = _edges(before), _edges(after)
     return FlowDiff(
         added=tuple(_node(node) for node in after.nodes if before.node(node.id) is None),
@@ -127,6 +131,17 @@ def diff(before: GraphIR, after: GraphIR) -> FlowDiff:
         disconnected=tuple(edge for edge in had if edge not in has),
         moved=tuple(node.id for old, node in both if _place(old) != _place(node)),
     )
+
+
+def field_changes(before: FlowNode, after: FlowNode, *, longest: int) -> Iterator[FieldChange]:
+    """What differs on a node, as in `NodeChange`, with values of up to ``longest`` characters from their beginning."""
+
+    def whole(value: Any, start: int) -> str:
+        del start
+        text = _as_text(value)
+        return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+    return _changes(before, after, whole)
 
 
 def _node(node: FlowNode) -> AddedNode:
@@ -148,7 +163,7 @@ def _by_names(graph: GraphIR, edge: FlowEdge) -> Connected:
     return Connected(edge.source, output, edge.target, edge.input_name)
 
 
-def _changes(before: FlowNode, after: FlowNode) -> Iterator[FieldChange]:
+def _changes(before: FlowNode, after: FlowNode, show: _Show) -> Iterator[FieldChange]:
     if before.raw is after.raw:
         return
     for name, old, new in (
@@ -159,7 +174,7 @@ def _changes(before: FlowNode, after: FlowNode) -> Iterator[FieldChange]:
         ("inside", before.parent, after.parent),
     ):
         if old != new:
-            yield FieldChange(name, _shown(old), _shown(new))
+            yield FieldChange(name, show(old, 0), show(new, 0))
     if before.credential != after.credential:
         yield _credential_change("credential", before.credential, after.credential)
     if before.inputs == after.inputs:
@@ -169,20 +184,20 @@ def _changes(before: FlowNode, after: FlowNode) -> Iterator[FieldChange]:
         if name in anchors:
             continue  # connections say it
         hidden = any(entry.get("type") == "password" for entry in after.params_by_name.get(name, ()))
-        yield from _value_changes(name, before.inputs.get(name), after.inputs.get(name), hidden=hidden)
+        yield from _value_changes(name, before.inputs.get(name), after.inputs.get(name), show, hidden=hidden)
 
 
-def _value_changes(path: str, before: Any, after: Any, *, hidden: bool) -> Iterator[FieldChange]:
+def _value_changes(path: str, before: Any, after: Any, show: _Show, *, hidden: bool) -> Iterator[FieldChange]:
     """The differences inside objects and lists one by one, by path."""
     if before == after or (is_empty(before) and is_empty(after)):
         return
     if isinstance(before, dict) and isinstance(after, dict):
         hidden = hidden or _is_secret_row(before) or _is_secret_row(after)
         for key in dict.fromkeys([*after, *before]):
-            yield from _value_changes(f"{path}.{key}", before.get(key), after.get(key), hidden=hidden)
+            yield from _value_changes(f"{path}.{key}", before.get(key), after.get(key), show, hidden=hidden)
     elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
         for index, (old, new) in enumerate(zip(before, after, strict=True)):
-            yield from _value_changes(f"{path}[{index}]", old, new, hidden=hidden)
+            yield from _value_changes(f"{path}[{index}]", old, new, show, hidden=hidden)
     else:
         name = path.rpartition(".")[2]
         if name == CREDENTIAL_KEY:
@@ -192,7 +207,7 @@ def _value_changes(path: str, before: Any, after: Any, *, hidden: bool) -> Itera
         else:
             old, new = _readable(before), _readable(after)
             start = _first_difference(old, new)
-            yield FieldChange(path, _shown(old, start), _shown(new, start))
+            yield FieldChange(path, show(old, start), show(new, start))
 
 
 def _credential_change(path: str, before: Any, after: Any) -> FieldChange:
@@ -227,11 +242,15 @@ def _first_difference(before: Any, after: Any) -> int:
     return next((index for index in range(ends) if before[index] != after[index]), ends)
 
 
-def _shown(value: Any, start: int = 0) -> str:
-    """A short piece of the value, around the place where it differs."""
+def _as_text(value: Any) -> str:
     if is_empty(value):
         return ""
-    text = value if isinstance(value, str) else dump_json(value)
+    return value if isinstance(value, str) else dump_json(value)
+
+
+def _shown(value: Any, start: int = 0) -> str:
+    """A short piece of the value, around the place where it differs."""
+    text = _as_text(value)
     begin = max(0, start - _BEFORE_CHANGE) if len(text) > _SHOWN else 0
     piece = on_one_line(text[begin : begin + _SHOWN])
     return f"{'…' if begin else ''}{piece}{'…' if begin + _SHOWN < len(text) else ''}"

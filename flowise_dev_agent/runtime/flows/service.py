@@ -112,7 +112,7 @@ class FlowService:
         """What the session does to its flow, as of its last question or its end; None before there is anything."""
         row = await self._sessions.get(session_id)
         change = await self._sessions.change(session_id)
-        if change is None:
+        if change is None or not (change["before"] or change["after"]):
             return None
         before, after, found = [
             _read(await self._blobs.get(change[key])) if change.get(key) else None

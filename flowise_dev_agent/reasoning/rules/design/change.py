@@ -20,11 +20,11 @@ from flowise_dev_agent.reasoning.rules.design.providers import chat_providers
 from flowise_dev_agent.reasoning.rules.design.reading import Reading, read
 from flowise_dev_agent.reasoning.rules.design.tools import changed_tools, is_named, is_tool, with_planned
 from flowise_dev_agent.reasoning.rules.design.values import Said, default_text, parameters, prompt_field, without_braces
-from flowise_dev_agent.reasoning.rules.design.wiring import ENDING_CATEGORIES, wire
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, table, words
 from flowise_dev_agent.reasoning.rules.language.text import Span, mentioned, normalised, quoted, squeeze
 from flowise_dev_agent.reasoning.rules.render import telling
+from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, wire
 
 _MODELS = "Chat Models"
 _SYSTEM_TEXT = "Messages[0].content"

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
@@ -18,14 +17,15 @@ from flowise_dev_agent.reasoning.rules.design.selection import (
     tools_of,
 )
 from flowise_dev_agent.reasoning.rules.design.tools import unwanted
-from flowise_dev_agent.reasoning.rules.design.wiring import ENDING_CATEGORIES, complete, fitting_output
 from flowise_dev_agent.reasoning.rules.design.world import World
-
-#: Of these a flow has one; another one takes its place. Completion models are models, too.
-_MODELS: Final = frozenset({"Chat Models", "LLMs"})
-_FAMILIES: Final = (_MODELS, *(frozenset({name}) for name in (
-    "Memory", "Vector Stores", "Embeddings", "Text Splitters", "Document Loaders", "Output Parsers",
-)))  # fmt: skip
+from flowise_dev_agent.reasoning.wiring import (
+    ENDING_CATEGORIES,
+    MODEL_CATEGORIES,
+    complete,
+    family_of,
+    fitting_output,
+    renamed,
+)
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def find_edits(change: Reading, existing: Mapping[str, NodeSchema], occupied: fr
         family = family_of(world.schema(name))
         rivals = {id_: one for id_, one in existing.items() if one.category in family and id_ not in replaced}
         rivals = {id_: schema for id_, schema in rivals.items() if schema.name in dropped} or rivals
-        alike = family == _MODELS and len({schema.name for schema in rivals.values()}) == 1
+        alike = family == MODEL_CATEGORIES and len({schema.name for schema in rivals.values()}) == 1
         if not rivals:
             added.append(name)
         elif len(rivals) > 1 and not alike:
@@ -76,17 +76,12 @@ def find_edits(change: Reading, existing: Mapping[str, NodeSchema], occupied: fr
     return edits
 
 
-def family_of(schema: NodeSchema) -> frozenset[str]:
-    """The categories of which a flow has one together; none for other nodes."""
-    return next((kind for kind in _FAMILIES if schema.category in kind), frozenset())
-
-
 def _wanted(change: Reading, existing: Mapping[str, NodeSchema], world: World, dropped: frozenset[str]) -> list[str]:
     """Node types that the wish speaks of, besides those that it takes out."""
     kinds = {schema.category for schema in existing.values()}
     names: list[str | None] = [change.memory, *tools_of(change, world, dropped)]
     # "Use the OpenAI embeddings" names a provider by its embeddings alone.
-    if change.provider and kinds & _MODELS and (change.provider is not change.embeddings or change.model):
+    if change.provider and kinds & MODEL_CATEGORIES and (change.provider is not change.embeddings or change.model):
         names.insert(0, change.provider.chat)
     if "Vector Stores" in kinds:
         names.append(change.vector_store or next((n for n in change.requested if n == "memoryVectorStore"), None))
@@ -126,12 +121,6 @@ def _fitted(
     new = {f"new_{index}": world.schema(name) for index, name in enumerate(added)}
     check_wired({**new, **fixed}, world, list(fixed), renamed(occupied, {id_: f"in_{id_}" for id_ in edits.replaced}))
     return replace(edits, added=added)
-
-
-def renamed(occupied: frozenset[str], ids: Mapping[str, str]) -> frozenset[str]:
-    """The inputs after nodes were put in the place of others (old id -> new id), which keep what fits."""
-    split = (place.partition(".") for place in occupied)
-    return frozenset(f"{ids.get(node_id, node_id)}.{name}" for node_id, _, name in split)
 
 
 def _check_needed(edits: Edits, existing: Mapping[str, NodeSchema], world: World) -> None:

@@ -8,9 +8,9 @@ from flowise_dev_agent.patch import KIND_OF_CATEGORY, NodeSchema
 from flowise_dev_agent.reasoning.rules.design.providers import Provider, default_embeddings, default_provider
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
 from flowise_dev_agent.reasoning.rules.design.values import Said, open_params, parameters
-from flowise_dev_agent.reasoning.rules.design.wiring import ENDING_CATEGORIES, complete, wire
 from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language.lexicon import words
+from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, complete, wire
 
 #: A flow has one of each of these; one asked for by name takes the place of the usual one.
 _SINGLE: Final = frozenset(

@@ -24,6 +24,7 @@ from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER_WORDS, pattern, patterns, table, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import capital, mentioned, mentions, quoted, squeeze, to_number
 from flowise_dev_agent.reasoning.rules.render import telling
+from flowise_dev_agent.reasoning.wiring import INSIDE
 
 _START, _LLM, _AGENT = "startAgentflow", "llmAgentflow", "agentAgentflow"
 _SORTER, _CHOOSER, _ITERATION = "conditionAgentAgentflow", "conditionAgentflow", "iterationAgentflow"
@@ -32,8 +33,6 @@ _PREFIXES = {_LLM: "llm", _AGENT: "agent", _SORTER: "conditionAgent"}
 _OPENING = pattern("steps", "opening")
 _ANY_MODEL = re.compile(r"(?:llm|agent|model)s?", re.IGNORECASE)
 _LONGEST_LABEL = 40
-#: The output of an iteration that leads to the step inside it.
-INSIDE = "each"
 #: Kinds of signals that make a flow one of steps.
 _STEPWISE = frozenset({"team", "approval", "branch", "loop", "sequence"})
 

@@ -7,26 +7,21 @@ from flowise_dev_agent.errors import ModelOutputError
 from flowise_dev_agent.patch import (
     AddNode,
     BindCredential,
-    Connect,
-    Disconnect,
     NodeSchema,
     PatchOp,
     RemoveNode,
     ReplaceNode,
     SetLabel,
     SetParam,
-    SetParent,
     UpgradeNode,
 )
 from flowise_dev_agent.patch.model.nested import nested_components
-from flowise_dev_agent.reasoning.contracts import PatchRequest, PlanContract
+from flowise_dev_agent.reasoning.contracts import PatchRequest
 from flowise_dev_agent.reasoning.credential_requirements import credential_type
-from flowise_dev_agent.reasoning.rules.design.edits import family_of, renamed
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
-from flowise_dev_agent.reasoning.rules.design.steps import INSIDE
 from flowise_dev_agent.reasoning.rules.design.values import Said, parameters
-from flowise_dev_agent.reasoning.rules.design.wiring import ENDING_CATEGORIES, fitting_output, wire
 from flowise_dev_agent.reasoning.rules.design.world import World
+from flowise_dev_agent.reasoning.wiring import replacements, wire, wire_plan
 
 
 def to_ops(request: PatchRequest) -> list[PatchOp]:
@@ -38,7 +33,7 @@ def to_ops(request: PatchRequest) -> list[PatchOp]:
     added = world.schemas(new_names)
     if missing := [name for id_, name in new_names.items() if id_ not in added]:
         raise ModelOutputError(f"The plan names nodes that this Flowise does not have: {', '.join(missing)}.")
-    pairs = _pairs_of(plan, there, added)
+    pairs = replacements(plan, there, added)
     new = {id_: schema for id_, schema in added.items() if id_ not in pairs.values()}
     values: dict[str, dict[str, Any]] = {}
     for value in plan.values:
@@ -66,7 +61,7 @@ def to_ops(request: PatchRequest) -> list[PatchOp]:
         ops += _bound(request, schema, id_, mine) if schema else []
         if request.seed and schema and (needed_type := credential_type(schema, plan.credential_requirements)):
             ops.append(BindCredential(node_id=id_, credential_type=needed_type))
-    ops += _connections(request, new, added, there, pairs)
+    ops += _connections(request, added, there, pairs)
     if not ops and request.seed:
         # A pattern that is the whole flow: a connection that is there may be made again.
         ops += wire(there).connections
@@ -75,23 +70,6 @@ def to_ops(request: PatchRequest) -> list[PatchOp]:
     if len(ops) > request.max_ops:
         raise ModelOutputError(f"The plan takes {len(ops)} ops, at most {request.max_ops} are allowed.")
     return ops
-
-
-def _pairs_of(plan: PlanContract, there: Mapping[str, NodeSchema], added: Mapping[str, NodeSchema]) -> dict[str, str]:
-    """Removed node id -> id of the planned node that takes its place: a new one of the same kind."""
-    free, found = dict(added), dict[str, str]()
-    for node_id in plan.removals:
-        old = there.get(node_id)
-        twin = next((id_ for id_, schema in free.items() if old and _same_kind(old, schema)), None)
-        if twin:
-            found[node_id] = twin
-            del free[twin]
-    return found
-
-
-def _same_kind(old: NodeSchema, new: NodeSchema) -> bool:
-    same = old.category == new.category or {old.category, new.category} <= ENDING_CATEGORIES
-    return same or new.category in family_of(old)
 
 
 def _bound(request: PatchRequest, schema: NodeSchema, node_id: str, values: Mapping[str, Any]) -> list[PatchOp]:
@@ -109,46 +87,10 @@ def _bound(request: PatchRequest, schema: NodeSchema, node_id: str, values: Mapp
 
 
 def _connections(
-    request: PatchRequest, new: Mapping[str, NodeSchema], added: Mapping[str, NodeSchema],
-    there: Mapping[str, NodeSchema], pairs: Mapping[str, str],
-) -> list[PatchOp]:  # fmt: skip
-    plan = request.plan
-    ops: list[PatchOp] = [
-        Disconnect(source_node_id=c.source, target_node_id=c.target, target_anchor=c.input) for c in plan.disconnections
-    ]
-    inside = [c for c in plan.connections if c.output == INSIDE and added.get(c.source, there.get(c.source))]
-    named = [
-        Connect(source_node_id=c.source, source_anchor=c.output or None, target_node_id=c.target, target_anchor=c.input)
-        for c in plan.connections
-        if c not in inside
-    ]
-    if plan.flow_kind == "AGENTFLOW":
-        return [*ops, *(SetParent(node_id=c.target, parent_id=c.source) for c in inside), *named]
-    stays = {id_: schema for id_, schema in there.items() if id_ not in plan.removals}
-    present = {**stays, **{id_: added[id_] for id_ in pairs.values()}}
-    for old, id_ in pairs.items():
-        ops += _further_inputs(id_, there[old], present)
-    wiring = wire({**new, **present}, fixed=list(present), occupied=renamed(request.occupied, pairs))
+    request: PatchRequest, added: Mapping[str, NodeSchema], there: Mapping[str, NodeSchema], pairs: Mapping[str, str]
+) -> tuple[PatchOp, ...]:
+    wiring = wire_plan(request.plan, there, added, pairs, request.occupied)
     if wiring.unmet or wiring.loose:
         problem = [f"{node}.{anchor}" for node, anchor in wiring.unmet] + list(wiring.loose)
         raise ModelOutputError(f"The rules cannot connect every node of this plan: {', '.join(problem)}.")
-    ops += [c for c in wiring.connections if c.source_node_id in new or c.target_node_id in new]
-    return [*ops, *named]
-
-
-def _further_inputs(node_id: str, old: NodeSchema, nodes: Mapping[str, NodeSchema]) -> list[Connect]:
-    """Connections for required inputs that the old type did not have, from what is in the flow."""
-    had = {anchor.name for anchor in old.anchors}
-    found: list[Connect] = []
-    for anchor in nodes[node_id].anchors:
-        if anchor.optional or anchor.show or anchor.name in had:
-            continue
-        sources = {id_: schema for id_, schema in nodes.items()
-                   if id_ != node_id and schema.category not in ENDING_CATEGORIES}  # fmt: skip
-        for source, schema in sources.items():
-            if output := fitting_output(schema, anchor):
-                name = output.name if schema.multi_output else None
-                found.append(Connect(source_node_id=source, source_anchor=name, target_node_id=node_id,
-                                     target_anchor=anchor.name))  # fmt: skip
-                break
-    return found
+    return wiring.ops

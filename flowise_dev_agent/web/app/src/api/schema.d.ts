@@ -1052,6 +1052,28 @@ export interface paths {
         patch: operations["rename_session"];
         trace?: never;
     };
+    "/sessions/{session_id}/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Session Preview
+         * @description The session's flow as a picture: from the plan while that waits for approval, then from the ops, then from
+         *     the flow that was written. Nodes and connections say whether they are new, changed or removed; connections that
+         *     the plan does not name and code expects are marked. Nothing is written, and no model is asked.
+         */
+        get: operations["get_session_preview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/sessions/{session_id}/resume": {
         parameters: {
             query?: never;
@@ -5097,6 +5119,113 @@ export interface components {
              */
             part: string | null;
             value: components["schemas"]["JsonValue"];
+        };
+        /**
+         * Preview
+         * @description What a session makes of its flow, put beside what there is now.
+         */
+        Preview: {
+            /**
+             * Cut
+             * @description Values were left out, because the flow has too many.
+             * @default false
+             */
+            cut: boolean;
+            /** Edges */
+            edges: components["schemas"]["PreviewEdge"][];
+            /** Flow Name */
+            flow_name: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "CHATFLOW" | "AGENTFLOW";
+            /** Nodes */
+            nodes: components["schemas"]["PreviewNode"][];
+            /**
+             * Parts
+             * @description The parts of the wish with the ids of the nodes in the picture.
+             */
+            parts: components["schemas"]["Part"][];
+            /**
+             * Source
+             * @description What it is drawn from: the plan, the ops that were compiled for it, or the flow that was written.
+             * @enum {string}
+             */
+            source: "plan" | "ops" | "flow";
+            /**
+             * Summary
+             * @description What changes, in one line.
+             */
+            summary: string;
+            /**
+             * Unconnected
+             * @description New nodes whose connections are decided while the flow is built.
+             */
+            unconnected: string[];
+        };
+        /**
+         * PreviewEdge
+         * @description A connection of the picture.
+         */
+        PreviewEdge: {
+            edge: components["schemas"]["CanvasEdge"];
+            /**
+             * Expected
+             * @description Not in the plan: code expects it, from the types of the nodes or from their order.
+             * @default false
+             */
+            expected: boolean;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "existing" | "new" | "removed";
+        };
+        /**
+         * PreviewNode
+         * @description A node of the picture, drawn as it will be; a removed one as it is.
+         */
+        PreviewNode: {
+            /**
+             * Model
+             * @description The model that it asks.
+             * @default
+             */
+            model: string;
+            node: components["schemas"]["CanvasNode"];
+            /**
+             * Parts
+             * @description Ids of the parts of the wish that it serves.
+             */
+            parts: string[];
+            /**
+             * Placed
+             * @description The position is that of the flow in Flowise, not one that code chose.
+             */
+            placed: boolean;
+            /**
+             * Prompt
+             * @description The text that tells the model what to do; 4 000 characters of it.
+             * @default
+             */
+            prompt: string;
+            /**
+             * Purpose
+             * @description What the plan says that it is for.
+             * @default
+             */
+            purpose: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "existing" | "new" | "changed" | "removed";
+            /**
+             * Values
+             * @description What is set on it, by field or path: of a new node what differs from the defaults of its type, of a changed one what changes. `before` is empty for nothing. Secrets are hidden.
+             */
+            values: components["schemas"]["FieldChange"][];
         };
         /**
          * Problem
@@ -9545,6 +9674,39 @@ export interface operations {
             401: components["responses"]["Problem401"];
             /** @description Forbidden */
             403: components["responses"]["Problem403"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_session_preview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id (`thread_id`). */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Preview"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Unprocessable Entity */

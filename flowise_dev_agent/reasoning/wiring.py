@@ -1,11 +1,29 @@
-"""Connecting nodes by what their schemas say that they give and take."""
+"""Connecting nodes by what their schemas say that they give and take: for the rules, and for the picture of a plan."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from flowise_dev_agent.patch import Connect, InputAnchor, NodeSchema, OutputOption, Schemas
+from flowise_dev_agent.contracts.plan import PlanContract
+from flowise_dev_agent.patch import (
+    Connect,
+    Disconnect,
+    InputAnchor,
+    NodeSchema,
+    OutputOption,
+    PatchOp,
+    Schemas,
+    SetParent,
+)
 
 ENDING_CATEGORIES = frozenset({"Chains", "Agents", "Engine"})
+#: Of these a flow has one; another one takes its place. Completion models are models, too.
+MODEL_CATEGORIES: Final = frozenset({"Chat Models", "LLMs"})
+_FAMILIES: Final = (MODEL_CATEGORIES, *(frozenset({name}) for name in (
+    "Memory", "Vector Stores", "Embeddings", "Text Splitters", "Document Loaders", "Output Parsers",
+)))  # fmt: skip
+#: In a plan the output of an iteration that leads to the step inside it.
+INSIDE: Final = "each"
 
 
 @dataclass(frozen=True)
@@ -172,3 +190,93 @@ def _own_share(
         if len(alike) != len(twins) or alike.index(source) == twins.index(target):
             shares.append((source, output))
     return shares
+
+
+# --- a whole plan -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PlanWiring:
+    """The ops that connect what a plan adds, and what could not be satisfied, as in `Wiring`."""
+
+    ops: tuple[PatchOp, ...]
+    unmet: tuple[tuple[str, str], ...] = ()
+    loose: tuple[str, ...] = ()
+
+
+def wire_plan(
+    plan: PlanContract,
+    there: Mapping[str, NodeSchema],
+    added: Mapping[str, NodeSchema],
+    pairs: Mapping[str, str],
+    occupied: frozenset[str],
+) -> PlanWiring:
+    """Connect the new nodes of `plan` (`added`, by id) with those of the flow that it is for (`there`), and what the
+    plan itself connects and cuts. `pairs` are those of `replacements`, `occupied` the inputs of the flow that are
+    connected ("id.input")."""
+    cut = [
+        Disconnect(source_node_id=c.source, target_node_id=c.target, target_anchor=c.input) for c in plan.disconnections
+    ]
+    inside = [c for c in plan.connections if c.output == INSIDE and added.get(c.source, there.get(c.source))]
+    named = [
+        Connect(source_node_id=c.source, source_anchor=c.output or None, target_node_id=c.target, target_anchor=c.input)
+        for c in plan.connections
+        if c not in inside
+    ]
+    if plan.flow_kind == "AGENTFLOW":
+        return PlanWiring((*cut, *(SetParent(node_id=c.target, parent_id=c.source) for c in inside), *named))
+    new = {id_: schema for id_, schema in added.items() if id_ not in pairs.values()}
+    stays = {id_: schema for id_, schema in there.items() if id_ not in plan.removals}
+    present = {**stays, **{id_: added[id_] for id_ in pairs.values()}}
+    further = [op for old, id_ in pairs.items() for op in _further_inputs(id_, there[old], present)]
+    wiring = wire({**new, **present}, fixed=list(present), occupied=renamed(occupied, pairs))
+    made = [op for op in wiring.connections if op.source_node_id in new or op.target_node_id in new]
+    return PlanWiring((*cut, *further, *made, *named), wiring.unmet, wiring.loose)
+
+
+def replacements(
+    plan: PlanContract, there: Mapping[str, NodeSchema], added: Mapping[str, NodeSchema]
+) -> dict[str, str]:
+    """Removed node id -> id of the planned node that takes its place: a new one of the same kind."""
+    free, found = dict(added), dict[str, str]()
+    for node_id in plan.removals:
+        old = there.get(node_id)
+        twin = next((id_ for id_, schema in free.items() if old and _same_kind(old, schema)), None)
+        if twin:
+            found[node_id] = twin
+            del free[twin]
+    return found
+
+
+def family_of(schema: NodeSchema) -> frozenset[str]:
+    """The categories of which a flow has one together; none for other nodes."""
+    return next((kind for kind in _FAMILIES if schema.category in kind), frozenset())
+
+
+def renamed(occupied: frozenset[str], ids: Mapping[str, str]) -> frozenset[str]:
+    """The inputs after nodes were put in the place of others (old id -> new id), which keep what fits."""
+    split = (place.partition(".") for place in occupied)
+    return frozenset(f"{ids.get(node_id, node_id)}.{name}" for node_id, _, name in split)
+
+
+def _same_kind(old: NodeSchema, new: NodeSchema) -> bool:
+    same = old.category == new.category or {old.category, new.category} <= ENDING_CATEGORIES
+    return same or new.category in family_of(old)
+
+
+def _further_inputs(node_id: str, old: NodeSchema, nodes: Mapping[str, NodeSchema]) -> list[Connect]:
+    """Connections for required inputs that the old type did not have, from what is in the flow."""
+    had = {anchor.name for anchor in old.anchors}
+    found: list[Connect] = []
+    for anchor in nodes[node_id].anchors:
+        if anchor.optional or anchor.show or anchor.name in had:
+            continue
+        sources = {id_: schema for id_, schema in nodes.items()
+                   if id_ != node_id and schema.category not in ENDING_CATEGORIES}  # fmt: skip
+        for source, schema in sources.items():
+            if output := fitting_output(schema, anchor):
+                name = output.name if schema.multi_output else None
+                found.append(Connect(source_node_id=source, source_anchor=name, target_node_id=node_id,
+                                     target_anchor=anchor.name))  # fmt: skip
+                break
+    return found

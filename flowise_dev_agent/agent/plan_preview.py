@@ -1,0 +1,117 @@
+"""The flow that a plan leads to, as far as it follows from the plan and from the types of the nodes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from flowise_dev_agent.agent.plan_values import with_planned_values
+from flowise_dev_agent.agent.prompt_context import connected_inputs
+from flowise_dev_agent.contracts.plan import PlanContract, PlannedNode
+from flowise_dev_agent.errors import PatchError
+from flowise_dev_agent.patch import (
+    AddNode,
+    Connect,
+    Finding,
+    FlowNode,
+    GraphIR,
+    NodeSchema,
+    PatchOp,
+    RemoveNode,
+    ReplaceNode,
+    Schemas,
+    SetLabel,
+    compile_ops,
+)
+from flowise_dev_agent.reasoning.wiring import replacements, wire_plan
+
+#: Ops that cannot be compiled are left out; leaving them out may make others fail.
+_ROUNDS: Final = 4
+
+
+@dataclass(frozen=True)
+class PlannedFlow:
+    """`unknown` are planned nodes of types that the server does not have, `unconnected` new nodes that nothing in the
+    plan or in their types connects."""
+
+    graph: GraphIR
+    unknown: tuple[PlannedNode, ...] = ()
+    unconnected: tuple[str, ...] = ()
+
+
+def planned_flow(plan: PlanContract, base: GraphIR, schemas: Schemas) -> PlannedFlow:
+    """The flow `base` with the nodes, values, removals and connections of `plan`. No model is asked, and what cannot be
+    compiled is left out."""
+    there = {node.id: schema for node in base.nodes if (schema := schemas.get(node.name))}
+    new = [node for node in plan.nodes if not node.existing and base.node(node.node_id) is None]
+    added = {node.node_id: schema for node in new if (schema := schemas.get(node.node_name))}
+    pairs = replacements(plan, there, added)
+    ops = [
+        *with_planned_values(_ops(plan, base, added, pairs), plan, base),
+        *wire_plan(plan, there, added, pairs, connected_inputs(base)).ops,
+    ]
+    graph = _compiled(base, ops, schemas)
+    if plan.flow_kind == "AGENTFLOW" and plan.operation == "create" and not plan.connections:
+        graph = _compiled(base, [*ops, *_in_order([graph.node(id_) for id_ in added])], schemas)
+    linked = {end for edge in graph.edges for end in (edge.source, edge.target)}
+    return PlannedFlow(
+        graph,
+        unknown=tuple(node for node in new if node.node_id not in added),
+        unconnected=tuple(id_ for id_ in added if len(added) > 1 and id_ not in linked and graph.node(id_)),
+    )
+
+
+def _ops(plan: PlanContract, base: GraphIR, added: Mapping[str, NodeSchema], pairs: Mapping[str, str]) -> list[PatchOp]:
+    """What becomes of the nodes."""
+    planned = {node.node_id: node for node in plan.nodes}
+    ops: list[PatchOp] = [
+        AddNode(node_name=schema.name, node_id=id_, label=planned[id_].label or None)
+        for id_, schema in added.items()
+        if id_ not in pairs.values()
+    ]
+    ops += [RemoveNode(node_id=id_) for id_ in plan.removals if base.node(id_) and id_ not in pairs]
+    ops += [ReplaceNode(node_id=old, node_name=added[id_].name, new_node_id=id_) for old, id_ in pairs.items()]
+    titled = {*pairs.values(), *(node.id for node in base.nodes)}
+    ops += [SetLabel(node_id=id_, label=one.label) for id_, one in planned.items() if one.label and id_ in titled]
+    return ops
+
+
+def _compiled(base: GraphIR, ops: Sequence[PatchOp], schemas: Schemas) -> GraphIR:
+    """The flow with those ops that can be compiled."""
+    left = list(ops)
+    for _ in range(_ROUNDS):
+        if not left:
+            return base
+        try:
+            return compile_ops(base, left, schemas).graph
+        except PatchError as error:
+            found = [Finding.model_validate(one) for one in error.details["findings"]]
+            wrong = {(one.op_index, one.field) for one in found}
+            left = [kept for index, op in enumerate(left) if (kept := _without(op, index, wrong))]
+    return base
+
+
+def _without(op: PatchOp, index: int, wrong: set[tuple[int | None, str]]) -> PatchOp | None:
+    """The op without the fields that cannot be set; None when it cannot be compiled at all."""
+    fields = {field for number, field in wrong if number == index}
+    if not fields:
+        return op
+    if isinstance(op, AddNode) and fields <= op.params.keys():
+        kept = {name: value for name, value in op.params.items() if name not in fields}
+        return op.model_copy(update={"params": kept})
+    return None
+
+
+def _in_order(nodes: Sequence[FlowNode | None]) -> list[PatchOp]:
+    """The steps of a new agentflow one after the other, up to the first that leads to several: which branch leads
+    where is decided while the flow is built."""
+    ops: list[PatchOp] = []
+    before: FlowNode | None = None
+    for node in nodes:
+        if node is None or node.is_note:
+            continue
+        if before is not None:
+            ops.append(Connect(source_node_id=before.id, target_node_id=node.id))
+        if len(node.outputs) != 1 or node.raw.get("type") == "iteration":
+            break
+        before = node
+    return ops

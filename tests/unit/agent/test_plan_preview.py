@@ -1,0 +1,203 @@
+"""The flow that a plan leads to, before any op is written, and its picture."""
+
+import time
+from typing import Any
+
+import pytest
+
+from flowise_dev_agent.agent.plan_preview import PlannedFlow, planned_flow
+from flowise_dev_agent.contracts.plan import DesignConnection, Part, PlanContract
+from flowise_dev_agent.contracts.preview import Preview
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch import AddNode, Connect, GraphIR, compile_ops
+from flowise_dev_agent.runtime.flows.preview import Picture, drawn
+from tests.unit.agent.test_plan_review import node, planned
+from tests.unit.reasoning import test_rules_build as build
+from tests.unit.reasoning.test_rules_change import AGENT, DOCUMENTS, SUPPORT, Session
+
+STEPS = "First summarize the message, then translate the summary into French"
+CHAIN = [
+    AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0", params={"temperature": 0.9}),
+    AddNode(node_name="bufferMemory", node_id="bufferMemory_0"),
+    AddNode(node_name="conversationChain", node_id="conversationChain_0"),
+    Connect(source_node_id="chatOpenAI_0", target_node_id="conversationChain_0", target_anchor="model"),
+    Connect(source_node_id="bufferMemory_0", target_node_id="conversationChain_0", target_anchor="memory"),
+]
+
+
+def ends(graph: GraphIR) -> set[tuple[str, ...]]:
+    return {edge.ends for edge in graph.edges}
+
+
+def preview_of(plan: PlanContract, catalogue: NodeStore, base: GraphIR | None = None) -> Preview:
+    before = base or GraphIR.empty()
+    found = planned_flow(plan, before, catalogue.schemas)
+    picture = Picture("plan", before, found.graph, plan, found.unknown, found.unconnected)
+    return drawn(picture, catalogue.schemas, name="")
+
+
+@pytest.mark.parametrize("text", [*(case[0] for case in build.CASES[::6]), STEPS], ids=lambda text: text[:30])
+async def test_a_plan_is_drawn_as_the_rules_then_build_it(text: str, catalogue: NodeStore) -> None:
+    contract = await build.plan(text, catalogue)
+    made = compile_ops(GraphIR.empty(), await build.write(text, contract, catalogue), catalogue.schemas).graph
+    drawn_ = planned_flow(contract, GraphIR.empty(), catalogue.schemas)
+    assert [(one.id, one.name, one.label) for one in drawn_.graph.nodes] == [
+        (one.id, one.name, one.label) for one in made.nodes
+    ]
+    assert ends(drawn_.graph) == ends(made)
+    assert (drawn_.unknown, drawn_.unconnected) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("before", "wish"),
+    [
+        (SUPPORT, "use Claude instead"),
+        (SUPPORT, "give it a calculator"),
+        (AGENT, "remember only the last 3 messages"),
+        (DOCUMENTS, "set the temperature to 0.1"),
+    ],
+)
+async def test_a_change_is_drawn_as_the_rules_then_make_it(before: str, wish: str, catalogue: NodeStore) -> None:
+    session = Session(before, catalogue)
+    await session.plan()
+    await session.write()
+    contract = await session.plan(wish)
+    assert contract.declined is None
+    found = planned_flow(contract, session.graph, catalogue.schemas)
+    await session.write()
+    assert {(one.id, one.name) for one in found.graph.nodes} == {(one.id, one.name) for one in session.graph.nodes}
+    assert ends(found.graph) == ends(session.graph)
+
+
+def test_connections_that_follow_from_types_are_expected_and_named_ones_are_not(catalogue: NodeStore) -> None:
+    plan = planned("conversationChain_0", "chatOpenAI_0", "bufferMemory_0")
+    by_type = preview_of(plan, catalogue)
+    assert {(one.edge.source, one.edge.target, one.state, one.expected) for one in by_type.edges} == {
+        ("chatOpenAI_0", "conversationChain_0", "new", True),
+        ("bufferMemory_0", "conversationChain_0", "new", True),
+    }
+    named = DesignConnection(source="chatOpenAI_0", target="conversationChain_0", input="model")
+    shown = preview_of(plan.model_copy(update={"connections": [named]}), catalogue)
+    assert {(one.edge.source, one.expected) for one in shown.edges} == {
+        ("chatOpenAI_0", False),
+        ("bufferMemory_0", True),
+    }
+
+
+def test_nodes_say_what_becomes_of_them_and_what_is_set_on_them(catalogue: NodeStore) -> None:
+    base = compile_ops(GraphIR.empty(), CHAIN, catalogue.schemas).graph
+    plan = planned(
+        "chatOpenAI_0",
+        values={
+            "chatOpenAI_0.modelName": "gpt-4o",
+            "chatOpenAI_0.temperature": 0.2,
+            "conversationChain_0.systemMessagePrompt": "You answer in one sentence.",
+        },
+        operation="update",
+        nodes=[node("chatOpenAI_0", existing=True), node("conversationChain_0", existing=True)],
+        removals=["bufferMemory_0"],
+        parts=[
+            Part(id="p1", quote="use gpt-4o", state="covered", values=["chatOpenAI_0.modelName"]),
+            Part(id="p2", quote="no memory", state="covered", nodes=["bufferMemory_0"]),
+            Part(id="p3", quote="sing", state="not_possible", reason="it cannot sing"),
+        ],
+    )
+    preview = preview_of(plan, catalogue, base)
+    nodes = {one.node.id: one for one in preview.nodes}
+    assert {id_: one.state for id_, one in nodes.items()} == {
+        "chatOpenAI_0": "changed",
+        "conversationChain_0": "changed",
+        "bufferMemory_0": "removed",
+    }
+    model = nodes["chatOpenAI_0"]
+    assert ("temperature", "0.9", "0.2") in [(one.name, one.before, one.after) for one in model.values]
+    assert (model.model, model.parts, model.placed) == ("gpt-4o", ["p1"], True)
+    assert nodes["conversationChain_0"].prompt == "You answer in one sentence."
+    assert {part.id: part.nodes for part in preview.parts} == {
+        "p1": ["chatOpenAI_0"],
+        "p2": ["bufferMemory_0"],
+        "p3": [],
+    }
+    kept = base.node("chatOpenAI_0")
+    assert kept is not None
+    assert (model.node.x, model.node.y) == (kept.raw["position"]["x"], kept.raw["position"]["y"])  # pyright: ignore
+    assert [(one.edge.source, one.state) for one in preview.edges] == [
+        ("chatOpenAI_0", "existing"),
+        ("bufferMemory_0", "removed"),
+    ]
+    assert len({one.edge.id for one in preview.edges}) == 2
+
+
+def test_steps_of_a_model_come_one_after_the_other_up_to_a_branch(catalogue: NodeStore) -> None:
+    straight = preview_of(planned("startAgentflow_0", "llmAgentflow_0", "directReplyAgentflow_0"), catalogue)
+    assert [(one.edge.source, one.edge.target, one.expected) for one in straight.edges] == [
+        ("startAgentflow_0", "llmAgentflow_0", True),
+        ("llmAgentflow_0", "directReplyAgentflow_0", True),
+    ]
+    branching = planned("startAgentflow_0", "conditionAgentflow_0", "llmAgentflow_0", "llmAgentflow_1")
+    preview = preview_of(branching, catalogue)
+    assert [(one.edge.source, one.edge.target) for one in preview.edges] == [
+        ("startAgentflow_0", "conditionAgentflow_0")
+    ]
+    assert preview.unconnected == ["llmAgentflow_0", "llmAgentflow_1"]
+
+
+def test_a_value_that_cannot_be_set_and_a_type_that_is_unknown_leave_the_rest_drawn(catalogue: NodeStore) -> None:
+    plan = planned(
+        *("conversationChain_0", "chatOpenAI_0", "noSuchThing_0"),
+        values={"chatOpenAI_0.temperature": "cold", "chatOpenAI_0.modelName": "gpt-4o"},
+    )
+    preview = preview_of(plan, catalogue)
+    nodes = {one.node.id: one for one in preview.nodes}
+    assert set(nodes) == {"conversationChain_0", "chatOpenAI_0", "noSuchThing_0"}
+    assert nodes["chatOpenAI_0"].model == "gpt-4o"
+    assert nodes["noSuchThing_0"].state == "new"
+    assert [(one.edge.source, one.edge.target) for one in preview.edges] == [("chatOpenAI_0", "conversationChain_0")]
+
+
+def test_no_secret_is_in_a_picture(catalogue: NodeStore) -> None:
+    key = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789"
+    values: dict[str, Any] = {
+        "conversationChain_0.systemMessagePrompt": f"Use the key {key} for everything.",
+        "chatOpenAI_0.baseOptions": {"Authorization": f"Bearer {key}"},
+    }
+    preview = preview_of(planned("conversationChain_0", "chatOpenAI_0", values=values), catalogue)
+    assert key not in preview.model_dump_json()
+
+
+def test_a_flow_of_400_nodes_is_drawn_quickly_and_in_bounds(catalogue: NodeStore) -> None:
+    ops: list[Any] = []
+    for number in range(200):
+        ops += [
+            AddNode(node_name="chatOpenAI", node_id=f"chatOpenAI_{number}"),
+            AddNode(
+                node_name="conversationChain",
+                node_id=f"conversationChain_{number}",
+                params={"systemMessagePrompt": f"Be kind. {'word ' * 2_000}"},
+            ),
+            Connect(
+                source_node_id=f"chatOpenAI_{number}",
+                target_node_id=f"conversationChain_{number}",
+                target_anchor="model",
+            ),
+        ]
+    base = compile_ops(GraphIR.empty(), ops, catalogue.schemas).graph
+    plan = planned(
+        "calculator_0",
+        values={"chatOpenAI_7.modelName": "gpt-4o"},
+        operation="update",
+        nodes=[node("chatOpenAI_7", existing=True), node("calculator_0")],
+    )
+    started = time.process_time()
+    preview = preview_of(plan, catalogue, base)
+    assert time.process_time() - started < 3
+    assert len(preview.nodes) == 401
+    assert preview.cut
+    assert len(preview.model_dump_json()) < 1_000_000
+    assert [one.node.id for one in preview.nodes if one.state == "changed"] == ["chatOpenAI_7"]
+
+
+def test_an_unconnected_pair_of_nodes_is_named(catalogue: NodeStore) -> None:
+    found = planned_flow(planned("calculator_0", "chatOpenAI_0"), GraphIR.empty(), catalogue.schemas)
+    assert isinstance(found, PlannedFlow)
+    assert set(found.unconnected) == {"calculator_0", "chatOpenAI_0"}
