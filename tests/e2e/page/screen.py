@@ -57,9 +57,17 @@ class Screen:
         await expect(card).to_be_visible(timeout=WORK_MS)
         return card
 
+    async def open_card(self, title: str) -> Locator:
+        """A card of the conversation, opened."""
+        card = self.page.get_by_role("region", name=title, exact=True)
+        if not await card.is_visible():
+            await self.page.locator(".turn-card > summary", has_text=title).first.click()
+        await expect(card).to_be_visible()
+        return card
+
     async def status(self, text: str) -> None:
         """Return once the session's badge says so."""
-        await expect(self.page.locator(".session .badge").first).to_have_text(text, timeout=WORK_MS)
+        await expect(self.page.locator(".bench-head .badge").first).to_have_text(text, timeout=WORK_MS)
 
     async def reads(self, text: str) -> None:
         """Return once the text is on the page."""

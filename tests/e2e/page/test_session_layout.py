@@ -19,8 +19,9 @@ async def in_sight(screen: Screen, card: Locator, names: list[str]) -> None:
     """The question is longer than the window, and all its actions are in it."""
     for size in SIZES:
         await screen.page.set_viewport_size(size)
-        await screen.page.evaluate("window.scrollTo(0, 0)")
-        assert await screen.page.evaluate("document.documentElement.scrollHeight") > size["height"] + 100
+        talk = screen.page.locator(".talk")
+        await talk.evaluate("(one) => one.scrollTo(0, 0)")
+        assert await talk.evaluate("(one) => one.scrollHeight - one.clientHeight") > 100
         for name in names:
             await expect(card.get_by_role("button", name=name, exact=True)).to_be_in_viewport(ratio=1)
         assert await screen.overflow() <= 0
@@ -36,10 +37,10 @@ async def test_all_actions_of_a_long_question_are_in_sight_without_scrolling(
     await screen.press("Approve", plan)
     result = await screen.question("The result")
     await in_sight(screen, result, ["Accept", "Change it", "Roll back"])
-    # The field that has the focus is not behind the bar.
-    field = result.get_by_label("What should be different?")
+    # What has the focus is not behind the bar.
+    field = result.get_by_role("link", name="Open the flow in Flowise")
     await field.focus()
-    bar = await result.locator(".answers").bounding_box()
+    bar = await result.locator(".dock").bounding_box()
     box = await field.bounding_box()
     assert bar
     assert box
@@ -60,11 +61,11 @@ async def test_after_acceptance_the_way_on_comes_first_and_delete_last(
     onward = page.get_by_role("region", name="What next?")
     for size in reversed(SIZES):
         await page.set_viewport_size(size)
-        await page.evaluate("window.scrollTo(0, 0)")
         await expect(onward.get_by_role("button", name="Change it")).to_be_in_viewport(ratio=1)
         await expect(onward.get_by_role("link", name="Open in Flowise")).to_be_in_viewport(ratio=1)
         assert await screen.violations() == []
-    await expect(page.locator(".session > footer").get_by_role("button", name="Delete session")).to_be_visible()
+    details = await screen.open_card("Details")
+    await expect(details.get_by_role("button", name="Delete session")).to_be_visible()
     await screen.press("Try it", onward)
     await expect(page.get_by_label("Your question")).to_be_focused()
     await onward.get_by_label("What should be different?").fill("Use a temperature of 0.1")
@@ -82,7 +83,6 @@ async def test_the_wheel_zooms_the_change_and_no_mark_covers_a_title(
     await screen.press("Approve", await screen.question("The plan"))
     await screen.question("The result")
     box = page.locator(".react-flow__node").first
-    await box.scroll_into_view_if_needed()
     await expect(box.locator(".mark")).to_have_text("+ added")
     mark, title = [await box.locator(one).bounding_box() for one in (".mark", ".fnode-title")]
     assert mark
@@ -95,3 +95,45 @@ async def test_the_wheel_zooms_the_change_and_no_mark_covers_a_title(
     await page.mouse.wheel(0, -300)
     await expect(view).not_to_have_attribute("style", before)
     assert await screen.violations() == []
+
+
+async def test_the_picture_is_beside_the_conversation_and_the_browser_keeps_the_divider(
+    screen: Screen, flowise_flows: FlowiseClient
+) -> None:
+    page = screen.page
+    await page.set_viewport_size(SIZES[0])
+    await screen.start(LONG)
+    await screen.press("Approve", await screen.question("The plan"))
+    result = await screen.question("The result")
+    talk = page.get_by_role("region", name="Conversation")
+    await expect(talk.get_by_text("never promises a refund").first).to_be_attached()
+    nodes = page.locator(".react-flow__node")
+    await expect(nodes).to_have_count(4)
+    await expect(nodes.first).to_be_in_viewport()
+    divider = page.get_by_role("separator", name="Width of the conversation")
+    before = await talk.bounding_box()
+    assert before
+    await divider.focus()
+    for _ in range(3):
+        await page.keyboard.press("ArrowRight")
+    after = await talk.bounding_box()
+    assert after
+    assert after["width"] > before["width"] + 20
+    await result.get_by_label("What should be different?").fill("half a thought")
+    await page.reload()
+    result = await screen.question("The result")
+    await expect(result.get_by_label("What should be different?")).to_have_value("half a thought")
+    kept = await talk.bounding_box()
+    assert kept
+    assert abs(kept["width"] - after["width"]) < 3
+    # On a phone one of the three is seen at a time, and none is drawn again.
+    await page.set_viewport_size(SIZES[1])
+    await expect(nodes.first).not_to_be_in_viewport()
+    await screen.press("Picture")
+    await expect(nodes.first).to_be_in_viewport()
+    assert await screen.violations() == []
+    await screen.press("Try")
+    await expect(page.get_by_label("Your question")).to_be_focused()
+    assert await screen.violations() == []
+    await screen.press("Chat")
+    await expect(result.get_by_label("What should be different?")).to_have_value("half a thought")

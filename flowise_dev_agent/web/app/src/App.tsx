@@ -15,7 +15,6 @@ const Sessions = lazy(() => import("./sessions/SessionsPage").then((module) => (
 const Build = lazy(() => import("./sessions/BuildPage").then((module) => ({ default: module.BuildPage })));
 const Session = lazy(() => import("./session/SessionPage").then((module) => ({ default: module.SessionPage })));
 const Flow = lazy(() => import("./flow/FlowPage").then((module) => ({ default: module.FlowPage })));
-const Change = lazy(() => import("./flow/FlowPage").then((module) => ({ default: module.ChangePage })));
 const Versions = lazy(() => import("./admin/VersionsView").then((module) => ({ default: module.VersionsView })));
 const History = lazy(() => import("./admin/VersionsView").then((module) => ({ default: module.HistoryView })));
 const Patterns = lazy(() => import("./admin/PatternsView").then((module) => ({ default: module.PatternsView })));
@@ -31,7 +30,6 @@ const VIEWS: View[] = [
   { path: "/s/:id", view: Session },
   { path: "/build", view: Build },
   { path: "/build/:id", view: Build },
-  { path: "/change/:id", view: Change },
   { path: "/flow/:instance/:id", view: Flow },
   { path: "/versions/:id", view: Versions },
   { path: "/history/:id", view: History },
@@ -53,7 +51,7 @@ export function App() {
       <button type="button" className="button skip" onClick={focusContent}>
         Skip to content
       </button>
-      <header className="top">
+      <header className="page-top">
         <Link href="/" className="brand">
           Flowise Dev Agent
         </Link>

@@ -3,6 +3,7 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./App";
 import { Problem } from "./api/client";
+import { preferredLanguage, speak } from "./i18n";
 import "@xyflow/react/dist/style.css";
 import "./theme.css";
 import "./ui/ui.css";
@@ -26,6 +27,7 @@ window.addEventListener("vite:preloadError", () => {
 });
 
 const root = document.getElementById("root");
+await speak(preferredLanguage());
 if (root)
   createRoot(root).render(
     <StrictMode>

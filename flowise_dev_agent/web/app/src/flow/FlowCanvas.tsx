@@ -8,9 +8,13 @@ import {
   Position,
   ReactFlow,
   ReactFlowProvider,
+  useReactFlow,
+  useStore,
 } from "@xyflow/react";
-import { type ReactNode, useMemo, useRef } from "react";
+import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import type { CanvasView } from "../api/types";
+import { t } from "../i18n";
+import { arranged } from "./arrange";
 import { boxesOf, portTop } from "./layout";
 import { type Marked, type MarkedEdge, type MarkedNode, unmarked } from "./merge";
 import { NodeBox, type NodeBoxType, SIGNS } from "./NodeBox";
@@ -18,16 +22,21 @@ import "./flow.css";
 
 const NODE_TYPES = { flow: NodeBox };
 const HANDLE = 10;
+const FIT = { padding: 0.12, maxZoom: 1 };
 /** Number of nodes from which the minimap is shown. */
 const LARGE = 25;
+
+/** Positions as in Flowise, or a compact layout. */
+export type Arrangement = "flowise" | "compact";
+const KEPT = "flowise-dev-agent-layout";
 
 export interface FlowCanvasProps {
   /** A single flow, or two states of one by `merged`. */
   flow: CanvasView | Marked;
   /** What the canvas shows, for screen readers. */
   label: string;
-  /** CSS height. */
-  height?: string;
+  /** The layout to begin with; the person can switch, and the browser keeps the choice. */
+  arranged?: Arrangement;
   /** Id of the selected node; null for none. */
   chosen?: string | null;
   onChoose?: (id: string | null) => void;
@@ -36,10 +45,22 @@ export interface FlowCanvasProps {
 }
 
 /** A read-only canvas as in Flowise: it pans and zooms, and nodes can be selected. */
-export function FlowCanvas({ flow, label, height = "60vh", chosen = null, onChoose, children }: FlowCanvasProps) {
+export function FlowCanvas({
+  flow,
+  label,
+  arranged: first = "flowise",
+  chosen = null,
+  onChoose,
+  children,
+}: FlowCanvasProps) {
   const after = useRef<HTMLDivElement>(null);
+  const [kept, keep] = useState(() => localStorage.getItem(KEPT) as Arrangement | null);
+  const arrangement = kept ?? first;
   const marked = useMemo(() => ("kind" in flow ? unmarked(flow) : flow), [flow]);
-  const drawn = useMemo(() => drawnNodes(marked.nodes), [marked]);
+  const drawn = useMemo(
+    () => drawnNodes(arrangement === "compact" ? compacted(marked) : marked.nodes),
+    [marked, arrangement],
+  );
   const edges = useMemo(() => drawnEdges(marked.edges), [marked]);
   // Only the selected node is a new object, so that the others are not rendered again.
   const nodes = useMemo(
@@ -57,9 +78,9 @@ export function FlowCanvas({ flow, label, height = "60vh", chosen = null, onChoo
   }
 
   return (
-    <section className="canvas" style={{ height }} aria-label={label}>
+    <section className="canvas" aria-label={label}>
       <button type="button" className="button skip-canvas" onClick={() => after.current?.focus()}>
-        Skip the canvas
+        {t("Skip the canvas")}
       </button>
       <ReactFlowProvider>
         <ReactFlow
@@ -69,7 +90,7 @@ export function FlowCanvas({ flow, label, height = "60vh", chosen = null, onChoo
           onNodesChange={changed}
           onPaneClick={() => onChoose?.(null)}
           fitView
-          fitViewOptions={{ padding: 0.1, maxZoom: 1 }}
+          fitViewOptions={FIT}
           minZoom={0.01}
           maxZoom={2}
           onlyRenderVisibleElements
@@ -93,12 +114,50 @@ export function FlowCanvas({ flow, label, height = "60vh", chosen = null, onChoo
               nodeClassName={(node: NodeBoxType) => `mark-${node.data.mark}`}
             />
           )}
-          {children && <Panel position="top-left">{children}</Panel>}
+          <Panel position="top-left" className="canvas-tools">
+            {children}
+          </Panel>
+          <Panel position="bottom-center">
+            <button
+              type="button"
+              className="button small"
+              aria-pressed={arrangement === "compact"}
+              onClick={() => {
+                const other = arrangement === "compact" ? "flowise" : "compact";
+                localStorage.setItem(KEPT, other);
+                keep(other);
+              }}
+            >
+              {arrangement === "compact" ? t("Positions as in Flowise") : t("Compact layout")}
+            </button>
+          </Panel>
+          <Fit of={arrangement} />
         </ReactFlow>
       </ReactFlowProvider>
       <div ref={after} tabIndex={-1} />
     </section>
   );
+}
+
+/** Fits the flow into the window again when the layout or the size of the canvas changes. */
+function Fit({ of }: { of: Arrangement }) {
+  const { fitView } = useReactFlow();
+  const width = useStore((state) => state.width);
+  const height = useStore((state) => state.height);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: these are what it is fitted to
+  useEffect(() => {
+    const frame = requestAnimationFrame(() => void fitView(FIT));
+    return () => cancelAnimationFrame(frame);
+  }, [of, width, height, fitView]);
+  return null;
+}
+
+function compacted({ nodes, edges }: Marked): MarkedNode[] {
+  const placed = arranged(
+    nodes.map(({ node }) => node),
+    edges.map(({ edge }) => edge),
+  );
+  return nodes.map((marked, index) => ({ ...marked, node: placed[index] ?? marked.node }));
 }
 
 function drawnNodes(nodes: MarkedNode[]): NodeBoxType[] {

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useMemo, useState } from "react";
 import { sessionChange } from "../api/queries";
 import type { Difference, FlowChange } from "../api/types";
+import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import { Tabs } from "../ui/Tabs";
 import { FlowCanvas } from "./FlowCanvas";
@@ -14,50 +15,43 @@ import "./flow.css";
 type Side = "before" | "change" | "after";
 
 /** The changes of a session, and meanwhile changes by others. For `revision` see `sessionChange`. */
-export function SessionDiff({
-  sessionId,
-  revision,
-  height,
-}: {
-  sessionId: string;
-  revision?: unknown;
-  height?: string;
-}) {
+export function SessionDiff({ sessionId, revision }: { sessionId: string; revision?: unknown }) {
   const { data: change, error, isPending } = useQuery(sessionChange(sessionId, revision));
-  if (isPending) return <p className="quiet">Loading the change…</p>;
+  if (isPending) return <p className="empty-picture">{t("Loading the change…")}</p>;
   if (error) return <ErrorNote error={error} />;
-  if (!change) return <p className="quiet">No flow yet.</p>;
+  if (!change) return <p className="empty-picture">{t("No flow yet.")}</p>;
+  if (!change.meanwhile) return <FlowDiff change={change} />;
   return (
-    <div className="stack">
-      {change.meanwhile && (
-        <section className="stack tight" aria-label="Changes by someone else">
-          <h2 className="small-title">Changes by someone else in Flowise</h2>
-          <FlowDiff change={change.meanwhile} height={height ?? "40vh"} />
-          <h2 className="small-title">Changes of this session</h2>
-        </section>
-      )}
-      <FlowDiff change={change} {...(height && { height })} />
+    <div className="both-changes">
+      <section aria-label={t("Changes by someone else")}>
+        <h2 className="small-title">{t("Changes by someone else in Flowise")}</h2>
+        <FlowDiff change={change.meanwhile} />
+      </section>
+      <section aria-label={t("Changes of this session")}>
+        <h2 className="small-title">{t("Changes of this session")}</h2>
+        <FlowDiff change={change} />
+      </section>
     </div>
   );
 }
 
-/** The changes of a flow: on the canvas, as a list, and as ops. */
-export function FlowDiff({ change, height }: { change: FlowChange; height?: string }) {
+/** The changes of a flow: on the canvas, as a list, and as ops. It fills its container. */
+export function FlowDiff({ change }: { change: FlowChange }) {
   const { ops } = change;
   const tabs = [
-    { name: "Canvas", content: <ChangeCanvas change={change} {...(height && { height })} /> },
-    { name: "List", content: <ChangeList diff={change.diff} /> },
-    ...(ops.length > 0 ? [{ name: `Ops (${ops.length})`, content: <OpList ops={ops} /> }] : []),
+    { name: t("Canvas"), content: <ChangeCanvas change={change} /> },
+    { name: t("List"), content: <ChangeList diff={change.diff} /> },
+    ...(ops.length > 0 ? [{ name: t("Ops ({{number}})", { number: ops.length }), content: <OpList ops={ops} /> }] : []),
   ];
   return (
-    <div className="stack tight">
-      <p>{change.diff.summary}</p>
-      <Tabs label="The change" tabs={tabs} />
+    <div className="flow-diff">
+      <p className="visually-hidden">{change.diff.summary}</p>
+      <Tabs label={t("The change")} tabs={tabs} />
     </div>
   );
 }
 
-function ChangeCanvas({ change, height }: { change: FlowChange; height?: string }) {
+function ChangeCanvas({ change }: { change: FlowChange }) {
   const [side, setSide] = useState<Side>("change");
   const [chosen, setChosen] = useState<string | null>(null);
   const both = useMemo(() => merged(change), [change]);
@@ -67,14 +61,25 @@ function ChangeCanvas({ change, height }: { change: FlowChange; height?: string 
   }, [side, change, both]);
   const marked = shown.nodes.find(({ node }) => node.id === chosen);
   const sides: [Side, string][] = [
-    ...(change.before ? [["before", sideName("Before", change.before_label)] as [Side, string]] : []),
-    ["change", "Changes"],
-    ...(change.after ? [["after", sideName("After", change.after_label)] as [Side, string]] : []),
+    ...(change.before ? [["before", sideName(t("Before"), change.before_label)] as [Side, string]] : []),
+    ["change", t("Changes")],
+    ...(change.after ? [["after", sideName(t("After"), change.after_label)] as [Side, string]] : []),
   ];
   return (
-    <div className="stack tight">
-      <div className="row apart">
-        <fieldset className="choices" aria-label="State to show">
+    <div className="change-canvas">
+      <FlowCanvas
+        // A new key fits the canvas to the other state.
+        key={side}
+        flow={shown}
+        label={t("The flow, {{side}}. {{summary}}", {
+          side: sides.find(([value]) => value === side)?.[1] ?? side,
+          summary: change.diff.summary,
+        })}
+        chosen={chosen}
+        onChoose={setChosen}
+        arranged={change.before ? "flowise" : "compact"}
+      >
+        <fieldset className="choices" aria-label={t("State to show")}>
           {sides.map(([value, name]) => (
             <button key={value} type="button" aria-pressed={side === value} onClick={() => setSide(value)}>
               {name}
@@ -82,20 +87,8 @@ function ChangeCanvas({ change, height }: { change: FlowChange; height?: string 
           ))}
         </fieldset>
         <Legend marked={both} />
-      </div>
-      <div className={marked ? "change-canvas with-details" : "change-canvas"}>
-        <FlowCanvas
-          // A new key fits the canvas to the other state.
-          key={side}
-          flow={shown}
-          label={`The flow, ${sides.find(([value]) => value === side)?.[1] ?? side}. ${change.diff.summary}`}
-          chosen={chosen}
-          onChoose={setChosen}
-          {...(height && { height })}
-        />
-        {marked && <NodeDetails marked={marked} onClose={() => setChosen(null)} />}
-      </div>
-      <small>Select a node to see its settings, before and after.</small>
+      </FlowCanvas>
+      {marked && <NodeDetails marked={marked} onClose={() => setChosen(null)} />}
     </div>
   );
 }
@@ -107,7 +100,7 @@ const sideName = (side: string, label: string): string =>
 function Legend({ marked }: { marked: Marked }) {
   const found = counts(marked);
   return (
-    <p className="row">
+    <p className="row legend">
       {(["added", "changed", "removed", "moved"] as const)
         .filter((mark) => found[mark] > 0)
         .map((mark) => (
@@ -152,7 +145,7 @@ export function ChangeList({ diff }: { diff: Difference }) {
     ]),
     ...(diff.moved.length > 0 ? [["moved", "moved", diff.moved.join(", ")] as [Mark, string, ReactNode]] : []),
   ];
-  if (items.length === 0) return <p className="quiet">No differences.</p>;
+  if (items.length === 0) return <p className="quiet">{t("No differences.")}</p>;
   return (
     <ul className="change-list">
       {items.map(([mark, key, content]) => (

@@ -5,7 +5,6 @@ import { flowGraph } from "../api/queries";
 import { ErrorNote } from "../ui/ErrorNote";
 import { plural } from "../ui/format";
 import { FlowCanvas } from "./FlowCanvas";
-import { SessionDiff } from "./FlowDiff";
 import { inWords } from "./layout";
 import { unmarked } from "./merge";
 import { NodeDetails } from "./NodeDetails";
@@ -40,7 +39,7 @@ export function FlowPage({ params }: { params: Record<string, string> }) {
               </a>
             )}
           </p>
-          <div className={node ? "change-canvas with-details" : "change-canvas"}>
+          <div className="change-canvas tall">
             <FlowCanvas flow={data.graph} label={inWords(data.graph)} chosen={chosen} onChoose={setChosen} />
             {node && <NodeDetails marked={node} onClose={() => setChosen(null)} />}
           </div>
@@ -48,23 +47,6 @@ export function FlowPage({ params }: { params: Record<string, string> }) {
           <TryOut chatflowId={id} instance={instance} />
         </>
       )}
-    </div>
-  );
-}
-
-/** The changes of a session, in full width. */
-export function ChangePage({ params }: { params: Record<string, string> }) {
-  const { id = "" } = params;
-  return (
-    <div className="stack">
-      <div className="row apart">
-        <h1>Changes of the session</h1>
-        <p className="row">
-          <Link href={`/s/${id}`}>Session</Link>
-          <Link href={`/versions/${id}`}>Versions</Link>
-        </p>
-      </div>
-      <SessionDiff sessionId={id} height="70vh" />
     </div>
   );
 }

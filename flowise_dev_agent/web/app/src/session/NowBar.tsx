@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "react";
 import type { Connection } from "../api/stream";
 import type { SessionView } from "../api/types";
+import { t } from "../i18n";
 import { duration } from "../ui/format";
 import { Markdown } from "../ui/Markdown";
 import { currentActivity, type Timeline } from "./timeline";
@@ -31,7 +32,8 @@ export function NowBar({ session, timeline, text, connection }: Props) {
   const words = working ? `${currentActivity(timeline)}…` : statusSentence(session);
   return (
     <div className={working ? "now live" : "now"}>
-      <div className="row apart">
+      {/* The open question speaks for itself; a screen reader hears that it has come. */}
+      <div className={asks ? "visually-hidden" : "row apart"}>
         <p aria-live="polite" className="row" ref={line} tabIndex={-1}>
           {working && <span className="pulse" aria-hidden="true" />}
           <span>{words}</span>
@@ -41,7 +43,7 @@ export function NowBar({ session, timeline, text, connection }: Props) {
       {session.status === "completed" && session.answer && <Markdown text={session.answer} />}
       {connection === "lost" && (
         <p role="status" className="problem">
-          Connection lost. Reconnecting; the session continues.
+          {t("Connection lost. Reconnecting; the session continues.")}
         </p>
       )}
       {working && text && (
@@ -68,12 +70,12 @@ function Elapsed({ since }: { since: string }) {
 function statusSentence(session: SessionView): string {
   switch (session.status) {
     case "pending_interrupt":
-      return "The session is waiting for your answer.";
+      return t("The session is waiting for your answer.");
     case "completed":
-      return `Session ended: ${statusWord("completed", session.outcome).text.toLowerCase()}.`;
+      return t("Session ended: {{outcome}}.", { outcome: statusWord("completed", session.outcome).text.toLowerCase() });
     case "cancelled":
-      return "Session cancelled.";
+      return t("Session cancelled.");
     default:
-      return "Session failed. Retry continues from the last completed step.";
+      return t("Session failed. Retry continues from the last completed step.");
   }
 }

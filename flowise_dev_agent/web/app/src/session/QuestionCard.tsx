@@ -3,6 +3,8 @@ import { useEffect, useRef, useState } from "react";
 import { Problem } from "../api/client";
 import { answerSession } from "../api/sessions";
 import type { Answer, Interrupt, SessionEvent, SessionView } from "../api/types";
+import { t } from "../i18n";
+import { forgetDrafts } from "../ui/useDraft";
 import { ClarificationForm } from "./questions/Clarification";
 import { CredentialCheckForm } from "./questions/CredentialCheck";
 import { type FormProps, Refusal } from "./questions/controls";
@@ -58,17 +60,23 @@ export function QuestionCard({ session, question, onMine }: Props) {
   const queries = useQueryClient();
   const heading = useRef<HTMLHeadingElement>(null);
   const id = session.thread_id;
+  // The verdict says the same, shorter.
+  const told = question.type === "result_review" && Boolean(question.data.verdict?.headline);
 
   // The answered form is gone and took the focus with it, or left it on what happens meanwhile; move the focus here.
   useEffect(() => {
     const focused = document.activeElement;
     if (focused === document.body || focused?.closest(".now")) heading.current?.focus({ preventScroll: true });
+    heading.current?.scrollIntoView?.({ block: "start" });
   }, []);
 
   const answer = useMutation({
     mutationFn: (given: Answer) => answerSession(id, question.id, given),
     onMutate: () => onMine(question.id, true),
-    onSuccess: (view) => queries.setQueryData(sessionKey(id), view),
+    onSuccess: (view) => {
+      forgetDrafts(question.id);
+      queries.setQueryData(sessionKey(id), view);
+    },
     onError: (error) => {
       onMine(question.id, false);
       // Someone else answered first: the session shows the result.
@@ -79,12 +87,12 @@ export function QuestionCard({ session, question, onMine }: Props) {
   });
 
   return (
-    <section className="card question stack" aria-labelledby="question-title">
-      <div>
+    <section className="question" aria-labelledby="question-title">
+      <div className="question-head">
         <h2 id="question-title" ref={heading} tabIndex={-1}>
-          {BY_REASON[question.reason] ?? TITLES[question.type]}
+          {t(BY_REASON[question.reason] ?? TITLES[question.type])}
         </h2>
-        <p>{question.message}</p>
+        {!told && <p>{question.message}</p>}
       </div>
       <Refusal value={answer.error}>
         <Form question={question} session={session} busy={answer.isPending} send={answer.mutate} />

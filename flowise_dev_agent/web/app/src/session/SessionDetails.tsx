@@ -1,12 +1,56 @@
-/** Tabs of a session: its figures, the approved plan, the summary. */
+/** Cards of a session in its conversation: the approved plan, its tests, its figures, the summary. */
 import { useQuery } from "@tanstack/react-query";
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import { api, dataOf } from "../api/client";
 import type { PlanView, SessionView } from "../api/types";
+import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import { count, dollars, duration, moment } from "../ui/format";
 import { Markdown } from "../ui/Markdown";
+import { DeleteSession } from "./SessionHeader";
+import { TestList } from "./TestList";
+import type { Timeline } from "./timeline";
+
+/** What is known so far, each in a card that opens. */
+export function SessionCards({ session, tests }: { session: SessionView; tests: Timeline["tests"] }) {
+  const ended = session.status === "completed" || session.status === "cancelled";
+  const reviewed = session.interrupt?.type === "result_review";
+  return (
+    <>
+      {session.plan && (
+        <Card title={t("Plan")}>
+          <ApprovedPlan plan={session.plan} />
+        </Card>
+      )}
+      {tests.length > 0 && !reviewed && (
+        <Card title={t("Tests")}>
+          <TestList tests={tests} />
+        </Card>
+      )}
+      {ended && (
+        <Card title={t("Summary")}>
+          <Summary sessionId={session.thread_id} />
+        </Card>
+      )}
+      <Card title={t("Details")}>
+        <Figures session={session} />
+        <DeleteSession session={session} />
+      </Card>
+    </>
+  );
+}
+
+/** A card of the conversation; what is in it is read when it is opened. */
+function Card({ title, children }: { title: string; children: ReactNode }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <details className="turn-card" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>{title}</summary>
+      {open && <section aria-label={title}>{children}</section>}
+    </details>
+  );
+}
 
 /** The session's links, counts, cost and times. */
 export function Figures({ session }: { session: SessionView }) {

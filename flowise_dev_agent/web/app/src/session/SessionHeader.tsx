@@ -3,19 +3,25 @@ import { useEffect, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { cancelSession, deleteSession, retrySession } from "../api/sessions";
 import type { SessionView } from "../api/types";
+import { t } from "../i18n";
 import { NameForm } from "../sessions/NameForm";
 import { ConfirmButton } from "../ui/ConfirmButton";
 import { ErrorNote } from "../ui/ErrorNote";
-import { moment } from "../ui/format";
 import { StatusBadge } from "../ui/StatusBadge";
 import { sessionKey } from "./useSession";
 
+interface Props {
+  session: SessionView;
+  /** Null while there is no flow to try. */
+  onTry: (() => void) | null;
+}
+
 /** The session's name and status, and the actions on the whole session. */
-export function SessionHeader({ session }: { session: SessionView }) {
+export function SessionHeader({ session, onTry }: Props) {
   const queries = useQueryClient();
   const [naming, setNaming] = useState(false);
   const id = session.thread_id;
-  const name = session.session_name || "New session";
+  const name = session.session_name || t("New session");
   const shows = { onSuccess: (view: SessionView) => queries.setQueryData(sessionKey(id), view) };
   const cancel = useMutation({ mutationFn: () => cancelSession(id), ...shows });
   const retry = useMutation({ mutationFn: () => retrySession(id), ...shows });
@@ -30,55 +36,62 @@ export function SessionHeader({ session }: { session: SessionView }) {
   }, [name, session.status]);
 
   return (
-    <header className="stack tight">
-      <Link href="/" className="back">
-        ← Sessions
+    <header className="bench-head">
+      <Link href="/" className="back" aria-label={t("All flows")}>
+        ←
       </Link>
-      <div className="row apart">
-        {naming ? (
-          <NameForm session={session} onRenamed={shows.onSuccess} onClose={() => setNaming(false)} />
-        ) : (
-          <div className="row">
-            <h1 className="words">{name}</h1>
-            <StatusBadge session={session} />
-            <button type="button" className="button plain" onClick={() => setNaming(true)}>
-              Rename
-            </button>
-          </div>
+      {naming ? (
+        <NameForm session={session} onRenamed={shows.onSuccess} onClose={() => setNaming(false)} />
+      ) : (
+        <>
+          <h1 title={name}>{name}</h1>
+          <StatusBadge session={session} />
+          <button type="button" className="button plain wide" onClick={() => setNaming(true)}>
+            {t("Rename")}
+          </button>
+        </>
+      )}
+      <div className="actions">
+        {(session.plan || session.interrupt?.type === "plan_approval") && (
+          <Link href={`/build/${id}`} className="button plain wide">
+            {t("Open as form")}
+          </Link>
         )}
-        <div className="actions">
-          {(session.plan || session.interrupt?.type === "plan_approval") && (
-            <Link href={`/build/${id}`} className="button plain">
-              Open as form
-            </Link>
-          )}
-          {session.status === "error" && (
-            <button type="button" className="button primary" disabled={retry.isPending} onClick={() => retry.mutate()}>
-              Retry
-            </button>
-          )}
-          {active && (
-            <ConfirmButton
-              label="Cancel session"
-              question="Cancel this session?"
-              yes="Yes, cancel"
-              busy={cancel.isPending}
-              onYes={() => cancel.mutate()}
-            >
-              <p>Changes already written to Flowise stay.</p>
-            </ConfirmButton>
-          )}
-        </div>
+        {session.chatflow_id && (
+          <Link href={`/history/${session.chatflow_id}`} className="button plain wide">
+            {t("History")}
+          </Link>
+        )}
+        {onTry && (
+          <button type="button" className="button wide" onClick={onTry}>
+            {t("Try it")}
+          </button>
+        )}
+        {session.status === "error" && (
+          <button type="button" className="button primary" disabled={retry.isPending} onClick={() => retry.mutate()}>
+            {t("Retry")}
+          </button>
+        )}
+        {active && (
+          <ConfirmButton
+            label={t("Cancel session")}
+            look="plain"
+            question={t("Cancel this session?")}
+            yes={t("Yes, cancel")}
+            busy={cancel.isPending}
+            onYes={() => cancel.mutate()}
+          >
+            <p>{t("Changes already written to Flowise stay.")}</p>
+          </ConfirmButton>
+        )}
       </div>
-      <blockquote className="requirement words">{session.requirement}</blockquote>
-      <small>Started {moment(session.created_at)}</small>
       <ErrorNote error={cancel.error ?? retry.error} />
       {session.error && <ErrorNote error={{ message: session.error.detail, hint: session.error.hint }} />}
     </header>
   );
 }
 
-/** The last thing on the page of a session that does not work any more. */
+/** The last and quietest action on a session that does not work any more. */
 export function DeleteSession({ session }: { session: SessionView }) {
   const [, go] = useLocation();
   const remove = useMutation({ mutationFn: () => deleteSession(session.thread_id), onSuccess: () => go("/") });
@@ -86,14 +99,14 @@ export function DeleteSession({ session }: { session: SessionView }) {
   return (
     <footer>
       <ConfirmButton
-        label="Delete session"
+        label={t("Delete session")}
         look="plain"
-        question="Delete this session?"
-        yes="Delete it"
+        question={t("Delete this session?")}
+        yes={t("Delete it")}
         busy={remove.isPending}
         onYes={() => remove.mutate()}
       >
-        <p>Its history is deleted too. The chatflow in Flowise stays.</p>
+        <p>{t("Its history is deleted too. The chatflow in Flowise stays.")}</p>
       </ConfirmButton>
       <ErrorNote error={remove.error} />
     </footer>

@@ -1,3 +1,4 @@
+import { t } from "../i18n";
 import { count, dollars, duration } from "../ui/format";
 import type { Note, PhaseGroup, Step } from "./timeline";
 import { activity, PHASES } from "./words";
@@ -23,33 +24,42 @@ const LABELS: Partial<Record<Note["type"], string>> = {
 
 /** What the session did, by phase, with the reason for each next step. */
 export function Story({ groups, ended }: { groups: PhaseGroup[]; ended: boolean }) {
+  const last = groups.at(-1);
+  const live = last?.state === "running" || last?.state === "failed";
+  const spent = groups.reduce((sum, group) => sum + group.durationMs, 0);
   return (
     <section className="story" aria-labelledby="story-title">
-      <h2 id="story-title">What happened</h2>
-      {groups.length === 0 && <p className="quiet">{ended ? "No events." : "Waiting for the first step…"}</p>}
-      <ol className="plain">
-        {groups.map((group) => (
-          <li key={group.steps[0]?.seq} className={`phase ${group.state}`}>
-            <details open={group.state === "running" || group.state === "failed"}>
-              <summary>
-                <span className="sign" aria-hidden="true">
-                  {STATES[group.state].sign}
-                </span>
-                <span className="grow">
-                  {PHASES[group.phase] ?? group.phase}
-                  <span className="visually-hidden">: {STATES[group.state].text}</span>
-                </span>
-                <small>{group.durationMs > 0 && duration(group.durationMs)}</small>
-              </summary>
-              <ol className="plain steps">
-                {group.steps.map((step) => (
-                  <StepLine key={step.seq} step={step} />
-                ))}
-              </ol>
-            </details>
-          </li>
-        ))}
-      </ol>
+      <details className="turn-card" open={last?.state === "failed"}>
+        <summary>
+          <h2 id="story-title">{t("What happened")}</h2>
+          <small>
+            {groups.length === 0 ? (ended ? t("No events.") : t("Waiting for the first step…")) : duration(spent)}
+          </small>
+        </summary>
+        <ol className="plain">
+          {groups.map((group) => (
+            <li key={group.steps[0]?.seq} className={`phase ${group.state}`}>
+              <details open={live && group === last}>
+                <summary>
+                  <span className="sign" aria-hidden="true">
+                    {STATES[group.state].sign}
+                  </span>
+                  <span className="grow">
+                    {t(PHASES[group.phase] ?? group.phase)}
+                    <span className="visually-hidden">: {t(STATES[group.state].text)}</span>
+                  </span>
+                  <small>{group.durationMs > 0 && duration(group.durationMs)}</small>
+                </summary>
+                <ol className="plain steps">
+                  {group.steps.map((step) => (
+                    <StepLine key={step.seq} step={step} />
+                  ))}
+                </ol>
+              </details>
+            </li>
+          ))}
+        </ol>
+      </details>
     </section>
   );
 }

@@ -1,4 +1,6 @@
+import type { ReactNode } from "react";
 import type { Verdict } from "../api/types";
+import { t } from "../i18n";
 
 export const HEADLINES: Record<NonNullable<Verdict["headline"]>, string> = {
   works: "Works: every part and every criterion was shown.",
@@ -6,59 +8,65 @@ export const HEADLINES: Record<NonNullable<Verdict["headline"]>, string> = {
   fails: "Fails.",
   not_tested: "Not tested.",
 };
-const CRITERIA: Record<Verdict["criteria"][number]["state"], string> = {
-  shown: "✓ Shown",
-  not_shown: "? Not shown",
-  failed: "✗ Failed",
-  not_tested: "– Not tested",
-};
-const PARTS: Record<Verdict["parts"][number]["state"], string> = {
-  done: "✓ Done",
-  assumed: "≈ Assumed",
-  not_shown: "? Not shown",
-  missing: "✗ Missing",
-  not_possible: "✗ Not possible",
+type State = Verdict["criteria"][number]["state"] | Verdict["parts"][number]["state"];
+const STATES: Record<State, [sign: string, word: string]> = {
+  shown: ["✓", "Shown"],
+  not_shown: ["?", "Not shown"],
+  failed: ["✗", "Failed"],
+  not_tested: ["–", "Not tested"],
+  done: ["✓", "Done"],
+  assumed: ["≈", "Assumed"],
+  missing: ["✗", "Missing"],
+  not_possible: ["✗", "Not possible"],
 };
 
-const tone = (state: string) => (["shown", "done", "assumed"].includes(state) ? "badge ok" : "badge");
+/** A line with its state as sign and word, so that it does not depend on colour. */
+export function StateLine({ state, children }: { state: State; children: ReactNode }) {
+  const [sign, word] = STATES[state];
+  return (
+    <li className={`state-line ${state}`}>
+      <span className="state">
+        <span aria-hidden="true">{sign}</span> {t(word)}
+      </span>
+      <span className="words">{children}</span>
+    </li>
+  );
+}
 
 /** What the tests show: the headline, the parts of the request, the criteria with their evidence. */
 export function VerdictView({ verdict }: { verdict: Verdict }) {
   const { headline, parts = [], criteria = [] } = verdict;
   if (!headline) return null;
+  const [reason, ...others] = new Set(criteria.map((one) => one.reason));
+  const shared = criteria.length > 1 && others.length === 0 ? reason : "";
   return (
-    <section className="stack tight" aria-label="Verdict">
-      <strong>{HEADLINES[headline]}</strong>
+    <section className="stack tight" aria-label={t("Verdict")}>
+      <strong>{t(HEADLINES[headline])}</strong>
       {parts.length > 0 && (
-        <ul className="plain stack tight" aria-label="Parts of the request">
+        <ul className="plain states" aria-label={t("Parts of the request")}>
           {parts.map((part) => (
-            <li key={part.id} className="row apart">
-              <span className="words">
-                “{part.quote}” {part.reason && <small>{part.reason}</small>}
-              </span>
-              <span className={tone(part.state)}>{PARTS[part.state]}</span>
-            </li>
+            <StateLine key={part.id} state={part.state}>
+              “{part.quote}” {part.reason && <small>{part.reason}</small>}
+            </StateLine>
           ))}
         </ul>
       )}
       {criteria.length > 0 && (
-        <ul className="plain stack tight" aria-label="Criteria">
+        <ul className="plain states" aria-label={t("Criteria")}>
           {criteria.map((item) => (
-            <li key={item.id} className="row apart">
-              <span className="words">
-                {item.text} {item.reason && <small>{item.reason}</small>}
-                {item.evidence.map((one) => (
-                  <small key={`${one.trial} ${one.quote}`}>
-                    {" "}
-                    Test {one.trial}: “{one.quote}”
-                  </small>
-                ))}
-              </span>
-              <span className={tone(item.state)}>{CRITERIA[item.state]}</span>
-            </li>
+            <StateLine key={item.id} state={item.state}>
+              {item.text} {item.reason && !shared && <small>{item.reason}</small>}
+              {item.evidence.map((one) => (
+                <small key={`${one.trial} ${one.quote}`}>
+                  {" "}
+                  {t("Test {{number}}: “{{quote}}”", { number: one.trial, quote: one.quote })}
+                </small>
+              ))}
+            </StateLine>
           ))}
         </ul>
       )}
+      {shared && <small>{shared}</small>}
     </section>
   );
 }

@@ -1,15 +1,15 @@
 import { useState } from "react";
 import type { Action, InterruptOf, Option } from "../../api/types";
-import { SessionDiff } from "../../flow/FlowDiff";
+import { t } from "../../i18n";
 import { count, dollars } from "../../ui/format";
-import { Choices, FeedbackField, Findings, type FormProps, useFeedback } from "./controls";
+import { Choices, Findings, type FormProps, useFeedback } from "./controls";
 
 type Props = FormProps<InterruptOf<"patch_review">>;
 
 /** The change that stopped before the write, and the reason. */
 export function PatchReviewForm({ question, session, busy, send }: Props) {
-  const { change, meanwhile, findings } = question.data;
-  const feedback = useFeedback();
+  const { findings } = question.data;
+  const feedback = useFeedback(question.id);
   const offers = (action: Action) => question.options.some((one) => one.value === action);
 
   function choose(action: Action) {
@@ -25,9 +25,15 @@ export function PatchReviewForm({ question, session, busy, send }: Props) {
     <div className="stack">
       <Findings findings={findings} />
       {offers("raise_budget") && <RaiseBudget {...{ question, session, busy, send }} />}
-      {(change || meanwhile) && <SessionDiff sessionId={session.thread_id} revision={question.id} />}
-      {offers("replan") && <FeedbackField feedback={feedback} label="Feedback for a new plan (optional)" />}
-      <Choices options={question.options} busy={busy} onChoose={choose} without={["raise_budget"]} />
+      <Choices
+        options={question.options}
+        busy={busy}
+        onChoose={choose}
+        without={["raise_budget"]}
+        {...(offers("replan") && {
+          composer: { feedback, label: t("Feedback for a new plan (optional)"), sends: "replan" },
+        })}
+      />
     </div>
   );
 }

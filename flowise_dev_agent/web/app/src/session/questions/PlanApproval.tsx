@@ -1,7 +1,9 @@
 import { type ReactNode, useState } from "react";
 import type { Action, InterruptOf } from "../../api/types";
+import { t } from "../../i18n";
 import { AddCredential } from "../../ui/AddCredential";
-import { Choices, FeedbackField, Findings, type FormProps, useFeedback } from "./controls";
+import { useDraft } from "../../ui/useDraft";
+import { Choices, Findings, type FormProps, useFeedback } from "./controls";
 
 const MAX_QUESTIONS = 10;
 
@@ -9,8 +11,8 @@ const MAX_QUESTIONS = 10;
 export function PlanApprovalForm({ question, session, busy, send }: FormProps<InterruptOf<"plan_approval">>) {
   const { contract, approaches, missing_credentials: missing } = question.data;
   const [approach, setApproach] = useState(approaches[0]?.label);
-  const [questions, setQuestions] = useState(contract.test_questions);
-  const feedback = useFeedback();
+  const [questions, setQuestions] = useDraft(`questions:${question.id}`, contract.test_questions);
+  const feedback = useFeedback(question.id);
   const approvable = question.options.some((one) => one.value === "approve");
 
   function choose(action: Action) {
@@ -18,7 +20,7 @@ export function PlanApprovalForm({ question, session, busy, send }: FormProps<In
       const text = feedback.required();
       if (text) send({ action, feedback: text });
     } else if (action === "cancel") send({ action });
-    else if (action === "approve" && feedback.empty("Approve")) {
+    else if (action === "approve" && feedback.empty(t("Approve"))) {
       const asked = questions.map((one) => one.trim()).filter(Boolean);
       const changed = asked.length > 0 && asked.join("\n") !== contract.test_questions.join("\n");
       send({ action, ...(approach ? { approach } : {}), ...(changed ? { test_questions: asked } : {}) });
@@ -60,11 +62,16 @@ export function PlanApprovalForm({ question, session, busy, send }: FormProps<In
         </div>
       )}
       {approvable && <TestQuestions questions={questions} onChange={setQuestions} />}
-      <FeedbackField
-        feedback={feedback}
-        label={approvable ? "What should be different?" : "What should be built instead?"}
+      <Choices
+        options={question.options}
+        busy={busy}
+        onChoose={choose}
+        composer={{
+          feedback,
+          label: approvable ? t("What should be different?") : t("What should be built instead?"),
+          sends: "request_changes",
+        }}
       />
-      <Choices options={question.options} busy={busy} onChoose={choose} />
     </div>
   );
 }

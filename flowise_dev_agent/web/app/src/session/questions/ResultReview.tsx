@@ -1,10 +1,11 @@
 import { useId, useState } from "react";
 import type { Action, InterruptOf } from "../../api/types";
+import { t } from "../../i18n";
 import { AddCredential } from "../../ui/AddCredential";
 import { plural } from "../../ui/format";
 import { TestList } from "../TestList";
 import { HEADLINES, VerdictView } from "../VerdictView";
-import { Choices, FeedbackField, Findings, type FormProps, useFeedback } from "./controls";
+import { Choices, Findings, type FormProps, useFeedback } from "./controls";
 
 type Iterations = InterruptOf<"result_review">["data"]["iterations"];
 
@@ -14,7 +15,7 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
     question.data;
   const { iterations } = question.data;
   const newest = iterations.at(-1)?.iteration;
-  const feedback = useFeedback();
+  const feedback = useFeedback(question.id);
   const [deploy, setDeploy] = useState(true);
   const [chosen, setChosen] = useState(newest);
   const updates = session.operation_mode === "update";
@@ -32,8 +33,8 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
       if (text) send({ action, feedback: text });
     } else if (action === "accept") {
       const earlier = chosen === newest ? {} : { iteration: chosen };
-      if (feedback.empty("Accept")) send({ action, deploy, ...earlier });
-    } else if (action === "rollback" && feedback.empty("Roll back")) send({ action });
+      if (feedback.empty(t("Accept"))) send({ action, deploy, ...earlier });
+    } else if (action === "rollback" && feedback.empty(t("Roll back"))) send({ action });
   }
 
   return (
@@ -88,9 +89,13 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
           {text}
         </p>
       ))}
-      <FeedbackField feedback={feedback} label="What should be different?" />
       {iterations.length > 1 && <Iteration iterations={iterations} chosen={chosen} choose={setChosen} />}
-      <Choices options={options} busy={busy} onChoose={choose}>
+      <Choices
+        options={options}
+        busy={busy}
+        onChoose={choose}
+        composer={{ feedback, label: t("What should be different?"), sends: "iterate" }}
+      >
         {!updates && (
           <label className="check">
             <input type="checkbox" checked={deploy} onChange={(event) => setDeploy(event.target.checked)} />

@@ -1,7 +1,9 @@
 /** What the question forms share: the actions, the feedback field, the findings. */
-import { createContext, type ReactNode, type RefObject, useContext, useId, useRef, useState } from "react";
+import { createContext, Fragment, type ReactNode, type RefObject, useContext, useId, useRef, useState } from "react";
 import type { Action, Answer, Finding, Interrupt, Option, SessionView } from "../../api/types";
+import { t } from "../../i18n";
 import { ErrorNote } from "../../ui/ErrorNote";
+import { useDraft } from "../../ui/useDraft";
 
 /** Props of a question form. */
 export interface FormProps<Question extends Interrupt> {
@@ -27,23 +29,28 @@ interface ChoicesProps {
   onChoose: (action: Action) => void;
   /** Actions that another control of the form offers. */
   without?: Action[];
+  /** The field for words, and the action that sends them. */
+  composer?: { feedback: Feedback; label: string; sends: Action };
   children?: ReactNode;
 }
 
 /**
- * A button for each action that the question offers, with its effect. The first action is the primary one. The bar
- * stays at the bottom of the window while the question is longer than that.
+ * A button for each action that the question offers; the first one is the primary one. Below them the field for words
+ * with the action that sends it. All of it stays in sight while the question is longer than the window.
  */
-export function Choices({ options, busy, onChoose, without = [], children }: ChoicesProps) {
+export function Choices({ options, busy, onChoose, without = [], composer, children }: ChoicesProps) {
   const [unconfirmed, setUnconfirmed] = useState<Option | null>(null);
   const refusal = useContext(Refusal);
   const id = useId();
-  const offered = options.filter((one) => !without.includes(one.value));
+  const sender = options.find((one) => one.value === composer?.sends);
+  const offered = options.filter((one) => one !== sender && !without.includes(one.value));
 
   if (unconfirmed) {
     return (
-      <fieldset className="answers destructive" disabled={busy}>
-        <legend>Are you sure? {unconfirmed.description}</legend>
+      <fieldset className="dock destructive" disabled={busy}>
+        <legend>
+          {t("Are you sure?")} {t(unconfirmed.description)}
+        </legend>
         <div className="actions">
           <button
             type="button"
@@ -53,37 +60,50 @@ export function Choices({ options, busy, onChoose, without = [], children }: Cho
               onChoose(unconfirmed.value);
             }}
           >
-            {DESTRUCTIVE[unconfirmed.value]}
+            {t(DESTRUCTIVE[unconfirmed.value] ?? unconfirmed.label)}
           </button>
           {/* biome-ignore lint/a11y/noAutofocus: the question replaces the button that was just pressed */}
           <button type="button" className="button" autoFocus onClick={() => setUnconfirmed(null)}>
-            No, go back
+            {t("No, go back")}
           </button>
         </div>
       </fieldset>
     );
   }
+  const press = (one: Option) => (one.value in DESTRUCTIVE ? setUnconfirmed(one) : onChoose(one.value));
   return (
-    <div className="answers">
+    <div className="dock">
       {children}
       <ErrorNote error={refusal} />
-      <div className="answer-row">
+      <div className="dock-row">
         {offered.map((one, index) => (
-          <div key={one.value} className="answer">
+          <Fragment key={one.value}>
             <button
               type="button"
               className={index === 0 ? "button primary" : "button"}
               disabled={busy}
               aria-describedby={one.description ? `${id}-${one.value}` : undefined}
-              onClick={() => (one.value in DESTRUCTIVE ? setUnconfirmed(one) : onChoose(one.value))}
+              onClick={() => press(one)}
             >
-              {one.label}
+              {t(one.label)}
             </button>
-            {one.description && <small id={`${id}-${one.value}`}>{one.description}</small>}
-          </div>
+            {one.description && (
+              <small id={`${id}-${one.value}`} className={index === 0 ? "effect" : "visually-hidden"}>
+                {t(one.description)}
+              </small>
+            )}
+          </Fragment>
         ))}
+        {busy && <span className="quiet">{t("Sending your answer…")}</span>}
       </div>
-      {busy && <p className="quiet">Sending your answer…</p>}
+      {composer && sender && (
+        <div className="composer-row">
+          <FeedbackField feedback={composer.feedback} label={composer.label} onSend={() => !busy && press(sender)} />
+          <button type="button" className="button" disabled={busy} onClick={() => press(sender)}>
+            {t(sender.label)}
+          </button>
+        </div>
+      )}
     </div>
   );
 }
@@ -100,8 +120,8 @@ interface Feedback {
 }
 
 /** Feedback that some actions require and others do not send. It is never lost silently. */
-export function useFeedback(): Feedback {
-  const [raw, setRaw] = useState("");
+export function useFeedback(key: string): Feedback {
+  const [raw, setRaw] = useDraft(`feedback:${key}`, "");
   const [problem, setProblem] = useState("");
   const field = useRef<HTMLTextAreaElement>(null);
   const text = raw.trim();
@@ -118,48 +138,62 @@ export function useFeedback(): Feedback {
       setProblem("");
     },
     required: () => {
-      if (!text) complain("Describe what should be different.");
-      return text || null;
+      if (!text) complain(t("Describe what should be different."));
+      return text && !tooLong(raw) ? text : null;
     },
     empty: (action) => {
-      if (text) complain(`"${action}" does not send your feedback. Clear it, or use the other button.`);
+      if (text) complain(t('"{{action}}" does not send your feedback. Clear it, or use the other button.', { action }));
       return !text;
     },
   };
 }
 
-export function FeedbackField({ feedback, label }: { feedback: Feedback; label: string }) {
+function FeedbackField({ feedback, label, onSend }: { feedback: Feedback; label: string; onSend: () => void }) {
   const id = useId();
   return (
     <div className="field">
-      <label htmlFor={id}>{label}</label>
+      <label htmlFor={id} className="visually-hidden">
+        {label}
+      </label>
       <textarea
         id={id}
         ref={feedback.field}
-        rows={2}
-        maxLength={32_000}
+        rows={1}
+        placeholder={label}
         value={feedback.text}
         aria-invalid={feedback.problem !== ""}
         aria-describedby={`${id}-problem`}
         onChange={(event) => feedback.setText(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) onSend();
+        }}
       />
       <p id={`${id}-problem`} role="alert" className="problem">
-        {feedback.problem}
+        {feedback.problem || tooLong(feedback.text)}
       </p>
     </div>
   );
 }
+
+/** What the service accepts; longer text is refused with the number, never cut. */
+const MOST_CHARACTERS = 32_000;
+
+/** What is wrong with the length of a text; empty when nothing is. */
+export const tooLong = (text: string, most = MOST_CHARACTERS): string =>
+  text.length > most
+    ? t("The text has {{length}} characters; at most {{most}} are possible.", { length: text.length, most })
+    : "";
 
 /** Findings of the checks; what the flow had before is apart. */
 export function Findings({ findings }: { findings: Finding[] }) {
   const before = findings.filter((one) => one.origin === "base");
   return (
     <>
-      <FindingList label="Findings" findings={findings.filter((one) => one.origin !== "base")} />
+      <FindingList label={t("Findings")} findings={findings.filter((one) => one.origin !== "base")} />
       {before.length > 0 && (
         <details>
-          <summary>The flow had these before ({before.length})</summary>
-          <FindingList label="Findings from before" findings={before} />
+          <summary>{t("The flow had these before ({{number}})", { number: before.length })}</summary>
+          <FindingList label={t("Findings from before")} findings={before} />
         </details>
       )}
     </>

@@ -23,6 +23,7 @@ import { TargetPicker } from "./TargetPicker";
 
 afterEach(() => {
   cleanup();
+  sessionStorage.clear();
   vi.unstubAllGlobals();
 });
 
@@ -364,7 +365,7 @@ it("shows what the tests show of the parts and the criteria, and what happened i
   const tests = [{ ...RESULT.tests[0], passed: true, category: null, answer: "Eva", trace_sha256: "a".repeat(64) }];
   show(ResultReviewForm, { ...RESULT, verdict, tests } as unknown as typeof RESULT, RESULT_OPTIONS);
   expect(screen.getByText("Runs, but not everything was shown.")).toBeTruthy();
-  expect(screen.getByText("✗ Missing")).toBeTruthy();
+  expect(screen.getByText("Missing")).toBeTruthy();
   expect(screen.getByText(/You are Eva/)).toBeTruthy();
   expect(screen.getByText("What happened inside")).toBeTruthy();
 });

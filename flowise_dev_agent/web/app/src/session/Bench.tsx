@@ -1,0 +1,72 @@
+import { type ReactNode, useId } from "react";
+import { Group, Panel, Separator, useDefaultLayout } from "react-resizable-panels";
+import { t } from "../i18n";
+import "./bench.css";
+
+/** What a phone shows; on a wider window chat and picture are side by side, and "try" opens below the picture. */
+export type View = "chat" | "picture" | "try";
+
+interface Props {
+  header: ReactNode;
+  talk: ReactNode;
+  picture: ReactNode;
+  /** The chat with the flow; null while there is nothing to ask. */
+  tryOut: ReactNode | null;
+  view: View;
+  onView: (view: View) => void;
+}
+
+/** The workbench: the conversation on the left, the picture on the right, a divider that the browser remembers. */
+export function Bench({ header, talk, picture, tryOut, view, onView }: Props) {
+  const layout = useDefaultLayout({ id: "flowise-dev-agent-bench", storage: localStorage });
+  const id = useId();
+  const views: [View, string][] = [
+    ["chat", t("Chat")],
+    ["picture", t("Picture")],
+    ...(tryOut ? [["try", t("Try")] as [View, string]] : []),
+  ];
+  return (
+    <div className="bench" data-view={view}>
+      {header}
+      <fieldset className="bench-views">
+        <legend className="visually-hidden">{t("View")}</legend>
+        {views.map(([value, name]) => (
+          <button key={value} type="button" aria-pressed={view === value} onClick={() => onView(value)}>
+            {name}
+          </button>
+        ))}
+      </fieldset>
+      <Group id={id} className="bench-panes" orientation="horizontal" {...layout}>
+        <Panel id="talk" defaultSize="42%" minSize="300px">
+          <section className="talk" aria-label={t("Conversation")}>
+            {talk}
+          </section>
+        </Panel>
+        <Separator className="divider" aria-label={t("Width of the conversation")} />
+        <Panel id="drawing" minSize="300px">
+          <div className="drawing">
+            <section className="picture" aria-label={t("Picture of the flow")}>
+              {picture}
+            </section>
+            {tryOut && view === "try" && (
+              <section className="try-pane" aria-label={t("Try")}>
+                <header className="row apart">
+                  <h2 className="small-title">{t("Try it")}</h2>
+                  <button
+                    type="button"
+                    className="button plain close-try"
+                    aria-label={t("Close the chat with the flow")}
+                    onClick={() => onView("picture")}
+                  >
+                    ✕
+                  </button>
+                </header>
+                {tryOut}
+              </section>
+            )}
+          </div>
+        </Panel>
+      </Group>
+    </div>
+  );
+}
