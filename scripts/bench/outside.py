@@ -24,9 +24,15 @@ from starlette.routing import Route
 from flowise_dev_agent.devkit.cassette import RecordedCase, phase_of
 from flowise_dev_agent.devkit.serving import BackgroundServer
 from flowise_dev_agent.devkit.standin import anthropic, openai
+from flowise_dev_agent.devkit.standin.protocol import Reply
 from flowise_dev_agent.knowledge.snapshot import SNAPSHOT_FILE, schemas_dir
 
 _RECORDED: Final = Path(__file__).with_name("cassettes") / "chat-memory.json"
+#: Of the criteria in the recorded plan, quoting what every answer of the Flowise double begins with.
+_SHOWN: Final = [
+    {"id": id_, "state": "shown", "evidence": [{"trial": 1, "quote": "An answer to"}]} for id_ in ("c1", "c2")
+]
+_JUDGEMENT: Final = json.dumps({"done": True, "criteria": _SHOWN})
 _API: Final = "/api/v1"
 _CREDENTIALS: Final = [{"id": str(uuid4()), "name": "OpenAI", "credentialName": "openAIApi"}]
 
@@ -156,7 +162,7 @@ class ModelStub(BackgroundServer):
         super().__init__("model stub")
         self._seconds = seconds
         case = RecordedCase.model_validate_json(_RECORDED.read_text("utf-8"))
-        self._answers = {answer.phase: answer.reply() for answer in case.answers}
+        self._answers = {answer.phase: answer.reply() for answer in case.answers} | {"judge": Reply(_JUDGEMENT)}
 
     def app(self) -> Starlette:
         """All paths in one handler."""
