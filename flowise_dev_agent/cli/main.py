@@ -19,6 +19,7 @@ from flowise_dev_agent.cli.startup import (
     needs_devkit,
     require_database,
     run_async,
+    run_service,
     with_client,
     with_concurrency,
     with_database,
@@ -97,7 +98,7 @@ def serve_command(
             with needs_devkit("--embedded"):
                 from flowise_dev_agent.devkit.stack import embedded_database
             settings = with_database(settings, stack.enter_context(embedded_database()))
-        run_async(serve(settings, listener, worker=worker))
+        run_service(serve(settings, listener, worker=worker))
 
 
 @app.command("worker")
@@ -114,13 +115,13 @@ def worker_command(
 
     settings = require_database(with_concurrency(command_settings(), concurrency))
     if metrics_port is None:
-        run_async(work(settings))
+        run_service(work(settings))
         return
     from flowise_dev_agent.cli.serve import open_listener
 
     settings, listener = open_listener(settings, None, metrics_port)
     with listener:
-        run_async(work(settings, listener))
+        run_service(work(settings, listener))
 
 
 @app.command("build")
