@@ -4,7 +4,7 @@ import hashlib
 from uuid import UUID
 
 from flowise_dev_agent.errors import InvalidInputError
-from flowise_dev_agent.persistence.database import Connection, Database
+from flowise_dev_agent.persistence.database import Database
 
 
 class Blobs:
@@ -14,9 +14,14 @@ class Blobs:
         self._database = database
 
     async def put(self, session_id: UUID, text: str) -> str:
-        """See `insert_blob`."""
+        """Store `text` byte for byte; returns its hash. Safe to repeat. Raises InvalidInputError as `encoded` does."""
+        content, sha256 = encoded(text)
         async with self._database.connection() as connection:
-            return await insert_blob(connection, session_id, text)
+            await connection.execute(
+                "INSERT INTO blobs (session_id, sha256, content) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
+                (session_id, sha256, content),
+            )
+        return sha256
 
     async def get(self, sha256: str) -> str:
         """The text with this hash, of a session or kept of a deleted one. Raises InvalidInputError without one."""
@@ -37,8 +42,8 @@ class Blobs:
         return bytes(row["content"]).decode() if row else None
 
 
-async def insert_blob(connection: Connection, session_id: UUID, text: str) -> str:
-    """Store `text` byte for byte; returns the lower-case hex SHA-256 of its UTF-8. Safe to repeat.
+def encoded(text: str) -> tuple[bytes, str]:
+    """The UTF-8 of a text and its SHA-256 in lower-case hex.
 
     Raises InvalidInputError for a text with lone surrogates, which has no UTF-8.
     """
@@ -46,9 +51,4 @@ async def insert_blob(connection: Connection, session_id: UUID, text: str) -> st
         content = text.encode()
     except UnicodeEncodeError:
         raise InvalidInputError("The text contains lone surrogates and cannot be stored.") from None
-    sha256 = hashlib.sha256(content).hexdigest()
-    await connection.execute(
-        "INSERT INTO blobs (session_id, sha256, content) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
-        (session_id, sha256, content),
-    )
-    return sha256
+    return content, hashlib.sha256(content).hexdigest()

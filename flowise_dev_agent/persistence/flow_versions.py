@@ -5,14 +5,33 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
+from psycopg.errors import UniqueViolation
 from psycopg.rows import class_row
 
-from flowise_dev_agent.persistence.blobs import Blobs
+from flowise_dev_agent.persistence.blobs import Blobs, encoded
 from flowise_dev_agent.persistence.database import Database
 
 _COLUMNS: Final = (
     "session_id, instance_id, chatflow_id, number, name, reason, iteration, sha256, updated_date, created_at"
 )
+# The text and its version. Two that record at once take the same number: one of them fails and looks again.
+_RECORD: Final = """
+    WITH text AS (
+        INSERT INTO blobs (session_id, sha256, content)
+        SELECT id, %(sha)s, %(content)s FROM sessions WHERE id = %(session)s
+        ON CONFLICT DO NOTHING
+    )
+    INSERT INTO flow_versions
+        (session_id, instance_id, chatflow_id, number, name, reason, iteration, sha256, updated_date)
+    SELECT id, %(instance)s, %(chatflow)s,
+           COALESCE((SELECT max(number) FROM flow_versions WHERE session_id = %(session)s), 0) + 1,
+           %(name)s, %(reason)s, %(iteration)s, %(sha)s, %(updated)s
+    FROM sessions
+    WHERE id = %(session)s AND %(sha)s IS DISTINCT FROM (
+        SELECT sha256 FROM flow_versions WHERE session_id = %(session)s AND chatflow_id = %(chatflow)s
+        ORDER BY number DESC LIMIT 1)
+"""
+_TRIES: Final = 5
 
 
 @dataclass(frozen=True)
@@ -56,30 +75,27 @@ class Versions:
         iteration: int,
     ) -> None:
         """Keep this state, unless it is what the session's last version of this chatflow holds. Safe to repeat."""
-        sha256 = await self._blobs.put(session_id, flow_data)
-        async with self._database.transaction() as connection:
-            # One writer at a time: the number is the next one of the session.
-            await connection.execute("SELECT 1 FROM sessions WHERE id = %s FOR NO KEY UPDATE", (session_id,))
-            await connection.execute(
-                "INSERT INTO flow_versions (session_id, instance_id, chatflow_id, number, name, reason, iteration,"
-                " sha256, updated_date)"
-                " SELECT %(session)s, %(instance)s, %(chatflow)s,"
-                " COALESCE((SELECT max(number) FROM flow_versions WHERE session_id = %(session)s), 0) + 1,"
-                " %(name)s, %(reason)s, %(iteration)s, %(sha)s, %(updated)s"
-                " WHERE EXISTS (SELECT 1 FROM sessions WHERE id = %(session)s) AND %(sha)s IS DISTINCT FROM"
-                " (SELECT sha256 FROM flow_versions WHERE session_id = %(session)s AND chatflow_id = %(chatflow)s"
-                " ORDER BY number DESC LIMIT 1)",
-                {
-                    "session": session_id,
-                    "instance": instance_id,
-                    "chatflow": chatflow_id,
-                    "name": name,
-                    "reason": reason,
-                    "iteration": iteration,
-                    "sha": sha256,
-                    "updated": updated_date,
-                },
-            )
+        content, sha256 = encoded(flow_data)
+        params = {
+            "session": session_id,
+            "instance": instance_id,
+            "chatflow": chatflow_id,
+            "name": name,
+            "reason": reason,
+            "iteration": iteration,
+            "sha": sha256,
+            "content": content,
+            "updated": updated_date,
+        }
+        for left in reversed(range(_TRIES)):
+            try:
+                async with self._database.connection() as connection:
+                    await connection.execute(_RECORD, params)
+            except UniqueViolation:
+                if not left:
+                    raise
+            else:
+                return
 
     async def of_session(self, session_id: UUID) -> list[FlowVersion]:
         """The session's versions, oldest first."""

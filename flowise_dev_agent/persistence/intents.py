@@ -1,5 +1,7 @@
 """Intents: what is about to be written to Flowise, committed before the call."""
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Literal
@@ -9,13 +11,42 @@ from psycopg.rows import class_row
 
 from flowise_dev_agent.errors import LeaseLostError, SessionConflictError
 from flowise_dev_agent.persistence.database import Connection, Database, jsonb
-from flowise_dev_agent.persistence.lease import ASSERT_OWNER_SQL, Lease
+from flowise_dev_agent.persistence.lease import Lease
 
 IntentStatus = Literal["open", "done", "failed"]
 _COLUMNS: Final = (
     "key, session_id, status, op, iteration, target_id, payload_sha256, base_sha256, tag, name, result, created_at,"
     " unsure"
 )
+# The statements read `owner`, so that nothing happens without the lease, where there is one.
+_OWNER: Final = """
+    owner AS MATERIALIZED (
+        SELECT CASE WHEN %(run)s::uuid IS NOT NULL THEN assert_owner(%(run)s, %(epoch)s) END AS owned
+    )
+"""
+_OPEN: Final = f"""
+    WITH {_OWNER}, earlier AS (
+        SELECT {_COLUMNS} FROM write_intents WHERE key = %(key)s
+    ), announced AS (
+        INSERT INTO write_intents
+            (key, session_id, op, iteration, target_id, payload_sha256, base_sha256, tag, name)
+        SELECT %(key)s, %(session)s, %(op)s, %(iteration)s, %(target)s, %(payload)s, %(base)s, %(tag)s, %(name)s
+        FROM owner
+        ON CONFLICT (key) DO UPDATE SET status = 'open', result = NULL, updated_at = now(), unsure = true
+            WHERE write_intents.status <> 'done'
+        RETURNING {_COLUMNS}
+    )
+    SELECT intent.*,
+           (SELECT jsonb_build_object('status', earlier.status, 'result', earlier.result) FROM earlier) AS earlier
+    FROM (SELECT * FROM announced UNION ALL SELECT * FROM earlier WHERE NOT EXISTS (SELECT 1 FROM announced)) AS intent
+"""
+_FINISH: Final = f"""
+    WITH {_OWNER}
+    UPDATE write_intents SET status = %(status)s, result = %(result)s, updated_at = now() FROM owner
+    WHERE key = %(key)s AND status <> 'done' OR %(status)s = 'done' AND status = 'open'
+    AND (session_id, op, target_id, payload_sha256) = (
+        SELECT session_id, op, target_id, payload_sha256 FROM write_intents WHERE key = %(key)s)
+"""
 
 
 @dataclass(frozen=True)
@@ -79,26 +110,25 @@ class WriteIntents:
 
         One that is done stays done; one that failed is open again.
         """
-        async with (
-            self._database.transaction() as connection,
-            connection.cursor(row_factory=class_row(WriteIntent)) as cursor,
-        ):
-            await _assert_allowed(connection, lease, session_id)
-            await cursor.execute(f"SELECT {_COLUMNS} FROM write_intents WHERE key = %s", (key,))
-            earlier = await cursor.fetchone()
-            await cursor.execute(
-                "INSERT INTO write_intents"
-                " (key, session_id, op, iteration, target_id, payload_sha256, base_sha256, tag, name)"
-                " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)"
-                " ON CONFLICT (key) DO UPDATE SET status = 'open', result = NULL, updated_at = now(),"
-                " unsure = true WHERE write_intents.status <> 'done'",
-                (key, session_id, op, iteration, target_id, payload_sha256, base_sha256, tag, name),
-            )
-            await cursor.execute(f"SELECT {_COLUMNS} FROM write_intents WHERE key = %s", (key,))
-            intent = await cursor.fetchone()
-        if intent is None:
+        params = {
+            "run": lease and lease.run_id,
+            "epoch": lease and lease.epoch,
+            "key": key,
+            "session": session_id,
+            "op": op,
+            "iteration": iteration,
+            "target": target_id,
+            "payload": payload_sha256,
+            "base": base_sha256,
+            "tag": tag,
+            "name": name,
+        }
+        async with self._allowed(lease, session_id) as connection:
+            row = await (await connection.execute(_OPEN, params)).fetchone()
+        if row is None:
             raise LeaseLostError("The session was deleted meanwhile.")
-        return replace(intent, is_new=earlier is None or not earlier.may_have_landed)
+        earlier, intent = row.pop("earlier"), WriteIntent(**row)
+        return replace(intent, is_new=earlier is None or not replace(intent, **earlier).may_have_landed)
 
     async def finish(
         self, lease: Lease | None, key: UUID, *, status: Literal["done", "failed"], result: dict[str, Any]
@@ -107,16 +137,15 @@ class WriteIntents:
 
         With it open writes of the same text to the same flow are settled: what was looked for has been found.
         """
-        async with self._database.transaction() as connection:
-            if lease is not None:
-                await connection.execute(ASSERT_OWNER_SQL, (lease.run_id, lease.epoch))
-            await connection.execute(
-                "UPDATE write_intents SET status = %(status)s, result = %(result)s, updated_at = now()"
-                " WHERE key = %(key)s AND status <> 'done' OR %(status)s = 'done' AND status = 'open'"
-                " AND (session_id, op, target_id, payload_sha256) = (SELECT session_id, op, target_id, payload_sha256"
-                " FROM write_intents WHERE key = %(key)s)",
-                {"status": status, "result": jsonb(result), "key": key},
-            )
+        params = {
+            "run": lease and lease.run_id,
+            "epoch": lease and lease.epoch,
+            "status": status,
+            "result": jsonb(result),
+            "key": key,
+        }
+        async with self._database.connection() as connection:
+            await connection.execute(_FINISH, params)
 
     async def list_for(self, session_id: UUID) -> list[WriteIntent]:
         """The session's writes, oldest first."""
@@ -129,17 +158,21 @@ class WriteIntents:
             )
             return await cursor.fetchall()
 
-
-async def _assert_allowed(connection: Connection, lease: Lease | None, session_id: UUID) -> None:
-    if lease is not None:
-        await connection.execute(ASSERT_OWNER_SQL, (lease.run_id, lease.epoch))
-        return
-    row = await (
-        await connection.execute("SELECT status FROM sessions WHERE id = %s FOR NO KEY UPDATE", (session_id,))
-    ).fetchone()
-    if row and row["status"] in {"queued", "running"}:
-        raise SessionConflictError(
-            "The session is at work just now; nothing was written.",
-            hint="Wait for its next question or its end, or cancel it.",
-            details={"status": "in_progress", "interrupt_id": None},
-        )
+    @asynccontextmanager
+    async def _allowed(self, lease: Lease | None, session_id: UUID) -> AsyncGenerator[Connection]:
+        """A connection; outside of a run with the session locked, which must be idle. A lease is for the statement."""
+        if lease is not None:
+            async with self._database.connection() as connection:
+                yield connection
+            return
+        async with self._database.transaction() as connection:
+            row = await (
+                await connection.execute("SELECT status FROM sessions WHERE id = %s FOR NO KEY UPDATE", (session_id,))
+            ).fetchone()
+            if row and row["status"] in {"queued", "running"}:
+                raise SessionConflictError(
+                    "The session is at work just now; nothing was written.",
+                    hint="Wait for its next question or its end, or cancel it.",
+                    details={"status": "in_progress", "interrupt_id": None},
+                )
+            yield connection

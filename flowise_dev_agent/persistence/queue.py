@@ -28,6 +28,12 @@ FLOW_TEST_TASK: Final = "flow_test"
 _MAX_WAKE_SECS: Final = 120.0
 #: procrastinate's own notice of a job, on the channel of a queue.
 _WAKE: Final = "SELECT pg_notify('procrastinate_queue_v1#' || %(queue)s, %(payload)s)"
+#: What `Queue.defer_run` does, as an expression of a larger statement with the parameter `run`: the id of the new job.
+DEFER_RUN: Final = f"""
+    unnest(procrastinate_defer_jobs_v1(ARRAY[ROW(
+        '{RUN_QUEUE}', '{RUN_TASK}', 0, NULL, NULL, jsonb_build_object('run_id', %(run)s::text), NULL
+    )::procrastinate_job_to_defer_v1]))
+"""
 
 
 class Queue:

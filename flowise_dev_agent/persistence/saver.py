@@ -21,6 +21,7 @@ from langgraph.checkpoint.base import (
     CheckpointTuple,
     copy_checkpoint,
     get_serializable_checkpoint_metadata,
+    writes_sort_key,
 )
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
@@ -49,6 +50,18 @@ _PUT: Final = """
     ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id)
     DO UPDATE SET checkpoint = EXCLUDED.checkpoint, metadata = EXCLUDED.metadata
 """
+# As the base class: what reports the end of a task replaces what was reported before, anything else is stored once.
+_PUT_WRITES: Final = """
+    WITH owner AS MATERIALIZED (SELECT assert_owner(%(run)s, %(epoch)s))
+    INSERT INTO checkpoint_writes
+        (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob)
+    SELECT %(thread)s, %(ns)s, %(checkpoint)s, %(task)s, %(path)s, item.idx, item.channel, item.type,
+           decode(item.blob, 'base64')
+    FROM owner, jsonb_to_recordset(%(writes)s) AS item (idx integer, channel text, type text, blob text)
+    ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id, task_id, idx)
+"""
+_REPLACING: Final = "DO UPDATE SET channel = EXCLUDED.channel, type = EXCLUDED.type, blob = EXCLUDED.blob"
+_KEEPING: Final = "DO NOTHING"
 # The base class takes a dozen statements, one for each channel: it also reads threads of subgraphs and DeltaChannels.
 _PRUNE: Final = """
     WITH owner AS MATERIALIZED (SELECT assert_owner(%(run)s, %(epoch)s)),
@@ -117,6 +130,8 @@ class FencedSaver(AsyncPostgresSaver):
         self._held: list[_Writes] = []
         self._known = fresh
         self._latest: CheckpointTuple | None = None
+        #: The rows of what tasks wrote after the latest checkpoint; None when some may be there that are not known.
+        self._rows: dict[tuple[str, str, int], tuple[str, str, Any]] | None = None
         self._upgrade = upgrade
         #: Channels that are stored under their earlier names only.
         self._upgraded: frozenset[str] = frozenset()
@@ -166,7 +181,7 @@ class FencedSaver(AsyncPostgresSaver):
         if not ns:
             before = None if parent is None else _config(thread_id, ns, parent)
             self._latest = CheckpointTuple(saved, copy_checkpoint(checkpoint), metadata, before, [])
-            self._known = True
+            self._known, self._rows = True, {}
         return saved
 
     async def aput_writes(
@@ -198,8 +213,11 @@ class FencedSaver(AsyncPostgresSaver):
                 await connection.execute(_PRUNE, params)
 
     def _blob(self, channel: str, version: str, value: Any) -> dict[str, str]:
+        return {"channel": channel, "version": version, **self._encoded(value)}
+
+    def _encoded(self, value: Any) -> dict[str, str]:
         type_, content = self.serde.dumps_typed(value)
-        return {"channel": channel, "version": version, "type": type_, "blob": b64encode(content).decode()}
+        return {"type": type_, "blob": b64encode(content).decode()}
 
     def _in_this_version(self, found: CheckpointTuple | None) -> CheckpointTuple | None:
         """What was read, its state upgraded where an earlier version wrote it."""
@@ -240,8 +258,41 @@ class FencedSaver(AsyncPostgresSaver):
         return held
 
     async def _write(self, held: _Writes) -> None:
-        self._known = False
-        await super().aput_writes(held.config, held.writes, held.task_id, held.task_path)
+        place = held.config.get("configurable", {})
+        replacing = all(channel in WRITES_IDX_MAP for channel, _ in held.writes)
+        rows: dict[int, tuple[str, Any]] = {}
+        for number, (channel, value) in enumerate(held.writes):
+            index = WRITES_IDX_MAP.get(channel, number)
+            if replacing or index not in rows:
+                rows[index] = channel, value
+        params = {
+            "run": self._lease.run_id,
+            "epoch": self._lease.epoch,
+            "thread": place["thread_id"],
+            "ns": place["checkpoint_ns"],
+            "checkpoint": place["checkpoint_id"],
+            "task": held.task_id,
+            "path": held.task_path,
+            "writes": Jsonb(
+                [{"idx": index, "channel": channel, **self._encoded(value)} for index, (channel, value) in rows.items()]
+            ),
+        }
+        async with self._database.connection() as connection:
+            await connection.execute(f"{_PUT_WRITES} {_REPLACING if replacing else _KEEPING}", params)
+        self._remember(place["checkpoint_id"], held, rows, replacing=replacing)
+
+    def _remember(
+        self, checkpoint_id: str, held: _Writes, rows: Mapping[int, tuple[str, Any]], *, replacing: bool
+    ) -> None:
+        """Have the latest checkpoint, which is in memory, say what was written after it."""
+        if self._rows is None or self._latest is None or self._latest.checkpoint["id"] != checkpoint_id:
+            self._known = False
+            return
+        for index, (channel, value) in rows.items():
+            key, row = (held.task_path, held.task_id, index), (held.task_id, channel, value)
+            self._rows[key] = row if replacing else self._rows.get(key, row)
+        in_order = sorted(self._rows.items(), key=lambda item: writes_sort_key(*item[0]))
+        self._latest = self._latest._replace(pending_writes=[row for _, row in in_order])
 
 
 def _is_control(channel: str) -> bool:

@@ -14,12 +14,12 @@ from psycopg.errors import UniqueViolation
 from psycopg.rows import class_row
 
 from flowise_dev_agent.errors import SessionConflictError, SessionNotFoundError
-from flowise_dev_agent.persistence.blobs import insert_blob
+from flowise_dev_agent.persistence.blobs import encoded
 from flowise_dev_agent.persistence.database import Connection, Database, OnRest, jsonb
 from flowise_dev_agent.persistence.events import NewEvent, insert
 from flowise_dev_agent.persistence.leftovers import abandon
 from flowise_dev_agent.persistence.notices import told_transaction
-from flowise_dev_agent.persistence.queue import Queue
+from flowise_dev_agent.persistence.queue import DEFER_RUN, Queue
 from flowise_dev_agent.persistence.read_model import (
     SESSION_COLUMNS,
     SessionFilter,
@@ -45,6 +45,55 @@ _KEEP_FLOWS: Final = """
         WHERE gone.session_id = intent.session_id AND gone.status = 'done' AND gone.op = 'delete'
         AND gone.target_id = COALESCE(intent.target_id, intent.result ->> 'chatflow_id'))
     ORDER BY 1, 2, 3, intent.updated_at DESC
+"""
+# A run and its job for the session in `claimed`, with the question and answer in `given`. Returns the session.
+_ADD_RUN: Final = f"""
+    job AS MATERIALIZED (SELECT {DEFER_RUN} AS id FROM claimed),
+    run AS (
+        INSERT INTO runs
+            (id, session_id, kind, job_id, interrupt_id, answer, idempotency_key, fingerprint, after_seq)
+        SELECT %(run)s, claimed.id, %(kind)s, job.id, given.interrupt_id, given.answer, %(key)s, %(fingerprint)s,
+               claimed.event_seq
+        FROM claimed, job, given
+    )
+    SELECT * FROM claimed
+"""
+_START: Final = f"""
+    WITH claimed AS (
+        INSERT INTO sessions
+            (id, name, requirement, request, instance_id, idempotency_key, fingerprint, operation_mode)
+        VALUES (%(id)s, %(name)s, %(requirement)s, %(request)s, %(instance)s, %(key_of_session)s,
+                %(fingerprint_of_session)s, %(mode)s)
+        ON CONFLICT DO NOTHING RETURNING {SESSION_COLUMNS}
+    ), endpoint AS (
+        INSERT INTO webhook_endpoints (session_id, url, secret)
+        SELECT claimed.id, %(url)s, %(secret)s FROM claimed WHERE %(url)s::text IS NOT NULL
+    ), texts AS (
+        INSERT INTO blobs (session_id, sha256, content)
+        SELECT claimed.id, text.sha256, text.content
+        FROM claimed, unnest(%(hashes)s::text[], %(contents)s::bytea[]) AS text (sha256, content)
+        ON CONFLICT DO NOTHING
+    ), given AS (SELECT NULL::text AS interrupt_id, NULL::jsonb AS answer), {_ADD_RUN}
+"""
+_RESUME: Final = f"""
+    WITH claimed AS (
+        UPDATE sessions SET status = 'queued', interrupt = NULL, interrupt_id = NULL,
+            plan = COALESCE(%(plan)s, plan), updated_at = now()
+        WHERE id = %(session)s AND status = 'waiting' AND interrupt_id = %(interrupt)s
+        RETURNING {SESSION_COLUMNS}
+    ), given AS (SELECT %(interrupt)s::text AS interrupt_id, %(answer)s::jsonb AS answer), {_ADD_RUN}
+"""
+_RETRY: Final = f"""
+    WITH claimed AS (
+        UPDATE sessions SET status = 'queued', error = NULL, updated_at = now()
+        WHERE id = %(session)s AND status = 'failed'
+        RETURNING {SESSION_COLUMNS}
+    ), given AS (
+        SELECT last.interrupt_id, last.answer FROM (SELECT) AS one
+        LEFT JOIN LATERAL (
+            SELECT interrupt_id, answer FROM runs WHERE session_id = %(session)s ORDER BY created_at DESC LIMIT 1
+        ) AS last ON true
+    ), {_ADD_RUN}
 """
 
 
@@ -153,36 +202,25 @@ class Sessions:
 
     async def start(self, session: NewSession) -> SessionRow | None:
         """Write the session with its first run and job; None when the id or the idempotency key exists already."""
-        async with (
-            self._database.transaction() as connection,
-            connection.cursor(row_factory=class_row(SessionRow)) as cursor,
-        ):
-            await cursor.execute(
-                "INSERT INTO sessions (id, name, requirement, request, instance_id, idempotency_key, fingerprint,"
-                " operation_mode) VALUES (%s, %s, %s, %s, %s, %s, %s, %s)"
-                f" ON CONFLICT DO NOTHING RETURNING {SESSION_COLUMNS}",
-                (
-                    session.id,
-                    session.name,
-                    session.requirement,
-                    jsonb(session.request),
-                    session.instance_id,
-                    session.idempotency_key,
-                    session.fingerprint,
-                    session.operation_mode,
-                ),
-            )
-            row = await cursor.fetchone()
-            if row is not None:
-                if session.webhook is not None:
-                    await connection.execute(
-                        "INSERT INTO webhook_endpoints (session_id, url, secret) VALUES (%s, %s, %s)",
-                        (session.id, session.webhook.url, session.webhook.secret),
-                    )
-                for text in session.texts:
-                    await insert_blob(connection, session.id, text)
-                await self._add_run(connection, uuid4(), session.id, "start")
-        return row
+        texts = [encoded(text) for text in session.texts]
+        return await self._queued(
+            _START,
+            {
+                "kind": "start",
+                "id": session.id,
+                "name": session.name,
+                "requirement": session.requirement,
+                "request": jsonb(session.request),
+                "instance": session.instance_id,
+                "key_of_session": session.idempotency_key,
+                "fingerprint_of_session": session.fingerprint,
+                "mode": session.operation_mode,
+                "url": session.webhook and session.webhook.url,
+                "secret": session.webhook and session.webhook.secret,
+                "contents": [content for content, _ in texts],
+                "hashes": [sha256 for _, sha256 in texts],
+            },
+        )
 
     async def resume(
         self,
@@ -193,49 +231,44 @@ class Sessions:
         idempotency_key: str | None,
         fingerprint: str | None,
         plan: Mapping[str, Any] | None = None,
-    ) -> bool:
-        """Claim the open interrupt for this answer and queue the run; False when it is no longer open.
+    ) -> SessionRow | None:
+        """Claim the open interrupt for this answer and queue the run; None when it is no longer open.
 
         `plan` is what the answer approves; None keeps the one that was approved before.
         """
+        params = {
+            "kind": "resume",
+            "session": session_id,
+            "interrupt": interrupt_id,
+            "answer": jsonb(answer),
+            "plan": None if plan is None else jsonb(plan),
+        }
         try:
-            async with self._database.transaction() as connection:
-                claimed = await connection.execute(
-                    "UPDATE sessions SET status = 'queued', interrupt = NULL, interrupt_id = NULL,"
-                    " plan = COALESCE(%s, plan), updated_at = now()"
-                    " WHERE id = %s AND status = 'waiting' AND interrupt_id = %s",
-                    (None if plan is None else jsonb(plan), session_id, interrupt_id),
-                )
-                if claimed.rowcount == 0:
-                    return False
-                await self._add_run(
-                    connection, uuid4(), session_id, "resume", interrupt_id, answer, idempotency_key, fingerprint
-                )
+            return await self._queued(_RESUME, params, key=idempotency_key, fingerprint=fingerprint)
         except UniqueViolation as error:
             raise SessionConflictError(
                 "This Idempotency-Key was used for another answer in this session.", hint="Use a new key."
             ) from error
-        return True
 
-    async def retry(self, session_id: UUID) -> bool:
-        """Queue a failed session again, with the answer of its last run; False when it has not failed."""
-        async with self._database.transaction() as connection:
-            changed = await connection.execute(
-                "UPDATE sessions SET status = 'queued', error = NULL, updated_at = now()"
-                " WHERE id = %s AND status = 'failed'",
-                (session_id,),
-            )
-            if changed.rowcount == 0:
-                return False
-            last = await (
-                await connection.execute(
-                    "SELECT interrupt_id, answer FROM runs WHERE session_id = %s ORDER BY created_at DESC LIMIT 1",
-                    (session_id,),
-                )
-            ).fetchone()
-            before = last or {"interrupt_id": None, "answer": None}
-            await self._add_run(connection, uuid4(), session_id, "retry", before["interrupt_id"], before["answer"])
-        return True
+    async def retry(self, session_id: UUID) -> SessionRow | None:
+        """Queue a failed session again, with the answer of its last run; None when it has not failed."""
+        return await self._queued(_RETRY, {"kind": "retry", "session": session_id})
+
+    async def _queued(
+        self,
+        statement: LiteralString,
+        params: Mapping[str, Any],
+        *,
+        key: str | None = None,
+        fingerprint: str | None = None,
+    ) -> SessionRow | None:
+        run = {"run": uuid4(), "key": key, "fingerprint": fingerprint}
+        async with (
+            self._database.connection() as connection,
+            connection.cursor(row_factory=class_row(SessionRow)) as cursor,
+        ):
+            await cursor.execute(statement, {**run, **params})
+            return await cursor.fetchone()
 
     async def cancel(self, session_id: UUID) -> str:
         """End the session wherever it is; returns the status it had. A finished one is left as it is."""
@@ -330,35 +363,6 @@ class Sessions:
         ).fetchone()
         if row is not None:
             await self._queue.cancel_job(connection, row["job_id"])
-
-    async def _add_run(
-        self,
-        connection: Connection,
-        run_id: UUID,
-        session_id: UUID,
-        kind: str,
-        interrupt_id: str | None = None,
-        answer: Mapping[str, Any] | None = None,
-        idempotency_key: str | None = None,
-        fingerprint: str | None = None,
-    ) -> None:
-        job_id = await self._queue.defer_run(connection, run_id)
-        await connection.execute(
-            "INSERT INTO runs"
-            " (id, session_id, kind, job_id, interrupt_id, answer, idempotency_key, fingerprint, after_seq)"
-            " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, (SELECT event_seq FROM sessions WHERE id = %s))",
-            (
-                run_id,
-                session_id,
-                kind,
-                job_id,
-                interrupt_id,
-                None if answer is None else jsonb(answer),
-                idempotency_key,
-                fingerprint,
-                session_id,
-            ),
-        )
 
 
 def _not_found(session_id: UUID) -> SessionNotFoundError:

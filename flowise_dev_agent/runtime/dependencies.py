@@ -48,6 +48,7 @@ from flowise_dev_agent.persistence import (
     Versions,
     WriteIntents,
 )
+from flowise_dev_agent.persistence.blobs import encoded
 from flowise_dev_agent.publish import Publisher
 from flowise_dev_agent.reasoning.phased import make_reasoner
 from flowise_dev_agent.reasoning.reasoner import Reasoner
@@ -212,10 +213,15 @@ class _SessionBlobs:
     session_id: UUID
     blobs: Blobs
     known: dict[str, str] = field(default_factory=dict)
+    #: Those that are surely among the session's own: others belong to a session that this one took them over from.
+    stored: set[str] = field(default_factory=set)
 
     async def put(self, text: str) -> str:
-        sha256 = await self.blobs.put(self.session_id, text)
-        self.known[sha256] = text
+        _, sha256 = encoded(text)
+        if sha256 not in self.stored:
+            await self.blobs.put(self.session_id, text)
+            self.stored.add(sha256)
+            self.known[sha256] = text
         return sha256
 
     async def get(self, sha256: str) -> str:

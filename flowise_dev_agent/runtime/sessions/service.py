@@ -148,7 +148,7 @@ class SessionService:
         if decides(interrupt.type, str(answer.get("action"))):
             require("approve")
         plan = self._agent.approved_plan(interrupt, answer)
-        won = await self._sessions.resume(
+        answered = await self._sessions.resume(
             session_id,
             interrupt_id=row.interrupt_id,
             answer=answer,
@@ -156,10 +156,11 @@ class SessionService:
             fingerprint=fingerprint,
             plan=None if plan is None else plan.fitted(_MAX_PLAN_BYTES).model_dump(mode="json"),
         )
-        row = await self._sessions.get(session_id)
-        if not won and not await self._answered_before(session_id, idempotency_key, fingerprint):
-            raise _nothing_open(row)
-        return self._view(row)
+        if answered is None:
+            answered = await self._sessions.get(session_id)
+            if not await self._answered_before(session_id, idempotency_key, fingerprint):
+                raise _nothing_open(answered)
+        return self._view(answered)
 
     async def resume_events(
         self, session_id: UUID, body: ResumeSession, *, idempotency_key: str | None = None
@@ -189,13 +190,13 @@ class SessionService:
     async def retry(self, session_id: UUID) -> SessionView:
         """Go on with a failed session from its last checkpoint. Raises SessionConflictError when it has not failed."""
         retried = await self._sessions.retry(session_id)
-        row = await self._sessions.get(session_id)
-        if not retried:
+        if retried is None:
+            row = await self._sessions.get(session_id)
             raise SessionConflictError(
                 f"The session is {public_status(row.status)}; only one that ended in an error can be retried.",
                 details={"status": public_status(row.status), "interrupt_id": row.interrupt_id},
             )
-        return self._view(row)
+        return self._view(retried)
 
     async def get(self, session_id: UUID) -> SessionView:
         """The session as it stands."""
