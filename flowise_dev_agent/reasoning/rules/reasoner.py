@@ -24,7 +24,7 @@ from flowise_dev_agent.reasoning.rules.design.build import asked, declined, desi
 from flowise_dev_agent.reasoning.rules.design.change import design_change, design_inside, is_agentflow, unheard, wish_of
 from flowise_dev_agent.reasoning.rules.design.naming import copy_name, take_flow_name, wish_for_copy
 from flowise_dev_agent.reasoning.rules.design.parts import for_request
-from flowise_dev_agent.reasoning.rules.design.prompt import prompt_of
+from flowise_dev_agent.reasoning.rules.design.prompt import prompt_of, without_opening
 from flowise_dev_agent.reasoning.rules.design.reading import Reading, read
 from flowise_dev_agent.reasoning.rules.design.selection import select
 from flowise_dev_agent.reasoning.rules.design.steps import is_stepwise
@@ -47,8 +47,8 @@ _ERROR_ANSWER = re.compile(
     r"internal server error|not found\s*$)",
     re.IGNORECASE,
 )
-_TITLE_WORDS, _TITLE_READ = 6, 400
-_TITLE_END = re.compile(r"[.!?](?:\s|$)|[;:()\n]|\s-\s")
+_TITLE_WORDS, _TITLE_CHARS, _TITLE_READ = 6, 60, 400
+_TITLE_END = re.compile(r"[.!?](?:\s|$)|[;:()（）。！？\n]|\s-\s")
 
 
 class DeterministicReasoner(Reasoner):
@@ -120,21 +120,23 @@ def _classify(request: ClassifyRequest) -> Intent:
 
 def _title(text: str, language: str, *, new: bool) -> str:
     """The first words that say something, at most six."""
-    parts = squeeze(text[:_TITLE_READ]).split(" ")
+    said = re.sub(r"https?://|[\"“”„«»]", "", squeeze(text[:_TITLE_READ]))
+    sentences = [one for one in _TITLE_END.split(said) if one.strip()] or [said]
+    opened = [without_opening(one) for one in sentences] if new else sentences
+    stretch = next((one for one in opened if one), sentences[0]).split()
     # Without "Please build me a simple".
-    while new and len(parts) > 1 and parts[0].strip(",.:").casefold() in wordset("leads") | wordset("articles"):
-        parts.pop(0)
-    rest = " ".join(parts)
-    stretch = _TITLE_END.split(re.sub(r"https?://", "", rest), maxsplit=1)[0].strip() or rest
-    said = re.sub(r"[\"“”„«»]", "", stretch).split()
-    chosen = said[:_TITLE_WORDS]
-    if len(said) > len(chosen):
+    while new and len(stretch) > 1 and stretch[0].strip(",.:").casefold() in wordset("leads") | wordset("articles"):
+        stretch.pop(0)
+    chosen = stretch[:_TITLE_WORDS]
+    if len(stretch) > len(chosen):
         # Rather a whole thought than the beginning of the next.
-        ends = [number for number, word in enumerate(chosen, start=1) if word.endswith(",")]
-        chosen = chosen[: ends[-1]] if ends and ends[-1] > 1 else chosen
+        borders = (number for number, word in enumerate(stretch[1:_TITLE_WORDS], start=1)
+                   if stretch[number - 1].endswith(",") or word.casefold() in wordset("relatives"))  # fmt: skip
+        cut = next((number for number in borders if number > 1), 0)
+        chosen = chosen[:cut] if cut else chosen
     while len(chosen) > 1 and chosen[-1].lower() in wordset("loose_ends"):
         chosen.pop()
-    found = " ".join(chosen).strip(" ,'’\"“”-")[:120]
+    found = " ".join(chosen).strip(" ,'’\"“”-")[:_TITLE_CHARS]
     return capital(found) if re.search(r"\w", found) else say("default_title", language)
 
 

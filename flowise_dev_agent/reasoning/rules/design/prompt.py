@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, table, words, wordset
-from flowise_dev_agent.reasoning.rules.language.text import Span, capital, squeeze
+from flowise_dev_agent.reasoning.rules.language.text import Span, capital, quoted_spans, squeeze
 
 _TOKEN = re.compile(r"[^\W_]+(?:(?:['’+#%.-]|_)+[^\W_]+)*|\S|\n")
-_ENDS, _BREAKS = frozenset(".!?;\n"), frozenset(",:()—–")
+_ENDS, _FULL_WIDTH, _BREAKS = frozenset(".!?;\n"), frozenset("。！？"), frozenset(",:—–、，")
+#: What belongs together whatever is in it: brackets, of any kind.
+_BRACKETS = re.compile(r"\([^()\n]{0,300}\)|\[[^\[\]\n]{0,300}\]|（[^（）\n]{0,300}）")
 #: How a wish addresses the flow before it says how it should behave, and what such a wish begins with.
 _ADDRESS, _BEHAVES, _IF = (pattern("prompt", name) for name in ("address", "behaves", "if"))
 _SET_UP = re.compile(r"^(?:please )?set up ", re.IGNORECASE)
@@ -39,13 +41,18 @@ def units(text: str, spans: Sequence[Span]) -> list[Unit]:
             inside[span.start + 1 : span.end] = bytes([1]) * (length - 1)
     tokens = [(*match.span(), match.group()) for match in _TOKEN.finditer(text)]
     cuts, opening = {0, len(text)}, {0}
+    for start, end in [*(match.span() for match in _BRACKETS.finditer(text)), *quoted_spans(text)]:
+        inside[start + 1 : end] = bytes([1]) * (end - start - 1)
+        cuts |= {start, end} if text[start] in "([（" and not inside[start] else set()
     for (_, before_end, before), (start, end, token) in pairwise([(0, 0, "\n"), *tokens]):
         if inside[start]:
             continue
-        if before in _ENDS and (before == "\n" or before_end < start):
+        if before in _FULL_WIDTH or (before in _ENDS and (before == "\n" or before_end < start)):
             opening.add(start)
             cuts.add(start)
-        elif token.casefold() in wordset("connectors") or (token in _BREAKS and not text[end : end + 1].isdigit()):
+        elif (token.casefold() in wordset("connectors") and before not in _BREAKS) or (
+            token in _BREAKS and not text[end : end + 1].isdigit()
+        ):
             cuts.add(start)
     found: list[Unit] = []
     position = 0
@@ -90,54 +97,92 @@ def _tail(tokens: Sequence[tuple[int, int, str]], kinds: Sequence[str]) -> int:
 
 def prompt_of(text: str, spans: Sequence[Span], *, lead: bool = True) -> str:
     """What the model is to be told: the text in its order without structure. Empty when nothing is left to tell.
-    With `lead` without the words that ask for a flow, too ("build me")."""
+    With `lead` without a greeting and the words that ask for a flow, too ("build me")."""
     sentences: list[list[Unit]] = []
     for unit in units(text, spans):
         if unit.opens or not sentences:
             sentences.append([])
         sentences[-1].append(unit)
-    kept = [_sentence(text, sentence, first=lead and index == 0) for index, sentence in enumerate(sentences)]
-    lines = [line for line in kept if line]
+    lines: list[str] = []
+    for sentence in sentences:
+        line = _sentence(text, sentence)
+        line = without_opening(line) if lead and not lines else line
+        lines += [capital(line)] if line else []
     return " ".join(lines) if any(map(_says_something, lines)) else ""
 
 
-def _sentence(text: str, sentence: Sequence[Unit], *, first: bool) -> str:
-    kept = [unit for unit in sentence if not unit.structure]
-    said = " ".join(_continued(text, sentence)).replace("\x00", "").strip()
-    end = text[sentence[-1].start : sentence[-1].end].rstrip()[-1:]
-    if kept and kept != list(sentence):
-        said = re.sub(r"^[\s,;:]*", "", said)
-        if kept[0] is not sentence[0]:
-            said = _without(said, wordset("connectors"))
-        said = _without(said, wordset("connectors") | wordset("prepositions"), front=False)
-        said += end if end in ".!?" and said and said[-1] not in ".!?" else ""
-    if first:
-        said = _without(_SET_UP.sub("", said), wordset("leads"))
-    said = re.sub(r"\s([,.;:!?)](?!\w))|(?<=\() ", r"\1", squeeze(said))
-    said = said if "(" in said else said.replace(")", "")
-    return capital(said) if re.search(r"\w", said) else ""
+def _sentence(text: str, sentence: Sequence[Unit]) -> str:
+    """What is kept of a sentence: all of it, or its clauses without those of structure alone."""
+    whole = _tidy(text[sentence[0].start : sentence[-1].end])
+    kept = _kept(text, sentence)
+    if len(kept) == len(sentence) or _brackets_alone(text, kept):
+        return whole
+    said = re.sub(r"^[\s,;:]*", "", _tidy(" ".join(_continued(text, sentence, kept))))
+    if kept and kept[0] is not sentence[0]:
+        said = _without(said, wordset("connectors"))
+    said = _without(said, wordset("connectors") | wordset("prepositions"), front=False)
+    said += whole[-1:] if whole[-1:] in ".!?" and said and said[-1] not in ".!?" else ""
+    # Rather a word of structure in the prompt than half a bracket.
+    whole = whole if any(said.count(a) != said.count(b) for a, b in ("()", "[]", "（）")) else said
+    return whole if re.search(r"\w", whole) else ""
 
 
-def _continued(text: str, sentence: Sequence[Unit]) -> list[str]:
+def _brackets_alone(text: str, kept: Sequence[Unit]) -> bool:
+    said = [one for unit in kept if re.search(r"\w", one := text[unit.start : unit.end])]
+    return bool(said) and all(one[0] in "([（" for one in said)
+
+
+def _kept(text: str, sentence: Sequence[Unit]) -> list[Unit]:
+    """The stretches that stay. Of "with a calculator and a smile" nothing goes: what follows hangs on it."""
+    kept: list[Unit] = []
+    for unit, behind in zip(sentence, [*sentence[1:], None], strict=True):
+        hangs = behind and not behind.structure and _first(text, behind) in wordset("ands")
+        if not unit.structure or (hangs and _first(text, unit) in wordset("prepositions")):
+            kept.append(unit)
+    return kept
+
+
+def _continued(text: str, sentence: Sequence[Unit], kept: Sequence[Unit]) -> list[str]:
     """What is kept of a sentence. "that remembers ... and answers ..." without its first half is "that answers ..."."""
     found: list[str] = []
-    opened = ""
+    opened = enclosed = ""
     for unit in sentence:
         said = text[unit.start : unit.end].strip()
         first, _, rest = said.partition(" ")
-        if unit.structure:
-            opened = first if first.casefold() in wordset("relatives") else opened
+        if unit not in kept:
+            relative = _first(text, unit) in wordset("relatives")
+            opened, enclosed = (first if relative and said[0] != "," else opened), ("," if relative else "")
         else:
+            said = said.removeprefix(enclosed).strip() if enclosed else said
             found.append(f"{opened} {rest}" if opened and first.casefold() in wordset("ands") else said)
-            opened = ""
+            opened = enclosed = ""
     return found
+
+
+def _first(text: str, unit: Unit) -> str:
+    """The first word of a stretch."""
+    return next(iter(text[unit.start : unit.end].strip(" ,;:").split(maxsplit=1)), "").casefold()
+
+
+def _tidy(said: str) -> str:
+    said = re.sub(r"\s([,.;:!?)])(?![\w)])|(?<=\() ", r"\1", squeeze(said.replace("\x00", "")))
+    return said if re.search(r"\w", said) else ""
+
+
+def without_opening(text: str) -> str:
+    """A sentence without a greeting and without what asks for a flow; empty for a mere greeting."""
+    said = pattern("prompt", "asked").sub("", text)
+    greeted = _without(said, wordset("greetings"))
+    return _without(_SET_UP.sub("", greeted if greeted != said else said), wordset("leads"))
 
 
 def _without(text: str, loose: frozenset[str], *, front: bool = True) -> str:
     """The text without the words of `loose` at one of its ends."""
     parts = text.split(" ")
     index, gone = 0 if front else -1, ""
-    while parts and (parts[index].strip(" ,;:").casefold() in loose or not re.search(r"\w", parts[index])):
+    while parts and (
+        parts[index].strip(" ,;:!." if front else " ,;:").casefold() in loose or not re.search(r"\w", parts[index])
+    ):
         gone = parts.pop(index)
     if front and gone.casefold() in wordset("speakers"):
         parts.insert(0, gone)
@@ -162,7 +207,7 @@ def behaviour_of(text: str, spans: Sequence[Span]) -> tuple[list[str], list[str]
             groups.append([])
         groups[-1].append(unit)
     for group in groups:
-        line = _sentence(text, group, first=False)
+        line = capital(_sentence(text, group))
         plain = _without(line, wordset("connectors") | wordset("also"))
         address = _ADDRESS.match(plain)
         said = _without(plain[address.end() :] if address else plain, wordset("also"))

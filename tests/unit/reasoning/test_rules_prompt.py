@@ -1,0 +1,62 @@
+"""The prompt is the person's words: without a greeting and what asks for a flow, cut at clause borders only."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.reasoning.rules.design.prompt import prompt_of
+from flowise_dev_agent.reasoning.rules.design.reading import read
+from flowise_dev_agent.reasoning.rules.language.text import normalised
+
+STORE = NodeStore.from_snapshot()
+
+
+def prompt(text: str) -> str:
+    reading = read(normalised(text), STORE)
+    return prompt_of(reading.text, reading.spans)
+
+
+@pytest.mark.parametrize(
+    ("wish", "told"),
+    [
+        ("Hallo zusammen, ich brauch nen Chatbot für unsere Schreinerei.", "Chatbot für unsere Schreinerei."),
+        ("Oi pessoal! Queria um robozinho pra nossa padaria.", "Um robozinho pra nossa padaria."),
+        ("Ciao! Mi serve un chatbot per il campeggio.", "Un chatbot per il campeggio."),
+        ("Hoi, ik wil graag een chatbot voor onze kapsalon.", "Een chatbot voor onze kapsalon."),
+        ("Cześć, potrzebuję chatbota dla naszej kliniki.", "Chatbota dla naszej kliniki."),
+        ("Bonjour, il me faudrait un assistant pour la librairie.", "Un assistant pour la librairie."),
+        ("Buenas, quiero un chatbot para mi taller.", "Un chatbot para mi taller."),
+        ("花屋のチャットボットを作ってください。電話は（03-5555-0199）です。",
+         "花屋のチャットボット。 電話は（03-5555-0199）です。"),
+        ("Hi, we're a kennel (two of us) and want a bot for bookings.",
+         "We're a kennel (two of us) and want a bot for bookings."),
+        ("Ein Agent, der rechnen kann, soll sich nur auf Fliesen beschränken.",
+         "Ein Agent soll sich nur auf Fliesen beschränken."),
+        ("Un agente con calculadora y fecha que ayuda a planificar bodas",
+         "Un agente con calculadora y fecha que ayuda a planificar bodas"),
+        ("Answer questions from our safety handbook (about 14 PDFs). Be brief.",
+         "Answer questions from our safety handbook (about 14 PDFs). Be brief."),
+    ],
+)  # fmt: skip
+def test_the_greeting_and_what_asks_for_a_flow_go_and_the_words_stay(wish: str, told: str) -> None:
+    assert prompt(wish) == told
+
+
+PIECES = [
+    "(about 12 PDFs)", "with Claude", "that can calculate", ", der rechnen kann,", "(with GPT-4o, at 0.2)",
+    "and is kind", "for the zoo [north side]", "with memory", "y fecha", "「花」（03-5555-0142）",
+    "(closed", "on Mondays)",
+    '"say (hi"',
+    "answers questions about our handbook", ": never prices;", "using a web search", "A bot", ". Then",
+    "mit Gedächtnis",
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=7))
+def test_no_prompt_has_a_bracket_that_the_wish_did_not_leave_open(pieces: list[str]) -> None:
+    text = " ".join(pieces)
+    for opened, closed in ("()", "[]", "（）", "「」"):
+        open_before = text.count(opened) - text.count(closed)
+        open_after = prompt(text).count(opened) - prompt(text).count(closed)
+        assert open_after == 0 or abs(open_after) <= abs(open_before) or open_before != 0, (text, prompt(text))
