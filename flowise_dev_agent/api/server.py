@@ -7,6 +7,7 @@ import ipaddress
 import signal
 import socket
 from collections.abc import Generator
+from typing import ClassVar
 
 import h11
 import uvicorn
@@ -68,8 +69,15 @@ def url_of(listener: socket.socket) -> str:
 
 
 class TimedProtocol(H11Protocol):
-    """Closes connections that leave a request half sent: a request line and headers must arrive within HEADER_SECS."""
+    """Closes connections that leave a request half sent: a request line and headers must arrive within HEADER_SECS.
 
+    Of more than `most_waiting` such connections of a server the oldest is closed at once, so that however many somebody
+    opens, the others find a place.
+    """
+
+    #: Oldest first.
+    waiting: ClassVar[dict["TimedProtocol", None]]
+    most_waiting: ClassVar[int]
     _unfinished: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -88,13 +96,30 @@ class TimedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def _expect_headers(self) -> None:
-        if self._unfinished is None:
-            self._unfinished = self.loop.call_later(HEADER_SECS, self.transport.close)
+        if self._unfinished is not None:
+            return
+        self._unfinished = self.loop.call_later(HEADER_SECS, self.transport.close)
+        self.waiting[self] = None
+        if len(self.waiting) > self.most_waiting:
+            oldest = next(iter(self.waiting))
+            oldest._stop_waiting()
+            oldest.transport.close()
 
     def _stop_waiting(self) -> None:
         if self._unfinished is not None:
             self._unfinished.cancel()
             self._unfinished = None
+            self.waiting.pop(self, None)
+
+
+def _protocol(max_connections: int) -> type[TimedProtocol]:
+    """The protocol of one server. Half of its connections may be waiting."""
+
+    class Protocol(TimedProtocol):
+        waiting: ClassVar[dict[TimedProtocol, None]] = {}
+        most_waiting: ClassVar[int] = max(1, max_connections // 2)
+
+    return Protocol
 
 
 class Server(uvicorn.Server):
@@ -104,11 +129,11 @@ class Server(uvicorn.Server):
     """
 
     def __init__(self, app: FastAPI) -> None:
-        max_connections = app.state.settings.server.max_connections if hasattr(app.state, "settings") else None
+        max_connections = app.state.settings.server.max_connections
         config = uvicorn.Config(
             app,
             lifespan="on",
-            http=TimedProtocol,
+            http=_protocol(max_connections),
             h11_max_incomplete_event_size=MAX_HEADER_BYTES,
             # Above it a request is answered 503 at once.
             limit_concurrency=max_connections,

@@ -102,19 +102,58 @@ async def test_a_request_that_is_never_finished_is_closed(
         writer.close()
 
 
-async def test_hundreds_of_half_open_requests_are_closed_and_others_answered(
-    make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(api_server, "HEADER_SECS", 0.5)
-    async with serving(make_app()) as listener, httpx2.AsyncClient(base_url=url_of(listener)) as http:
-        opened = [await asyncio.open_connection(*listener.getsockname()) for _ in range(200)]
-        for _, writer in opened:
-            writer.write(b"POST /sessions HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
-        assert (await http.get("/live")).status_code == 200
-        async with asyncio.timeout(20):
-            assert [await reader.read() for reader, _ in opened] == [b""] * len(opened)
+#: Requests that are not finished: nothing sent, half a line, half of the headers.
+HALF_SENT = (b"", b"GET /li", b"POST /sessions HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
+
+
+@asynccontextmanager
+async def half_open(
+    listener: socket.socket, count: int
+) -> AsyncIterator[list[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]:
+    opened: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+    try:
+        for number in range(count):
+            opened.append(await asyncio.open_connection(*listener.getsockname()))
+            opened[-1][1].write(HALF_SENT[number % len(HALF_SENT)])
+        yield opened
+    finally:
         for _, writer in opened:
             writer.close()
+
+
+async def test_900_half_open_requests_are_closed_and_others_answered_meanwhile(
+    make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api_server, "HEADER_SECS", 1.0)
+    async with (
+        serving(make_app()) as listener,
+        httpx2.AsyncClient(base_url=url_of(listener)) as http,
+        asyncio.timeout(60),
+        half_open(listener, 900) as opened,
+    ):
+        for path in ("/live", "/health"):
+            assert (await http.get(path)).status_code == 200
+        assert [await reader.read() for reader, _ in opened] == [b""] * 900
+        assert (await http.get("/live")).status_code == 200
+
+
+async def test_more_half_open_requests_than_connections_are_allowed_leave_room_for_others(
+    make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # No time limit helps here.
+    monkeypatch.setattr(api_server, "HEADER_SECS", 3600.0)
+    async with (
+        serving(make_app(max_connections=100)) as listener,
+        httpx2.AsyncClient(base_url=url_of(listener)) as http,
+        asyncio.timeout(60),
+        half_open(listener, 300) as opened,
+    ):
+        # The oldest go first, the newest half of what is allowed stays open.
+        assert [await reader.read() for reader, _ in opened[:250]] == [b""] * 250
+        assert (await http.get("/health")).status_code == 200
+        reader, writer = opened[-1]
+        writer.write(b"x\r\n\r\n")
+        assert (await reader.readline()).startswith(b"HTTP/1.1 4")
 
 
 async def test_a_stream_outlives_the_time_for_headers(
@@ -134,7 +173,11 @@ async def test_headers_have_a_limit(make_app: MakeApp) -> None:
 
 async def test_beyond_the_most_connections_requests_are_refused_at_once(make_app: MakeApp) -> None:
     async with serving(make_app(max_connections=10)) as listener:
-        idle = [await asyncio.open_connection(*listener.getsockname()) for _ in range(11)]
+        idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+        for _ in range(11):
+            idle.append(await asyncio.open_connection(*listener.getsockname()))
+            # Only its body is still to come.
+            idle[-1][1].write(b"POST /sessions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n")
         async with httpx2.AsyncClient(base_url=url_of(listener)) as http:
             assert (await http.get("/live")).status_code == 503
             for _, writer in idle:
