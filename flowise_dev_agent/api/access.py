@@ -33,6 +33,7 @@ ROUTES: Final[Mapping[str, tuple[Scope, ...]]] = {
     "GET /sessions/{session_id}/decisions": READ,
     "GET /sessions/{session_id}/design": READ,
     "GET /sessions/{session_id}/preview": READ,
+    "GET /sessions/{session_id}/turns": READ,
     "GET /sessions/{session_id}/traces/{sha256}": READ,
     "GET /sessions/{session_id}/change": READ,
     "GET /sessions/{session_id}/versions": READ,
@@ -46,6 +47,7 @@ ROUTES: Final[Mapping[str, tuple[Scope, ...]]] = {
     "GET /flows": READ,
     "GET /flows/{chatflow_id}/graph": READ,
     "GET /flows/{chatflow_id}/summary": READ,
+    "GET /flows/{chatflow_id}/conversation": READ,
     "GET /flows/{chatflow_id}/history": READ,
     "GET /flows/{chatflow_id}/compare": READ,
     # These leave nothing out, secrets that stand in a flow included.

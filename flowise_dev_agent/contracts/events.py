@@ -65,6 +65,8 @@ class InterruptData(EventData):
     interrupt_id: str = ""
     type: InterruptType | None = None
     reason: str = ""
+    questions: list[str] = Field(default_factory=list, description="Of a clarification.")
+    names: dict[str, str] = Field(default_factory=dict, description="Of the flows to choose from, by id.")
 
 
 class Candidate(Contract):

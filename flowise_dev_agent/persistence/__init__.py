@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from flowise_dev_agent.persistence.schema import migrate
     from flowise_dev_agent.persistence.sessions import Sessions
     from flowise_dev_agent.persistence.templates import InstanceTemplates
+    from flowise_dev_agent.persistence.turns import Turns
 
 _HOMES = {
     "ApiKeys": "api_keys",
@@ -62,6 +63,7 @@ _HOMES = {
     "Sessions": "sessions",
     "StoredEvent": "events",
     "StoredPattern": "pattern_rows",
+    "Turns": "turns",
     "Versions": "flow_versions",
     "WriteIntent": "intents",
     "WriteIntents": "intents",
@@ -100,6 +102,7 @@ __all__ = [
     "Sessions",
     "StoredEvent",
     "StoredPattern",
+    "Turns",
     "Versions",
     "WriteIntent",
     "WriteIntents",

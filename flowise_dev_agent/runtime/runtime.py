@@ -21,6 +21,7 @@ from flowise_dev_agent.persistence import (
     Retention,
     Runs,
     Sessions,
+    Turns,
     Versions,
     WriteIntents,
     migrate,
@@ -42,6 +43,7 @@ from flowise_dev_agent.runtime.runs.executor import RunExecutor
 from flowise_dev_agent.runtime.runs.recovery import Recovery
 from flowise_dev_agent.runtime.runs.timings import Timings
 from flowise_dev_agent.runtime.runs.worker import Worker
+from flowise_dev_agent.runtime.sessions.conversation import Conversations
 from flowise_dev_agent.runtime.sessions.feed import Feed
 from flowise_dev_agent.runtime.sessions.service import SessionService
 from flowise_dev_agent.runtime.sessions.summary import Summaries
@@ -70,6 +72,7 @@ class Runtime:
         flows: FlowService,
         flow_tests: FlowTestService,
         previews: Previews,
+        conversations: Conversations,
         summaries: Summaries,
         knowledge: KnowledgeService,
         catalogue: CatalogueService,
@@ -86,6 +89,7 @@ class Runtime:
         self.flows = flows
         self.flow_tests = flow_tests
         self.previews = previews
+        self.conversations = conversations
         self.summaries = summaries
         self.knowledge = knowledge
         self.catalogue = catalogue
@@ -228,6 +232,7 @@ class Runtime:
                 flow_writer=flow_writer,
                 flows=flows,
                 flow_tests=FlowTestService(flow_tests, agent, proposals),
+                conversations=Conversations(sessions, Turns(database)),
                 previews=Previews(sessions=sessions, events=events, blobs=blobs, agent=agent),
                 summaries=Summaries(sessions=sessions, events=events, flows=flows, link=agent.chatflow_link),
                 knowledge=KnowledgeService(database, refreshes, agent.instances),

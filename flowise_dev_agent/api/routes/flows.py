@@ -20,6 +20,7 @@ from flowise_dev_agent.contracts.flow_writes import (
     PromoteFlow,
 )
 from flowise_dev_agent.contracts.requests import Question
+from flowise_dev_agent.contracts.turns import Conversation
 from flowise_dev_agent.contracts.verdict import Trace
 from flowise_dev_agent.patch import CanvasView
 from flowise_dev_agent.runtime.flows.chat import CHAT_ID_PATTERN, ChatAnswer
@@ -92,6 +93,19 @@ async def get_flow_graph(
 ) -> FlowView:
     """A flow on the server to be drawn, a draft as well. Credentials and secrets are left out."""
     return await flows.live(str(chatflow_id), instance, params=params)
+
+
+@router.get("/flows/{chatflow_id}/conversation", responses=declared())
+async def get_flow_conversation(
+    request: Request,
+    chatflow_id: FlowId,
+    instance: Instance = None,
+    limit: Annotated[int, Query(ge=1, le=50)] = 10,
+    cursor: Annotated[str | None, Query(max_length=200, description="`next_cursor` of the page before.")] = None,
+) -> Conversation:
+    """The sessions on a flow as one conversation, newest last: what the person said in each, what it asked, what came
+    of it. A cursor gets the sessions before."""
+    return await engine(request).conversations.of_flow(str(chatflow_id), instance, limit=limit, cursor=cursor)
 
 
 @router.get("/flows/{chatflow_id}/summary", responses=declared(404, 502, 504))

@@ -16,6 +16,7 @@ from flowise_dev_agent.contracts.events import EventPage
 from flowise_dev_agent.contracts.preview import Preview
 from flowise_dev_agent.contracts.requests import RenameSession, ResumeSession, StartSession
 from flowise_dev_agent.contracts.session import PublicStatus, SessionPage, SessionSummary, SessionView
+from flowise_dev_agent.contracts.turns import TurnList
 from flowise_dev_agent.contracts.verdict import Trace
 from flowise_dev_agent.contracts.webhooks import DeliveryList, DeliveryView, StartedView
 from flowise_dev_agent.errors import WebhookSecretError
@@ -185,6 +186,12 @@ def build_router(server: ServerSettings, limiter: Limiter) -> APIRouter:
         """The flow that the session builds, part by part: nodes, values, connections and what becomes of each wish.
         `form` is what `POST /sessions` takes as `design` to build it again, null where a form cannot say it."""
         return await service.design(session_id)
+
+    @router.get("/{session_id}/turns", responses=declared(404))
+    async def list_session_turns(request: Request, session_id: SessionId) -> TurnList:
+        """What was said in the session, oldest first: the requirement, the questions, the person's answers, remarks and
+        edits. Secrets are masked."""
+        return await engine(request).conversations.of_session(session_id)
 
     @router.get("/{session_id}/preview", responses=declared(404))
     async def get_session_preview(request: Request, session_id: SessionId) -> Preview:

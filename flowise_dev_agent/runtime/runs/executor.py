@@ -29,7 +29,12 @@ from flowise_dev_agent.contracts.events import (
     NodeStartData,
     RetryData,
 )
-from flowise_dev_agent.contracts.interrupts import INTERRUPT, Interrupt
+from flowise_dev_agent.contracts.interrupts import (
+    INTERRUPT,
+    ClarificationInterrupt,
+    Interrupt,
+    SelectTargetInterrupt,
+)
 from flowise_dev_agent.contracts.problem import Failure
 from flowise_dev_agent.contracts.session import ResultView
 from flowise_dev_agent.errors import AgentError, DatabaseUnavailableError, LeaseLostError
@@ -342,8 +347,13 @@ def failure(
 def _waiting(
     interrupt: Interrupt, node: str | None, phase: str | None, columns: Mapping[str, Any], result: ResultView | None
 ) -> RunResult:
+    asked = InterruptData(interrupt_id=interrupt.id, type=interrupt.type, reason=interrupt.reason)
+    if isinstance(interrupt, ClarificationInterrupt):
+        asked = asked.model_copy(update={"questions": interrupt.data.questions})
+    elif isinstance(interrupt, SelectTargetInterrupt):
+        asked = asked.model_copy(update={"names": {one.id: one.name for one in interrupt.data.candidates}})
     event = new_event(
-        InterruptData(interrupt_id=interrupt.id, type=interrupt.type, reason=interrupt.reason),
+        asked,
         node=node,
         phase=phase,
         status=public_status("waiting"),

@@ -251,6 +251,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/flows/{chatflow_id}/conversation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Flow Conversation
+         * @description The sessions on a flow as one conversation, newest last: what the person said in each, what it asked, what came
+         *     of it. A cursor gets the sessions before.
+         */
+        get: operations["get_flow_conversation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/flows/{chatflow_id}/export": {
         parameters: {
             query?: never;
@@ -1200,6 +1221,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/sessions/{session_id}/turns": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Session Turns
+         * @description What was said in the session, oldest first: the requirement, the questions, the person's answers, remarks and
+         *     edits. Secrets are masked.
+         */
+        get: operations["list_session_turns"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/sessions/{session_id}/versions": {
         parameters: {
             query?: never;
@@ -1371,6 +1413,16 @@ export interface components {
             label: string;
             /** Name */
             name: string;
+        };
+        /**
+         * Answered
+         * @description A question of a clarification with its answer, '' for one that was left open.
+         */
+        Answered: {
+            /** Answer */
+            answer: string;
+            /** Question */
+            question: string;
         };
         /**
          * ApplyToFlow
@@ -1923,6 +1975,56 @@ export interface components {
             source: string;
             /** Target */
             target: string;
+        };
+        /**
+         * Conversation
+         * @description The sessions on a flow, newest last. `next_cursor` gets the page before, None when there is none.
+         */
+        Conversation: {
+            /** Next Cursor */
+            next_cursor: string | null;
+            /** Sessions */
+            sessions: components["schemas"]["ConversationSession"][];
+        };
+        /**
+         * ConversationSession
+         * @description A session on a flow as a part of the conversation about it.
+         */
+        ConversationSession: {
+            /**
+             * Answer
+             * @description For a question about the flow: the answer.
+             */
+            answer: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            interrupt: components["schemas"]["ListedInterrupt"] | null;
+            /** Operation Mode */
+            operation_mode: string | null;
+            /** Outcome */
+            outcome: ("accepted" | "answered" | "rolled_back" | "declined" | "cancelled") | null;
+            /** Session Name */
+            session_name: string | null;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "in_progress" | "pending_interrupt" | "completed" | "error" | "cancelled";
+            /**
+             * Thread Id
+             * Format: uuid
+             */
+            thread_id: string;
+            /** Turns */
+            turns: components["schemas"]["Turn"][];
+            /**
+             * Updated At
+             * Format: date-time
+             */
+            updated_at: string;
         };
         /**
          * CostData
@@ -3728,6 +3830,18 @@ export interface components {
              * @default
              */
             interrupt_id: string;
+            /**
+             * Names
+             * @description Of the flows to choose from, by id.
+             */
+            names: {
+                [key: string]: string;
+            };
+            /**
+             * Questions
+             * @description Of a clarification.
+             */
+            questions: string[];
             /**
              * Reason
              * @default
@@ -7152,6 +7266,64 @@ export interface components {
             version: 2;
         };
         /**
+         * Turn
+         * @description One thing that was said. Secrets are masked, as in everything that a session keeps.
+         */
+        Turn: {
+            /**
+             * Action
+             * @description Of an answer.
+             */
+            action: ("answer" | "go_on" | "select" | "create_new" | "approve" | "request_changes" | "retry" | "choose" | "skip" | "continue" | "replan" | "rebase" | "overwrite" | "raise_budget" | "accept" | "iterate" | "rollback" | "cancel") | null;
+            /**
+             * Answered
+             * @description Of a clarification.
+             */
+            answered: components["schemas"]["Answered"][];
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            interrupt: components["schemas"]["TurnQuestion"] | null;
+            /**
+             * Kind
+             * @description `question` is the session's; all others are the person's.
+             * @enum {string}
+             */
+            kind: "requirement" | "question" | "answer" | "choice" | "approval" | "feedback" | "edits" | "decision";
+            /**
+             * Who
+             * @enum {string}
+             */
+            who: "person" | "session";
+            /**
+             * Words
+             * @description As the person wrote them; of a choice or decision without any what it means.
+             */
+            words: string;
+        };
+        /**
+         * TurnList
+         * @description What was said in a session, oldest first.
+         */
+        TurnList: {
+            /** Turns */
+            turns: components["schemas"]["Turn"][];
+        };
+        /**
+         * TurnQuestion
+         * @description The question that a turn asks or answers.
+         */
+        TurnQuestion: {
+            /** Id */
+            id: string;
+            /** Reason */
+            reason: string;
+            /** Type */
+            type: ("clarification" | "select_target" | "plan_approval" | "credential_check" | "patch_review" | "result_review") | null;
+        };
+        /**
          * UnsetParam
          * @description Remove the value of one field, so that the node runs on its own default.
          */
@@ -7637,6 +7809,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -8112,6 +8286,45 @@ export interface operations {
             503: components["responses"]["Problem503"];
             /** @description Gateway Timeout */
             504: components["responses"]["Problem504"];
+        };
+    };
+    get_flow_conversation: {
+        parameters: {
+            query?: {
+                /** @description Flowise instance; the default one. */
+                instance?: string | null;
+                limit?: number;
+                /** @description `next_cursor` of the page before. */
+                cursor?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description The chatflow's id. */
+                chatflow_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Conversation"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
         };
     };
     export_flow: {
@@ -9707,6 +9920,8 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
             /** @description Unprocessable Entity */
@@ -10014,6 +10229,41 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Trace"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_session_turns: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id (`thread_id`). */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TurnList"];
                 };
             };
             /** @description Unauthorized */

@@ -1,0 +1,61 @@
+"""What was said in sessions, read from their answers and from the questions in their event logs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from flowise_dev_agent.persistence.database import Database
+
+#: A run that is tried again has the answer of the run before.
+_TURNS: Final = """
+    SELECT session_id, at, answer, asked, summary FROM (
+        SELECT session_id, ts AS at, NULL::jsonb AS answer, data AS asked, summary, seq, 0 AS part
+        FROM session_events WHERE session_id = ANY(%(sessions)s) AND type = 'interrupt'
+        UNION ALL
+        SELECT run.session_id, run.created_at, run.answer, asked.data, '', asked.seq, 1
+        FROM runs AS run LEFT JOIN LATERAL (
+            SELECT data, seq FROM session_events AS event
+            WHERE event.session_id = run.session_id AND type = 'interrupt'
+            AND data ->> 'interrupt_id' = run.interrupt_id ORDER BY seq DESC LIMIT 1
+        ) AS asked ON true
+        WHERE run.session_id = ANY(%(sessions)s) AND run.kind = 'resume'
+    ) AS turn ORDER BY session_id, at, seq, part
+"""
+
+
+@dataclass(frozen=True)
+class TurnRow:
+    """A question (`answer` is None) or an answer to one. `asked` is the data of the event `interrupt`."""
+
+    session_id: UUID
+    at: datetime
+    answer: dict[str, Any] | None
+    asked: dict[str, Any] | None
+    summary: str
+
+
+class Turns:
+    """Reads questions and answers."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def of(self, session_ids: Sequence[UUID]) -> list[TurnRow]:
+        """Those of the sessions, by session and then in the order in which they came."""
+        async with (
+            self._database.connection() as connection,
+            connection.cursor(row_factory=class_row(TurnRow)) as cursor,
+        ):
+            await cursor.execute(_TURNS, {"sessions": list(session_ids)})
+            return await cursor.fetchall()
+
+    async def requirements(self, session_ids: Sequence[UUID]) -> dict[UUID, str]:
+        """What each session was started with, whole."""
+        rows = await self._database.fetch_all(
+            "SELECT id, requirement FROM sessions WHERE id = ANY(%s)", (list(session_ids),)
+        )
+        return {row["id"]: row["requirement"] for row in rows}

@@ -1,0 +1,167 @@
+"""Sessions as conversations: the words of a session in order, and the sessions on a flow one after the other."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+from uuid import UUID
+
+from flowise_dev_agent.contracts.base import JsonMapping, read
+from flowise_dev_agent.contracts.change import public_ops_of_rows
+from flowise_dev_agent.contracts.events import InterruptData
+from flowise_dev_agent.contracts.interrupts import ListedInterrupt
+from flowise_dev_agent.contracts.turns import (
+    Answered,
+    Conversation,
+    ConversationSession,
+    Turn,
+    TurnKind,
+    TurnList,
+    TurnQuestion,
+)
+from flowise_dev_agent.patch import SetParam
+from flowise_dev_agent.patch.views.canvas_view import public_value
+from flowise_dev_agent.persistence import SessionFilter, SessionRow, Sessions, Turns
+from flowise_dev_agent.persistence.turns import TurnRow
+from flowise_dev_agent.runtime.sessions.views import decode_cursor, encode_cursor, public_status
+
+_KINDS: Final[Mapping[str, TurnKind]] = {
+    "answer": "answer",
+    "select": "choice",
+    "create_new": "choice",
+    "choose": "choice",
+    "skip": "choice",
+    "approve": "approval",
+    "request_changes": "feedback",
+    "replan": "feedback",
+    "iterate": "feedback",
+}
+#: What is said by an answer without words.
+_WORDS: Final[Mapping[str, str]] = {
+    "go_on": "Go on with what is known.",
+    "create_new": "Make a new flow.",
+    "choose": "Use these credentials.",
+    "retry": "Look for the credentials again.",
+    "skip": "Go on without the credential.",
+    "approve": "Approved.",
+    "continue": "Go on.",
+    "replan": "Make another plan.",
+    "rebase": "Make the change on the flow as it is now.",
+    "overwrite": "Overwrite the flow as it is now.",
+    "raise_budget": "Raise the budget.",
+    "accept": "Accepted.",
+    "rollback": "Undo it.",
+    "cancel": "Cancel.",
+}
+_VALUE_CHARS: Final = 400
+
+
+class Conversations:
+    """Reads what was said. An unknown session raises SessionNotFoundError, a foreign cursor InvalidInputError."""
+
+    def __init__(self, sessions: Sessions, turns: Turns) -> None:
+        self._sessions = sessions
+        self._turns = turns
+
+    async def of_session(self, session_id: UUID) -> TurnList:
+        """The words of a session, oldest first."""
+        row = await self._sessions.get(session_id)
+        return TurnList(turns=_said(row, row.requirement, await self._turns.of([session_id])))
+
+    async def of_flow(
+        self, chatflow_id: str, instance_id: str | None, *, limit: int, cursor: str | None = None
+    ) -> Conversation:
+        """The newest sessions on a flow, newest last; those before a cursor."""
+        which = SessionFilter(chatflow_id=chatflow_id, instance_id=instance_id)
+        rows = await self._sessions.page(which, limit=limit + 1, before=decode_cursor(cursor) if cursor else None)
+        shown = rows[:limit]
+        ids = [row.id for row in shown]
+        turns, requirements = await self._turns.of(ids), await self._turns.requirements(ids)
+        return Conversation(
+            sessions=[
+                ConversationSession(
+                    thread_id=row.id,
+                    session_name=row.name,
+                    status=public_status(row.status),
+                    outcome=row.outcome,  # pyright: ignore[reportArgumentType] - checked by the model
+                    operation_mode=row.operation_mode,
+                    created_at=row.created_at,
+                    updated_at=row.updated_at,
+                    answer=row.answer,
+                    interrupt=read(ListedInterrupt, row.interrupt) if row.interrupt else None,
+                    turns=_said(
+                        row,
+                        requirements.get(row.id, row.requirement),
+                        [turn for turn in turns if turn.session_id == row.id],
+                    ),
+                )
+                for row in reversed(shown)
+            ],
+            next_cursor=encode_cursor(shown[-1]) if len(rows) > limit else None,
+        )
+
+
+def _said(row: SessionRow, requirement: str, turns: Sequence[TurnRow]) -> list[Turn]:
+    first = Turn(at=row.created_at, who="person", kind="requirement", words=requirement)
+    return [first, *map(_turn, turns)]
+
+
+def _turn(row: TurnRow) -> Turn:
+    asked = InterruptData.model_validate(row.asked or {}, extra="ignore")
+    about = TurnQuestion(id=asked.interrupt_id, type=asked.type, reason=asked.reason)
+    if row.answer is None:
+        words = "\n".join(asked.questions) or row.summary
+        return Turn(at=row.at, who="session", kind="question", words=words, interrupt=about)
+    action = row.answer.get("action", "answer")
+    edits = _edits(row.answer)
+    kind: TurnKind = "edits" if row.answer.get("ops") else _KINDS.get(action, "decision")
+    answered = [
+        Answered(question=question, answer=str(given))
+        for question, given in zip(asked.questions, row.answer.get("answers") or [], strict=False)
+    ]
+    return Turn(
+        at=row.at,
+        who="person",
+        kind=kind,
+        words=_words(action, row.answer, asked, edits),
+        action=action,
+        interrupt=about,
+        answered=answered,
+    )
+
+
+def _words(action: str, answer: JsonMapping, asked: InterruptData, edits: Sequence[str]) -> str:
+    """What the person wrote, else what the answer means."""
+    said: list[str] = []
+    if isinstance(feedback := answer.get("feedback"), str) and feedback:
+        said.append(feedback)
+    if isinstance(answers := answer.get("answers"), list):
+        said += [str(text) for text in answers if str(text).strip()]
+    if isinstance(chatflow_id := answer.get("chatflow_id"), str):
+        said.append(asked.names.get(chatflow_id, chatflow_id))
+    if not said:
+        said.append(_WORDS.get(action, action))
+    if isinstance(approach := answer.get("approach"), str) and approach:
+        said.append(approach)
+    if isinstance(questions := answer.get("test_questions"), list):
+        said += [str(question) for question in questions]
+    if isinstance(budget := answer.get("budget"), dict):
+        said += [f"{name}: {value}" for name, value in budget.items() if value is not None]
+    return "\n".join([*(() if answer.get("ops") else said), *edits])
+
+
+def _edits(answer: JsonMapping) -> list[str]:
+    """The person's own hand, a line each; secrets are hidden."""
+    lines: list[str] = []
+    edits: Any = answer.get("edits") or {}
+    for value in edits.get("values") or []:
+        param = str(value["param"])
+        shown = public_value(param.rpartition(".")[2], value["value"])
+        lines.append(f"{value['node_id']}.{param}: {str(shown)[:_VALUE_CHARS]}")
+    lines += [f"Without {node_id}" for node_id in edits.get("removals") or []]
+    ops: Any = answer.get("ops") or []
+    for op in public_ops_of_rows(ops):
+        if isinstance(op, SetParam):
+            lines.append(f"{op.node_id}.{op.param_name}: {op.value}"[:_VALUE_CHARS])
+        else:
+            said = op.model_dump(mode="json", exclude_defaults=True, exclude={"op_type"})
+            lines.append(f"{op.op_type}: {', '.join(map(str, said.values()))}"[:_VALUE_CHARS])
+    return lines
