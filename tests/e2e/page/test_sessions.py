@@ -277,6 +277,7 @@ async def test_a_phone_a_dark_room_and_a_keyboard_are_enough(browser: Browser, p
     await page.keyboard.press("Shift+Tab")
     await page.keyboard.press("Enter")
     await screen.status("Cancelled")
+    await page.get_by_role("link", name="All flows").click()
     await page.get_by_role("button", name="Light colours").click()
     await expect(page.locator("html")).to_have_attribute("data-theme", "light")
     await page.reload()

@@ -48,7 +48,8 @@ async def test_p71_an_update_is_seen_from_proposal_over_promotion_to_rollback(si
     reviewed = await site.answer(await site.start(COLDER, target=row.id, review_patch=True), action="approve")
     session_id = reviewed["thread_id"]
     async with site.page(f"/s/{session_id}") as page:
-        await expect(page.get_by_text("1 field changed").first).to_be_visible()
+        picture = page.get_by_role("region", name="Picture of the flow")
+        await expect(picture.get_by_text("1 field changed").first).to_be_visible()
         node = await changed_node(page)
         await choose(page, node)
         details = page.locator(".node-details")

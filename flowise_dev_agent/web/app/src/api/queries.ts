@@ -65,6 +65,17 @@ export const flowGraph = (chatflow_id: string, instance?: string, params = true)
     staleTime: 30_000,
   });
 
+/** The flow that a session makes, drawn before it is written. `revision` is any value that differs after a change. */
+export const sessionPreview = (session_id: string, revision: unknown = null) =>
+  queryOptions({
+    queryKey: ["preview", session_id, revision],
+    queryFn: ({ signal }) =>
+      dataOf(api.GET("/sessions/{session_id}/preview", { params: { path: { session_id } }, signal })),
+    placeholderData: keepPreviousData,
+    retry: false,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+
 /** What a session changes in its flow, null without a flow. `revision` is any value that differs after a change. */
 export const sessionChange = (session_id: string, revision: unknown = null) =>
   queryOptions({

@@ -11,18 +11,20 @@ import {
   useReactFlow,
   useStore,
 } from "@xyflow/react";
-import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
+import { type ReactNode, useContext, useEffect, useMemo, useRef, useState } from "react";
 import type { CanvasView } from "../api/types";
 import { t } from "../i18n";
 import { arranged } from "./arrange";
 import { boxesOf, portTop } from "./layout";
+import { LitContext } from "./lit";
 import { type Marked, type MarkedEdge, type MarkedNode, unmarked } from "./merge";
 import { NodeBox, type NodeBoxType, SIGNS } from "./NodeBox";
 import "./flow.css";
 
 const NODE_TYPES = { flow: NodeBox };
 const HANDLE = 10;
-const FIT = { padding: 0.12, maxZoom: 1 };
+/** The tools over the canvas cover no node. */
+const FIT = { padding: { top: "64px", bottom: "56px", x: "5%" }, maxZoom: 1 } as const;
 /** Number of nodes from which the minimap is shown. */
 const LARGE = 25;
 
@@ -62,11 +64,16 @@ export function FlowCanvas({
     [marked, arrangement],
   );
   const edges = useMemo(() => drawnEdges(marked.edges), [marked]);
+  const lit = useContext(LitContext).ids;
   // Only the selected node is a new object, so that the others are not rendered again.
-  const nodes = useMemo(
-    () => (chosen ? drawn.map((node) => (node.id === chosen ? { ...node, selected: true } : node)) : drawn),
-    [drawn, chosen],
-  );
+  const nodes = useMemo(() => {
+    if (!chosen && lit.length === 0) return drawn;
+    return drawn.map((node) =>
+      node.id === chosen || lit.includes(node.id)
+        ? { ...node, selected: node.id === chosen, ...(lit.includes(node.id) && { className: "lit" }) }
+        : node,
+    );
+  }, [drawn, chosen, lit]);
 
   function changed(changes: NodeChange<NodeBoxType>[]) {
     for (const change of changes) {
@@ -78,7 +85,7 @@ export function FlowCanvas({
   }
 
   return (
-    <section className="canvas" aria-label={label}>
+    <section className={lit.length > 0 ? "canvas pointed" : "canvas"} aria-label={label}>
       <button type="button" className="button skip-canvas" onClick={() => after.current?.focus()}>
         {t("Skip the canvas")}
       </button>
@@ -162,13 +169,13 @@ function compacted({ nodes, edges }: Marked): MarkedNode[] {
 
 function drawnNodes(nodes: MarkedNode[]): NodeBoxType[] {
   const boxes = boxesOf(nodes.map(({ node }) => node));
-  return nodes.map(({ node, mark }) => {
+  return nodes.map(({ node, mark, ghost = false }) => {
     const { x, y, width, height } = boxes.get(node.id) ?? { x: 0, y: 0, width: 0, height: 0 };
     return {
       id: node.id,
       type: "flow",
       position: { x, y },
-      data: { node, mark },
+      data: { node, mark, ghost },
       width,
       height,
       // Sizes and ports are known, so nothing is measured and nodes out of sight are not rendered.
@@ -194,22 +201,22 @@ function drawnNodes(nodes: MarkedNode[]): NodeBoxType[] {
         })),
       ],
       zIndex: node.kind === "iteration" ? -1 : 0,
-      ariaLabel: `${node.label}, ${node.name}${mark === "same" ? "" : `, ${mark}`}`,
+      ariaLabel: `${node.label}, ${node.name}${mark === "same" ? "" : `, ${t(mark)}`}`,
     };
   });
 }
 
 function drawnEdges(edges: MarkedEdge[]): Edge[] {
-  return edges.map(({ edge, mark }) => ({
+  return edges.map(({ edge, mark, expected }) => ({
     id: edge.id,
     source: edge.source,
     target: edge.target,
     sourceHandle: edge.source_handle,
     targetHandle: edge.target_handle,
-    className: `mark-${mark}`,
+    className: expected ? `mark-${mark} expected` : `mark-${mark}`,
     ...(mark === "same"
       ? edge.label && { label: edge.label }
-      : { label: `${SIGNS[mark]} ${[mark, edge.label].filter(Boolean).join(" ")}` }),
+      : { label: [SIGNS[mark], edge.label].filter(Boolean).join(" ") }),
     selectable: false,
     zIndex: mark === "same" ? 0 : 1,
   }));

@@ -97,7 +97,8 @@ function ChangeCanvas({ change }: { change: FlowChange }) {
 const sideName = (side: string, label: string): string =>
   label.toLowerCase() === side.toLowerCase() ? side : `${side}: ${label}`;
 
-function Legend({ marked }: { marked: Marked }) {
+/** How many of each change there are. */
+export function Legend({ marked }: { marked: Marked }) {
   const found = counts(marked);
   return (
     <p className="row legend">

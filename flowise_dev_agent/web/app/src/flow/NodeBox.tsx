@@ -1,10 +1,11 @@
 import { Handle, type Node, type NodeProps, Position } from "@xyflow/react";
 import { memo } from "react";
 import type { CanvasNode } from "../api/types";
+import { t } from "../i18n";
 import { hasMoreParams, portTop, shownParams, tone } from "./layout";
 import type { Mark } from "./merge";
 
-export type NodeBoxType = Node<{ node: CanvasNode; mark: Mark }, "flow">;
+export type NodeBoxType = Node<{ node: CanvasNode; mark: Mark; ghost: boolean }, "flow">;
 
 export const SIGNS: Record<Mark, string> = { same: "", added: "+", changed: "~", removed: "−", moved: "↔" };
 
@@ -13,14 +14,14 @@ export function MarkBadge({ mark }: { mark: Mark }) {
   if (mark === "same") return null;
   return (
     <span className={`mark mark-${mark}`}>
-      <span aria-hidden="true">{SIGNS[mark]}</span> {mark}
+      <span aria-hidden="true">{SIGNS[mark]}</span> {t(mark)}
     </span>
   );
 }
 
 /** A node as Flowise draws it: title, ports and settings. It is read-only. */
-export const NodeBox = memo(function NodeBox({ data: { node, mark }, selected }: NodeProps<NodeBoxType>) {
-  const classes = `fnode ${node.kind} tone-${tone(node)} mark-${mark}${selected ? " chosen" : ""}`;
+export const NodeBox = memo(function NodeBox({ data: { node, mark, ghost }, selected }: NodeProps<NodeBoxType>) {
+  const classes = `fnode ${node.kind} tone-${tone(node)} mark-${mark}${ghost ? " ghost" : ""}${selected ? " chosen" : ""}`;
   if (node.kind === "note")
     return (
       <div className={classes}>

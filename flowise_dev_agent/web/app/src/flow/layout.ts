@@ -20,6 +20,12 @@ export interface Box {
 /** The parameters that a box shows; a click on the node shows all. */
 export const shownParams = (node: CanvasNode) => node.params.slice(0, MAX_PARAMS);
 
+/** "System Message" of `systemMessage`, "Temperature" of `llmModelConfig.temperature`. */
+export function paramLabel(name: string): string {
+  const words = (name.split(".").at(-1) ?? name).replace(/([a-z0-9])([A-Z])/g, "$1 $2").replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
 /** Width and height of a node's box, in editor pixels. */
 export function sizeOf(node: CanvasNode): { width: number; height: number } {
   if (node.kind === "note" || node.kind === "iteration")

@@ -1,5 +1,6 @@
-import { expect, test } from "vitest";
-import { counts, merged, unmarked } from "./merge";
+import { expect, it, test } from "vitest";
+import type { FieldChange, Preview } from "../api/types";
+import { counts, merged, previewed, unmarked } from "./merge";
 import { canvas, change, edge, node } from "./sample";
 
 const named = (id: string) => ({ id, name: id, label: id });
@@ -78,4 +79,37 @@ test("a replaced node is drawn above its replacement", () => {
   const [fresh, other, gone] = both.nodes.map(({ node }) => node.y);
   expect([fresh, other]).toEqual([500, 420]);
   expect(gone).toBeLessThan(420 - 62);
+});
+
+it("draws a plan as ghosts with its values, removed nodes apart and expected connections marked", () => {
+  const drawn = (id: string, state: Preview["nodes"][number]["state"], values: FieldChange[] = []) => ({
+    node: node(id),
+    state,
+    values,
+    placed: true,
+    purpose: "",
+    model: "",
+    prompt: "",
+    parts: [],
+  });
+  const preview = {
+    source: "plan",
+    nodes: [
+      drawn("new_0", "new", [{ name: "systemMessage", before: "", after: "Be brief." }]),
+      drawn("old_0", "removed"),
+      drawn("kept_0", "changed", [{ name: "temperature", before: "0.9", after: "0.1" }]),
+    ],
+    edges: [{ edge: edge("kept_0", "new_0"), state: "new", expected: true }],
+  } as unknown as Preview;
+  const { nodes, edges } = previewed(preview);
+  expect(nodes.map((one) => [one.mark, one.ghost])).toEqual([
+    ["added", true],
+    ["removed", false],
+    ["changed", false],
+  ]);
+  expect(nodes[0]?.node.params).toEqual([{ name: "systemMessage", label: "System Message", value: "Be brief." }]);
+  // The removed node does not lie on the one that comes in its place.
+  expect(nodes[1]?.node.y).not.toBe(nodes[0]?.node.y);
+  expect(nodes[2]?.fields).toHaveLength(1);
+  expect(edges[0]).toMatchObject({ mark: "added", expected: true });
 });

@@ -1,6 +1,6 @@
 /** Two states of a flow as one drawing: all of the later state, and removed nodes at their old place. */
-import type { CanvasEdge, CanvasNode, CanvasView, FieldChange, FlowChange } from "../api/types";
-import { type Box, boxesOf, sizeOf } from "./layout";
+import type { CanvasEdge, CanvasNode, CanvasView, FieldChange, FlowChange, Preview } from "../api/types";
+import { type Box, boxesOf, paramLabel, sizeOf } from "./layout";
 
 const GAP = 32;
 const MAX_TRIES = 20;
@@ -15,11 +15,15 @@ export interface MarkedNode {
   before?: CanvasNode;
   /** Changed fields by name or path; values may be shortened. */
   fields: FieldChange[];
+  /** It is planned, and not there yet. */
+  ghost?: boolean;
 }
 
 export interface MarkedEdge {
   edge: CanvasEdge;
   mark: Mark;
+  /** Not in the plan; code expects it from the types of the nodes. */
+  expected?: boolean;
 }
 
 export interface Marked {
@@ -70,6 +74,45 @@ export function merged({ before, after, diff }: FlowChange): Marked {
       edges.push({ edge: { ...edge, id: `before-${edge.id}` }, mark: "removed" });
   }
   return { nodes: withEarlierPorts(nodes, edges), edges };
+}
+
+const MARKS: Record<Preview["nodes"][number]["state"], Mark> = {
+  existing: "same",
+  new: "added",
+  changed: "changed",
+  removed: "removed",
+};
+
+/** The flow that a session makes, with the values that the plan sets. */
+export function previewed({ nodes, edges, source }: Preview): Marked {
+  const occupied = [...boxesOf(nodes.filter((one) => one.state !== "removed").map((one) => one.node)).values()];
+  return {
+    nodes: nodes.map(({ node: before, state, values, model }) => {
+      const node = state === "removed" ? placed(before, occupied) : before;
+      return {
+        node: { ...node, params: withModel(withValues(node.params, values), model) },
+        mark: MARKS[state],
+        fields: state === "changed" ? values : [],
+        ghost: state === "new" && source !== "flow",
+        before,
+      };
+    }),
+    edges: edges.map(({ edge, state, expected }) => ({ edge, mark: MARKS[state], expected })),
+  };
+}
+
+const withModel = (params: CanvasNode["params"], model: string): CanvasNode["params"] =>
+  !model || params.some((one) => one.value === model)
+    ? params
+    : [...params, { name: "model", label: paramLabel("model"), value: model }];
+
+/** The parameters with these values; the ones that are set come first. */
+function withValues(params: CanvasNode["params"], values: FieldChange[]): CanvasNode["params"] {
+  const set = new Set(values.map((one) => one.name));
+  return [
+    ...values.map(({ name, after }) => ({ name, label: paramLabel(name), value: after })),
+    ...params.filter((param) => !set.has(param.name)),
+  ];
 }
 
 /** Number of each mark; connections count as added and removed. */

@@ -6,6 +6,9 @@ import "./bench.css";
 /** What a phone shows; on a wider window chat and picture are side by side, and "try" opens below the picture. */
 export type View = "chat" | "picture" | "try";
 
+/** True where chat and picture are two views: keep it the same as in bench.css. */
+export const isNarrow = (): boolean => matchMedia("(max-width: 760px)").matches;
+
 interface Props {
   header: ReactNode;
   talk: ReactNode;

@@ -1,13 +1,49 @@
-import type { SessionView } from "../api/types";
-import { SessionDiff } from "../flow/FlowDiff";
+import { useQuery } from "@tanstack/react-query";
+import { useMemo, useState } from "react";
+import { sessionPreview } from "../api/queries";
+import type { Preview, SessionView } from "../api/types";
+import { FlowCanvas } from "../flow/FlowCanvas";
+import { Legend, SessionDiff } from "../flow/FlowDiff";
+import { previewed } from "../flow/merge";
+import { NodeDetails } from "../flow/NodeDetails";
 import { t } from "../i18n";
 
-/** The flow as the session has it. */
-export function Picture({ session, drawn }: { session: SessionView; drawn: boolean }) {
-  if (drawn) return <SessionDiff sessionId={session.thread_id} revision={session.last_event_seq} />;
+/** The flow as the session has it: from the plan on, before anything is written. */
+export function Picture({ session, written }: { session: SessionView; written: boolean }) {
+  const revision = session.interrupt?.id ?? session.last_event_seq;
+  const planned = !written && (session.plan !== null || session.interrupt?.type === "plan_approval");
+  const { data: preview } = useQuery({ ...sessionPreview(session.thread_id, revision), enabled: planned });
+  if (written) return <SessionDiff sessionId={session.thread_id} revision={session.last_event_seq} />;
+  if (preview && preview.nodes.length > 0) return <Planned preview={preview} />;
   return (
     <div className="empty-picture">
-      <p>{t("The picture appears with the plan.")}</p>
+      <p>{session.outcome ? t("No flow was made.") : t("The picture appears with the plan.")}</p>
+    </div>
+  );
+}
+
+function Planned({ preview }: { preview: Preview }) {
+  const [chosen, setChosen] = useState<string | null>(null);
+  const flow = useMemo(() => previewed(preview), [preview]);
+  const marked = flow.nodes.find(({ node }) => node.id === chosen);
+  return (
+    <div className="change-canvas">
+      <FlowCanvas
+        flow={flow}
+        label={t("The planned flow. {{summary}}", { summary: preview.summary })}
+        chosen={chosen}
+        onChoose={setChosen}
+        arranged="compact"
+      >
+        <span className="badge wait">{t("Planned; nothing is written yet")}</span>
+        <Legend marked={flow} />
+        {flow.edges.some((one) => one.expected) && (
+          <span className="legend">
+            <span className="dotted" aria-hidden="true" /> {t("connection expected by the types of the nodes")}
+          </span>
+        )}
+      </FlowCanvas>
+      {marked && <NodeDetails marked={marked} onClose={() => setChosen(null)} />}
     </div>
   );
 }

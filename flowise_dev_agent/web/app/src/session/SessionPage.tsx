@@ -1,10 +1,11 @@
 import { useEffect, useMemo, useState } from "react";
 import { Link } from "wouter";
 import { Problem } from "../api/client";
+import { LitContext } from "../flow/lit";
 import { TryOut } from "../flow/TryOut";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
-import { Bench, type View } from "./Bench";
+import { Bench, isNarrow, type View } from "./Bench";
 import { Conflicts } from "./Conflicts";
 import { NextSteps } from "./NextSteps";
 import { NowBar } from "./NowBar";
@@ -31,6 +32,19 @@ function SessionById({ id }: { id: string }) {
   const question = session?.interrupt ?? null;
   const elsewhere = useElsewhere(question?.id ?? null, feed.events);
   const [view, setView] = useState<View>("chat");
+  const [lit, light] = useState<readonly string[]>([]);
+  const [pinned, pin] = useState<readonly string[]>([]);
+  const pointing = useMemo(
+    () => ({
+      ids: lit.length > 0 ? lit : pinned,
+      light,
+      show: (ids: readonly string[]) => {
+        pin((before) => (before === ids ? [] : ids));
+        setView((before) => (before === "chat" && isNarrow() ? "picture" : before));
+      },
+    }),
+    [lit, pinned],
+  );
 
   useEffect(() => {
     if (view === "try") document.querySelector<HTMLElement>(".try-out input")?.focus();
@@ -50,36 +64,42 @@ function SessionById({ id }: { id: string }) {
 
   const draft = question?.type === "result_review" ? question.data.draft : null;
   const testable = draft?.id ?? session.chatflow_id;
+  // A flow that is only the target of a change has no text of the session yet.
+  const written = Boolean(draft) || (Boolean(session.chatflow_id) && session.interrupt?.type !== "plan_approval");
   const made = session.outcome === "accepted" || session.outcome === "answered" ? session.chatflow_id : null;
 
   return (
-    <Bench
-      view={view}
-      onView={setView}
-      header={<SessionHeader session={session} onTry={testable ? () => setView("try") : null} />}
-      talk={
-        <>
-          <Said at={session.created_at} words={session.requirement} />
-          <Story groups={timeline.groups} ended={feed.connection === "ended"} />
-          <SessionCards session={session} tests={timeline.tests.filter((one) => !one.before)} />
-          <NowBar session={session} timeline={timeline} text={feed.text} connection={feed.connection} />
-          <ErrorNote error={feed.error} />
-          <Elsewhere notice={elsewhere.notice} onClose={elsewhere.close} />
-          <FallbackNotice session={session} />
-          <Conflicts session={session} />
-          {question && <QuestionCard key={question.id} session={session} question={question} onMine={elsewhere.mark} />}
-          {made && (
-            <NextSteps
-              chatflowId={made}
-              instance={session.instance}
-              url={session.chatflow_url}
-              onTry={() => setView("try")}
-            />
-          )}
-        </>
-      }
-      picture={<Picture session={session} drawn={Boolean(session.chatflow_id || draft)} />}
-      tryOut={testable ? <TryOut key={testable} chatflowId={testable} instance={session.instance} /> : null}
-    />
+    <LitContext value={pointing}>
+      <Bench
+        view={view}
+        onView={setView}
+        header={<SessionHeader session={session} onTry={testable ? () => setView("try") : null} />}
+        talk={
+          <>
+            <Said at={session.created_at} words={session.requirement} />
+            <Story groups={timeline.groups} ended={feed.connection === "ended"} />
+            <SessionCards session={session} tests={timeline.tests.filter((one) => !one.before)} />
+            <NowBar session={session} timeline={timeline} text={feed.text} connection={feed.connection} />
+            <ErrorNote error={feed.error} />
+            <Elsewhere notice={elsewhere.notice} onClose={elsewhere.close} />
+            <FallbackNotice session={session} />
+            <Conflicts session={session} />
+            {question && (
+              <QuestionCard key={question.id} session={session} question={question} onMine={elsewhere.mark} />
+            )}
+            {made && (
+              <NextSteps
+                chatflowId={made}
+                instance={session.instance}
+                url={session.chatflow_url}
+                onTry={() => setView("try")}
+              />
+            )}
+          </>
+        }
+        picture={<Picture session={session} written={written} />}
+        tryOut={testable ? <TryOut key={testable} chatflowId={testable} instance={session.instance} /> : null}
+      />
+    </LitContext>
   );
 }

@@ -1,0 +1,219 @@
+/** What the plan says, without what has a control of its own. Each line points at its nodes in the picture. */
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { sessionPreview } from "../../api/queries";
+import type { InterruptOf, PlanContract, PreviewNode } from "../../api/types";
+import { paramLabel } from "../../flow/layout";
+import { usePointer } from "../../flow/lit";
+import type { Mark } from "../../flow/merge";
+import { MarkBadge } from "../../flow/NodeBox";
+import { t } from "../../i18n";
+import { Findings } from "./controls";
+
+type PlanData = InterruptOf<"plan_approval">["data"];
+type Part = PlanContract["parts"][number];
+type Value = NonNullable<PlanData["details"]>["values"][number];
+
+const STATES: Record<Part["state"], [sign: string, word: string]> = {
+  covered: ["✓", "Will be done"],
+  assumed: ["≈", "Assumed"],
+  asked: ["?", "Asked"],
+  not_possible: ["✗", "Not possible"],
+  not_understood: ["✗", "Not understood"],
+};
+/** Longer values get a block of their own. */
+const SHORT = 60;
+
+interface Props {
+  data: PlanData;
+  sessionId: string;
+  questionId: string;
+  /** In the person's own words; a goal that only repeats it is not shown. */
+  requirement: string;
+}
+
+export function PlanSections({ data, sessionId, questionId, requirement }: Props) {
+  const { contract, details } = data;
+  const { data: preview } = useQuery(sessionPreview(sessionId, questionId));
+  const drawn = new Map(preview?.nodes.map((one) => [one.node.id, one]));
+  // The preview adds to a part the nodes whose values it names.
+  const parts = preview?.parts ?? contract.parts ?? data.not_done;
+  const more: [string, ReactNode[]][] = [
+    [t("What an approval allows"), (details?.allows ?? []).map((text) => text.replaceAll("`", ""))],
+    [t("Kept as it is"), details ? details.kept.map((one) => one.label || one.node_id) : contract.kept],
+    [t("Steps"), contract.steps.map((text) => text.replaceAll("`", ""))],
+    [t("Credentials"), contract.credential_requirements],
+    [t("Personal data"), contract.pii_fields],
+  ];
+  return (
+    <>
+      {contract.goal.trim() !== requirement.trim() && <p>{contract.goal}</p>}
+      <Findings findings={contract.findings} />
+      {parts.length > 0 && <Parts parts={parts} drawn={drawn} />}
+      <Changes data={data} drawn={drawn} />
+      <Listed title={t("Placeholders to fill in")} items={contract.placeholders} />
+      <Listed title={t("Success criteria")} items={contract.success_criteria} />
+      {more.some(([, items]) => items.length > 0) && (
+        <details>
+          <summary>{t("More about the plan")}</summary>
+          <div className="stack more">
+            {more.map(([title, items]) => (
+              <Listed key={title} title={title} items={items} />
+            ))}
+          </div>
+        </details>
+      )}
+    </>
+  );
+}
+
+function Listed({ title, items }: { title: string; items: ReactNode[] }) {
+  if (items.length === 0) return null;
+  return (
+    <section>
+      <h3 className="section-title">{title}</h3>
+      <ul className="bullets">
+        {items.map((item, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: a fixed list
+          <li key={index}>{item}</li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** The wish in parts, with what becomes of each. */
+function Parts({ parts, drawn }: { parts: Part[]; drawn: Map<string, PreviewNode> }) {
+  const pointer = usePointer();
+  return (
+    <section>
+      <h3 className="section-title" id="parts-title">
+        {t("Your wish, part by part")}
+      </h3>
+      <ul className="plain states" aria-labelledby="parts-title">
+        {parts.map((part) => {
+          const [sign, word] = STATES[part.state];
+          const nodes = part.nodes.flatMap((id) => drawn.get(id)?.node ?? []);
+          return (
+            <li key={part.id} className={`state-line ${part.state}`}>
+              <span className="state">
+                <span aria-hidden="true">{sign}</span> {t(word)}
+              </span>
+              <span className="words">
+                <span className="clip-3">“{part.quote}”</span>
+                {part.reason && <small className="reason">{part.reason}</small>}
+                {nodes.length > 0 && (
+                  <button type="button" className="points" {...pointer(part.nodes)}>
+                    {nodes.map((node) => node.label).join(", ")}
+                  </button>
+                )}
+              </span>
+            </li>
+          );
+        })}
+      </ul>
+    </section>
+  );
+}
+
+const MARKS: Record<PreviewNode["state"], Mark> = {
+  existing: "same",
+  new: "added",
+  changed: "changed",
+  removed: "removed",
+};
+
+interface Change {
+  id: string;
+  label: string;
+  mark: Mark;
+  purpose: string;
+  values: Value[];
+}
+
+/** What is added, changed and removed, node by node. */
+function Changes({ data, drawn }: { data: PlanData; drawn: Map<string, PreviewNode> }) {
+  const pointer = usePointer();
+  const changes = changesOf(data, drawn);
+  if (changes.length === 0) return null;
+  return (
+    <section>
+      <h3 className="section-title" id="changes-title">
+        {t("What is built")}
+      </h3>
+      <ul className="plain built" aria-labelledby="changes-title">
+        {changes.map((one) => (
+          <li key={one.id}>
+            <div className="row">
+              <button type="button" className="points strong" {...pointer([one.id])}>
+                {one.label}
+              </button>
+              <MarkBadge mark={one.mark} />
+              {one.purpose && <small>{one.purpose}</small>}
+            </div>
+            {one.values.map((value) => (
+              <ValueLine key={value.param} value={value} />
+            ))}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function changesOf(data: PlanData, drawn: Map<string, PreviewNode>): Change[] {
+  const { contract, details } = data;
+  const values = Map.groupBy(details?.values ?? [], (one) => one.node_id);
+  const removed = details?.removed ?? contract.removals.map((id) => ({ node_id: id, node_name: id, label: "" }));
+  const found = new Map<string, Change>();
+  for (const node of contract.nodes) {
+    const shown = drawn.get(node.node_id);
+    const mark = shown ? MARKS[shown.state] : node.existing ? "changed" : "added";
+    if (mark === "same" && !values.has(node.node_id)) continue;
+    const label = shown?.node.label || node.label || values.get(node.node_id)?.[0]?.node || node.node_name;
+    found.set(node.node_id, { id: node.node_id, label, mark, purpose: node.purpose, values: [] });
+  }
+  for (const [id, list] of values) {
+    const known = found.get(id);
+    const label = drawn.get(id)?.node.label || list[0]?.node || id;
+    found.set(id, { ...(known ?? { id, label, mark: "changed", purpose: "" }), values: list });
+  }
+  for (const { node_id: id, label, node_name } of removed)
+    found.set(id, { id, label: label || node_name, mark: "removed", purpose: "", values: [] });
+  return [...found.values()];
+}
+
+/** A value that the plan sets, beside the one that it replaces. */
+function ValueLine({ value }: { value: Value }) {
+  const text = (one: unknown) => (typeof one === "string" ? one : JSON.stringify(one));
+  const [before, after] = [value.old === null ? "" : text(value.old), text(value.new)];
+  const label = paramLabel(value.param);
+  return (
+    <div className="value-line">
+      {before.length + after.length <= SHORT ? (
+        <span>
+          <small>{label}</small> {before && <del>{before}</del>} <ins>{after}</ins>
+        </span>
+      ) : (
+        <>
+          <small>{label}</small>
+          {before && <Text text={before} word={t("Now")} />}
+          <Text text={after} word={before ? t("Then") : ""} />
+        </>
+      )}
+      {value.loses_text && <p className="note warn">{t("The text that is there now goes.")}</p>}
+    </div>
+  );
+}
+
+function Text({ text, word }: { text: string; word: string }) {
+  return (
+    <>
+      {word && <small>{word}</small>}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a long value must scroll by keyboard too */}
+      <p className="plan-text" tabIndex={0}>
+        {text}
+      </p>
+    </>
+  );
+}
