@@ -261,6 +261,12 @@ class DeliveryNotFoundError(AgentError):
     code = "delivery_not_found"
 
 
+class AttachmentNotFoundError(AgentError):
+    """No attachment has this id; one that no session used may have expired."""
+
+    code = "attachment_not_found"
+
+
 class DesignNotFoundError(AgentError):
     """A session has no plan that could be shown as a design."""
 

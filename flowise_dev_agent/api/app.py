@@ -18,6 +18,7 @@ from flowise_dev_agent.api.middleware import (
 )
 from flowise_dev_agent.api.origin import OriginMiddleware
 from flowise_dev_agent.api.routes import (
+    attachments,
     credentials,
     deliveries,
     designs,
@@ -71,7 +72,12 @@ def create_app(settings: Settings, engine: Runtime | None = None) -> FastAPI:
             Middleware(SecurityHeadersMiddleware),
             Middleware(OriginMiddleware, server=settings.server),
             Middleware(ApiKeyMiddleware, api_key=settings.server.api_key),
-            Middleware(BodyLimitMiddleware, max_bytes=problems.MAX_BODY_BYTES, flow_bytes=problems.MAX_FLOW_BODY_BYTES),
+            Middleware(
+                BodyLimitMiddleware,
+                max_bytes=problems.MAX_BODY_BYTES,
+                flow_bytes=problems.MAX_FLOW_BODY_BYTES,
+                file_bytes=problems.MAX_FILE_BODY_BYTES,
+            ),
         ],
     )
     app.state.settings = settings
@@ -82,6 +88,7 @@ def create_app(settings: Settings, engine: Runtime | None = None) -> FastAPI:
     app.state.limiter = limiter = build_limiter(settings.server)
     problems.install(app)
     app.include_router(sessions.build_router(settings.server, limiter))
+    app.include_router(attachments.router)
     app.include_router(versions.router)
     app.include_router(flows.router)
     app.include_router(keys.router)

@@ -173,14 +173,15 @@ def carries_flow(path: str) -> bool:
 
 class BodyLimitMiddleware:
     """Answers 413 to a body over `max_bytes`, by its declared length or, without one, as it arrives; `flow_bytes` is
-    the limit where a body may hold a flow. Answers 408 to one that does not arrive within BODY_SECS, and 431 to headers
-    over MAX_HEADER_BYTES."""
+    the limit where a body may hold a flow, `file_bytes` that of an upload. Answers 408 to one that does not arrive
+    within BODY_SECS, and 431 to headers over MAX_HEADER_BYTES."""
 
     # FastAPI's own limit would answer in plain text when the length is declared.
-    def __init__(self, app: ASGIApp, max_bytes: int, flow_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, max_bytes: int, flow_bytes: int, file_bytes: int) -> None:
         self.app = app
         self._max_bytes = max_bytes
         self._flow_bytes = flow_bytes
+        self._file_bytes = file_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -189,7 +190,7 @@ class BodyLimitMiddleware:
         if sum(len(name) + len(value) for name, value in scope["headers"]) > MAX_HEADER_BYTES:
             await problem_response(431, path=scope["path"])(scope, receive, send)
             return
-        max_bytes = self._flow_bytes if carries_flow(scope["path"]) else self._max_bytes
+        max_bytes = self._limit(scope["path"])
         declared = Headers(scope=scope).get("content-length", "0")
         if not declared.isdecimal() or int(declared[:20]) > max_bytes:
             await problem_response(413, path=scope["path"])(scope, receive, send)
@@ -213,3 +214,8 @@ class BodyLimitMiddleware:
             return message
 
         await self.app(scope, receive_limited, send)
+
+    def _limit(self, path: str) -> int:
+        if path == "/attachments":
+            return self._file_bytes
+        return self._flow_bytes if carries_flow(path) else self._max_bytes

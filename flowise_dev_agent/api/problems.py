@@ -18,6 +18,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from flowise_dev_agent import errors
+from flowise_dev_agent.contracts.attachments import MAX_ATTACHMENT_BYTES
 from flowise_dev_agent.contracts.problem import FieldError, Problem
 from flowise_dev_agent.redaction import guarded
 
@@ -26,6 +27,8 @@ logger = logging.getLogger(__name__)
 MEDIA_TYPE = "application/problem+json"
 MAX_BODY_BYTES = 256 * 1024
 MAX_FLOW_BODY_BYTES = 10 * 1024 * 1024
+#: A file and what multipart/form-data puts around it.
+MAX_FILE_BODY_BYTES = MAX_ATTACHMENT_BYTES + 16 * 1024
 
 _MAX_ERRORS = 20
 _MAX_POINTER = 200
@@ -40,6 +43,7 @@ _STATUS: dict[type[errors.AgentError], int] = {
     errors.KeyNotFoundError: 404,
     errors.KeyConflictError: 409,
     errors.DeliveryNotFoundError: 404,
+    errors.AttachmentNotFoundError: 404,
     errors.DesignNotFoundError: 404,
     errors.NotAFlowError: 400,
     errors.FlowTestNotFoundError: 404,
@@ -72,7 +76,8 @@ _HTTP_PROBLEMS: dict[int, tuple[str, str]] = {
     408: ("request_timeout", "Send the whole request at once."),
     413: (
         "body_too_large",
-        f"A request body may have {MAX_BODY_BYTES // 1024} KB, one with a flow {MAX_FLOW_BODY_BYTES // 1024**2} MB.",
+        f"A request body may have {MAX_BODY_BYTES // 1024} KB, one with a flow {MAX_FLOW_BODY_BYTES // 1024**2} MB, an "
+        f"attachment {MAX_ATTACHMENT_BYTES // 1024**2} MB.",
     ),
     429: (
         "rate_limited",

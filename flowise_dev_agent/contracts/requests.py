@@ -21,6 +21,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from flowise_dev_agent.contracts.answers import Answer
+from flowise_dev_agent.contracts.attachments import MOST_ATTACHMENTS
 from flowise_dev_agent.contracts.base import Contract, JsonObject
 from flowise_dev_agent.contracts.designs import DesignForm
 from flowise_dev_agent.sanitize import json_size
@@ -124,6 +125,11 @@ class StartSession(RequestBody):
     requirement: LongText = Field(default="", description="What to build or change, in plain words.")
     design: DesignForm | None = Field(
         default=None, description="A new flow part by part, instead of `requirement`; see `GET /designs/schema`."
+    )
+    attachments: list[UUID] = Field(
+        default_factory=list[UUID],
+        max_length=MOST_ATTACHMENTS,
+        description="Ids of files that go with the requirement; see `POST /attachments`.",
     )
     thread_id: UUID | None = Field(default=None, description="The session's id; made by the server when left out.")
     session_name: SessionName | None = Field(default=None, description="Display title; made from the requirement.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from flowise_dev_agent.persistence.api_keys import ApiKeys, KeyRow
+    from flowise_dev_agent.persistence.attachments import AttachmentRow, Attachments
     from flowise_dev_agent.persistence.blobs import Blobs
     from flowise_dev_agent.persistence.database import Database
     from flowise_dev_agent.persistence.deliveries import Deliveries, Outbox
@@ -36,6 +37,8 @@ _HOMES = {
     "KeyRow": "api_keys",
     "Leftover": "leftovers",
     "Leftovers": "leftovers",
+    "AttachmentRow": "attachments",
+    "Attachments": "attachments",
     "Blobs": "blobs",
     "CatalogueHead": "instance_nodes",
     "Claim": "runs",
@@ -72,6 +75,8 @@ _HOMES = {
 
 __all__ = [
     "ApiKeys",
+    "AttachmentRow",
+    "Attachments",
     "Blobs",
     "CatalogueHead",
     "Claim",

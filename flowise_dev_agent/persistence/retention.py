@@ -39,6 +39,10 @@ _OLD_ARTIFACTS: Final = f"""
             AND intent.status = 'done' AND blobs.sha256 IN (intent.payload_sha256, intent.base_sha256))
         LIMIT %(batch)s)
 """
+_UNUSED_FILES: Final = """
+    DELETE FROM attachments WHERE id IN (
+        SELECT id FROM attachments WHERE session_id IS NULL AND expires_at < now() LIMIT %(batch)s)
+"""
 _UNPRUNED: Final = """
     SELECT id FROM sessions WHERE status IN ('completed', 'failed', 'cancelled')
     AND (SELECT count(*) FROM checkpoints WHERE thread_id = sessions.id::text) > 1
@@ -59,8 +63,8 @@ class Retention:
         self._settings = settings
 
     async def pass_once(self) -> dict[str, int]:
-        """Remove what is due; how many sessions, threads, events and artifacts that were, and how many threads were cut
-        down to their last checkpoint (`pruned`).
+        """Remove what is due; how many sessions, threads, events, artifacts and unused attachments that were, and how
+        many threads were cut down to their last checkpoint (`pruned`).
 
         Raises DatabaseUnavailableError; what was removed until then stays removed.
         """
@@ -72,6 +76,7 @@ class Retention:
             + await self._all(self._delete_orphans),
             "events": await self._all(lambda: self._execute(_OLD_EVENTS, events), events),
             "artifacts": await self._all(lambda: self._execute(_OLD_ARTIFACTS, artifacts), artifacts),
+            "attachments": await self._all(lambda: self._execute(_UNUSED_FILES, 1)),
             "pruned": await self._all(self._prune),
         }
 

@@ -13,7 +13,9 @@ from langgraph.checkpoint.postgres.base import PRUNE_DELETE_THREADS_SQL
 from psycopg.errors import UniqueViolation
 from psycopg.rows import class_row
 
+from flowise_dev_agent.contracts.attachments import MAX_SESSION_BYTES
 from flowise_dev_agent.errors import SessionConflictError, SessionNotFoundError
+from flowise_dev_agent.persistence.attachments import bind_attachments
 from flowise_dev_agent.persistence.blobs import encoded
 from flowise_dev_agent.persistence.database import Connection, Database, OnRest, jsonb
 from flowise_dev_agent.persistence.events import NewEvent, insert
@@ -100,7 +102,7 @@ _RETRY: Final = f"""
 @dataclass(frozen=True)
 class NewSession:
     """What a start writes. `fingerprint` identifies the request's content beside its idempotency key; `texts` are kept
-    as blobs of the session."""
+    as blobs of the session, `attachments` become its own."""
 
     id: UUID
     name: str | None
@@ -112,6 +114,7 @@ class NewSession:
     webhook: "NewWebhook | None" = None
     operation_mode: str | None = None
     texts: Sequence[str] = ()
+    attachments: Sequence[UUID] = ()
 
 
 @dataclass(frozen=True)
@@ -203,24 +206,28 @@ class Sessions:
     async def start(self, session: NewSession) -> SessionRow | None:
         """Write the session with its first run and job; None when the id or the idempotency key exists already."""
         texts = [encoded(text) for text in session.texts]
-        return await self._queued(
-            _START,
-            {
-                "kind": "start",
-                "id": session.id,
-                "name": session.name,
-                "requirement": session.requirement,
-                "request": jsonb(session.request),
-                "instance": session.instance_id,
-                "key_of_session": session.idempotency_key,
-                "fingerprint_of_session": session.fingerprint,
-                "mode": session.operation_mode,
-                "url": session.webhook and session.webhook.url,
-                "secret": session.webhook and session.webhook.secret,
-                "contents": [content for content, _ in texts],
-                "hashes": [sha256 for _, sha256 in texts],
-            },
-        )
+        params = {
+            "kind": "start",
+            "id": session.id,
+            "name": session.name,
+            "requirement": session.requirement,
+            "request": jsonb(session.request),
+            "instance": session.instance_id,
+            "key_of_session": session.idempotency_key,
+            "fingerprint_of_session": session.fingerprint,
+            "mode": session.operation_mode,
+            "url": session.webhook and session.webhook.url,
+            "secret": session.webhook and session.webhook.secret,
+            "contents": [content for content, _ in texts],
+            "hashes": [sha256 for _, sha256 in texts],
+        }
+        if not session.attachments:
+            return await self._queued(_START, params)
+        async with self._database.transaction() as connection:
+            row = await _queue(connection, _START, params)
+            if row is not None:
+                await bind_attachments(connection, session.id, session.attachments, MAX_SESSION_BYTES)
+        return row
 
     async def resume(
         self,
@@ -262,13 +269,8 @@ class Sessions:
         key: str | None = None,
         fingerprint: str | None = None,
     ) -> SessionRow | None:
-        run = {"run": uuid4(), "key": key, "fingerprint": fingerprint}
-        async with (
-            self._database.connection() as connection,
-            connection.cursor(row_factory=class_row(SessionRow)) as cursor,
-        ):
-            await cursor.execute(statement, {**run, **params})
-            return await cursor.fetchone()
+        async with self._database.connection() as connection:
+            return await _queue(connection, statement, params, key=key, fingerprint=fingerprint)
 
     async def cancel(self, session_id: UUID) -> str:
         """End the session wherever it is; returns the status it had. A finished one is left as it is."""
@@ -363,6 +365,20 @@ class Sessions:
         ).fetchone()
         if row is not None:
             await self._queue.cancel_job(connection, row["job_id"])
+
+
+async def _queue(
+    connection: Connection,
+    statement: LiteralString,
+    params: Mapping[str, Any],
+    *,
+    key: str | None = None,
+    fingerprint: str | None = None,
+) -> SessionRow | None:
+    run = {"run": uuid4(), "key": key, "fingerprint": fingerprint}
+    async with connection.cursor(row_factory=class_row(SessionRow)) as cursor:
+        await cursor.execute(statement, {**run, **params})
+        return await cursor.fetchone()
 
 
 def _not_found(session_id: UUID) -> SessionNotFoundError:

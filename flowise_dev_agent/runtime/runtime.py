@@ -8,6 +8,7 @@ from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge
 from flowise_dev_agent.observability import configure_tracing
 from flowise_dev_agent.persistence import (
+    Attachments,
     Blobs,
     Database,
     Deliveries,
@@ -32,6 +33,7 @@ from flowise_dev_agent.runtime.admin.keys import KeyService
 from flowise_dev_agent.runtime.admin.knowledge import KnowledgeService, Refresher
 from flowise_dev_agent.runtime.admin.node_types import NodeTypes
 from flowise_dev_agent.runtime.agent import Agent
+from flowise_dev_agent.runtime.attachments import AttachmentService
 from flowise_dev_agent.runtime.flows.flow_tests import FlowTester, FlowTestService
 from flowise_dev_agent.runtime.flows.flow_writer import FlowWriter
 from flowise_dev_agent.runtime.flows.preview import Previews
@@ -77,6 +79,7 @@ class Runtime:
         knowledge: KnowledgeService,
         catalogue: CatalogueService,
         node_types: NodeTypes,
+        attachments: AttachmentService,
         feed: Feed,
         health: HealthReporter,
     ) -> None:
@@ -94,6 +97,7 @@ class Runtime:
         self.knowledge = knowledge
         self.catalogue = catalogue
         self.node_types = node_types
+        self.attachments = attachments
         self._feed = feed
         self._health = health
 
@@ -238,6 +242,7 @@ class Runtime:
                 knowledge=KnowledgeService(database, refreshes, agent.instances),
                 catalogue=CatalogueService(database, agent.instances),
                 node_types=NodeTypes(agent),
+                attachments=AttachmentService(Attachments(database)),
                 feed=feed,
                 health=HealthReporter(database, agent.instances, feed, consumer, silent=timings.stalled),
             )

@@ -110,6 +110,7 @@ class SessionService:
             idempotency_key=idempotency_key,
             fingerprint=fingerprint,
             webhook=webhook,
+            attachments=request.attachments,
         )
         if (row := await self._sessions.start(new)) is not None:
             return started_view(self._view(row), webhook.secret if webhook else None)

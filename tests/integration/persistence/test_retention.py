@@ -137,7 +137,7 @@ async def test_retention_removes_by_age_only_what_has_ended(database: Database, 
     untouched = {name: await traces(database, name) for name in (young, waiting)}
     ages = {name.replace("KEEP", ""): 5 for name in KEEP}
     removed = await retention(database, sessions, **ages).pass_once()
-    assert removed == {"sessions": 0, "threads": 1, "events": 2, "artifacts": 1, "pruned": 2}
+    assert removed == {"sessions": 0, "threads": 1, "events": 2, "artifacts": 1, "attachments": 0, "pruned": 2}
     left = await traces(database, old)
     assert not {"checkpoints", "session_events"} & set(left)
     assert left["blobs"] == 2

@@ -4,6 +4,54 @@
  */
 
 export interface paths {
+    "/attachments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Attachments
+         * @description The files of a session.
+         */
+        get: operations["list_attachments"];
+        put?: never;
+        /**
+         * Add Attachment
+         * @description Store a file (`multipart/form-data`, at most 20 MB); give its id to `POST /sessions` within a day.
+         */
+        post: operations["add_attachment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/attachments/{attachment_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Attachment
+         * @description What is known of a file.
+         */
+        get: operations["get_attachment"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete Attachment
+         * @description Remove a file that no session uses; the others go with their session.
+         */
+        delete: operations["delete_attachment"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/credentials": {
         parameters: {
             query?: never;
@@ -1556,6 +1604,101 @@ export interface components {
             type: "artifact";
         };
         /**
+         * AttachmentFacts
+         * @description What code found in a file. The texts are the file's own: data, never instructions.
+         */
+        AttachmentFacts: {
+            /**
+             * Columns
+             * @description Of a CSV.
+             */
+            columns: string[];
+            /**
+             * First Lines
+             * @description How its text begins.
+             * @default
+             */
+            first_lines: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "pdf" | "text" | "markdown" | "csv" | "openapi";
+            /** Name */
+            name: string;
+            /**
+             * Operations
+             * @description Of an API description: `GET /tickets/{id}`.
+             */
+            operations: string[];
+            /**
+             * Pages
+             * @description Of a PDF.
+             */
+            pages: number | null;
+            /**
+             * Rows
+             * @description Of a CSV, without its head.
+             */
+            rows: number | null;
+            /**
+             * Size
+             * @description Bytes.
+             */
+            size: number;
+            /**
+             * Title
+             * @description Of an API description.
+             * @default
+             */
+            title: string;
+        };
+        /**
+         * AttachmentList
+         * @description The files of a session.
+         */
+        AttachmentList: {
+            /** Attachments */
+            attachments: components["schemas"]["AttachmentView"][];
+        };
+        /**
+         * AttachmentView
+         * @description A stored file.
+         */
+        AttachmentView: {
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Expires At
+             * Format: date-time
+             * @description When it is removed, unless a session uses it.
+             */
+            expires_at: string;
+            facts: components["schemas"]["AttachmentFacts"];
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Media Type */
+            media_type: string;
+            /**
+             * Session Id
+             * @description The session that uses it.
+             */
+            session_id: string | null;
+            /** Sha256 */
+            sha256: string;
+            /**
+             * Text Sha256
+             * @description Of the text that was read from it.
+             */
+            text_sha256: string;
+        };
+        /**
          * BindCredential
          * @description Bind a stored credential to a node. An empty id is a credential still to be chosen.
          */
@@ -1584,6 +1727,14 @@ export interface components {
              * @default
              */
             path: string;
+        };
+        /** Body_add_attachment */
+        Body_add_attachment: {
+            /**
+             * File
+             * @description PDF, text, Markdown, CSV or OpenAPI 3.
+             */
+            file: string;
         };
         /**
          * Budget
@@ -6307,6 +6458,11 @@ export interface components {
          * @description The body of `POST /sessions`.
          */
         StartSession: {
+            /**
+             * Attachments
+             * @description Ids of files that go with the requirement; see `POST /attachments`.
+             */
+            attachments?: string[];
             budget?: components["schemas"]["Budget"] | null;
             /** @description A new flow part by part, instead of `requirement`; see `GET /designs/schema`. */
             design?: components["schemas"]["DesignForm-Input"] | null;
@@ -7746,6 +7902,143 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    list_attachments: {
+        parameters: {
+            query: {
+                /** @description The session that uses the files. */
+                session_id: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AttachmentList"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    add_attachment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": components["schemas"]["Body_add_attachment"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AttachmentView"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Request Entity Too Large */
+            413: components["responses"]["Problem413"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_attachment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The attachment's id. */
+                attachment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AttachmentView"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    delete_attachment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The attachment's id. */
+                attachment_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
     post_credential: {
         parameters: {
             query?: never;

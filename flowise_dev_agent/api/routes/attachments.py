@@ -1,0 +1,52 @@
+"""Files that go with a requirement."""
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, File, Path, Query, Request, UploadFile
+from pydantic import BaseModel
+
+from flowise_dev_agent.api.deps import engine
+from flowise_dev_agent.api.problems import declared
+from flowise_dev_agent.contracts.attachments import AttachmentView
+from flowise_dev_agent.errors import InvalidInputError
+
+router = APIRouter(prefix="/attachments", tags=["attachments"])
+
+AttachmentId = Annotated[UUID, Path(description="The attachment's id.")]
+
+
+class AttachmentList(BaseModel):
+    """The files of a session."""
+
+    attachments: list[AttachmentView]
+
+
+@router.post("", status_code=201, responses=declared(413))
+async def add_attachment(
+    request: Request, file: Annotated[UploadFile, File(description="PDF, text, Markdown, CSV or OpenAPI 3.")]
+) -> AttachmentView:
+    """Store a file (`multipart/form-data`, at most 20 MB); give its id to `POST /sessions` within a day."""
+    if not file.filename:
+        raise InvalidInputError("The file has no name.", hint="Send it as `file` with its file name.")
+    return await engine(request).attachments.add(file.filename, await file.read())
+
+
+@router.get("", responses=declared())
+async def list_attachments(
+    request: Request, session_id: Annotated[UUID, Query(description="The session that uses the files.")]
+) -> AttachmentList:
+    """The files of a session."""
+    return AttachmentList(attachments=await engine(request).attachments.of_session(session_id))
+
+
+@router.get("/{attachment_id}", responses=declared(404))
+async def get_attachment(request: Request, attachment_id: AttachmentId) -> AttachmentView:
+    """What is known of a file."""
+    return await engine(request).attachments.get(attachment_id)
+
+
+@router.delete("/{attachment_id}", status_code=204, responses=declared(404))
+async def delete_attachment(request: Request, attachment_id: AttachmentId) -> None:
+    """Remove a file that no session uses; the others go with their session."""
+    await engine(request).attachments.delete(attachment_id)

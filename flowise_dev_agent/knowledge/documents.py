@@ -1,0 +1,181 @@
+"""Reads a file that a person hands over: what kind it is, its text, and what a plan may know of it.
+
+Files are hostile: each is read in a process of its own (`python -m flowise_dev_agent.knowledge.documents NAME`, the
+file on stdin, JSON on stdout) with ceilings for memory, time and text.
+"""
+
+import asyncio
+import csv
+import io
+import json
+import re
+import sys
+from contextlib import suppress
+from importlib import import_module
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict
+
+from flowise_dev_agent.contracts.attachments import MAX_ATTACHMENT_BYTES, AttachmentFacts, AttachmentKind
+from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.knowledge.openapi import is_openapi, read_openapi
+from flowise_dev_agent.sanitize import shortened
+
+#: Characters of the text that is kept.
+MAX_TEXT: Final = 400_000
+_FIRST_LINES: Final = 600
+_PAGES_READ: Final = 300
+_SECONDS: Final = 30.0
+_MEMORY: Final = 1024**3
+_COLUMNS_SHOWN: Final = 40
+_OPERATIONS_SHOWN: Final = 60
+_MEDIA_TYPES: Final[dict[AttachmentKind, str]] = {
+    "pdf": "application/pdf",
+    "text": "text/plain",
+    "markdown": "text/markdown",
+    "csv": "text/csv",
+    "openapi": "application/yaml",
+}
+_TAKEN: Final = "PDF, plain text, Markdown, CSV, and OpenAPI 3 as JSON or YAML"
+
+
+class Document(BaseModel):
+    """A file as it was read."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    facts: AttachmentFacts
+    media_type: str
+    text: str
+
+
+def clean_name(name: str) -> str:
+    """A file name without folders and without what Flowise's file fields cannot hold.
+
+    >>> clean_name("../our handbook, v2.PDF")
+    'our handbook_ v2.pdf'
+    """
+    base = re.split(r"[/\\]", name)[-1].strip()
+    stem, dot, ending = base.rpartition(".")
+    stem, ending = (stem, ending.lower()) if dot else (base, "txt")
+    stem = re.sub(r"[^\w .()-]", "_", stem).strip(" .")[:90]
+    ending = re.sub(r"\W", "", ending)[:9]
+    return f"{stem or 'file'}.{ending or 'txt'}"
+
+
+async def read_apart(name: str, content: bytes) -> Document:
+    """The file, read by a process of its own.
+
+    Raises InvalidInputError: empty, too large, of another kind, without text, or not readable within the ceilings.
+    """
+    if not content or len(content) > MAX_ATTACHMENT_BYTES:
+        size = "is empty" if not content else f"has more than {MAX_ATTACHMENT_BYTES // 1024**2} MB"
+        raise InvalidInputError(f"The file {name} {size}.")
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", __name__, name),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        async with asyncio.timeout(_SECONDS):
+            output, _ = await process.communicate(content)
+    except TimeoutError:
+        raise InvalidInputError(f"The file {name} cannot be read within {_SECONDS:g} s.") from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    try:
+        answer = json.loads(output)
+    except ValueError:
+        raise InvalidInputError(f"The file {name} cannot be read: it is damaged, or needs too much memory.") from None
+    if "error" in answer:
+        raise InvalidInputError(f"{name}: {answer['error']}", hint=answer.get("hint"))
+    return Document.model_validate(answer)
+
+
+def read_document(name: str, content: bytes) -> Document:
+    """The file, read here. Raises InvalidInputError; a damaged file may raise anything."""
+    if content.startswith(b"%PDF-"):
+        text, pages = _pdf(content)
+        return _document("pdf", name, content, text, pages=pages)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = "\x00"
+    if "\x00" in text:
+        raise InvalidInputError("Files of this kind are not taken.", hint=f"Taken are {_TAKEN}, in UTF-8.")
+    if not text.strip():
+        raise InvalidInputError("The file holds no text.")
+    ending = name.rpartition(".")[2].lower()
+    if ending in ("json", "yaml", "yml") or is_openapi(text):
+        api = read_openapi(text)
+        return _document(
+            "openapi", name, content, text, title=api.title, operations=[one.title for one in api.operations]
+        )
+    if ending == "csv":
+        rows = list(_rows(text))
+        columns = [shortened(cell, 60) for cell in rows[0][:_COLUMNS_SHOWN]] if rows else []
+        return _document("csv", name, content, text, rows=max(0, len(rows) - 1), columns=columns)
+    return _document("markdown" if ending in ("md", "markdown") else "text", name, content, text)
+
+
+def _document(kind: AttachmentKind, name: str, content: bytes, text: str, **found: Any) -> Document:
+    first = shortened(text[: _FIRST_LINES * 4].strip(), _FIRST_LINES)
+    facts = AttachmentFacts(name=name, kind=kind, size=len(content), first_lines=first, **found)
+    facts = facts.model_copy(update={"operations": facts.operations[:_OPERATIONS_SHOWN]})
+    return Document(facts=facts, media_type=_MEDIA_TYPES[kind], text=text.replace("\x00", "")[:MAX_TEXT])
+
+
+def _rows(text: str) -> list[list[str]]:
+    csv.field_size_limit(1_000_000)
+    try:
+        dialect = csv.Sniffer().sniff(text[:4_000], delimiters=",;\t|")
+    except csv.Error:
+        dialect = csv.excel
+    try:
+        return [row for row in csv.reader(io.StringIO(text), dialect) if row]
+    except csv.Error as error:
+        raise InvalidInputError(f"The CSV cannot be read: {error}.") from None
+
+
+def _pdf(content: bytes) -> tuple[str, int]:
+    """(text, pages). Raises InvalidInputError for one with a password or without text."""
+    # By name, and here only: nothing else in the service needs it.
+    reader: Any = import_module("pypdf").PdfReader(io.BytesIO(content))
+    if reader.is_encrypted and not reader.decrypt(""):
+        raise InvalidInputError("The PDF is protected by a password.", hint="Save it without one.")
+    pages = len(reader.pages)
+    texts: list[str] = []
+    size = 0
+    for page in reader.pages[:_PAGES_READ]:
+        texts.append(page.extract_text())
+        size += len(texts[-1])
+        if size > MAX_TEXT:
+            break
+    text = "\n\n".join(texts).strip()
+    if not text:
+        raise InvalidInputError(
+            "The PDF holds no text: it may be a scan.", hint="Run a text recognition (OCR) over it first."
+        )
+    return text.encode("utf-8", "replace").decode(), pages
+
+
+def _main() -> int:
+    with suppress(ImportError, ValueError, OSError):
+        resource: Any = import_module("resource")  # not on Windows
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+        resource.setrlimit(resource.RLIMIT_CPU, (int(_SECONDS), int(_SECONDS)))
+    try:
+        answer = read_document(sys.argv[1], sys.stdin.buffer.read()).model_dump_json()
+    except InvalidInputError as error:
+        answer = json.dumps({"error": error.message, "hint": error.hint})
+    except (Exception, MemoryError) as error:  # noqa: BLE001 - whatever a hostile file makes a parser raise
+        answer = json.dumps({"error": f"The file cannot be read ({type(error).__name__})."})
+    print(answer)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main())

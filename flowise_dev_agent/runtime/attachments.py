@@ -1,0 +1,74 @@
+"""Files that people hand over: read, checked and stored before a session uses them."""
+
+import asyncio
+import hashlib
+from typing import Final
+from uuid import UUID, uuid4
+
+from flowise_dev_agent.contracts.attachments import AttachmentFacts, AttachmentView
+from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.knowledge.documents import clean_name, read_apart
+from flowise_dev_agent.persistence.attachments import AttachmentRow, Attachments, NewAttachment
+
+#: Seconds that a file is kept without a session.
+_KEEP_SECS: Final = 24 * 3600.0
+#: Of all files without a session; further ones are refused until some are used or expire.
+_MAX_UNUSED_BYTES: Final = 1024**3
+#: Files that are read at the same time in a process: each may take a gigabyte of memory.
+_PARALLEL_READS: Final = 2
+
+
+class AttachmentService:
+    """The one door for REST, MCP and the client."""
+
+    def __init__(self, attachments: Attachments) -> None:
+        self._attachments = attachments
+        self._gate = asyncio.Semaphore(_PARALLEL_READS)
+
+    async def add(self, name: str, content: bytes) -> AttachmentView:
+        """Read and store a file. Raises InvalidInputError, see `read_apart`, or too much is stored unused."""
+        if await self._attachments.unused_bytes() + len(content) > _MAX_UNUSED_BYTES:
+            raise InvalidInputError(
+                "Too many files wait for a session.", hint="Delete some with DELETE /attachments/{id}, or try tomorrow."
+            )
+        async with self._gate:
+            document = await read_apart(clean_name(name), content)
+        row = await self._attachments.add(
+            NewAttachment(
+                id=uuid4(),
+                name=document.facts.name,
+                media_type=document.media_type,
+                sha256=hashlib.sha256(content).hexdigest(),
+                content=content,
+                facts=document.facts.model_dump(mode="json"),
+                text=document.text,
+                text_sha256=hashlib.sha256(document.text.encode()).hexdigest(),
+                keep_secs=_KEEP_SECS,
+            )
+        )
+        return _view(row)
+
+    async def get(self, attachment_id: UUID) -> AttachmentView:
+        """What is known of a file. Raises AttachmentNotFoundError."""
+        return _view(await self._attachments.get(attachment_id))
+
+    async def of_session(self, session_id: UUID) -> list[AttachmentView]:
+        """The files of a session; none for an unknown one."""
+        return [_view(row) for row in await self._attachments.of_session(session_id)]
+
+    async def delete(self, attachment_id: UUID) -> None:
+        """Remove a file that no session uses. Raises AttachmentNotFoundError, InvalidInputError."""
+        await self._attachments.delete(attachment_id)
+
+
+def _view(row: AttachmentRow) -> AttachmentView:
+    return AttachmentView(
+        id=row.id,
+        session_id=row.session_id,
+        media_type=row.media_type,
+        sha256=row.sha256,
+        text_sha256=row.text_sha256,
+        created_at=row.created_at,
+        expires_at=row.expires_at,
+        facts=AttachmentFacts.model_validate(row.facts),
+    )
