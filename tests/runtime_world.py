@@ -14,6 +14,7 @@ The requirement of a session is its script, words separated by spaces:
     talk:n      n token events
     tell:n      n stored events
     die         kill this process, once
+    poison:n,p  kill this process, the first time (p is always: each time), once n others are at the gate or it is open
     end:o       the outcome
 """
 
@@ -215,6 +216,21 @@ async def die(state: State, runtime: GraphRuntime[Context]) -> State:
     return _done(state)
 
 
+_IN_COMPANY = """
+    SELECT 1 FROM effects WHERE pid = %s AND name = 'gate' HAVING count(DISTINCT session_id) >= %s
+    UNION ALL SELECT 1 FROM gates
+"""
+
+
+async def poison(state: State, runtime: GraphRuntime[Context]) -> State:
+    world, (company, _, name) = runtime.context.world, _word(state)[1].partition(",")
+    if await world.record(runtime.context.session_id, f"poison {name}") > 1 and name != "always":
+        return _done(state)
+    await until(lambda: world.fetch(_IN_COMPANY, os.getpid(), int(company)), "others are at the gate")
+    os.kill(os.getpid(), signal.SIGKILL)
+    return _done(state)
+
+
 async def end(state: State) -> State:
     return _done(state, outcome=_word(state)[1])
 
@@ -232,6 +248,7 @@ NODES = {
     "call": call,
     "cost": cost,
     "die": die,
+    "poison": poison,
     "end": end,
 }
 

@@ -26,6 +26,10 @@ REFRESH_TASK: Final = "refresh"
 FLOW_TEST_TASK: Final = "flow_test"
 #: Longer pauses are left to the poll of the workers, which is late by seconds.
 _MAX_WAKE_SECS: Final = 120.0
+#: procrastinate executes one job with a lock at a time.
+_ISOLATED: Final = "isolated"
+#: By then a job whose task has returned is closed.
+_END_SECS: Final = 0.2
 #: procrastinate's own notice of a job, on the channel of a queue.
 _WAKE: Final = "SELECT pg_notify('procrastinate_queue_v1#' || %(queue)s, %(payload)s)"
 #: What `Queue.defer_run` does, as an expression of a larger statement with the parameter `run`: the id of the new job.
@@ -81,9 +85,15 @@ class Queue:
     ) -> None:
         await self.close()
 
-    async def defer_run(self, connection: Connection, run_id: UUID, *, delay: float = 0.0) -> int:
-        """Queue one attempt at a run inside the caller's transaction, `delay` seconds from now; returns the job id."""
-        return await self._defer(connection, RUN_TASK, RUN_QUEUE, delay, run_id=str(run_id))
+    async def defer_run(
+        self, connection: Connection, run_id: UUID, *, delay: float = 0.0, isolated: bool = False
+    ) -> int:
+        """Queue one attempt at a run inside the caller's transaction, `delay` seconds from now; returns the job id.
+
+        Of the isolated ones the workers together execute one at a time.
+        """
+        lock = _ISOLATED if isolated else None
+        return await self._defer(connection, RUN_TASK, RUN_QUEUE, delay, lock=lock, run_id=str(run_id))
 
     async def defer_delivery(self, connection: Connection, delivery_id: UUID, *, delay: float = 0.0) -> int:
         """Queue one attempt at a webhook's delivery, as `defer_run` does."""
@@ -97,15 +107,25 @@ class Queue:
         """Queue a test of a flow, as `defer_run` does."""
         return await self._defer(connection, FLOW_TEST_TASK, MAINTENANCE_QUEUE, 0.0, test_id=str(test_id))
 
-    async def _defer(self, connection: Connection, task: str, queue: str, delay: float, **arguments: str) -> int:
+    async def _defer(
+        self, connection: Connection, task: str, queue: str, delay: float, *, lock: str | None = None, **arguments: str
+    ) -> int:
         options: dict[str, Any] = {"schedule_in": {"milliseconds": round(delay * 1000)}} if delay > 0 else {}
-        deferrer = self.app.configure_task(task, queue=queue, connection=connection, **options)
+        deferrer = self.app.configure_task(task, queue=queue, lock=lock, connection=connection, **options)
         job_id = await deferrer.defer_async(**arguments)
         if 0 < delay <= _MAX_WAKE_SECS:
-            waker = asyncio.create_task(self._wake(queue, job_id, delay), name=f"wake {queue}")
-            self._wakers.add(waker)
-            waker.add_done_callback(self._wakers.discard)
+            self._wake_later(queue, job_id, delay)
         return job_id
+
+    def ended(self, job: Job) -> None:
+        """Call it when a job is about to end: after an isolated one the next of them may start."""
+        if job.lock and job.id is not None:
+            self._wake_later(job.queue, job.id, _END_SECS)
+
+    def _wake_later(self, queue: str, job_id: int, delay: float) -> None:
+        waker = asyncio.create_task(self._wake(queue, job_id, delay), name=f"wake {queue}")
+        self._wakers.add(waker)
+        waker.add_done_callback(self._wakers.discard)
 
     async def _wake(self, queue: str, job_id: int, delay: float) -> None:
         """Notify the workers when a delayed job is due: on their own they look only every few seconds."""
@@ -140,6 +160,7 @@ class Queue:
     async def finish_as_failed(self, job: Job) -> None:
         """Close a stalled job, so that nobody takes it up again."""
         await self.app.job_manager.finish_job(job, Status.FAILED, delete_job=False)
+        self.ended(job)
 
 
 def _pool(**settings: Any) -> AsyncConnectionPool[Any]:

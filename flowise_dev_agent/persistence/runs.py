@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 from uuid import UUID
 
@@ -33,7 +33,9 @@ _CHECKPOINT: Final = (
 # A run that no worker claimed has taken none down.
 _SELECT_LOST: Final = (
     "SELECT id, session_id, job_id, attempt,"
-    f" COALESCE(status = 'running' AND epoch > lost_epoch AND lost_at = {_CHECKPOINT}, false) AS stuck"
+    f" COALESCE(status = 'running' AND epoch > lost_epoch AND lost_at = {_CHECKPOINT}, false) AS stuck,"
+    " status = 'running' AND epoch > COALESCE(lost_epoch, 0) AS claimed,"
+    " lost_epoch IS NOT NULL AS lost_before"
     " FROM runs WHERE status IN ('queued', 'running')"
 )
 _COUNT_LOSS: Final = f"UPDATE runs SET lost_at = {_CHECKPOINT}, lost_epoch = epoch WHERE id = %s AND status = 'running'"
@@ -63,7 +65,8 @@ class Claim:
 class Lost:
     """An active run without a living worker. `job` is its stalled job, None when it no longer exists.
 
-    `stuck`: it lost a worker at the same checkpoint before.
+    `stuck`: it lost a worker at the same checkpoint before. `excused`: another run that the worker executed may have
+    ended it just as well.
     """
 
     id: UUID
@@ -71,7 +74,26 @@ class Lost:
     job_id: int | None
     attempt: int
     stuck: bool = False
+    claimed: bool = False
+    lost_before: bool = False
     job: Job | None = None
+    excused: bool = False
+
+    @property
+    def isolated(self) -> bool:
+        return self.job is not None and self.job.lock is not None
+
+    def may_excuse(self, other: "Lost") -> bool:
+        """Whether this run, rather than the other, may have ended the worker that both had.
+
+        Of an isolated run's companions only those that are suspect themselves may: no other isolated one is there.
+        """
+        return (
+            self.id != other.id
+            and self.claimed
+            and _worker(self) == _worker(other)
+            and (self.lost_before or not other.isolated)
+        )
 
 
 @dataclass(frozen=True)
@@ -265,6 +287,7 @@ class Runs:
                 await self._queue.finish_as_failed(job)
             else:
                 found.append(Lost(**row, job=job))
+        found = [replace(lost, excused=any(other.may_excuse(lost) for other in found)) for lost in found]
         rows = await self._database.fetch_all(
             f"{_SELECT_LOST} AND updated_at < now() - make_interval(secs => %s) AND NOT EXISTS"
             " (SELECT 1 FROM procrastinate_jobs AS job WHERE job.id = runs.job_id AND job.status IN ('todo', 'doing'))"
@@ -273,12 +296,15 @@ class Runs:
         )
         return [*found, *(Lost(**row) for row in rows)]
 
-    async def take_back(self, lost: Lost) -> bool:
-        """Give a lost run a new job and close the old one; False when its owner or someone else was quicker."""
+    async def take_back(self, lost: Lost, *, isolated: bool = False) -> bool:
+        """Give a lost run a new job and close the old one; False when its owner or someone else was quicker.
+
+        `isolated`: see `Queue.defer_run`.
+        """
         async with self._database.transaction() as connection:
             if not await self._still_lost(connection, lost):
                 return False
-            job_id = await self._queue.defer_run(connection, lost.id)
+            job_id = await self._queue.defer_run(connection, lost.id, isolated=isolated)
             await connection.execute(
                 "UPDATE runs SET job_id = %s, attempt = attempt + 1, updated_at = now() WHERE id = %s",
                 (job_id, lost.id),
@@ -318,6 +344,11 @@ class Runs:
             )
         ).fetchone()
         return row is not None
+
+
+def _worker(lost: Lost) -> int | None:
+    """Without a number the worker is known to be gone, and nothing else."""
+    return lost.job.worker_id if lost.job else None
 
 
 def _jsonb(value: Any) -> Jsonb | None:

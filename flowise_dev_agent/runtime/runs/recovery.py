@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 _QUARANTINED: Final = Failure(
     code="session_quarantined",
-    detail="The worker was lost twice at the same step of this session, so the session was set aside.",
+    detail="The worker was lost repeatedly at the same step of this session, so the session was set aside.",
     hint="Check the memory and the log of the workers. Retry the session when the cause is gone.",
 )
 
@@ -60,7 +60,8 @@ class Recovery:
     """Takes back lost runs; of all workers one at a time.
 
     A run that was lost `attempts` times, or twice at the same checkpoint, takes its workers down with it, so it fails
-    its session instead.
+    its session instead. Where another run of the same worker may have done that, it is tried once more apart from all
+    that are under suspicion: a neighbour finishes then, and the one that takes workers down is known.
     """
 
     def __init__(self, runs: Runs, timings: Timings, *, attempts: int) -> None:
@@ -79,16 +80,19 @@ class Recovery:
         return taken
 
     async def _recover(self, lost: Lost) -> bool:
-        if lost.stuck:
-            return await self._runs.give_up(lost, failure(_QUARANTINED))
-        if lost.attempt + 1 < self._attempts:
-            taken = await self._runs.take_back(lost)
-            if taken:
-                logger.warning("Run %s lost its worker; it is queued again.", lost.id)
-            return taken
-        problem = Failure(
+        is_last = lost.attempt + 1 >= self._attempts
+        if (is_last or lost.stuck) and not lost.excused:
+            return await self._runs.give_up(lost, failure(_QUARANTINED if lost.stuck else self._worker_lost(lost)))
+        # The next attempt decides.
+        isolated = lost.excused and (lost.stuck or lost.isolated or lost.attempt + 2 >= self._attempts)
+        taken = await self._runs.take_back(lost, isolated=isolated)
+        if taken:
+            logger.warning("Run %s lost its worker; it is queued again%s.", lost.id, ", alone" if isolated else "")
+        return taken
+
+    def _worker_lost(self, lost: Lost) -> Failure:
+        return Failure(
             code="worker_lost",
-            detail=f"The worker was lost {self._attempts} times while it ran this session.",
+            detail=f"The worker was lost {lost.attempt + 1} times while it ran this session.",
             hint="Check the memory and the log of the workers, then retry the session.",
         )
-        return await self._runs.give_up(lost, failure(problem))

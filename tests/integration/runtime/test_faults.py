@@ -1,5 +1,6 @@
 """Killed, frozen, stopped and doubled workers: real processes on a real database."""
 
+import asyncio
 import signal
 import time
 from typing import Any
@@ -12,8 +13,9 @@ from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.persistence import Database, Queue, Runs
 from flowise_dev_agent.runtime import Runtime, Timings
 from flowise_dev_agent.runtime.runs.recovery import Recovery
+from tests.forked import Forked
 from tests.integration.runtime.conftest import StartWorker
-from tests.runtime_world import FAST, World, running_engine, script, until
+from tests.runtime_world import DEADLINE_SECS, FAST, World, running_engine, script, until
 
 WAIT = 25.0
 
@@ -201,3 +203,41 @@ async def test_two_workers_share_the_sessions_and_each_runs_once(
     for view in views:
         assert (await api.service.wait(view.thread_id, WAIT)).status == "completed"
         assert await world.effects(view.thread_id) == ["a", "b"]
+
+
+async def until_killed(process: Forked) -> None:
+    async with asyncio.timeout(DEADLINE_SECS):
+        await process.wait()
+
+
+@pytest.mark.parametrize(
+    ("poison", "deaths", "code"),
+    [
+        # At the same step each time: twice among neighbours, and once alone.
+        (["poison:3,always"], 3, "session_quarantined"),
+        # A step further each time: RUN_ATTEMPTS, the last one alone.
+        (["poison:3,a", "poison:3,b", "poison:1,c", "poison:1,d", "poison:1,e"], 5, "worker_lost"),
+    ],
+)
+async def test_p86_a_session_that_kills_its_workers_is_set_aside_and_its_neighbours_finish(
+    api: Runtime, world: World, start_worker: StartWorker, poison: list[str], deaths: int, code: str
+) -> None:
+    worker = await start_worker()
+    neighbours = [await api.service.start(script("work:a", "gate:gate", "work:b", "end:accepted")) for _ in range(3)]
+    poisoned = await api.service.start(script(*poison))
+    for death in range(1, deaths):
+        await until_killed(worker)
+        if death == deaths - 1:
+            await world.open_gate("gate")
+        worker = await start_worker()
+    # Tried alone, it takes down a worker that may have finished the neighbours, or not.
+    await until_killed(worker)
+    await start_worker()
+    for neighbour in neighbours:
+        view = await api.service.wait(neighbour.thread_id, WAIT)
+        assert (view.status, view.outcome, view.error) == ("completed", "accepted", None)
+        assert (await world.effects(neighbour.thread_id)).count("b") == 1
+        await no_gaps(world, view)
+    view = await api.service.wait(poisoned.thread_id, WAIT)
+    assert (view.status, view.error and view.error.code) == ("error", code)
+    assert await world.fetch("SELECT attempt FROM runs WHERE session_id = %s", poisoned.thread_id) == [(deaths - 1,)]
