@@ -24,7 +24,7 @@ from flowise_dev_agent.reasoning.rules.design.build import asked, declined, desi
 from flowise_dev_agent.reasoning.rules.design.change import design_change, design_inside, is_agentflow, unheard, wish_of
 from flowise_dev_agent.reasoning.rules.design.naming import copy_name, take_flow_name, wish_for_copy
 from flowise_dev_agent.reasoning.rules.design.parts import for_request
-from flowise_dev_agent.reasoning.rules.design.prompt import prompt_of, without_opening
+from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, prompt_of, without_opening
 from flowise_dev_agent.reasoning.rules.design.reading import Reading, read
 from flowise_dev_agent.reasoning.rules.design.selection import select
 from flowise_dev_agent.reasoning.rules.design.steps import is_stepwise
@@ -47,6 +47,8 @@ _ERROR_ANSWER = re.compile(
     r"internal server error|not found\s*$)",
     re.IGNORECASE,
 )
+#: A wish with fewer words of its own than these, and something vague in it, says nothing.
+_FEW_WORDS = 5
 _TITLE_WORDS, _TITLE_CHARS, _TITLE_READ = 6, 60, 400
 _TITLE_END = re.compile(r"[.!?](?:\s|$)|[;:()（）。！？\n]|\s-\s")
 
@@ -163,12 +165,25 @@ def _ambiguity(
     if reading.requested or reading.unknown or is_stepwise(reading):
         # Clear enough, if only to be declined.
         return 1, []
+    if not answered and (key := _open(reading, has_purpose=has_purpose)):
+        return 7, [say(key, language)]
     said = has_purpose or bool(prompt_of(reading.text, reading.spans))
     if said or reading.names_structure:
         return (2 if said and reading.names_structure else 3), []
     # Whoever was asked and answered is not asked the same again.
     keys = ("question_purpose", "question_knowledge", "question_tools")
     return (4, []) if answered else (8, [say(key, language) for key in keys])
+
+
+def _open(reading: Reading, *, has_purpose: bool) -> str | None:
+    """The question that "something smart" leaves open, or a text that is spoken of and not named."""
+    told = [] if has_purpose else re.findall(r"[^\W\d_]{3,}", prompt_of(reading.text, reading.spans))
+    plain = sum(not is_empty(word) and not words("vague").fullmatch(word) for word in told)
+    structure = reading.transform or reading.tools or reading.knowledge or reading.structured or reading.chain
+    if told and mentioned(reading.text, words("vague")) and plain <= _FEW_WORDS and not structure and not has_purpose:
+        return "question_vague"
+    asks_for_text = words("not_there").search(reading.text) and not reading.knowledge
+    return "question_knowledge" if asks_for_text else None
 
 
 def _hint(text: str) -> str | None:

@@ -25,7 +25,7 @@ from flowise_dev_agent.reasoning.rules.design.selection import select, usable
 from flowise_dev_agent.reasoning.rules.design.steps import design_steps, is_stepwise
 from flowise_dev_agent.reasoning.rules.design.titles import named_fields
 from flowise_dev_agent.reasoning.rules.design.values import Said, parameters, prompt_field
-from flowise_dev_agent.reasoning.rules.design.world import World
+from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import Span, mentioned, normalised
 from flowise_dev_agent.reasoning.rules.render import telling
@@ -117,7 +117,12 @@ def _with_answers(reading: Reading, more: Reading) -> Reading:
 
 def designed(request: PlanRequest, text: str, reading: Reading, prompt: str, world: World) -> Design:
     """A chatflow of what was read. `prompt` is what the model is told."""
-    ids = fresh_ids(select(reading, world), {}, request.pattern)
+    try:
+        ids = fresh_ids(select(reading, world), {}, request.pattern)
+    except DeclinedError:
+        # What cannot be built at all is the reason, and not what its words seemed to ask for.
+        Account(reading.text, [], {}, []).check(world)
+        raise
     nodes = world.schemas(ids)
     values = values_of(nodes, reading, prompt, world)
     account = Account(reading.text, spans_of(reading, nodes), nodes, values)

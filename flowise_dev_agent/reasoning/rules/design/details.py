@@ -34,6 +34,7 @@ _NUMBERS = {
     "top_k": "topK",
     "max_iterations": "maxIterations",
     "similarity": "minSimilarityScore",
+    "pages": "limit",
     "list_length": "",
 }
 _EXACT = ("temperature", "top_p")
@@ -53,6 +54,7 @@ class Quantities:
     top_k: int | None = None
     max_iterations: int | None = None
     similarity: int | None = None
+    pages: int | None = None
     list_length: int | None = None
     streaming: bool | None = None
     image_uploads: bool | None = None

@@ -10,14 +10,16 @@ from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.rules.design.prompt import Unit, units
 from flowise_dev_agent.reasoning.rules.design.world import World
-from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, READ, table, wordset
-from flowise_dev_agent.reasoning.rules.language.text import Span, quoted_spans, squeeze, to_number
+from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, READ, wordset
+from flowise_dev_agent.reasoning.rules.language.text import Span, signals, squeeze, to_number
 from flowise_dev_agent.sanitize import shortened
 
 #: Nodes that do what a kind of signal speaks of.
 _APIS = {"getApiChain", "postApiChain", "openApiChain"}
 _DOERS = {"branch": {"multiPromptChain", "multiRetrievalQAChain"}, "call": _APIS, "service": {*_APIS, "apiLoader"},
           "output": {"structuredOutputParser", "advancedStructuredOutputParser"}}  # fmt: skip
+#: What a model in the settings would not make possible either.
+_IMPOSSIBLE = {"train", "guarantee", "pay", "phone"}
 _MOST, _LONGEST_REASON = 40, 120
 
 
@@ -70,13 +72,17 @@ class Account:
 
     def check(self, world: World, *, signalled: bool = True) -> None:
         """Raises DeclinedError, which names everything that is not done."""
-        signals = self._signals() if signalled else []
+        found = self._signals() if signalled else []
         lost = [quote for span in self._missed if (quote := self._quote(span))]
-        reasons = [(quote, "place") for quote in lost if not any(quote in said or said in quote for said, _ in signals)]
+        impossible = [one for one in found if one[1] in _IMPOSSIBLE]
+        reasons = [(quote, "place") for quote in lost if not any(quote in said or said in quote for said, _ in found)]
+        reasons = impossible or [*reasons, *found]
         gaps = [world.say("gap", quote=shortened(quote, _LONGEST_REASON), why=world.say(f"gap_{kind}"))
-                for quote, kind in [*reasons, *signals]]  # fmt: skip
+                for quote, kind in reasons]  # fmt: skip
         if gaps:
-            raise world.decline("declined_parts", parts="; ".join(dict.fromkeys(gaps)))
+            raise world.decline(
+                "declined_impossible" if impossible else "declined_parts", parts="; ".join(dict.fromkeys(gaps))
+            )
 
     def _quote(self, span: Span | Unit) -> str:
         return squeeze(self._text[span.start : span.end].replace("\x00", " "))
@@ -98,15 +104,13 @@ class Account:
 
     def _signals(self) -> list[tuple[str, str]]:
         """(words, kind) of what names structure that nothing in the design does."""
-        quotes, present = quoted_spans(self._text), {schema.name for schema in self._nodes.values()}
+        present = {schema.name for schema in self._nodes.values()}
         return [
             (squeeze(match.group()), kind)
-            for looked_for, (kind, *_) in table("signals")
-            if not present & _DOERS.get(kind, set())
-            for match in looked_for.finditer(self._text)
+            for match, kind in signals(self._text)
             # Several agents are none of the one flow that is made, whatever else the words name.
-            if (kind == "team" or not any(_meet(span, Span(*match.span())) for span in self._done))
-            and not any(start < match.start() < end for start, end in quotes)
+            if not present & _DOERS.get(kind, set())
+            and (kind == "team" or not any(_meet(span, Span(*match.span())) for span in self._done))
         ]
 
     def _effect(self, span: Span) -> tuple[list[str], list[str]] | None:

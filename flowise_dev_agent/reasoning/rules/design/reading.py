@@ -17,6 +17,7 @@ from flowise_dev_agent.reasoning.rules.design.details import (
 from flowise_dev_agent.reasoning.rules.design.providers import (
     Provider,
     chat_provider,
+    chat_providers,
     embeddings_provider,
     model_id,
     note_providers,
@@ -37,6 +38,8 @@ from flowise_dev_agent.reasoning.rules.language.text import (
 _MEMORY, _DOCUMENTS = ("@Memory",), ("@Document Loaders", "@Vector Stores", "@Retrievers")
 _PROMPT_FIELDS = "systemMessagePrompt systemMessage template responsePrompt"
 _URL = re.compile(r"https?://[^\s\"'<>)\]]+")
+#: A machine of one's own, by its number or its port: no page of the web.
+_SERVER = re.compile(r"https?://(?:localhost|\d+\.\d+\.\d+\.\d+|[^/:\s]+:\d+)(?![\w.-])")
 #: A database has an address, too.
 _ADDRESS = re.compile(r"[a-z][a-z0-9+]{1,20}://[^\s\"'<>)\]]+")
 _PATH = re.compile(r"(?<![\w/:.])(?:~|\.{1,2})?(?:/[\w.-]+){2,}")
@@ -77,6 +80,8 @@ class Reading:
     inline_text: str | None = None
     #: Pages to answer from.
     urls: tuple[str, ...] = ()
+    #: Where the server of the model is.
+    model_url: str | None = None
     #: The first address of any scheme, and the first path of a file system.
     address: str | None = None
     path: str | None = None
@@ -157,10 +162,16 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
     requested, unknown = _named_nodes(scan, store)
     tools = _tools(scan)
     chain = _first_of(scan, table("chains"))
-    loaders = tuple(names[0] for looked_for, names in table("loaders") if scan.find(looked_for, names))
+    kinds = [(looked_for, names) for looked_for, names in table("loaders") if not (listing and names[0] == "csvFile")]
+    loaders = tuple(names[0] for looked_for, names in kinds if scan.find(looked_for, names))
     # An address that a tool calls is no source of documents.
     called = any("requests" in name for names in tools for name in names)
     urls = () if called else tuple(match.group().rstrip(".,;") for match in _URL.finditer(plain))
+    model_url = next((url for url in urls if _SERVER.match(url) and _is_model(plain[: plain.index(url)])), None)
+    urls = tuple(url for url in urls if url != model_url)
+    if model_url:
+        at = scan.text.index(model_url)
+        scan.note(at, at + len(model_url), Span(0, 0, params=frozenset({"baseUrl", "basepath"})))
     addresses, paths = _noted(scan, _ADDRESS, "url repoLink @address"), _noted(scan, _PATH, "@address")
     knowledge, topics = _knowledge(scan, task=task or structured, inline=inline is not None, page=bool(urls))
     no_memory = bool(words("memory").search(plain)) and not _has(scan, "memory", _MEMORY)
@@ -185,7 +196,8 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
         promised=bool(scan.find(_PROMISE, _DOCUMENTS, "@placeholder")),
         inline_text=inline,
         urls=urls,
-        address=next(iter(addresses), None),
+        model_url=model_url,
+        address=next((one for one in addresses if one != model_url), None),
         path=next(iter(paths), None),
         loaders=loaders,
         stored=bool(scan.find(pattern("words", "stored"), task=True)),
@@ -210,6 +222,12 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
         names_part=mentioned(plain, words("parts")),
         spans=tuple(scan.spans),
     )
+
+
+def _is_model(before: str) -> bool:
+    """Whether a model is what was named last, and not a store that has an address, too."""
+    model = max((start for start, _ in chat_providers(before)), default=-1)
+    return model >= 0 and not any(one.search(before, model) for one, _ in table("vector_stores"))
 
 
 def _has(scan: Scan, name: str, names: Sequence[str] = (), *, task: bool = False) -> bool:

@@ -21,8 +21,8 @@ from flowise_dev_agent.reasoning.rules.design.selection import provider_for
 from flowise_dev_agent.reasoning.rules.design.tools import tool_row
 from flowise_dev_agent.reasoning.rules.design.values import Said, parameters, without_braces
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
-from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER_WORDS, pattern, patterns, table, words, wordset
-from flowise_dev_agent.reasoning.rules.language.text import capital, mentioned, mentions, quoted, squeeze, to_number
+from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER_WORDS, pattern, patterns, words, wordset
+from flowise_dev_agent.reasoning.rules.language.text import capital, mentioned, quoted, signals, squeeze, to_number
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.wiring import INSIDE
 
@@ -79,8 +79,7 @@ def is_stepwise(reading: Reading) -> bool:
 
 
 def _step_words(text: str, kinds: Set[str] = _STEPWISE) -> list[str]:
-    found = [looked_for for looked_for, (kind, *_) in table("signals") if kind in kinds]
-    return [squeeze(match.group()) for looked_for in found for match in mentions(text, looked_for)]
+    return [squeeze(match.group()) for match, kind in signals(text) if kind in kinds]
 
 
 def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World) -> Design:
@@ -478,7 +477,8 @@ def _is_task(clause: str) -> bool:
 
 
 def _names_structure(clause: str) -> bool:
-    return any(mentioned(clause, looked_for) for looked_for, _ in table("signals"))
+    # "A second agent checks it" is one step, "one writes and another checks" is two.
+    return any(kind != "team" or match.group().count(" ") > 3 for match, kind in signals(clause))
 
 
 def _stems(said: str) -> set[str]:

@@ -46,7 +46,7 @@ def parameters(schema: NodeSchema, said: Said, *, language: str, asked_only: boo
     names = {param.name for param in schema.params}
     asked = {name: value for name, value in _asked(schema, said).items() if value is not None}
     asked |= {name: value for name, (value, _, _) in named_fields(schema, said.reading.text).items()}
-    values = asked if asked_only else _needed(schema, said, language) | _texts(schema, said) | asked
+    values = asked if asked_only else _needed(schema, said, language) | _texts(schema, said, language) | asked
     values = {name: value for name, value in values.items() if name in names}
     return values if asked_only else values | _filled(schema, values, said.reading)
 
@@ -74,13 +74,14 @@ def without_braces(text: str) -> str:
     return text.replace("{", "(").replace("}", ")")
 
 
-def _texts(schema: NodeSchema, said: Said) -> dict[str, Any]:
+def _texts(schema: NodeSchema, said: Said, language: str) -> dict[str, Any]:
     """The words for the model, in the field that the type has for them."""
     text = without_braces(said.reading.system_text or said.prompt)
     field = prompt_field(schema)
     if not text or field is None or schema.category not in ("Chains", "Agents"):
         return {}
-    return {field: f"{text}\n\n{default_text(schema, field)}" if field == "responsePrompt" else text}
+    # The default of a response prompt says what to answer where the documents do not; so may the person's words.
+    return {field: f"{text}\n\n{say('from_documents', language)}\n{{context}}" if field == "responsePrompt" else text}
 
 
 def _asked(schema: NodeSchema, said: Said) -> dict[str, Any]:
@@ -109,7 +110,7 @@ def _asked(schema: NodeSchema, said: Said) -> dict[str, Any]:
             return {"jsonStructure": rows or None, "length": numbers.list_length}
         case "Document Loaders":
             page = said.url or next(iter(reading.urls), None)
-            return {"text": reading.inline_text, "url": page, "repoLink": page}
+            return {"text": reading.inline_text, "url": page, "repoLink": page, "limit": numbers.pages}
         case "Chains" | "Agents" | "Tools":
             return {"returnSourceDocuments": sources, "maxIterations": numbers.max_iterations}
         case _:
@@ -147,6 +148,8 @@ def _model_values(schema: NodeSchema, reading: Reading) -> dict[str, Any]:
         # On is what a fresh node has already.
         "streaming": False if numbers.streaming is False else None,
         "allowImageUploads": numbers.image_uploads,
+        "baseUrl": reading.model_url,
+        "basepath": reading.model_url,
     }
     if reading.model and belongs(reading.model, schema.name):
         values |= dict.fromkeys(_MODEL_PARAMS, reading.model)

@@ -1,13 +1,22 @@
 """Reading a text: clauses, negation, numbers, quotes, the language, and which of its stretches were recognised."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, MARKS, NUMBER_WORDS, pattern
+from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, MARKS, NUMBER_WORDS, pattern, table
 
 #: What turns a mention into its opposite, in front of it or right behind it.
 _NOT_BEFORE, _NOT_BEHIND, _CLAUSE = (pattern("text", name) for name in ("not_before", "not_behind", "clause"))
+#: What makes a clause a fact about people, a thing to say, or forbidden; hours, and what a flow does at a time.
+_OURS, _TELLS, _NEVER, _OPENED, _ACTS = (
+    pattern("facts", name) for name in ("ours", "tells", "never", "opened", "acts")
+)
+_SENTENCE = re.compile(r"[.!?。！？](?=\s|$)|[;\n]|(?<=[。！？])")
+#: Kinds that are read wherever they are.
+_ANYWHERE = frozenset({"setting", "output", "form", "team", "sequence"})
+_LONGEST_SENTENCE = 600
 #: Longer than any negation with its two words; a whole text in front of each mention would be quadratic.
 _LOOK_BACK = 80
 _QUOTED = re.compile(
@@ -78,6 +87,27 @@ def is_negated(text: str, start: int, end: int) -> bool:
 
 def mentioned(text: str, looked_for: re.Pattern[str]) -> bool:
     return next(mentions(text, looked_for), None) is not None
+
+
+def signals(text: str) -> Iterator[tuple[re.Match[str], str]]:
+    """(words, kind) of what says that the flow itself is to do something: what a person says of themselves ("we open
+    every day"), forbids, quotes or has the flow say is none of that."""
+    quotes, borders = quoted_spans(text), [0, *(match.end() for match in _SENTENCE.finditer(text)), len(text) + 1]
+    for looked_for, (kind, *_) in table("signals"):
+        for match in looked_for.finditer(text):
+            place = match.start()
+            if any(start < place < end for start, end in quotes) or is_negated(text, *match.span()):
+                continue
+            number = bisect_right(borders, place)
+            sentence = text[max(borders[number - 1], place - _LONGEST_SENTENCE) : borders[number]][:_LONGEST_SENTENCE]
+            if kind in _ANYWHERE or not _is_fact(sentence, text[borders[number - 1] : place], kind):
+                yield match, kind
+
+
+def _is_fact(sentence: str, before: str, kind: str) -> bool:
+    if kind == "schedule" and (_OPENED.search(sentence) or not _ACTS.search(sentence)):
+        return True
+    return any(one.search(before[-_LOOK_BACK:]) for one in (_OURS, _TELLS, _NEVER))
 
 
 def to_number(text: str) -> float:

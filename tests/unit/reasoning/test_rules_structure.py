@@ -1,0 +1,99 @@
+"""What names structure is built, asked about or declined by its true name; facts that only sound like it are told."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.reasoning.test_rules_properties import planned
+
+#: Wishes for what no chatflow does by rules -> a word of the reason.
+STRUCTURE = {
+    "Every morning at 7 fetch the tide table and write a text for surfers": "schedule",
+    "Jeden Montag um 8 Uhr soll er die Preise abrufen und zusammenfassen": "Zeitplan",
+    "Chaque lundi à 8h, résume les nouvelles du port": "horaire",
+    "Answers questions about boats and saves them to a Google sheet": "service",
+    "Traduit chaque message et envoie le résultat par mail à Yann": "service",
+    "Train a model on our letters and answer like Brenda": "training",
+    "Der Bot soll Kunden anrufen": "anrufen",
+    "Un bot para la tienda que cobre con tarjeta": "cobrar",
+    "Un assistant qui donne des réponses garanties 100 % exactes": "promesse",
+    "Um assistente para a horta que telefone para os clientes": "telefonar",
+}
+#: Facts and ways to behave with words of structure in them.
+FACTS = [
+    "We are open every day from 9 to 5.",
+    "La librairie est ouverte tous les jours de 10h à 19h.",
+    "Der Laden ist jeden Tag geöffnet.",
+    "We send parcels every Monday.",
+    "It sends them to a volunteer if it is urgent.",
+    "Never phone customers.",
+    "Say that we accept payments by card.",
+    "If someone asks about invoices tell them to send an e-mail to Moira.",
+    "Bookings must be made 2 days ahead.",
+    "Bread is baked fresh every morning.",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("wish", STRUCTURE)
+def test_structure_that_is_not_built_is_declined_with_the_true_reason(wish: str) -> None:
+    _, plan = planned(wish)
+    assert plan.declined is not None
+    assert STRUCTURE[wish] in plan.declined
+
+
+@pytest.mark.parametrize("wish", ["Train a model on our letters", "A bot that phones our customers"])
+def test_what_no_model_makes_possible_is_not_promised_with_one(wish: str) -> None:
+    assert "name a model" not in (planned(wish)[1].declined or "name a model")
+
+
+@given(facts=st.lists(st.sampled_from(FACTS), max_size=3, unique=True), wish=st.sampled_from(sorted(STRUCTURE)))
+def test_no_fact_beside_it_lets_structure_pass(facts: list[str], wish: str) -> None:
+    _, plan = planned(" ".join(["A friendly bot for the boat yard.", *facts, f"{wish}."]))
+    assert plan.declined, plan.values
+
+
+@given(st.lists(st.sampled_from(FACTS), min_size=1, max_size=4, unique=True))
+def test_facts_with_words_of_structure_are_told_to_the_model_whole(facts: list[str]) -> None:
+    _, plan = planned(" ".join(["A friendly bot for the boat yard.", *facts]))
+    assert plan.declined is None
+    told = " ".join(str(value.value) for value in plan.values)
+    assert all(fact in told for fact in facts)
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "we want something with AI for the garden centre, could you do that",
+        "Mach mir irgendwas mit KI für die Praxis",
+        "graag iets handigs voor de receptie", "un truc intelligent pour l'accueil svp", "coś sprytnego do biura",
+    ],
+)  # fmt: skip
+def test_a_vague_wish_gets_one_question(wish: str) -> None:
+    intent, _ = planned(wish)
+    assert len(intent.questions) == 1
+    assert intent.questions[0].endswith("?")
+
+
+def test_a_text_that_is_spoken_of_and_not_named_is_asked_about() -> None:
+    intent, _ = planned("Ein Bot, der Fragen zur Hausordnung beantwortet. Was nicht drinsteht, soll er nicht erfinden.")
+    assert intent.questions == ["Soll er aus eigenen Texten antworten (welchen?) oder aus dem Wissen des Modells?"]
+
+
+def test_the_address_of_the_model_is_its_own_and_no_page_to_read() -> None:
+    _, plan = planned("A tutor for knitting with Ollama, model llama3.1, at http://192.168.1.20:11434")
+    values = {value.param: value.value for value in plan.values}
+    assert values["baseUrl"] == "http://192.168.1.20:11434"
+    assert "cheerioWebScraper" not in {node.node_name for node in plan.nodes}
+
+
+def test_no_default_of_the_retrieval_contradicts_what_the_person_asked_for() -> None:
+    _, plan = planned("Answer questions from our safety handbook. If it doesn't say, answer: Ask the site engineer.")
+    prompt = next(str(value.value) for value in plan.values if value.param == "responsePrompt")
+    assert "Ask the site engineer." in prompt
+    assert "{context}" in prompt
+    assert "Hmm" not in prompt
+
+
+def test_a_number_of_pages_is_a_limit_of_the_reader() -> None:
+    _, plan = planned("Read 20 pages of https://docs.kiln.example and answer questions about glazes")
+    assert {value.param: value.value for value in plan.values}["limit"] == 20
