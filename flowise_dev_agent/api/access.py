@@ -54,6 +54,9 @@ ROUTES: Final[Mapping[str, tuple[Scope, ...]]] = {
     "GET /flows/{chatflow_id}/conversation": READ,
     "GET /flows/{chatflow_id}/history": READ,
     "GET /flows/{chatflow_id}/compare": READ,
+    "GET /flows/{chatflow_id}/versions": READ,
+    "PUT /flows/{chatflow_id}/versions/{version}/bookmark": BUILD,
+    "DELETE /flows/{chatflow_id}/versions/{version}/bookmark": BUILD,
     # These leave nothing out, secrets that stand in a flow included.
     "GET /flows/{chatflow_id}/export": BUILD,
     "GET /flows/{chatflow_id}/ops": BUILD,

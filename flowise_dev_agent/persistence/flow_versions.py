@@ -12,7 +12,7 @@ from flowise_dev_agent.persistence.blobs import Blobs, encoded
 from flowise_dev_agent.persistence.database import Database
 
 _COLUMNS: Final = (
-    "session_id, instance_id, chatflow_id, number, name, reason, iteration, sha256, updated_date, created_at"
+    "session_id, instance_id, chatflow_id, number, name, reason, iteration, sha256, updated_date, created_at, version"
 )
 # The text and its version. Two that record at once take the same number: one of them fails and looks again.
 _RECORD: Final = """
@@ -22,16 +22,35 @@ _RECORD: Final = """
         ON CONFLICT DO NOTHING
     )
     INSERT INTO flow_versions
-        (session_id, instance_id, chatflow_id, number, name, reason, iteration, sha256, updated_date)
+        (session_id, instance_id, chatflow_id, number, name, reason, iteration, sha256, updated_date, version)
     SELECT id, %(instance)s, %(chatflow)s,
            COALESCE((SELECT max(number) FROM flow_versions WHERE session_id = %(session)s), 0) + 1,
-           %(name)s, %(reason)s, %(iteration)s, %(sha)s, %(updated)s
+           %(name)s, %(reason)s, %(iteration)s, %(sha)s, %(updated)s,
+           COALESCE((
+               SELECT version + (sha256 <> %(sha)s)::int FROM flow_versions
+               WHERE instance_id = %(instance)s AND chatflow_id = %(chatflow)s ORDER BY id DESC LIMIT 1
+           ), 1)
     FROM sessions
     WHERE id = %(session)s AND %(sha)s IS DISTINCT FROM (
         SELECT sha256 FROM flow_versions WHERE session_id = %(session)s AND chatflow_id = %(chatflow)s
         ORDER BY number DESC LIMIT 1)
 """
 _TRIES: Final = 5
+_NUMBERED: Final = f"""
+    SELECT {", ".join(f"kept.{name}" for name in _COLUMNS.split(", "))},
+           COALESCE(session.name, left(session.requirement, 200)) AS wish, mark.note AS bookmark,
+           (SELECT max(version) FROM flow_versions WHERE chatflow_id = %(chatflow)s) = kept.version AS current,
+           (SELECT min(version) FROM flow_versions AS earlier WHERE earlier.chatflow_id = kept.chatflow_id
+            AND earlier.instance_id = kept.instance_id AND earlier.sha256 = kept.sha256
+            AND earlier.version < kept.version) AS same_as
+    FROM flow_versions AS kept JOIN sessions AS session ON session.id = kept.session_id
+    LEFT JOIN version_bookmarks AS mark ON mark.chatflow_id = kept.chatflow_id AND mark.version = kept.version
+    WHERE kept.chatflow_id = %(chatflow)s AND kept.version IN (
+        SELECT DISTINCT version FROM flow_versions
+        WHERE chatflow_id = %(chatflow)s AND (%(before)s::int IS NULL OR version < %(before)s)
+        ORDER BY version DESC LIMIT %(limit)s)
+    ORDER BY kept.version DESC, kept.id
+"""
 
 
 @dataclass(frozen=True)
@@ -48,11 +67,23 @@ class FlowVersion:
     sha256: str
     updated_date: str
     created_at: datetime
+    #: Over all sessions, as people count.
+    version: int
 
     @property
     def label(self) -> str:
         """`v1.0`, `v2.0`, ... counted within the session."""
         return f"v{self.number}.0"
+
+
+@dataclass(frozen=True)
+class NumberedRow(FlowVersion):
+    """A version with the title of its session, its bookmark, and the first earlier number with the same text."""
+
+    wish: str
+    bookmark: str | None
+    current: bool
+    same_as: int | None
 
 
 class Versions:
@@ -119,6 +150,41 @@ class Versions:
                 (chatflow_id, limit),
             )
             return await cursor.fetchall()
+
+    async def numbered(self, chatflow_id: str, *, limit: int, before: int | None = None) -> list[NumberedRow]:
+        """The rows of the newest `limit` numbers below `before`, newest number first and in each the oldest row."""
+        async with (
+            self._database.connection() as connection,
+            connection.cursor(row_factory=class_row(NumberedRow)) as cursor,
+        ):
+            await cursor.execute(_NUMBERED, {"chatflow": chatflow_id, "before": before, "limit": limit})
+            return await cursor.fetchall()
+
+    async def with_number(self, chatflow_id: str, version: int) -> FlowVersion | None:
+        """A version by its number over all sessions."""
+        async with (
+            self._database.connection() as connection,
+            connection.cursor(row_factory=class_row(FlowVersion)) as cursor,
+        ):
+            await cursor.execute(
+                f"SELECT {_COLUMNS} FROM flow_versions WHERE chatflow_id = %s AND version = %s ORDER BY id LIMIT 1",
+                (chatflow_id, version),
+            )
+            return await cursor.fetchone()
+
+    async def bookmark(self, chatflow_id: str, version: int, note: str | None) -> None:
+        """Mark a version, or take the mark away (None)."""
+        async with self._database.connection() as connection:
+            if note is None:
+                await connection.execute(
+                    "DELETE FROM version_bookmarks WHERE chatflow_id = %s AND version = %s", (chatflow_id, version)
+                )
+            else:
+                await connection.execute(
+                    "INSERT INTO version_bookmarks (chatflow_id, version, note) VALUES (%s, %s, %s)"
+                    " ON CONFLICT (chatflow_id, version) DO UPDATE SET note = EXCLUDED.note",
+                    (chatflow_id, version, note),
+                )
 
     async def text(self, version: FlowVersion) -> str:
         """The flowData of a version, byte for byte."""

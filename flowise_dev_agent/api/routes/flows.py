@@ -54,7 +54,9 @@ ChatId = Annotated[str, Path(pattern=CHAT_ID_PATTERN, description="A conversatio
 Reference = Annotated[
     str,
     Query(
-        max_length=80, pattern=r"^(live|[0-9a-f-]{36}:v\d{1,6}\.0)$", description="`<session id>:<label>`, or `live`."
+        max_length=80,
+        pattern=r"^(live|v\d{1,6}|[0-9a-f-]{36}:v\d{1,6}\.0)$",
+        description="`v4` as in `GET /flows/{id}/versions`, `<session id>:<label>`, or `live`.",
     ),
 ]
 

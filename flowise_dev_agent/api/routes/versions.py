@@ -2,10 +2,11 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
 
 from flowise_dev_agent.api.deps import FlowId, SessionId, engine
 from flowise_dev_agent.api.problems import declared
+from flowise_dev_agent.contracts.versions import Bookmark, NumberedVersions
 from flowise_dev_agent.runtime.flows.version_history import FlowVersions, RolledBack, VersionDiff, VersionList
 
 router = APIRouter(tags=["versions"])
@@ -16,6 +17,9 @@ def _versions(request: Request) -> FlowVersions:
 
 
 FlowVersionsDep = Annotated[FlowVersions, Depends(_versions)]
+#: Of a chatflow; the column is an integer.
+MAX_VERSION = 2**31 - 1
+Version = Annotated[str, Path(pattern=r"^v\d{1,9}$", description="Such as `v4`.")]
 Label = Annotated[str | None, Query(max_length=20, description="A label such as `v1.0`.")]
 
 
@@ -53,3 +57,27 @@ async def list_flow_versions(
 ) -> VersionList:
     """Versions of a chatflow across all sessions, newest first."""
     return await versions.of_chatflow(str(chatflow_id), limit=limit)
+
+
+@router.get("/flows/{chatflow_id}/versions", responses=declared())
+async def list_numbered_versions(
+    chatflow_id: FlowId,
+    versions: FlowVersionsDep,
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    before: Annotated[int | None, Query(ge=1, le=MAX_VERSION, description="`next_before` of the page before.")] = None,
+) -> NumberedVersions:
+    """The versions of a chatflow as people count them: v1, v2, ... over all sessions, newest first, with the wish that
+    led to each."""
+    return await versions.numbered(str(chatflow_id), limit=limit, before=before)
+
+
+@router.put("/flows/{chatflow_id}/versions/{version}/bookmark", status_code=204, responses=declared(422))
+async def put_bookmark(chatflow_id: FlowId, version: Version, body: Bookmark, versions: FlowVersionsDep) -> None:
+    """Mark a version to be found again, with a note if wanted; another note replaces the one before."""
+    await versions.bookmark(str(chatflow_id), int(version.removeprefix("v")), body.note)
+
+
+@router.delete("/flows/{chatflow_id}/versions/{version}/bookmark", status_code=204, responses=declared(422))
+async def delete_bookmark(chatflow_id: FlowId, version: Version, versions: FlowVersionsDep) -> None:
+    """Take the mark of a version away."""
+    await versions.bookmark(str(chatflow_id), int(version.removeprefix("v")), None)

@@ -91,7 +91,7 @@ class FlowService:
         return canvas_view(await self._graph_of(await self._versioned(session_id, label)))
 
     async def compare(self, chatflow_id: str, before: str, after: str) -> FlowChange:
-        """Two states of a chatflow, each `<session id>:<label>` or `live`, across sessions."""
+        """Two states of a chatflow, each `v<number>`, `<session id>:<label>` or `live`, across sessions."""
         rows = await self._versions.of_chatflow(chatflow_id, limit=1_000)
         if not rows:
             raise InvalidInputError(
@@ -103,8 +103,11 @@ class FlowService:
             if reference == LIVE:
                 row = await self._instances.client(instance_id).get_chatflow(chatflow_id)
                 graphs.append(_read(row.flow_data))
-            else:
+            elif ":" in reference:
                 graphs.append(await self._graph_of(_referenced(rows, reference)))
+            else:
+                numbered = await self._versions.with_number(chatflow_id, int(reference.removeprefix("v")))
+                graphs.append(await self._graph_of(numbered or _referenced([], reference)))
         labels = tuple("now in Flowise" if name == LIVE else name.rpartition(":")[2] for name in (before, after))
         return await asyncio.to_thread(change_of, graphs[0], graphs[1], labels=(labels[0], labels[1]))
 

@@ -2,16 +2,25 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from itertools import groupby
+from typing import Any, Final
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from flowise_dev_agent.errors import InvalidInputError, SessionConflictError
+from flowise_dev_agent.contracts.versions import NumberedVersion, NumberedVersions
+from flowise_dev_agent.errors import InvalidInputError, SecretInTextError, SessionConflictError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.persistence import FlowVersion, Sessions, Versions, WriteIntents
+from flowise_dev_agent.persistence.flow_versions import NumberedRow
 from flowise_dev_agent.publish import Publisher, changes
+from flowise_dev_agent.redaction import holds_secret
+from flowise_dev_agent.sanitize import shortened
+
+#: Reasons of versions that a session saw and did not write.
+_SEEN: Final = ("before_", "after_")
+_TITLE_CHARS: Final = 120
 
 
 class VersionView(BaseModel):
@@ -82,6 +91,26 @@ class FlowVersions:
         """The versions of a chatflow across sessions, newest first."""
         rows = await self._versions.of_chatflow(chatflow_id, limit=limit)
         return VersionList(versions=[_view(row, current=index == 0) for index, row in enumerate(rows)])
+
+    async def numbered(self, chatflow_id: str, *, limit: int, before: int | None = None) -> NumberedVersions:
+        """The versions of a chatflow as people count them, newest first."""
+        rows = await self._versions.numbered(chatflow_id, limit=limit + 1, before=before)
+        groups = [list(group) for _, group in groupby(rows, key=lambda row: row.version)]
+        shown = groups[:limit]
+        return NumberedVersions(
+            versions=[_numbered(group) for group in shown],
+            next_before=shown[-1][0].version if len(groups) > limit else None,
+        )
+
+    async def bookmark(self, chatflow_id: str, version: int, note: str | None) -> None:
+        """Mark a version, or take its mark away. Raises InvalidInputError for an unknown one and SecretInTextError."""
+        if note is not None and holds_secret(note):
+            raise SecretInTextError("The note holds a secret. Nothing was stored.", details={"field": "note"})
+        if await self._versions.with_number(chatflow_id, version) is None:
+            raise InvalidInputError(
+                f"This flow has no version v{version}.", hint="GET /flows/{id}/versions lists those that are kept."
+            )
+        await self._versions.bookmark(chatflow_id, version, note)
 
     async def diff(self, session_id: UUID, from_label: str | None, to_label: str | None) -> VersionDiff:
         """What differs between two versions of a session; the first and the last one when left out."""
@@ -158,6 +187,32 @@ def _view(row: FlowVersion, *, current: bool) -> VersionView:
         sha256=row.sha256,
         created_at=row.created_at,
         current=current,
+    )
+
+
+def _numbered(rows: Sequence[NumberedRow]) -> NumberedVersion:
+    """One version from all rows that saw it, the oldest first."""
+    made = next((row for row in rows if not row.reason.startswith(_SEEN)), None)
+    row, first = made or rows[0], rows[0]
+    restored = made is not None and made.reason == "rollback" and first.same_as is not None
+    if restored:
+        title, origin = f"Back to v{first.same_as}", "restored"
+    elif made is None:
+        title, origin = ("As it was found" if first.version == 1 else "Changed in Flowise"), "elsewhere"
+    else:
+        title, origin = shortened(" ".join(row.wish.split()), _TITLE_CHARS), "session"
+    return NumberedVersion(
+        name=f"v{row.version}",
+        title=title,
+        origin=origin,
+        restores=None if first.same_as is None else f"v{first.same_as}",
+        session_id=row.session_id,
+        label=row.label,
+        instance=row.instance_id,
+        sha256=row.sha256,
+        created_at=row.created_at,
+        current=row.current,
+        bookmark=row.bookmark,
     )
 
 

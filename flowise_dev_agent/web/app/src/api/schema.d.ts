@@ -465,6 +465,51 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/flows/{chatflow_id}/versions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Numbered Versions
+         * @description The versions of a chatflow as people count them: v1, v2, ... over all sessions, newest first, with the wish that
+         *     led to each.
+         */
+        get: operations["list_numbered_versions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/flows/{chatflow_id}/versions/{version}/bookmark": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Put Bookmark
+         * @description Mark a version to be found again, with a note if wanted; another note replaces the one before.
+         */
+        put: operations["put_bookmark"];
+        post?: never;
+        /**
+         * Delete Bookmark
+         * @description Take the mark of a version away.
+         */
+        delete: operations["delete_bookmark"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/health": {
         parameters: {
             query?: never;
@@ -1735,6 +1780,17 @@ export interface components {
              * @description PDF, text, Markdown, CSV or OpenAPI 3.
              */
             file: string;
+        };
+        /**
+         * Bookmark
+         * @description Marks a version to be found again.
+         */
+        Bookmark: {
+            /**
+             * Note
+             * @default
+             */
+            note: string;
         };
         /**
          * Budget
@@ -4732,6 +4788,72 @@ export interface components {
             name: string;
             /** Version */
             version: number;
+        };
+        /**
+         * NumberedVersion
+         * @description One state of a flow. `session_id` and `label` name it in routes of sessions.
+         */
+        NumberedVersion: {
+            /**
+             * Bookmark
+             * @description The note of a bookmark, null without one.
+             */
+            bookmark: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Current
+             * @description The newest that is kept.
+             */
+            current: boolean;
+            /** Instance */
+            instance: string;
+            /**
+             * Label
+             * @description `v1.0`, `v2.0`, ... within that session.
+             */
+            label: string;
+            /**
+             * Name
+             * @description `v1`, `v2`, ... over all sessions of the flow; never a label of a session.
+             */
+            name: string;
+            /**
+             * Origin
+             * @description Written by a session, put back from an earlier version, or saved by somebody else.
+             * @enum {string}
+             */
+            origin: "session" | "restored" | "elsewhere";
+            /**
+             * Restores
+             * @description The earlier version with the same text.
+             */
+            restores: string | null;
+            /**
+             * Session Id
+             * Format: uuid
+             */
+            session_id: string;
+            /** Sha256 */
+            sha256: string;
+            /**
+             * Title
+             * @description The wish that led to it: the session's title. Of others what happened.
+             */
+            title: string;
+        };
+        /**
+         * NumberedVersions
+         * @description Newest first. `next_before` gets the page of older ones as `before`; null on the last one.
+         */
+        NumberedVersions: {
+            /** Next Before */
+            next_before: number | null;
+            /** Versions */
+            versions: components["schemas"]["NumberedVersion"][];
         };
         /**
          * Option
@@ -8540,9 +8662,9 @@ export interface operations {
     compare_flow_versions: {
         parameters: {
             query: {
-                /** @description `<session id>:<label>`, or `live`. */
+                /** @description `v4` as in `GET /flows/{id}/versions`, `<session id>:<label>`, or `live`. */
                 before: string;
-                /** @description `<session id>:<label>`, or `live`. */
+                /** @description `v4` as in `GET /flows/{id}/versions`, `<session id>:<label>`, or `live`. */
                 after?: string;
             };
             header?: never;
@@ -8935,6 +9057,113 @@ export interface operations {
             503: components["responses"]["Problem503"];
             /** @description Gateway Timeout */
             504: components["responses"]["Problem504"];
+        };
+    };
+    list_numbered_versions: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_before` of the page before. */
+                before?: number | null;
+            };
+            header?: never;
+            path: {
+                /** @description The chatflow's id. */
+                chatflow_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NumberedVersions"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    put_bookmark: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The chatflow's id. */
+                chatflow_id: string;
+                /** @description Such as `v4`. */
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Bookmark"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    delete_bookmark: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The chatflow's id. */
+                chatflow_id: string;
+                /** @description Such as `v4`. */
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
         };
     };
     get_health: {

@@ -1,0 +1,41 @@
+"""The versions of a flow as people count them, over all sessions."""
+
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from pydantic import Field
+
+from flowise_dev_agent.contracts.base import Contract
+from flowise_dev_agent.contracts.requests import RequestBody
+
+
+class NumberedVersion(Contract):
+    """One state of a flow. `session_id` and `label` name it in routes of sessions."""
+
+    name: str = Field(description="`v1`, `v2`, ... over all sessions of the flow; never a label of a session.")
+    title: str = Field(description="The wish that led to it: the session's title. Of others what happened.")
+    origin: Literal["session", "restored", "elsewhere"] = Field(
+        description="Written by a session, put back from an earlier version, or saved by somebody else."
+    )
+    restores: str | None = Field(default=None, description="The earlier version with the same text.")
+    session_id: UUID
+    label: str = Field(description="`v1.0`, `v2.0`, ... within that session.")
+    instance: str
+    sha256: str
+    created_at: datetime
+    current: bool = Field(description="The newest that is kept.")
+    bookmark: str | None = Field(default=None, description="The note of a bookmark, null without one.")
+
+
+class NumberedVersions(Contract):
+    """Newest first. `next_before` gets the page of older ones as `before`; null on the last one."""
+
+    versions: list[NumberedVersion]
+    next_before: int | None
+
+
+class Bookmark(RequestBody):
+    """Marks a version to be found again."""
+
+    note: str = Field(default="", max_length=200)

@@ -1,0 +1,101 @@
+"""Versions of a flow as people count them: over all sessions, with titles, bookmarks and comparisons."""
+
+from collections.abc import AsyncIterator
+
+import psycopg
+import pytest
+
+from flowise_dev_agent.errors import InvalidInputError, SecretInTextError
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.persistence.schema import migrate
+from flowise_dev_agent.runtime import Runtime
+from tests.integration.runtime.test_flow_writes import apply, edited
+from tests.runtime_world import World
+from tests.writing_world import BOT, Servers, writing_service
+
+
+@pytest.fixture
+def servers(catalogue: NodeStore) -> Servers:
+    return Servers(catalogue)
+
+
+@pytest.fixture
+async def runtime(database_dsn: str, servers: Servers) -> AsyncIterator[Runtime]:
+    async with writing_service(database_dsn, servers) as runtime:
+        yield runtime
+
+
+def warmer(value: float) -> list[dict[str, object]]:
+    return [{"op_type": "SetParam", "node_id": "chatOpenAI_0", "param_name": "temperature", "value": value}]
+
+
+async def test_versions_count_over_all_sessions_and_are_called_by_their_wish(
+    runtime: Runtime, servers: Servers
+) -> None:
+    first = await apply(runtime)
+    edited(servers, BOT)
+    second = await apply(runtime, ops=warmer(0.7))
+    assert first.session_id is not None
+    assert second.session_id is not None
+    await runtime.service.rename(second.session_id, "Add a calculator")
+    await runtime.versions.rollback(first.session_id, "v1.0")
+    found = await runtime.versions.numbered(BOT, limit=10)
+    assert [(one.name, one.title, one.origin) for one in found.versions] == [
+        ("v5", "Back to v1", "restored"),
+        ("v4", "Add a calculator", "session"),
+        ("v3", "Changed in Flowise", "elsewhere"),
+        ("v2", "Change 'Bot'", "session"),
+        ("v1", "As it was found", "elsewhere"),
+    ]
+    assert [one.current for one in found.versions] == [True, False, False, False, False]
+    assert (found.versions[0].restores, found.next_before) == ("v1", None)
+    # The labels within a session stay what they were.
+    newest = found.versions[1]
+    assert newest.label in [one.label for one in (await runtime.versions.of_session(second.session_id)).versions]
+
+    page = await runtime.versions.numbered(BOT, limit=2)
+    assert ([one.name for one in page.versions], page.next_before) == (["v5", "v4"], 4)
+    rest = await runtime.versions.numbered(BOT, limit=3, before=page.next_before)
+    assert ([one.name for one in rest.versions], rest.next_before) == (["v3", "v2", "v1"], None)
+
+
+async def test_any_two_versions_can_be_compared_by_their_numbers(runtime: Runtime, servers: Servers) -> None:
+    await apply(runtime)
+    await apply(runtime, ops=warmer(0.7))
+    change = await runtime.flows.compare(BOT, "v2", "v3")
+    assert [(field.before, field.after) for node in change.diff.changed for field in node.fields] == [("0.3", "0.7")]
+    assert (change.before_label, change.after_label) == ("v2", "v3")
+    assert (await runtime.flows.compare(BOT, "v3", "live")).diff.text == "no difference"
+    with pytest.raises(InvalidInputError):
+        await runtime.flows.compare(BOT, "v9", "live")
+
+
+async def test_a_bookmark_is_kept_with_its_note_until_it_is_taken_away(runtime: Runtime, servers: Servers) -> None:
+    await apply(runtime)
+    await runtime.versions.bookmark(BOT, 1, "before the sale")
+    await runtime.versions.bookmark(BOT, 2, "")
+    await runtime.versions.bookmark(BOT, 1, "the good one")
+    assert [one.bookmark for one in (await runtime.versions.numbered(BOT, limit=5)).versions] == ["", "the good one"]
+    await runtime.versions.bookmark(BOT, 2, None)
+    assert [one.bookmark for one in (await runtime.versions.numbered(BOT, limit=5)).versions] == [None, "the good one"]
+    with pytest.raises(InvalidInputError):
+        await runtime.versions.bookmark(BOT, 7, "")
+    with pytest.raises(SecretInTextError):
+        await runtime.versions.bookmark(BOT, 1, "key sk-proj-abcdefghijklmnopqrstuvwxyz0123456789")
+
+
+async def test_versions_of_before_are_numbered_when_the_database_is_brought_up_to_date(
+    runtime: Runtime, servers: Servers, database_dsn: str
+) -> None:
+    await apply(runtime)
+    edited(servers, BOT)
+    await apply(runtime, ops=warmer(0.7))
+    world = World(database_dsn)
+    numbers = "SELECT version FROM flow_versions WHERE chatflow_id = %s ORDER BY id"
+    before = await world.fetch(numbers, BOT)
+    async with await psycopg.AsyncConnection.connect(database_dsn, autocommit=True) as connection:
+        await connection.execute("DROP TABLE version_bookmarks")
+        await connection.execute("ALTER TABLE flow_versions DROP COLUMN version")
+        await connection.execute("DELETE FROM schema_migrations WHERE name LIKE '0740%'")
+    await migrate(database_dsn)
+    assert await world.fetch(numbers, BOT) == before == [(1,), (2,), (3,), (4,)]
