@@ -1,4 +1,4 @@
-"""What a person sees of a model at work: its output while it is written, and its cost before it gets too high."""
+"""What a person sees of a model at work: its plan while it is written, and its cost before it gets too high."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -38,22 +38,27 @@ async def screen(
     assert screen.heard == []
 
 
-async def test_p71_a_models_text_is_read_while_it_is_written(screen: Screen, standin: ModelStandIn) -> None:
+async def test_p71_what_a_model_writes_is_told_in_sentences_and_drawn_while_it_writes(
+    screen: Screen, standin: ModelStandIn
+) -> None:
+    page = screen.page
     gate = Event()
     script(standin, ANSWERS, gates={"plan": gate})
     await screen.start(SUPPORT)
-    writing = screen.page.get_by_role("figure", name="Model output:")
-    await expect(writing).to_contain_text("remembers the conversation", timeout=WORK_MS)
-    # The rest is not written yet (the last part of the plan is p8), and nothing says that the step is done.
-    await expect(writing).not_to_contain_text('"p8"')
-    await expect(screen.page.get_by_text("Writing the plan…")).to_be_visible()
-    story = screen.page.get_by_role("region", name="What happened")
+    # The nodes are there before the plan is finished, and nobody reads JSON.
+    nodes = page.locator(".fnode.ghost")
+    await expect(nodes).to_have_count(3, timeout=WORK_MS)
+    await expect(nodes.filter(has_text="Buffer Memory")).to_have_count(1)
+    await expect(page.locator(".now")).to_contain_text("…")
+    assert "node_name" not in await page.inner_text("main")
+    assert '"goal"' not in await page.inner_text("main")
+    story = page.get_by_role("region", name="What happened")
     await expect(story.get_by_text("Plan: waiting for you")).to_have_count(0)
     assert await screen.violations() == []
     gate.set()
     plan = await screen.question("The plan")
     await expect(plan.get_by_label("Test question 2", exact=True)).to_have_value("Where is my parcel?")
-    await expect(writing).to_be_hidden()
+    await expect(page.get_by_text("Planned; nothing is written yet")).to_be_visible()
     await expect(story.get_by_text("Plan: waiting for you")).to_be_attached()
 
 

@@ -138,7 +138,7 @@ export function FlowCanvas({
               {arrangement === "compact" ? t("Positions as in Flowise") : t("Compact layout")}
             </button>
           </Panel>
-          <Fit of={arrangement} />
+          <Fit of={`${arrangement} ${drawn.length}`} />
         </ReactFlow>
       </ReactFlowProvider>
       <div ref={after} tabIndex={-1} />
@@ -146,8 +146,8 @@ export function FlowCanvas({
   );
 }
 
-/** Fits the flow into the window again when the layout or the size of the canvas changes. */
-function Fit({ of }: { of: Arrangement }) {
+/** Fits the flow into the window again when its layout, its nodes or the size of the canvas change. */
+function Fit({ of }: { of: string }) {
   const { fitView } = useReactFlow();
   const width = useStore((state) => state.width);
   const height = useStore((state) => state.height);

@@ -7,17 +7,16 @@ import { Markdown } from "../ui/Markdown";
 import { currentActivity, type Timeline } from "./timeline";
 import { statusWord } from "./words";
 
-const TEXT_SHOWN = 600;
-
 interface Props {
   session: SessionView;
   timeline: Timeline;
-  text: string;
+  /** What a model is writing, in a sentence; empty for nothing that can be told. */
+  writing: string;
   connection: Connection;
 }
 
 /** What the session does now; a screen reader announces each change. */
-export function NowBar({ session, timeline, text, connection }: Props) {
+export function NowBar({ session, timeline, writing, connection }: Props) {
   const working = session.status === "in_progress";
   const line = useRef<HTMLParagraphElement>(null);
   const asks = session.interrupt !== null;
@@ -29,7 +28,7 @@ export function NowBar({ session, timeline, text, connection }: Props) {
     asked.current = asks;
   }, [asks]);
 
-  const words = working ? `${currentActivity(timeline)}…` : statusSentence(session);
+  const words = working ? `${writing || currentActivity(timeline)}…` : statusSentence(session);
   return (
     <div className={working ? "now live" : "now"}>
       {/* The open question speaks for itself; a screen reader hears that it has come. */}
@@ -45,14 +44,6 @@ export function NowBar({ session, timeline, text, connection }: Props) {
         <p role="status" className="problem">
           {t("Connection lost. Reconnecting; the session continues.")}
         </p>
-      )}
-      {working && text && (
-        <figure>
-          <figcaption className="quiet">Model output:</figcaption>
-          <pre className="tokens" aria-live="off">
-            {text.slice(-TEXT_SHOWN)}
-          </pre>
-        </figure>
       )}
     </div>
   );

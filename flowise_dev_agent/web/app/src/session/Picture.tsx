@@ -1,23 +1,47 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { sessionPreview } from "../api/queries";
-import type { Preview, SessionView } from "../api/types";
+import type { CanvasNode, Preview, SessionView } from "../api/types";
 import { FlowCanvas } from "../flow/FlowCanvas";
 import { Legend, SessionDiff } from "../flow/FlowDiff";
 import { previewed } from "../flow/merge";
 import { NodeDetails } from "../flow/NodeDetails";
 import { t } from "../i18n";
 
+interface Props {
+  session: SessionView;
+  written: boolean;
+  /** Nodes that a model has named so far. */
+  coming: CanvasNode[];
+}
+
 /** The flow as the session has it: from the plan on, before anything is written. */
-export function Picture({ session, written }: { session: SessionView; written: boolean }) {
+export function Picture({ session, written, coming }: Props) {
   const revision = session.interrupt?.id ?? session.last_event_seq;
   const planned = !written && (session.plan !== null || session.interrupt?.type === "plan_approval");
   const { data: preview } = useQuery({ ...sessionPreview(session.thread_id, revision), enabled: planned });
   if (written) return <SessionDiff sessionId={session.thread_id} revision={session.last_event_seq} />;
   if (preview && preview.nodes.length > 0) return <Planned preview={preview} />;
+  if (coming.length > 0) return <Coming nodes={coming} />;
   return (
     <div className="empty-picture">
       <p>{session.outcome ? t("No flow was made.") : t("The picture appears with the plan.")}</p>
+    </div>
+  );
+}
+
+/** The nodes of a plan that is still being written. */
+function Coming({ nodes }: { nodes: CanvasNode[] }) {
+  const flow = { nodes: nodes.map((node) => ({ node, mark: "added" as const, fields: [], ghost: true })), edges: [] };
+  return (
+    <div className="change-canvas">
+      <FlowCanvas
+        flow={flow}
+        label={t("The plan so far: {{number}} nodes", { number: nodes.length })}
+        arranged="compact"
+      >
+        <span className="badge live">{t("The plan is being written")}</span>
+      </FlowCanvas>
     </div>
   );
 }

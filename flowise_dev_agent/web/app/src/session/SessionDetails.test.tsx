@@ -24,7 +24,7 @@ const SESSION = {
 
 it("shows the answer to a question about a flow as Markdown", () => {
   const timeline = { groups: [], tests: [], running: null };
-  const { container } = render(<NowBar session={SESSION} timeline={timeline} text="" connection="ended" />);
+  const { container } = render(<NowBar session={SESSION} timeline={timeline} writing="" connection="ended" />);
   expect([...container.querySelectorAll("li")].map((one) => one.textContent)).toEqual(["a model", "a memory"]);
 });
 

@@ -17,6 +17,7 @@ import { SessionHeader } from "./SessionHeader";
 import { Story } from "./Story";
 import { timelineOf } from "./timeline";
 import { useFeed, useSession } from "./useSession";
+import { writingOf } from "./writing";
 import "./session.css";
 
 export function SessionPage({ params }: { params: Record<string, string> }) {
@@ -29,6 +30,7 @@ function SessionById({ id }: { id: string }) {
   const { data: session, error } = useSession(id);
   const feed = useFeed(id);
   const timeline = useMemo(() => timelineOf(feed.events), [feed.events]);
+  const writing = useMemo(() => writingOf(feed.text), [feed.text]);
   const question = session?.interrupt ?? null;
   const elsewhere = useElsewhere(question?.id ?? null, feed.events);
   const [view, setView] = useState<View>("chat");
@@ -79,7 +81,7 @@ function SessionById({ id }: { id: string }) {
             <Said at={session.created_at} words={session.requirement} />
             <Story groups={timeline.groups} ended={feed.connection === "ended"} />
             <SessionCards session={session} tests={timeline.tests.filter((one) => !one.before)} />
-            <NowBar session={session} timeline={timeline} text={feed.text} connection={feed.connection} />
+            <NowBar session={session} timeline={timeline} writing={writing.sentence} connection={feed.connection} />
             <ErrorNote error={feed.error} />
             <Elsewhere notice={elsewhere.notice} onClose={elsewhere.close} />
             <FallbackNotice session={session} />
@@ -97,7 +99,7 @@ function SessionById({ id }: { id: string }) {
             )}
           </>
         }
-        picture={<Picture session={session} written={written} />}
+        picture={<Picture session={session} written={written} coming={writing.nodes} />}
         tryOut={testable ? <TryOut key={testable} chatflowId={testable} instance={session.instance} /> : null}
       />
     </LitContext>

@@ -8,7 +8,8 @@ import type { SessionEvent, SessionView } from "../api/types";
 const RENDER_EVERY_MS = 80;
 /** Refresh a working session this often, in case a notification is lost. */
 const REFRESH_MS = 15_000;
-const TEXT_SHOWN = 4_000;
+/** A model's answer is not longer. */
+const TEXT_KEPT = 200_000;
 /** Events after which the session itself has changed. */
 const CHANGES_SESSION = new Set(["interrupt", "done", "error", "node_start", "write", "cost"]);
 
@@ -79,5 +80,5 @@ function added(before: Feed, arrived: SessionEvent[]): Pick<Feed, "events" | "te
     else if (["node_start", "node_end", "node_error", "retry", "fallback"].includes(event.type)) text = "";
     if (event.seq !== null) stored.push(event);
   }
-  return { events: stored.length ? [...before.events, ...stored] : before.events, text: text.slice(-TEXT_SHOWN) };
+  return { events: stored.length ? [...before.events, ...stored] : before.events, text: text.slice(0, TEXT_KEPT) };
 }
