@@ -30,7 +30,7 @@ const VIEWS: View[] = [
   { path: "/s/:id", view: Session },
   { path: "/build", view: Build },
   { path: "/build/:id", view: Build },
-  { path: "/flow/:instance/:id", view: Flow },
+  { path: "/f/:id/:instance?", view: Flow },
   { path: "/versions/:id", view: Versions },
   { path: "/history/:id", view: History },
   { path: "/patterns", title: "Patterns", view: Patterns },

@@ -1,5 +1,5 @@
 /** What several views read: the service's health, flows and their changes. */
-import { keepPreviousData, queryOptions } from "@tanstack/react-query";
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { api, dataOf } from "./client";
 
 export const health = () =>
@@ -74,6 +74,30 @@ export const sessionPreview = (session_id: string, revision: unknown = null) =>
     placeholderData: keepPreviousData,
     retry: false,
     staleTime: Number.POSITIVE_INFINITY,
+  });
+
+/** What was said in a session. `revision` is any value that differs after an answer. */
+export const sessionTurns = (session_id: string, revision: unknown) =>
+  queryOptions({
+    queryKey: ["turns", session_id, revision],
+    queryFn: ({ signal }) =>
+      dataOf(api.GET("/sessions/{session_id}/turns", { params: { path: { session_id } }, signal })),
+    placeholderData: keepPreviousData,
+  });
+
+/** The sessions on a flow as one conversation, a page at a time, the newest page first. */
+export const flowConversation = (chatflow_id: string, instance?: string) =>
+  infiniteQueryOptions({
+    queryKey: ["conversation", instance ?? null, chatflow_id],
+    queryFn: ({ pageParam, signal }) =>
+      dataOf(
+        api.GET("/flows/{chatflow_id}/conversation", {
+          params: { path: { chatflow_id }, query: { instance, limit: 10, cursor: pageParam ?? undefined } },
+          signal,
+        }),
+      ),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next_cursor,
   });
 
 /** What a session changes in its flow, null without a flow. `revision` is any value that differs after a change. */

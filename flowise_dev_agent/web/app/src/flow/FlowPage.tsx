@@ -1,52 +1,76 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { Link } from "wouter";
 import { flowGraph } from "../api/queries";
+import { t } from "../i18n";
+import { Bench, type View } from "../session/Bench";
+import { NextSteps } from "../session/NextSteps";
+import { Earlier } from "../session/Turns";
 import { ErrorNote } from "../ui/ErrorNote";
-import { plural } from "../ui/format";
 import { FlowCanvas } from "./FlowCanvas";
 import { inWords } from "./layout";
 import { unmarked } from "./merge";
 import { NodeDetails } from "./NodeDetails";
 import { TryOut } from "./TryOut";
+import "../session/session.css";
 
-/** A flow on a server, with a chat to try it. */
+/** A flow on a server: what was said about it, its picture, and a chat to try it. */
 export function FlowPage({ params }: { params: Record<string, string> }) {
-  const { id = "", instance = "" } = params;
+  const { id = "", instance } = params;
   const { data, error, isPending } = useQuery(flowGraph(id, instance));
   const [chosen, setChosen] = useState<string | null>(null);
+  const asked = new URLSearchParams(location.hash.split("?")[1]).get("do");
+  const [view, setView] = useState<View>(asked === "try" ? "try" : "chat");
   const node = data && unmarked(data.graph).nodes.find((one) => one.node.id === chosen);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the fields are there when the flow is
+  useEffect(() => {
+    if (view === "try") document.querySelector<HTMLElement>(".try-out input")?.focus();
+    else if (asked === "change") document.querySelector<HTMLElement>(".dock textarea")?.focus();
+  }, [view, data === undefined]);
+
+  if (!data) {
+    return isPending ? <p className="quiet">{t("Loading the flow…")}</p> : <ErrorNote error={error} />;
+  }
+  const { flow, graph } = data;
   return (
-    <div className="stack">
-      <h1>{data?.flow.name ?? "Flow"}</h1>
-      <ErrorNote error={error} />
-      {isPending && <p className="quiet">Loading the flow…</p>}
-      {data && (
-        <>
-          <p className="row">
-            <span className="badge">{data.flow.type.toLowerCase()}</span>
-            <span className={data.flow.deployed ? "badge ok" : "badge"}>
-              {data.flow.deployed ? "deployed" : "not deployed"}
-            </span>
-            {data.flow.draft && <span className="badge wait">draft of a session</span>}
-            <small>
-              {plural(data.flow.nodes, "node")} · {data.flow.instance}
-            </small>
-            <Link href={`/history/${id}`}>History</Link>
-            {data.flow.url && (
-              <a href={data.flow.url} target="_blank" rel="noopener noreferrer">
-                Open in Flowise
-              </a>
-            )}
-          </p>
-          <div className="change-canvas tall">
-            <FlowCanvas flow={data.graph} label={inWords(data.graph)} chosen={chosen} onChoose={setChosen} />
-            {node && <NodeDetails marked={node} onClose={() => setChosen(null)} />}
+    <Bench
+      view={view}
+      onView={setView}
+      header={
+        <header className="bench-head">
+          <Link href="/" className="back" aria-label={t("All flows")}>
+            ←
+          </Link>
+          <h1 title={flow.name}>{flow.name}</h1>
+          <span className={flow.deployed ? "badge ok" : "badge"}>
+            {flow.deployed ? t("deployed") : t("not deployed")}
+          </span>
+          {flow.draft && <span className="badge wait">{t("draft of a session")}</span>}
+          <div className="actions">
+            <Link href={`/history/${id}`} className="button plain">
+              {t("History")}
+            </Link>
+            <button type="button" className="button wide" onClick={() => setView("try")}>
+              {t("Try it")}
+            </button>
           </div>
-          <h2>Try it here</h2>
-          <TryOut chatflowId={id} instance={instance} />
+        </header>
+      }
+      talk={
+        <>
+          <p className="turn theirs">{t("What should be different? Say it below, in your own words.")}</p>
+          <Earlier chatflowId={id} instance={flow.instance} />
+          <NextSteps chatflowId={id} instance={flow.instance} url={flow.url} onTry={() => setView("try")} />
         </>
-      )}
-    </div>
+      }
+      picture={
+        <div className="change-canvas">
+          <FlowCanvas flow={graph} label={inWords(graph)} chosen={chosen} onChoose={setChosen} />
+          {node && <NodeDetails marked={node} onClose={() => setChosen(null)} />}
+        </div>
+      }
+      tryOut={<TryOut chatflowId={id} instance={flow.instance} />}
+    />
   );
 }

@@ -12,24 +12,9 @@ import { PatchReviewForm } from "./questions/PatchReview";
 import { PlanApprovalForm } from "./questions/PlanApproval";
 import { ResultReviewForm } from "./questions/ResultReview";
 import { TargetPicker } from "./questions/TargetPicker";
+import { questionTitle } from "./questionTitles";
 import { answerTo } from "./timeline";
 import { sessionKey } from "./useSession";
-
-const TITLES: Record<Interrupt["type"], string> = {
-  clarification: "A few questions first",
-  select_target: "Which flow?",
-  plan_approval: "The plan",
-  credential_check: "Credentials",
-  patch_review: "Review the change",
-  result_review: "The result",
-};
-/** Titles for reasons that differ from the usual one of their type. */
-const BY_REASON: Partial<Record<Interrupt["reason"], string>> = {
-  declined: "This cannot be built",
-  stale_base: "The flow has changed in Flowise",
-  budget: "The budget is used up",
-  repeated_finding: "The change is not valid",
-};
 
 function Form({ question, ...props }: FormProps<Interrupt>) {
   switch (question.type) {
@@ -90,7 +75,7 @@ export function QuestionCard({ session, question, onMine }: Props) {
     <section className="question" aria-labelledby="question-title">
       <div className="question-head">
         <h2 id="question-title" ref={heading} tabIndex={-1}>
-          {t(BY_REASON[question.reason] ?? TITLES[question.type])}
+          {t(questionTitle(question.type, question.reason))}
         </h2>
         {!told && <p>{question.message}</p>}
       </div>

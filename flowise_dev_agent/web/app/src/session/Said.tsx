@@ -1,20 +1,39 @@
+import type { Turn } from "../api/types";
 import { t } from "../i18n";
 import { moment } from "../ui/format";
 
 /** More text than this gets a scroll bar of its own. */
 const LONG = 900;
 
+interface Props {
+  at: string;
+  words: string;
+  /** The questions of a clarification with their answers. */
+  answered?: Turn["answered"];
+}
+
 /** What the person said, in their own words. */
-export function Said({ at, words, about }: { at: string; words: string; about?: string }) {
+export function Said({ at, words, answered = [] }: Props) {
   return (
     <article className="turn mine">
       <header>
-        <strong>{about ?? t("You")}</strong>
+        <strong>{t("You")}</strong>
         <small>
           <time dateTime={at}>{moment(at)}</time>
         </small>
       </header>
-      {words.length > LONG ? (
+      {answered.length > 0 ? (
+        <dl>
+          {answered.map((one) => (
+            <div key={one.question}>
+              <dt>
+                <small>{one.question}</small>
+              </dt>
+              <dd>{one.answer || t("Left open")}</dd>
+            </div>
+          ))}
+        </dl>
+      ) : words.length > LONG ? (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a long text must scroll by keyboard too
         <p className="long-words" tabIndex={0}>
           {words}

@@ -38,5 +38,5 @@ it("says apart from the figures that another reasoning mode has answered, and li
     </QueryClientProvider>,
   );
   expect(screen.queryByText(/configured reasoning mode/)).toBeNull();
-  expect(screen.getByRole("link", { name: "Show" }).getAttribute("href")).toContain("/flow/default/f1");
+  expect(screen.getByRole("link", { name: "Show" }).getAttribute("href")).toContain("/f/f1/default");
 });

@@ -61,7 +61,7 @@ export function Figures({ session }: { session: SessionView }) {
       "Chatflow",
       session.chatflow_url && (
         <span key="flow" className="row">
-          {session.chatflow_id && <Link href={`/flow/${session.instance}/${session.chatflow_id}`}>Show</Link>}
+          {session.chatflow_id && <Link href={`/f/${session.chatflow_id}/${session.instance}`}>Show</Link>}
           <a href={session.chatflow_url} target="_blank" rel="noopener noreferrer">
             Open in Flowise
           </a>

@@ -1,6 +1,8 @@
+import { useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 import { Link } from "wouter";
 import { Problem } from "../api/client";
+import { sessionTurns } from "../api/queries";
 import { LitContext } from "../flow/lit";
 import { TryOut } from "../flow/TryOut";
 import { t } from "../i18n";
@@ -15,6 +17,7 @@ import { Said } from "./Said";
 import { FallbackNotice, SessionCards } from "./SessionDetails";
 import { SessionHeader } from "./SessionHeader";
 import { Story } from "./Story";
+import { Earlier, Turns } from "./Turns";
 import { timelineOf } from "./timeline";
 import { useFeed, useSession } from "./useSession";
 import { writingOf } from "./writing";
@@ -32,6 +35,8 @@ function SessionById({ id }: { id: string }) {
   const timeline = useMemo(() => timelineOf(feed.events), [feed.events]);
   const writing = useMemo(() => writingOf(feed.text), [feed.text]);
   const question = session?.interrupt ?? null;
+  const revision = session && `${session.status} ${question?.id}`;
+  const said = useQuery({ ...sessionTurns(id, revision), enabled: Boolean(session) }).data;
   const elsewhere = useElsewhere(question?.id ?? null, feed.events);
   const [view, setView] = useState<View>("chat");
   const [lit, light] = useState<readonly string[]>([]);
@@ -78,7 +83,14 @@ function SessionById({ id }: { id: string }) {
         header={<SessionHeader session={session} onTry={testable ? () => setView("try") : null} />}
         talk={
           <>
-            <Said at={session.created_at} words={session.requirement} />
+            {session.chatflow_id && (
+              <Earlier chatflowId={session.chatflow_id} instance={session.instance} without={id} />
+            )}
+            {said ? (
+              <Turns turns={said.turns} open={question?.id ?? null} />
+            ) : (
+              <Said at={session.created_at} words={session.requirement} />
+            )}
             <Story groups={timeline.groups} ended={feed.connection === "ended"} />
             <SessionCards session={session} tests={timeline.tests.filter((one) => !one.before)} />
             <NowBar session={session} timeline={timeline} writing={writing.sentence} connection={feed.connection} />

@@ -6,6 +6,7 @@ import { NowBar } from "./NowBar";
 import { useElsewhere } from "./QuestionCard";
 import { timelineOf } from "./timeline";
 import { sessionKey, useFeed } from "./useSession";
+import { writingOf } from "./writing";
 
 afterEach(() => {
   cleanup();
@@ -18,7 +19,14 @@ const frame = (seq: number | null, type: string, data: object = {}) =>
 function Followed({ session }: { session: SessionView }) {
   const feed = useFeed("s1");
   const timeline = timelineOf(feed.events);
-  return <NowBar session={session} timeline={timeline} text={feed.text} connection={feed.connection} />;
+  return (
+    <NowBar
+      session={session}
+      timeline={timeline}
+      writing={writingOf(feed.text).sentence}
+      connection={feed.connection}
+    />
+  );
 }
 
 function Asked({ open }: { open: string | null }) {
@@ -51,14 +59,15 @@ function follow(session: object) {
   return { send: (text: string) => act(async () => send(text)), read };
 }
 
-it("shows the model output until the step ends", async () => {
+it("tells what a model writes until the step ends", async () => {
   const { send } = follow({ status: "in_progress" });
-  await send(frame(1, "node_start") + frame(null, "token", { text: "A chatflow " }));
-  await send(frame(null, "token", { text: "with memory" }));
-  expect(await screen.findByText("A chatflow with memory")).toBeTruthy();
-  expect(screen.getByText("Writing the plan…")).toBeTruthy();
+  await send(frame(1, "node_start"));
+  expect(await screen.findByText("Writing the plan…")).toBeTruthy();
+  await send(frame(null, "token", { text: '{"goal": "A bot", "flow_na' }));
+  await send(frame(null, "token", { text: 'me": "Bot' }));
+  expect(await screen.findByText("Choosing a name…")).toBeTruthy();
   await send(frame(2, "node_end"));
-  await vi.waitFor(() => expect(screen.queryByText("Model output:")).toBeNull());
+  await vi.waitFor(() => expect(screen.queryByText("Choosing a name…")).toBeNull());
 });
 
 it("refreshes the session after new events only", async () => {

@@ -53,7 +53,7 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
       <TestList tests={tests} baseline={baseline} notes={verdict?.notes ?? []} session={session.thread_id} />
       {change?.summary && (
         <p>
-          <strong>What changed:</strong> {change.summary}. The canvas below shows it.
+          <strong>What changed:</strong> {change.summary}. The picture shows it.
         </p>
       )}
       {tests.some((one) => !one.passed && one.category === "CREDENTIAL") && (

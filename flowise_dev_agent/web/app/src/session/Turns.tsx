@@ -1,0 +1,83 @@
+/** What was said: the person's own words and the questions of the session, in order. */
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { Link } from "wouter";
+import { flowConversation } from "../api/queries";
+import type { ConversationSession, Turn } from "../api/types";
+import { t } from "../i18n";
+import { ErrorNote } from "../ui/ErrorNote";
+import { ago } from "../ui/format";
+import { Markdown } from "../ui/Markdown";
+import { StatusBadge } from "../ui/StatusBadge";
+import { questionTitle } from "./questionTitles";
+import { Said } from "./Said";
+
+/** The turns, without the question that is still open, which has a card of its own. */
+export function Turns({ turns, open }: { turns: Turn[]; open: string | null }) {
+  return turns
+    .filter((turn) => turn.who === "person" || turn.interrupt?.id !== open)
+    .map((turn, index) =>
+      turn.who === "person" ? (
+        // biome-ignore lint/suspicious/noArrayIndexKey: turns are only appended
+        <Said key={index} at={turn.at} words={turn.words} answered={turn.answered} />
+      ) : (
+        // biome-ignore lint/suspicious/noArrayIndexKey: turns are only appended
+        <p key={index} className="turn theirs">
+          {turn.interrupt?.type ? t(questionTitle(turn.interrupt.type, turn.interrupt.reason)) : turn.words}
+        </p>
+      ),
+    );
+}
+
+interface Props {
+  chatflowId: string;
+  instance: string;
+  /** The session that is shown below, in full. */
+  without?: string;
+}
+
+/** Earlier sessions on the flow, each folded to its wish. */
+export function Earlier({ chatflowId, instance, without }: Props) {
+  const pages = useInfiniteQuery(flowConversation(chatflowId, instance));
+  const sessions = (pages.data?.pages ?? [])
+    .toReversed()
+    .flatMap((page) => page.sessions)
+    .filter((one) => one.thread_id !== without);
+  return (
+    <>
+      {pages.hasNextPage && (
+        <button
+          type="button"
+          className="button plain"
+          disabled={pages.isFetchingNextPage}
+          onClick={() => pages.fetchNextPage()}
+        >
+          {t("Show earlier conversations")}
+        </button>
+      )}
+      <ErrorNote error={pages.error} />
+      {sessions.map((one) => (
+        <EarlierSession key={one.thread_id} session={one} />
+      ))}
+    </>
+  );
+}
+
+function EarlierSession({ session }: { session: ConversationSession }) {
+  const wish = session.turns.find((turn) => turn.kind === "requirement")?.words ?? session.session_name ?? "";
+  return (
+    <details className="turn-card">
+      <summary>
+        <span className="clip grow">{wish}</span>
+        <StatusBadge session={session} />
+        <small>{ago(session.updated_at)}</small>
+      </summary>
+      <div className="earlier">
+        <Turns turns={session.turns} open={null} />
+        {session.answer && <Markdown text={session.answer} />}
+        <Link href={`/s/${session.thread_id}`} className="button">
+          {session.interrupt ? t("Answer the open question") : t("Open this conversation")}
+        </Link>
+      </div>
+    </details>
+  );
+}
