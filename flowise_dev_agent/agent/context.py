@@ -1,8 +1,10 @@
 """What the nodes work with at run time: resolved per session from its instance, never checkpointed."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from flowise_dev_agent.contracts.attachments import AttachmentFacts
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.knowledge.drift import CatalogueChange
@@ -55,6 +57,18 @@ class SessionBlobs(Protocol):
         ...
 
 
+class SessionFiles(Protocol):
+    """The files that go with the session's requirement."""
+
+    async def facts(self) -> Sequence[AttachmentFacts]:
+        """What is known of each, in the order in which they were handed over."""
+        ...
+
+    async def content(self, name: str) -> tuple[str, bytes, str] | None:
+        """(media type, bytes, text) of one; None when there is none of this name."""
+        ...
+
+
 @dataclass(frozen=True)
 class AgentContext:
     """The graph's `context_schema`."""
@@ -73,6 +87,11 @@ class AgentContext:
     model_stand_in: bool = False
     #: Accepted flows that new ones may start from; None: patterns are neither used nor stored.
     patterns: PatternLibrary | None = None
+    files: SessionFiles | None = None
+
+    async def attachments(self) -> tuple[AttachmentFacts, ...]:
+        """What is known of the session's files."""
+        return tuple(await self.files.facts()) if self.files else ()
 
     def chatflow_url(self, chatflow_id: str, kind: str = "CHATFLOW") -> str:
         """Where the flow opens in the Flowise editor."""

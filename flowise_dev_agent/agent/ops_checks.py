@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
 
+from flowise_dev_agent.agent.attached import with_content
 from flowise_dev_agent.agent.plan_binding import not_met, outside_plan
 from flowise_dev_agent.agent.plan_values import with_planned_values
 from flowise_dev_agent.agent.state import PatchScope
@@ -78,14 +79,17 @@ async def compiled(
     *,
     credentials: Mapping[str, str],
     unbound: Sequence[str],
+    files: Mapping[str, str] | None = None,
 ) -> Compiled:
     """The flow, and what of the plan it does not hold. Raises PatchError for ops that cannot be compiled.
 
+    `files` is what stands in fields in place of the marks of attached files; the ops keep the marks.
     Fields of new nodes that their types do not have are left out when nothing else is wrong.
     """
 
     async def compile_(ops: Sequence[PatchOp]) -> CompileResult:
-        return await asyncio.to_thread(compile_ops, base, ops, schemas, credentials=credentials, unbound=unbound)
+        whole = [with_content(op, files) for op in ops] if files else ops
+        return await asyncio.to_thread(compile_ops, base, whole, schemas, credentials=credentials, unbound=unbound)
 
     kept, left_out = list(ops), list[Finding]()
     try:

@@ -50,6 +50,7 @@ from flowise_dev_agent.patch import (
     UnsetParam,
 )
 from flowise_dev_agent.patch.model import agentflow as v2
+from flowise_dev_agent.patch.model.attached_files import file_names
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
 from flowise_dev_agent.patch.model.placeholders import MARK, stands_in
 from flowise_dev_agent.patch.model.schema import CREDENTIALS_FOR_ANY_ADDRESS
@@ -450,6 +451,9 @@ def _comparable(value: Any) -> Any:
     if stands_in(text):
         # A marked text becomes a file where a field takes files.
         return MARK
+    if names := file_names(text):
+        # Named in the plan, a data URL in the compiled flow, a place in its storage on the server.
+        return ("file", *names)
     if text[:1] in ("[", "{"):
         # Rows of a table are stored as JSON text.
         with suppress(ValueError):

@@ -10,6 +10,7 @@ from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
 from pydantic import Field
 
+from flowise_dev_agent.contracts.attachments import AttachmentFacts
 from flowise_dev_agent.contracts.base import Contract, JsonObject
 from flowise_dev_agent.contracts.designs import DesignForm
 from flowise_dev_agent.contracts.plan import (
@@ -175,6 +176,8 @@ class _Request:
     budget: Budget | None = None
     #: What the model may look up while it answers.
     tools: Toolbox | None = None
+    #: What code found in the files that go with the requirement.
+    attachments: tuple[AttachmentFacts, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,9 +27,11 @@ _OUR_TAG: Final = re.compile(
     r"credentials_on_the_server|flow|texts_in_the_flow|pattern|similar_flows|intent|previous_plan|"
     r"verdict_of_the_last_test|playbook|node_fields|like_flows|variables|step|settings|node_types|approved_plan|limit|"
     r"nodes_that_exist_already|chosen_approach|your_last_ops|findings_on_them|goal|success_criteria|placeholders|"
-    r"trials?|question|answer|parts|stand_in|never_ran|steps|tools|sources|remarks)\b)",
+    r"trials?|question|answer|attachments|parts|stand_in|never_ran|steps|tools|sources|remarks)\b)",
     re.IGNORECASE,
 )
+#: Characters of the beginning of an attached file.
+_BEGINNING: Final = 400
 #: What an op writer needs of a plan.
 _FOR_OPS: Final = frozenset(
     {
@@ -61,6 +63,18 @@ def wish(request: ClassifyRequest | PlanRequest | PatchRequest | JudgeRequest) -
     answers = (f"Q: {question}\nA: {answer}" for question, answer in request.clarifications)
     yield tag("clarifications", "\n".join(answers) or None)
     yield tag("later_words", "\n".join(f"{n}. {words}" for n, words in enumerate(request.later, start=1)) or None)
+
+
+def attachments_text(request: ClassifyRequest | PlanRequest) -> str | None:
+    """The files that go with the requirement, and how each begins."""
+    lines: list[str] = []
+    for one in request.attachments:
+        found = [f"{one.pages} pages"] if one.pages else []
+        found += [f"{one.rows} rows of {', '.join(one.columns)}"] if one.rows is not None else []
+        found += [f"API {one.title}: {', '.join(one.operations)}"] if one.operations else []
+        begins = json.dumps(shortened(one.first_lines, _BEGINNING), ensure_ascii=False)
+        lines.append(f"- {one.name} ({'; '.join([one.kind, f'{one.size} bytes', *found])}) begins: {begins}")
+    return "\n".join(lines) or None
 
 
 # --- plans and ops ---------------------------------------------------------------------------------------------------

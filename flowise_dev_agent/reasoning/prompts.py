@@ -31,6 +31,7 @@ from flowise_dev_agent.reasoning.playbook import advice
 from flowise_dev_agent.reasoning.prompt_text import (
     approved_plan,
     as_data,
+    attachments_text,
     findings_text,
     joined,
     own_ops,
@@ -90,6 +91,7 @@ def classify_prompt(request: ClassifyRequest, skills: Skills = PACKAGED) -> Prom
         system=_system(skills, "Classify"),
         user=joined(
             *wish(request),
+            tag("attachments", attachments_text(request)),
             tag("named_by_the_request", f"operation: {request.forced}" if request.forced else None),
             tag("target", request.target),
         ),
@@ -117,6 +119,7 @@ def plan_prompt(request: PlanRequest, skills: Skills = PACKAGED, *, whole_catalo
             tag("pattern", request.pattern and pattern_text(request.pattern)),
             tag("similar_flows", similar_flows(request)),
             *wish(request),
+            tag("attachments", attachments_text(request)),
             tag("parts", "\n".join(f"{part.id} ({part.source}): {part.quote}" for part in request.parts) or None),
             tag("intent", f"operation: {request.intent.operation}, language: {request.intent.language}"),
             tag("previous_plan", request.previous and previous_plan(request.previous, request.existing)),

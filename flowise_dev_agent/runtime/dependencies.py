@@ -25,6 +25,7 @@ from flowise_dev_agent.agent.domain import DomainCapability, Domains, ToolScope
 from flowise_dev_agent.agent.domains.installed import installed_domains
 from flowise_dev_agent.agent.interrupts import check_answer
 from flowise_dev_agent.agent.plan_preview import planned_flow
+from flowise_dev_agent.contracts.attachments import AttachmentFacts
 from flowise_dev_agent.contracts.base import JsonMapping
 from flowise_dev_agent.contracts.interrupts import Interrupt
 from flowise_dev_agent.contracts.requests import ResumeSession
@@ -38,6 +39,7 @@ from flowise_dev_agent.knowledge.repair import Repair
 from flowise_dev_agent.knowledge.templates import Template, TemplateKnowledge, TemplateStore
 from flowise_dev_agent.patch import Schemas
 from flowise_dev_agent.persistence import (
+    Attachments,
     Blobs,
     Database,
     InstanceNodes,
@@ -84,6 +86,7 @@ async def open_agent(settings: Settings, database: Database) -> AsyncGenerator[A
             model_stand_in=settings.flowise.model_stand_in,
             patterns=Patterns(database),
             domains=domains,
+            files=Attachments(database),
         )
         yield Agent(
             graph=build_graph(domains),
@@ -129,6 +132,7 @@ class _Contexts:
     model_stand_in: bool
     patterns: Patterns
     domains: Sequence[DomainCapability]
+    files: Attachments
 
     def tools(self, instance_id: str, chosen: Mapping[str, str], /) -> ToolRegistry:
         """What a client may look up on an instance."""
@@ -164,6 +168,7 @@ class _Contexts:
             drift_policy=self.drift_policy,
             model_stand_in=self.model_stand_in,
             patterns=PatternLibrary(self.patterns, instance_id=session.instance_id),
+            files=_SessionFiles(session.id, self.files),
         )
 
 
@@ -228,3 +233,21 @@ class _SessionBlobs:
         if sha256 not in self.known:
             self.known[sha256] = await self.blobs.get(sha256)
         return self.known[sha256]
+
+
+@dataclass(frozen=True)
+class _SessionFiles:
+    """The files of one session. They are bound at its start and never change."""
+
+    session_id: UUID
+    attachments: Attachments
+    known: list[tuple[AttachmentFacts, ...]] = field(default_factory=list)
+
+    async def facts(self) -> tuple[AttachmentFacts, ...]:
+        if not self.known:
+            rows = await self.attachments.of_session(self.session_id)
+            self.known.append(tuple(AttachmentFacts.model_validate(row.facts) for row in rows))
+        return self.known[0]
+
+    async def content(self, name: str) -> tuple[str, bytes, str] | None:
+        return await self.attachments.content(self.session_id, name)

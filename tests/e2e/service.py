@@ -20,6 +20,7 @@ from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.runtime import Timings, runtime
 from flowise_dev_agent.settings import (
     DatabaseSettings,
+    DomainSettings,
     FlowiseSettings,
     LimitSettings,
     ReasoningSettings,
@@ -37,6 +38,7 @@ _OWN_VARIABLES = frozenset(
     str(field.alias)
     for group in (
         DatabaseSettings,
+        DomainSettings,
         FlowiseSettings,
         LimitSettings,
         ReasoningSettings,

@@ -37,6 +37,7 @@ async def classify_intent(state: AgentState, runtime: Runtime[AgentContext]) -> 
             target=request.target,
             on_delta=emit.delta,
             budget=budget_of(state, runtime.context.limits),
+            attachments=await runtime.context.attachments(),
         )
     )
     emit.reasoned("classify", result)

@@ -8,6 +8,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
+from flowise_dev_agent.agent.attached import contents
 from flowise_dev_agent.agent.budget import asks_for_budget, budget_of, waits_for_budget
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.credentials import (
@@ -224,6 +225,7 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
     graph = await base_graph(state, context)
     schemas = drift.store.schemas
     try:
+        files = await contents(ops, context.files)
         made = await compiled(
             ops,
             state.plan.current,
@@ -231,6 +233,7 @@ async def compile_flow_data(state: AgentState, runtime: Runtime[AgentContext]) -
             schemas,
             credentials=state.credentials.chosen,
             unbound=seeded_ids(state),
+            files=files,
         )
     except PatchError as error:
         findings = findings_of(error)

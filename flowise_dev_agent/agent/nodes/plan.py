@@ -7,6 +7,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
 from flowise_dev_agent.agent import pattern_reuse
+from flowise_dev_agent.agent.attached import with_attached
 from flowise_dev_agent.agent.budget import asks_for_budget, budget_of
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.credentials import available_credentials, match_credentials
@@ -70,6 +71,7 @@ async def plan_v2(
     previous, verdict = state.plan.contract, state.review.verdict
     graph = await flow_so_far(state, context)
     nodes = await context.knowledge.nodes()
+    attachments = await context.attachments()
     result = await context.reasoner.plan(
         PlanRequest(
             requirement=requirement,
@@ -99,6 +101,7 @@ async def plan_v2(
             verdict=verdict,
             pattern=pattern,
             templates=discovery.templates,
+            attachments=attachments,
             tools=tools,
         )
     )
@@ -112,6 +115,7 @@ async def plan_v2(
         state, match, proposed, context, emit, by_rules=result.mode == "deterministic"
     )
     if not plan.declined and plan.answer is None:
+        plan = with_attached(plan, nodes.schemas, attachments)
         plan = with_files_to_come(plan, nodes.schemas)
         said = [state.full_requirement, *state.later_words, feedback or ""]
         capability = with_agreed(capability_of(plan, said, nodes.schemas), state.plan.agreed)

@@ -11,6 +11,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from flowise_dev_agent.agent import AgentContext, AgentState, FlowiseCapability, build_graph, initial_state
+from flowise_dev_agent.agent.context import SessionFiles
 from flowise_dev_agent.agent.interrupts import check_answer
 from flowise_dev_agent.contracts.base import read_as
 from flowise_dev_agent.contracts.events import NodeEvent
@@ -260,6 +261,8 @@ class Bench:
         self.graph = build_graph([self.capability], InMemorySaver())
         self.config: Any = {"configurable": {"thread_id": str(self.session_id)}}
         self.patterns = patterns
+        #: The files that go with the requirement.
+        self.files: SessionFiles | None = None
         self.events: list[dict[str, Any]] = []
         self.nodes_run: list[str] = []
 
@@ -284,6 +287,7 @@ class Bench:
             limits=self.limits,
             drift_policy=self.drift_policy,
             patterns=self.patterns,
+            files=self.files,
         )
 
     async def start(self, requirement: str = "A support bot", **request: Any) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from flowise_dev_agent.contracts.attachments import AttachmentFacts
 from flowise_dev_agent.contracts.designs import DesignForm
 from flowise_dev_agent.contracts.plan import Design, PlannedValue
 from flowise_dev_agent.patch import NodeSchema
@@ -33,6 +34,7 @@ from flowise_dev_agent.reasoning.rules.render import telling
 #: The question that the service asks after a plan that declines; its answer is another requirement.
 _INSTEAD = "This cannot be built as described. What should be built instead?"
 _LOADERS = {"text": "plainText", "pdf": "pdfFile", "csv": "csvFile", "docx": "docxFile", "web": "cheerioWebScraper"}
+_FILE_LOADERS = {"pdf": "pdfFile", "csv": "csvFile", "text": "textFile", "markdown": "textFile"}
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ def open_question(said: Asked, reading: Reading, language: str) -> str | None:
 def design_new(request: PlanRequest, world: World) -> Design:
     """A flow that is not there yet: a chatflow, or steps where the text speaks of steps. Raises DeclinedError."""
     said = asked(request.requirement, request.clarifications)
-    reading = read(said.text, world.store)
+    reading = _with_files(read(said.text, world.store), request.attachments)
     foreign = [names[0] for names in reading.tools if not usable(names, world)]
     if is_stepwise(reading) or any(name in world.store.schemas for name in foreign):
         return design_steps(request, reading, said, world)
@@ -99,6 +101,14 @@ def design_new(request: PlanRequest, world: World) -> Design:
     if not (prompt or reading.names_structure or anything):
         raise world.decline("declined_nothing")
     return designed(request, said.text, reading, prompt, world)
+
+
+def _with_files(reading: Reading, files: Sequence[AttachmentFacts]) -> Reading:
+    """A reading of a text that came with files: what a bot answers from, unless the text asks for something else."""
+    loaders = tuple(dict.fromkeys(_FILE_LOADERS[file.kind] for file in files if file.kind in _FILE_LOADERS))
+    if not loaders or reading.chain or reading.transform or reading.structured:
+        return reading
+    return replace(reading, knowledge=True, loaders=loaders, promised=False, stored=False)
 
 
 def _with_answers(reading: Reading, more: Reading) -> Reading:

@@ -1,0 +1,59 @@
+"""Files of the person in fields of nodes: plans and ops hold names, flows the content or where Flowise keeps it.
+
+>>> mark(["handbook.pdf", "rules.pdf"])
+'[ATTACHMENT: handbook.pdf; rules.pdf]'
+>>> file_names(mark(["a.pdf"])), file_names('FILE-STORAGE::["a.pdf"]'), file_names("a.pdf")
+(('a.pdf',), ('a.pdf',), ())
+"""
+
+import base64
+import json
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+_MARK: Final = "[ATTACHMENT: "
+_STORED: Final = "FILE-STORAGE::"
+_URL_NAME: Final = ",filename:"
+_MARKED: Final = re.compile(r"\[ATTACHMENT: ([^\[\]\n]{1,1200})\]")
+
+
+def mark(names: Sequence[str]) -> str:
+    """What a plan and an op hold in place of these files."""
+    return f"{_MARK}{'; '.join(names)}]"
+
+
+def is_mark(value: object) -> bool:
+    """Whether a value of a plan or an op names files of the session."""
+    return isinstance(value, str) and _MARKED.fullmatch(value) is not None
+
+
+def file_names(value: object) -> tuple[str, ...]:
+    """The names of the files that a field holds, in whatever form; none when it holds something else."""
+    if not isinstance(value, str):
+        return ()
+    if found := _MARKED.fullmatch(value):
+        return tuple(name.strip() for name in found[1].split(";"))
+    if not value.startswith((_STORED, "data:", '["data:')):
+        return ()
+    text = value.removeprefix(_STORED)
+    urls: Any = [text]
+    if text.startswith("["):
+        with suppress(ValueError):
+            urls = json.loads(text)
+    return tuple(str(url).rpartition(_URL_NAME)[2] for url in urls)
+
+
+def file_value(files: Sequence[tuple[str, str, bytes]]) -> str:
+    """Files (name, media type, content) as Flowise's file fields take them: a data URL, of several a list of them."""
+    urls = [
+        f"data:{media_type};base64,{base64.b64encode(content).decode()}{_URL_NAME}{name}"
+        for name, media_type, content in files
+    ]
+    return urls[0] if len(urls) == 1 else json.dumps(urls)
+
+
+def with_files(values: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, Any]:
+    """The values with the content in place of each mark; `files` is mark -> value."""
+    return {name: files.get(value, value) if isinstance(value, str) else value for name, value in values.items()}

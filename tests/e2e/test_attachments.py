@@ -1,0 +1,53 @@
+"""A file that goes with the sentence becomes what the bot answers from, on a real Flowise."""
+
+import base64
+import json
+
+from flowise_dev_agent.flowise import FlowiseClient
+from flowise_dev_agent.patch.model.placeholders import placeholder_file
+from tests.e2e.people import SharedService, answer, http_of, ok
+
+TEXT = "Employees of the Zurich office have 31 days of vacation a year."
+REQUIREMENT = "Build a bot with GPT-4o that answers questions from our handbook and shows the sources"
+
+
+def handbook() -> bytes:
+    url = placeholder_file(".pdf", TEXT) or ""
+    return base64.b64decode(url.partition("base64,")[2].partition(",")[0])
+
+
+async def test_a_pdf_that_goes_with_the_sentence_is_what_the_bot_answers_from(
+    shared_service: SharedService, flowise_client: FlowiseClient
+) -> None:
+    service = await shared_service()
+    async with http_of(service) as http:
+        stored = (await http.post("/attachments", files={"file": ("Our handbook.pdf", handbook())})).json()
+        assert (stored["facts"]["pages"], stored["facts"]["first_lines"]) == (1, TEXT)
+        body = {
+            "requirement": REQUIREMENT,
+            "attachments": [stored["id"]],
+            "test_questions": ["How many days of vacation does Zurich have?"],
+        }
+        planned = await ok(await http.post("/sessions?wait=60", json=body))
+        contract = planned["interrupt"]["data"]["contract"]
+        assert "[ATTACHMENT: Our handbook.pdf]" in [one["value"] for one in contract["values"]]
+        assert contract["placeholders"] == []
+
+        tested = await answer(http, planned, action="approve")
+        review = tested["interrupt"]["data"]
+        assert tested["interrupt"]["type"] == "result_review", tested["interrupt"]["message"]
+        (test,) = review["tests"]
+        assert test["passed"] is True, test
+        trace = await ok(await http.get(f"/sessions/{tested['thread_id']}/traces/{test['trace_sha256']}"))
+        assert [TEXT in source["text"] for source in trace["sources"]] == [True]
+
+        flow = await flowise_client.get_chatflow(tested["chatflow_id"])
+        loader = next(node for node in json.loads(flow.flow_data)["nodes"] if node["data"]["name"] == "pdfFile")
+        assert loader["data"]["inputs"]["pdfFile"] == 'FILE-STORAGE::["Our handbook.pdf"]'
+        # The file stays when the flow is changed.
+        changed = await answer(http, tested, action="iterate", feedback="Use a temperature of 0.1")
+        if changed["interrupt"]["type"] == "plan_approval":
+            changed = await answer(http, changed, action="approve")
+        assert changed["interrupt"]["data"]["tests"][0]["passed"] is True
+        done = await answer(http, changed, action="accept")
+        assert done["outcome"] == "accepted"
