@@ -77,10 +77,13 @@ def _stored(node: Node) -> Callable[..., Awaitable[dict[str, Any]]]:
     return run
 
 
-def _recorded(source: str, router: routing.Router) -> Callable[[AgentState], str]:
-    """The router as a conditional edge that tells the run's stream why it went where it went."""
+def _recorded(source: str, router: routing.Router) -> Callable[[AgentState], Awaitable[str]]:
+    """The router as a conditional edge that tells the run's stream why it went where it went.
 
-    def edge(state: AgentState) -> str:
+    Async, since LangGraph hands other functions to a thread.
+    """
+
+    async def edge(state: AgentState) -> str:
         decision = router(state)
         get_stream_writer()(
             NodeEvent(

@@ -10,10 +10,10 @@ that a person may edit at any time (name, labels) are in the `sessions` row, nev
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias, TypedDict
 
-from pydantic import Field
+from pydantic import Field, ModelWrapValidatorHandler, model_validator
 
 from flowise_dev_agent.agent.stages import Stage
-from flowise_dev_agent.contracts.base import Contract, JsonObject, Outcome
+from flowise_dev_agent.contracts.base import Contract, JsonObject, Kept, Outcome
 from flowise_dev_agent.contracts.change import Conflict, Difference
 from flowise_dev_agent.contracts.designs import DesignForm
 from flowise_dev_agent.contracts.interrupts import MissingCredential, TargetCandidate, TargetFlow, WriteMode
@@ -32,8 +32,25 @@ STATE_VERSION: Final = 2
 MAX_CLARIFICATION_ROUNDS: Final = 2
 
 
+def shared(kind: type[Contract]) -> Any:
+    """A field whose default is one model for all. As a plain default it would be copied deeply each time."""
+    empty = kind()
+    return Field(default_factory=lambda: empty)
+
+
 class Part(Contract):
     """A part of the state. Every field has a default, so that an update can name a few."""
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _read_once(cls, value: Any, read: ModelWrapValidatorHandler[Self]) -> Self:
+        """A part is read by each node and each edge, and mostly is what it was."""
+        if not isinstance(value, Kept):
+            return read(value)
+        model = getattr(value, "model", None)
+        if not isinstance(model, cls):
+            model = value.model = read(value)
+        return model
 
     def changed_by(self, change: Self) -> Self:
         """This part with the fields that are set in `change`."""
@@ -252,7 +269,7 @@ class BudgetQuestion(Contract):
 class BudgetState(Part):
     """The session's own ceilings, and the question for more."""
 
-    ceilings: BudgetCeilings = BudgetCeilings()
+    ceilings: BudgetCeilings = shared(BudgetCeilings)
     question: BudgetQuestion | None = None
     #: The node that the raised budget is for.
     resume_at: str | None = None
@@ -261,7 +278,7 @@ class BudgetState(Part):
 class UsageState(Part):
     """What reasoning has cost, and where it fell back."""
 
-    spent: Usage = Usage()
+    spent: Usage = shared(Usage)
     degraded: list[DegradedPhase] = Field(default_factory=list[DegradedPhase])
 
     def plus(self, phase: Phase, result: Reasoned[Any]) -> "UsageState":
@@ -302,20 +319,20 @@ class AgentState(Part):
     """Everything that a session knows."""
 
     version: Literal[2] = STATE_VERSION
-    request: RequestState = RequestState()
-    intent: IntentState = IntentState()
-    target: TargetState = TargetState()
-    plan: PlanState = PlanState()
-    credentials: CredentialState = CredentialState()
-    pattern: PatternState = PatternState()
-    patch: PatchState = PatchState()
-    check: CheckState = CheckState()
-    write: WriteState = WriteState()
-    tests: TestsState = TestsState()
-    review: ReviewState = ReviewState()
-    budget: BudgetState = BudgetState()
-    usage: UsageState = UsageState()
-    catalogue: CatalogueState = CatalogueState()
+    request: RequestState = shared(RequestState)
+    intent: IntentState = shared(IntentState)
+    target: TargetState = shared(TargetState)
+    plan: PlanState = shared(PlanState)
+    credentials: CredentialState = shared(CredentialState)
+    pattern: PatternState = shared(PatternState)
+    patch: PatchState = shared(PatchState)
+    check: CheckState = shared(CheckState)
+    write: WriteState = shared(WriteState)
+    tests: TestsState = shared(TestsState)
+    review: ReviewState = shared(ReviewState)
+    budget: BudgetState = shared(BudgetState)
+    usage: UsageState = shared(UsageState)
+    catalogue: CatalogueState = shared(CatalogueState)
     #: By domain what tools gave: references that last, structured values, and hashes of blobs with their raw results,
     #: which never reach a prompt.
     artifacts: Annotated[DomainValues, merge_domains] = Field(default_factory=dict)
@@ -392,7 +409,7 @@ def channel_writes(state: AgentState, update: Update) -> dict[str, Any]:
         if isinstance(value, Part):
             changed = current.changed_by(value)
             if changed != current:
-                writes[name] = changed.model_dump(mode="json")
+                writes[name] = Kept(changed.model_dump(mode="json"))
         elif value != current:
             writes[name] = value
     return writes

@@ -21,16 +21,16 @@ def engine(request: Request) -> Runtime:
     return request.app.state.engine
 
 
-def _service(request: Request) -> SessionService:
+async def _service(request: Request) -> SessionService:
     return engine(request).service
 
 
-def _patterns(request: Request) -> PatternService:
+async def _patterns(request: Request) -> PatternService:
     running = engine(request)
     return PatternService(running.db, running.instances)
 
 
-def _wait_secs(
+async def _wait_secs(
     request: Request,
     wait: Annotated[
         float | None,
@@ -50,7 +50,7 @@ def _wait_secs(
     return request.app.state.settings.server.wait_secs
 
 
-def _after_seq(
+async def _after_seq(
     after_seq: Annotated[int, Query(ge=0, le=MAX_SEQ, description="Leave out events up to this number.")] = 0,
     last_event_id: Annotated[int, Header(ge=0, le=MAX_SEQ, description="Sent by a client that reconnects.")] = 0,
 ) -> int:

@@ -1,7 +1,7 @@
 """How the shared models are read and kept within a size."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, Self, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, TypeAdapter
 
@@ -25,6 +25,13 @@ class Contract(BaseModel):
     model_config = ConfigDict(
         extra="forbid", frozen=True, defer_build=True, json_schema_serialization_defaults_required=True
     )
+
+
+class Kept(dict[str, Any]):
+    """A JSON object that is never changed, with the model that was read from it last."""
+
+    __slots__ = ("model",)
+    model: BaseModel
 
 
 class Versioned(Contract):

@@ -29,6 +29,7 @@ from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
+from flowise_dev_agent.contracts.base import Kept
 from flowise_dev_agent.persistence.database import ROUND_TRIP_SECS, Database, translated_errors
 from flowise_dev_agent.persistence.lease import ASSERT_OWNER_SQL, Lease
 
@@ -223,8 +224,9 @@ class FencedSaver(AsyncPostgresSaver):
         """What was read, its state upgraded where an earlier version wrote it."""
         if found is None or self._upgrade is None:
             return found
-        checkpoint = found.checkpoint
-        values = checkpoint["channel_values"]
+        values = {name: Kept(value) if type(value) is dict else value for name, value in _values(found).items()}
+        checkpoint: Checkpoint = {**found.checkpoint, "channel_values": values}
+        found = found._replace(checkpoint=checkpoint)
         state = self._upgrade(values.get(_INPUT, values))
         if state is None:
             return found
@@ -293,6 +295,10 @@ class FencedSaver(AsyncPostgresSaver):
             self._rows[key] = row if replacing else self._rows.get(key, row)
         in_order = sorted(self._rows.items(), key=lambda item: writes_sort_key(*item[0]))
         self._latest = self._latest._replace(pending_writes=[row for _, row in in_order])
+
+
+def _values(found: CheckpointTuple) -> Mapping[str, Any]:
+    return found.checkpoint["channel_values"]
 
 
 def _is_control(channel: str) -> bool:

@@ -33,15 +33,15 @@ from flowise_dev_agent.runtime.sessions.service import SessionService
 router = APIRouter(tags=["flows"])
 
 
-def _flows(request: Request) -> FlowService:
+async def _flows(request: Request) -> FlowService:
     return engine(request).flows
 
 
-def _writer(request: Request) -> FlowWriter:
+async def _writer(request: Request) -> FlowWriter:
     return engine(request).flow_writer
 
 
-def _tests(request: Request) -> FlowTestService:
+async def _tests(request: Request) -> FlowTestService:
     return engine(request).flow_tests
 
 

@@ -12,7 +12,7 @@ from flowise_dev_agent.runtime.flows.version_history import FlowVersions, Rolled
 router = APIRouter(tags=["versions"])
 
 
-def _versions(request: Request) -> FlowVersions:
+async def _versions(request: Request) -> FlowVersions:
     return engine(request).versions
 
 
