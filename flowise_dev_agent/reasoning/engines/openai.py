@@ -12,11 +12,11 @@ from openai.types import CompletionUsage
 from openai.types.chat import (
     ChatCompletion,
     ChatCompletionAssistantMessageParam,
-    ChatCompletionChunk,
     ChatCompletionMessageFunctionToolCallParam,
     ChatCompletionMessageParam,
 )
 from openai.types.chat.completion_create_params import CompletionCreateParamsBase
+from pydantic import BaseModel
 
 from flowise_dev_agent.reasoning.contracts import DeltaSink, Message
 from flowise_dev_agent.reasoning.engines.base import Refusal, SdkEngine, SdkErrors
@@ -123,7 +123,15 @@ class OpenAIEngine(SdkEngine):
             return _from_completion(answer) if is_answer else ResponseBuffer()
         if capabilities.stream_usage:
             params["stream_options"] = {"include_usage": True}
-        stream = await self._client.chat.completions.create(**params, stream=True, timeout=self._stream_timeout)
+        # The SDK's own models of chunks take most of the time of a stream: it gives them as they come.
+        stream = await self._client.post(
+            "/chat/completions",
+            body={**params, "stream": True},
+            cast_to=object,
+            options={"timeout": self._stream_timeout},
+            stream=True,
+            stream_cls=openai.AsyncStream[object],
+        )
         async with stream:
             return await _from_stream(stream, completion.on_delta)
 
@@ -229,15 +237,59 @@ def _from_completion(answer: ChatCompletion) -> ResponseBuffer:
     return buffer
 
 
-async def _from_stream(chunks: AsyncIterator[ChatCompletionChunk], on_delta: DeltaSink) -> ResponseBuffer:
+class _Details(BaseModel):
+    cached_tokens: int | None = None
+
+
+class _Usage(BaseModel):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: _Details | None = None
+
+
+class _Function(BaseModel):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class _Call(BaseModel):
+    index: int = 0
+    id: str | None = None
+    function: _Function | None = None
+
+
+class _Delta(BaseModel):
+    content: str | None = None
+    refusal: str | None = None
+    tool_calls: list[_Call] | None = None
+
+
+class _Choice(BaseModel):
+    delta: _Delta | None = None
+    finish_reason: str | None = None
+
+
+class _Chunk(BaseModel):
+    """What is read of a chunk. Compatible servers leave out most of it."""
+
+    model: str | None = None
+    usage: _Usage | None = None
+    choices: list[_Choice] | None = None
+
+
+async def _from_stream(chunks: AsyncIterator[object], on_delta: DeltaSink) -> ResponseBuffer:
+    """Raises ValueError for what is not a chunk."""
     buffer = ResponseBuffer()
     # Some compatible servers number every call 0: a new id begins a new call.
     at: dict[int, int] = {}
-    async for chunk in chunks:
+    async for item in chunks:
+        chunk = _Chunk.model_validate(item)
         buffer.model = buffer.model or chunk.model or ""
         _count(buffer, chunk.usage)
         for choice in chunk.choices or []:
             buffer.stop_reason = choice.finish_reason or buffer.stop_reason
+            if choice.delta is None:
+                continue
             buffer.refusal += choice.delta.refusal or ""
             if text := choice.delta.content or "":
                 buffer.add_text(text)
@@ -252,7 +304,7 @@ async def _from_stream(chunks: AsyncIterator[ChatCompletionChunk], on_delta: Del
     return buffer
 
 
-def _count(buffer: ResponseBuffer, usage: CompletionUsage | None) -> None:
+def _count(buffer: ResponseBuffer, usage: CompletionUsage | _Usage | None) -> None:
     if usage is None:
         return
     details = usage.prompt_tokens_details
