@@ -11,7 +11,7 @@ from typing import Literal
 from flowise_dev_agent.errors import FlowiseError, FlowiseNotFoundError
 from flowise_dev_agent.knowledge.drift import CatalogueChange, compare
 from flowise_dev_agent.knowledge.repair import Repair, decide_repair, not_found
-from flowise_dev_agent.knowledge.search import NodeIndex, gives
+from flowise_dev_agent.knowledge.search import NodeIndex
 from flowise_dev_agent.knowledge.snapshot import by_name, fingerprint, full_text, read_snapshot, text_of
 from flowise_dev_agent.knowledge.sources import NodeCache, NodeSource
 from flowise_dev_agent.patch import NodeSchema, Schemas
@@ -103,15 +103,24 @@ class NodeStore:
 
     def accepting(self, anchor_types: Iterable[str]) -> list[NodeSchema]:
         """Types of which an output fits an anchor of these classes; deprecated ones last, else by name."""
-        wanted = frozenset(anchor_types)
-        fitting = [schema for schema in self.schemas.values() if gives(schema, wanted)]
-        return sorted(fitting, key=lambda schema: (schema.deprecated, schema.name))
+        names = {name for type_ in anchor_types for name in self._giving.get(type_, ())}
+        return sorted((self.schemas[name] for name in names), key=lambda schema: (schema.deprecated, schema.name))
 
     def with_repaired(self, repaired: Schemas) -> "NodeStore":
         """The same catalogue with types added or replaced."""
         return NodeStore(
             self._catalogue, self.flowise_version, source=self.source, fingerprint=self.fingerprint, repaired=repaired
         )
+
+    @cached_property
+    def _giving(self) -> dict[str, set[str]]:
+        """Names of types by the classes of their outputs."""
+        found: dict[str, set[str]] = {}
+        for name, schema in self.schemas.items():
+            for output in schema.outputs:
+                for class_ in output.base_classes:
+                    found.setdefault(class_, set()).add(name)
+        return found
 
     @cached_property
     def _by_fold(self) -> dict[str, str]:
