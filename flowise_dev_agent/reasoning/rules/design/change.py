@@ -1,7 +1,7 @@
 """The design of a change: of a flow that is there, or of a plan that was not written yet."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,21 +13,30 @@ from flowise_dev_agent.reasoning.credential_requirements import credential_type,
 from flowise_dev_agent.reasoning.playbook import is_advice
 from flowise_dev_agent.reasoning.rules.design.build import asked, fresh_ids, spans_of, values_of
 from flowise_dev_agent.reasoning.rules.design.edits import Edits, find_edits
-from flowise_dev_agent.reasoning.rules.design.naming import take_names
+from flowise_dev_agent.reasoning.rules.design.naming import is_named, take_names
 from flowise_dev_agent.reasoning.rules.design.parts import Account
-from flowise_dev_agent.reasoning.rules.design.prompt import behaviour_of, says_enough, speaks_of_no_part
 from flowise_dev_agent.reasoning.rules.design.providers import chat_providers
 from flowise_dev_agent.reasoning.rules.design.reading import Reading, read
-from flowise_dev_agent.reasoning.rules.design.tools import changed_tools, is_named, is_tool, with_planned
-from flowise_dev_agent.reasoning.rules.design.values import Said, default_text, parameters, prompt_field, without_braces
+from flowise_dev_agent.reasoning.rules.design.tools import changed_tools, is_tool, with_planned
+from flowise_dev_agent.reasoning.rules.design.values import MAX_TOKENS, Said, default_text, parameters, prompt_field
+from flowise_dev_agent.reasoning.rules.design.wording import without_remarks, worded
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, table, words
-from flowise_dev_agent.reasoning.rules.language.text import Span, mentioned, normalised, quoted, squeeze
+from flowise_dev_agent.reasoning.rules.language.text import (
+    Span,
+    mentioned,
+    mentions,
+    normalised,
+    quoted,
+    squeeze,
+    to_number,
+)
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.wiring import ENDING_CATEGORIES, wire
 
 _MODELS = "Chat Models"
 _SYSTEM_TEXT = "Messages[0].content"
+_ORDINALS = ("first", "second", "third")
 #: What people call a node of a kind; the title alone names none of several.
 _ANY = frozenset({"agent", "llm", "model", "start"})
 
@@ -55,8 +64,8 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
         there |= {node.node_id: node.node_name for node in planned.nodes}
         there = {id_: name for id_, name in there.items() if id_ not in planned.removals}
     existing = world.schemas(there)
-    names, text = take_names(wish, existing)
-    change = _read(request, text, world)
+    names, text = take_names(wish, existing, request.labels)
+    change, remarks = _read(request, text, world)
     wired = {f"{op.target_node_id}.{op.target_anchor}" for op in wire(existing).connections} if pending else set[str]()
     occupied = request.occupied | wired
     edits = find_edits(change, existing, occupied, world)
@@ -69,15 +78,18 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     for id_, schema in _meant(request, stays, text, world).items():
         own = parameters(schema, Said(change), language=world.language, asked_only=True)
         values += [PlannedValue(node_id=id_, param=name, value=value) for name, value in own.items()]
-    alone = request.intent.operation == "update" and not (values or names or ids or going)
-    _check_behaviour(change, existing, world, alone=alone)
-    texts = _prompts(request, change, {**stays, **added}, text, world, alone=alone)
-    texts += _moved(request, edits, existing, added, texts)
+    spans, gone = spans_of(change, {**stays, **added}), [existing[node_id] for node_id in going]
+    if not (change.system_text or change.prompt_text):
+        # Nobody is asked about words of a wish that names parts which have no place here.
+        Account(change.text, spans, {**stays, **added}, values, gone).check(world)
+    places, chosen = _prompts(request, change, {**stays, **added}, text)
+    understood = bool(values or names or ids or going)
+    said = worded(request, change, spans, places, chosen, world, understood=understood)
+    texts = [*said.values, *_moved(request, edits, existing, added, said.values)]
     values += texts
     if not values and not names and not ids and not going:
         raise world.decline("declined_no_change")
-    account = Account(change.text, spans_of(change, {**stays, **added}), {**stays, **added}, values,
-                      [existing[node_id] for node_id in going])  # fmt: skip
+    account = Account(change.text, spans, {**stays, **added}, values, gone)
     account.check(world)
     partners = (
         [op.target_node_id for op in wire({**added, **stays}, list(stays), occupied).connections] if added else []
@@ -94,9 +106,13 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
         values=values,
         credential_requirements=list(needed),
         parts=account.parts(
-            world, source=source, prompts=[f"{text.node_id}.{text.param}" for text in texts], left=_left(change, texts)
+            world,
+            source=source,
+            prompts=[f"{text.node_id}.{text.param}" for text in texts],
+            left=said.left,
+            remarks=remarks,
         ),
-        steps=_steps(edits, existing, names, world),
+        steps=[*said.steps, *_steps(edits, existing, names, world)],
     )
     told = telling.told(design, shown, Said(change, "\n".join(str(text.value) for text in texts)), world)
     return _merged(planned, told, going, request, world, pending=pending) if planned else told
@@ -127,13 +143,23 @@ def _heading(request: PlanRequest, wish: str, world: World) -> dict[str, Any]:
 
 
 def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, world: World) -> Mapping[str, NodeSchema]:
-    """The places (`node id` or `node id.path`) that a wish means: in a node that it names, else all of them. An ordinal
-    is asked about where several are of one kind. Raises DeclinedError."""
+    """The places (`node id` or `node id.path`) that a wish means: in a node that it names, the one of its ordinal, else
+    all of them. Raises DeclinedError for an ordinal among nodes that have no order."""
     named = {place: schema for place, schema in places.items() if _names(request, place.partition(".")[0], wish)}
-    if not named and pattern("inside", "ordinal").search(wish):
-        models = [place for place, schema in places.items() if schema.category in (_MODELS, "LLMs")]
-        raise world.decline("declined_which", nodes=", ".join(dict.fromkeys(one.partition(".")[0] for one in models)))
-    return named or places
+    ordinals = [match.group() for match in mentions(wish, pattern("inside", "ordinal"))]
+    ordinals += [answer for question, answer in request.clarifications if question.endswith("?")]
+    if named or not ordinals:
+        return named or places
+    models = {
+        place: place.partition(".")[0] for place, schema in places.items() if schema.category in (_MODELS, "LLMs")
+    }
+    order = sorted(models, key=lambda place: (len(models[place]), models[place]))
+    index = next((n for n, name in enumerate(_ORDINALS) if any(words(name).search(one) for one in ordinals)), None)
+    if index is not None and index < len(order) and len({id_.rpartition("_")[0] for id_ in models.values()}) == 1:
+        return {order[index]: places[order[index]]}
+    if len(models) < 2 or not pattern("inside", "ordinal").search(wish):
+        return places
+    raise world.decline("declined_which", nodes=", ".join(dict.fromkeys(models.values())))
 
 
 def _names(request: PlanRequest, node_id: str, wish: str) -> bool:
@@ -148,84 +174,60 @@ def _own_names(request: PlanRequest, node_id: str) -> list[str]:
     return [node_id, *([label] if label.casefold() not in {*_ANY, schema.label.casefold() if schema else ""} else [])]
 
 
-def _read(request: PlanRequest, text: str, world: World) -> Reading:
-    """The wish, in which the names of nodes only say where. Raises DeclinedError where two models could be meant."""
+def _read(request: PlanRequest, text: str, world: World) -> tuple[Reading, list[str]]:
+    """(the wish, in which the names of nodes only say where; remarks in it). Raises DeclinedError where two models
+    could be meant."""
     change = read(text, world.store)
+    text, remarks = without_remarks(text, change.spans)
+    change = read(text, world.store) if remarks else change
     new = {provider.chat for _, provider in chat_providers(change.text)} - set(request.existing.values())
     if len(new) > 1:
         raise world.decline("question_model", names=", ".join(sorted(new)))
     named = [name for id_ in request.existing for name in _own_names(request, id_) if name]
     places = [match.span() for name in named for match in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.I)]
-    return replace(change, spans=(*change.spans, *(Span(start, end, keep=True) for start, end in places)))
+    places += [match.span() for looked_for in (words("all_of_them"), pattern("inside", "ordinal"))
+               for match in looked_for.finditer(text)]  # fmt: skip
+    places += _former(change, text)
+    change = _with_tokens(request, change, text, world)
+    return replace(change, spans=(*change.spans, *(Span(start, end, keep=True) for start, end in places))), remarks
 
 
-def _wording(change: Reading, *, alone: bool) -> tuple[list[str], str | None]:
-    """(lines to add to a prompt, text that takes its place): only an explicit wish for another prompt replaces one.
-
-    A wish that speaks of no part of the flow says how to behave, however it is put; beside other changes (not `alone`)
-    only what is put as an instruction does, and the rest is told as not done.
-    """
-    wanted, rest = behaviour_of(change.text, change.spans)
-    given = change.system_text or change.prompt_text
-    if alone and not wanted and not given and _is_behaviour(rest):
-        wanted = [" ".join(rest)]
-    if given and change.adds:
-        return [*wanted, given], None
-    return wanted, given
+def _former(change: Reading, text: str) -> list[tuple[int, int]]:
+    """Where a wish says what a setting was ("... instead of 4")."""
+    ends = {span.end for span in change.spans if not span.task}
+    found = re.compile(rf"{words('instead_of').pattern}\s[^,.;!?\n]{{1,40}}", re.I).finditer(text)
+    return [match.span() for match in found if match.start() in ends or match.start() - 1 in ends]
 
 
-def _left(change: Reading, texts: Sequence[PlannedValue]) -> list[str]:
-    """What the person said beside a wish and no prompt holds."""
-    _, rest = behaviour_of(change.text, change.spans)
-    return [line for line in rest if not any(without_braces(line) in str(text.value) for text in texts)]
-
-
-def _is_behaviour(rest: Sequence[str]) -> bool:
-    return bool(rest) and all(map(speaks_of_no_part, rest)) and says_enough(" ".join(rest))
-
-
-def _check_behaviour(change: Reading, existing: Mapping[str, NodeSchema], world: World, *, alone: bool) -> None:
-    """Raises DeclinedError with what speaks of a part of the flow and is not understood."""
-    _, rest = behaviour_of(change.text, spans_of(change, existing))
-    if rest and not (alone and _wording(change, alone=alone)[0]):
-        raise world.decline("declined_wish", parts="; ".join(f"«{part}»" for part in rest))
+def _with_tokens(request: PlanRequest, change: Reading, text: str, world: World) -> Reading:
+    """A number of tokens without more is the limit of the model, where nothing else of the flow counts in tokens."""
+    kinds = {schema.category for schema in world.schemas(request.existing).values()}
+    match = pattern("values", "tokens").search(text)
+    if not match or change.quantities.any or "Text Splitters" in kinds or _MODELS not in kinds:
+        return change
+    limit = replace(change.quantities, max_tokens=round(to_number(match[1])))
+    return replace(change, quantities=limit, spans=(*change.spans, Span(*match.span(), params=MAX_TOKENS)))
 
 
 def _prompts(
-    request: PlanRequest, change: Reading, nodes: Mapping[str, NodeSchema], wish: str, world: World, *, alone: bool
-) -> list[PlannedValue]:
-    """Words for the model, in the one prompt that they can be meant for."""
-    wanted, given = _wording(change, alone=alone)
-    if not wanted and not given:
-        return []
-    places = {f"{id_}.{field}": schema for id_, schema in nodes.items()
+    request: PlanRequest, change: Reading, nodes: Mapping[str, NodeSchema], wish: str
+) -> tuple[dict[str, str], list[str]]:
+    """(the fields `node.field` for words for the model with what a fresh node has in them, those that are named)."""
+    fields = {f"{id_}.{field}": schema for id_, schema in nodes.items()
               if (field := prompt_field(schema)) and schema.category in (*ENDING_CATEGORIES, "Prompts")}  # fmt: skip
     if change.prompt_text and not change.system_text:
-        places = {place: schema for place, schema in places.items() if place.endswith(".template")} or places
-    place = _one_prompt(request, list(places), wish, world)
-    node_id, _, param = place.partition(".")
-    default = default_text(places[place], param) if param == "responsePrompt" else ""
-    found: list[PlannedValue] = []
-    if given:
-        text = given if param == "template" else without_braces(given)
-        text += f"\n\n{default}" if default and "{context}" not in text else ""
-        found.append(PlannedValue(node_id=node_id, param=param, value=text))
-    for line in map(without_braces, wanted):
-        fresh = default and not given and not request.texts.get(place)
-        found.append(
-            PlannedValue(node_id=node_id, param=param, value=f"{default}\n{line}" if fresh else line, mode="append")
-        )
-    return found
+        fields = {place: schema for place, schema in fields.items() if place.endswith(".template")} or fields
+    return {
+        place: default_text(schema, "responsePrompt") if place.endswith(".responsePrompt") else ""
+        for place, schema in fields.items()
+    }, _named_places(request, fields, wish)
 
 
-def _one_prompt(request: PlanRequest, places: Sequence[str], wish: str, world: World) -> str:
-    """The prompt that is named, else the only one. Raises DeclinedError."""
-    chosen = [place for place in places if _names(request, place.partition(".")[0], wish)] or list(places)
-    if len(chosen) > 1:
-        raise world.decline("declined_which", nodes=", ".join(place.partition(".")[0] for place in chosen))
-    if not chosen:
-        raise world.decline("declined_no_prompt")
-    return chosen[0]
+def _named_places(request: PlanRequest, places: Iterable[str], wish: str) -> list[str]:
+    named = [place for place in places if _names(request, place.partition(".")[0], wish)]
+    # A title may be an everyday word, too: as it is written it is the title.
+    exact = [place for place in named if request.labels.get(place.partition(".")[0], "") in wish]
+    return exact or named
 
 
 def _moved(
@@ -312,16 +314,17 @@ def is_agentflow(request: PlanRequest) -> bool:
 def design_inside(request: PlanRequest, wish: str, world: World) -> Design:
     """The design of what `wish` asks for inside the nodes of an agentflow. Raises DeclinedError."""
     schemas, planned = world.schemas(request.existing), request.previous
-    names, text = take_names(wish, schemas)
-    change = _read(request, text, world)
+    names, text = take_names(wish, schemas, request.labels)
+    change, remarks = _read(request, text, world)
     tooled = changed_tools(with_planned(request.agents, planned.values if planned else ()), change.text, change, world)
-    values = [*_models(request, change, wish, world), *_instructions(request, change, wish, world)]
-    _, rest = behaviour_of(change.text, change.spans)
-    if (
-        _beyond(text, change, world, tooled=tooled is not None)
-        or (rest and tooled is None)
-        or not (values or names or tooled)
-    ):
+    values = _models(request, change, wish, world)
+    places = dict.fromkeys((place for place in request.texts if place.endswith(_SYSTEM_TEXT)), "")
+    if _beyond(change.text, change, world, tooled=tooled is not None):
+        raise world.decline("declined_inside")
+    said = worded(request, change, change.spans, places, _named_places(request, places, wish), world,
+                  understood=bool(values or names or tooled))  # fmt: skip
+    values += said.values
+    if not (values or names or tooled):
         raise world.decline("declined_inside")
     nothing: tuple[list[PlannedValue], list[str], list[str]] = ([], [], [])
     lists, steps, needed = tooled or nothing
@@ -343,14 +346,22 @@ def design_inside(request: PlanRequest, wish: str, world: World) -> Design:
         flow_kind="AGENTFLOW",
         nodes=telling.planned(changed, world, existing=set(schemas), labels=names),
         values=values,
+        parts=_parts_inside(change, said.left, remarks, world),
         steps=[
             *steps,
+            *said.steps,
             *(telling.value_step(value, world) for value in shown),
             *(world.say("step_set", where=f"{id_}.label", value=name) for id_, name in names.items()),
             *(world.say("step_credential", type=name) for name in credentials),
         ],
         credential_requirements=credentials,
     )
+
+
+def _parts_inside(change: Reading, left: Sequence[str], remarks: Sequence[str], world: World) -> list[Part]:
+    """Only what is not done: what is, the steps tell."""
+    account = Account(change.text, change.spans, {}, [])
+    return [part for part in account.parts(world, prompts=["*"], left=left, remarks=remarks) if part.state != "covered"]
 
 
 def _models(request: PlanRequest, change: Reading, wish: str, world: World) -> list[PlannedValue]:
@@ -367,20 +378,6 @@ def _models(request: PlanRequest, change: Reading, wish: str, world: World) -> l
         values = parameters(schema, Said(change), language=world.language, asked_only=not other)
         found += [PlannedValue(node_id=node_id, param=f"{path}.{name}", value=v) for name, v in values.items()]
     return found
-
-
-def _instructions(request: PlanRequest, change: Reading, wish: str, world: World) -> list[PlannedValue]:
-    """A way to behave, behind the instructions that the one model has; of several the person chooses."""
-    wanted, given = _wording(change, alone=False)
-    if not wanted and not given:
-        return []
-    place = _one_prompt(request, [place for place in request.texts if place.endswith(_SYSTEM_TEXT)], wish, world)
-    node_id, _, path = place.partition(".")
-    # The editor of agentflows keeps texts as HTML.
-    html = request.texts[place].lstrip().startswith("<p")
-    lines = [PlannedValue(node_id=node_id, param=path, value=f"<p>{line}</p>" if html else line, mode="append")
-             for line in wanted]  # fmt: skip
-    return [PlannedValue(node_id=node_id, param=path, value=given), *lines] if given else lines
 
 
 def _beyond(text: str, change: Reading, world: World, *, tooled: bool) -> bool:

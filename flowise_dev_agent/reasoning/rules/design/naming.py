@@ -9,7 +9,7 @@ from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, patterns
 from flowise_dev_agent.reasoning.rules.language.text import quoted, squeeze
 
 _FLOW, _CALLED = pattern("naming", "flow"), pattern("copying", "called")
-_QUOTES = "\"“”„«»' "
+_QUOTES = "\"“”„«»「」' "
 _LONGEST_NAME = 100
 #: What people call the one node of a category.
 _KINDS = {"Chat Models": "a_model", "Memory": "a_memory", "Agents": "an_agent", "Chains": "a_chain"}
@@ -25,14 +25,16 @@ def take_flow_name(text: str) -> tuple[str, str]:
     return squeeze(name.strip(_QUOTES))[:_LONGEST_NAME], squeeze(f"{text[: match.start()]} {rest} {behind}")
 
 
-def take_names(text: str, existing: Mapping[str, NodeSchema]) -> tuple[dict[str, str], str]:
+def take_names(text: str, existing: Mapping[str, NodeSchema], labels: Mapping[str, str]) -> tuple[dict[str, str], str]:
     """(node id -> its new title, the text without what said so). A part that is not clear stays in the text."""
     names: dict[str, str] = {}
-    for match in [match for one in patterns("naming", "renames") for match in one.finditer(text)]:
-        if node_id := _meant(match.group("part").strip(), existing):
-            name, rest = _cut(match.group("name"))
-            names[node_id] = squeeze(name.strip(_QUOTES))
-            text = text.replace(match.group(0), f" {rest} ")
+    for one in patterns("naming", "renames"):
+        for match in one.finditer(text):
+            node_id = _meant(match.group("part").strip(_QUOTES), existing, labels)
+            if node_id and node_id not in names:
+                name, rest = _cut(match.group("name"))
+                names[node_id] = squeeze(name.strip(_QUOTES))
+                text = text.replace(match.group(0), f" {rest} ")
     return names, squeeze(text) if names else text
 
 
@@ -43,18 +45,24 @@ def _cut(name: str) -> tuple[str, str]:
     return (name[: cut.start()], name[cut.end() :]) if cut else (name, "")
 
 
-def _meant(part: str, existing: Mapping[str, NodeSchema]) -> str | None:
-    """The one node that is meant: by its id, its type's title or name, or as the only one of its kind."""
+def _meant(part: str, existing: Mapping[str, NodeSchema], labels: Mapping[str, str]) -> str | None:
+    """The one node that is meant: by its id or its title, its type's title or name, or as the only one of its kind."""
     if part in existing:
         return part
     said = part.casefold().replace(" ", "")
-    found = [
+    titled = [id_ for id_ in existing if (label := labels.get(id_, "")) and is_named(label, part)]
+    found = titled or [
         node_id
         for node_id, schema in existing.items()
         if said in (schema.label.casefold().replace(" ", ""), schema.name.casefold())
         or ((kind := _KINDS.get(schema.category)) and words(kind).fullmatch(part))
     ]
     return found[0] if len(found) == 1 else None
+
+
+def is_named(name: str, text: str) -> bool:
+    """Whether a text names something by its whole name."""
+    return bool(name) and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE) is not None
 
 
 def copy_name(text: str) -> str | None:
@@ -67,13 +75,16 @@ def copy_name(text: str) -> str | None:
 def wish_for_copy(text: str, original: str | None) -> str:
     """What `text` wants to be different in the copy, '' for nothing. `original` is the name of the flow to copy, which
     says nothing about the copy: a copy of the "Sales bot" is not told to be a sales bot."""
-    rest = _CALLED.sub(" ", text)
+    rest = squeeze(_CALLED.sub(" ", text))
     rest = re.sub(re.escape(original), " ", rest, flags=re.IGNORECASE) if original else rest
     copied = words("copy").search(rest)
     if copied is None:
         return squeeze(rest)
     before, behind = rest[: copied.start()], rest[copied.end() :]
     begins = pattern("copying", "wish").search(behind)
+    if begins is None and re.search(r"\d|@|://", behind):
+        # A value is a wish, whatever stands in front of it.
+        return squeeze(behind).strip(" ,;:.")
     if begins is None:
         # "the flow, copied" puts the wish in front, if there is one.
         return squeeze(before) if any(words(name).search(before) for name in ("change", "add_to")) else ""

@@ -38,10 +38,11 @@ class Account:
         self._missed = [*self._without_effect(), *self._telling()]
 
     def parts(
-        self, world: World, *, source: str = "requirement", prompts: Sequence[str] = (), left: Sequence[str] = ()
-    ) -> list[Part]:
+        self, world: World, *, source: str = "requirement", prompts: Sequence[str] = (), left: Sequence[str] = (),
+        remarks: Sequence[str] = (),
+    ) -> list[Part]:  # fmt: skip
         """The text in parts. `prompts` are the fields (`node.param`) that hold the words for the model, `left` the
-        sentences that no field holds."""
+        sentences that no field holds, `remarks` what was taken out of the text because nothing is to be done."""
         found: list[Part] = []
         for unit in self._units:
             quote = self._quote(unit).strip(" ,;:")
@@ -53,7 +54,9 @@ class Account:
             values = list(dict.fromkeys(value for effect in effects for value in effect[1]))
             values += [] if unit.structure else prompts
             neutral = all(word in wordset("empty_role_words") for word in said)
-            lost = any(_meet(span, unit) for span in self._missed) or any(quote in line for line in left)
+            lost = any(_meet(span, unit) for span in self._missed) or any(
+                quote.casefold() in line.casefold() for line in left
+            )
             covered = not lost and bool(unit.structure or nodes or values or neutral or not found)
             # Of a language that the rules do not read a wish for a part may be told to the model, too.
             assumed = covered and not nodes and world.language not in READ
@@ -68,6 +71,10 @@ class Account:
                     reason=world.say("part_foreign" if assumed else "part_missed") if assumed or not covered else "",
                 )
             )
+        found += [
+            Part(id=f"p{number}", quote=quote, source=source, state="assumed", reason=world.say("part_remark"))
+            for number, quote in enumerate(remarks, start=len(found) + 1)
+        ]
         return found[: _MOST - 1] + _rest(found[_MOST - 1 :])
 
     def check(self, world: World, *, signalled: bool = True) -> None:
@@ -182,5 +189,7 @@ def _answered(part: Part, plan: PlanContract, former: Mapping[str, Part]) -> Par
     mine = [own for own in plan.parts if own.quote in quote or quote in own.quote]
     if not mine and part.quote in former:
         return former[part.quote].model_copy(update={"id": part.id, "source": part.source})
-    lost = next((own for own in mine if own.state != "covered"), None)
+    # A remark beside something that is done leaves nothing open.
+    done = [own for own in mine if own.state == "covered"]
+    lost = next((own for own in mine if own.state != "covered" and not (done and own.state == "assumed")), None)
     return _joined(part, mine, state=lost.state if lost else "covered", reason=lost.reason if lost else "")

@@ -193,10 +193,20 @@ def _says_something(line: str) -> bool:
     return not all(is_empty(word) for word in re.findall(r"[^\W_][\w'’-]*", line))
 
 
-def behaviour_of(text: str, spans: Sequence[Span]) -> tuple[list[str], list[str]]:
-    """(ways to behave, what is not understood) of a wish for a change, each in the person's words."""
-    wanted: list[str] = []
-    rest: list[str] = []
+@dataclass(frozen=True)
+class Clause:
+    """One thing that a wish says beside structure: as it was said, `bare` with NULs for what was recognised in it, and
+    as an `instruction`, '' where it is put as none. `places` are its stretches of the text."""
+
+    line: str
+    bare: str
+    instruction: str
+    places: tuple[tuple[int, int], ...]
+
+
+def clauses_of(text: str, spans: Sequence[Span]) -> list[Clause]:
+    """What a wish for a change says to the model, in the person's words and order."""
+    found: list[Clause] = []
     said_of_flow = [m.span() for name in ("change", "add", "remove", "this_flow") for m in words(name).finditer(text)]
     groups: list[list[Unit]] = []
     for unit in units(text, [*spans, *(Span(start, end, keep=True) for start, end in said_of_flow)]):
@@ -206,6 +216,10 @@ def behaviour_of(text: str, spans: Sequence[Span]) -> tuple[list[str], list[str]
         if not groups or unit.opens or (begins_wish(stretch) and not conditional):
             groups.append([])
         groups[-1].append(unit)
+    bare = text
+    for span in spans:
+        gone = "\x00" * (span.end - span.start)
+        bare = bare if span.task else bare[: span.start] + gone + bare[span.end :]
     for group in groups:
         line = capital(_sentence(text, group))
         plain = _without(line, wordset("connectors") | wordset("also"))
@@ -215,11 +229,11 @@ def behaviour_of(text: str, spans: Sequence[Span]) -> tuple[list[str], list[str]
         if not _says_something(said) and not (behaves and said.count(" ") > 1):
             continue
         condition, _, then = said.partition(", ")
-        if address or behaves or (_IF.match(condition) and _BEHAVES.match(then)):
-            wanted.append(capital(said if behaves else plain))
-        else:
-            rest.append(line)
-    return wanted, rest
+        is_wish = address or behaves or (_IF.match(condition) and _BEHAVES.match(then))
+        places = tuple((unit.start, unit.end) for unit in group if not unit.structure)
+        rest = " ".join(bare[start:end] for start, end in places)
+        found.append(Clause(line, rest, capital(said if behaves else plain) if is_wish else "", places))
+    return found
 
 
 def speaks_of_no_part(line: str) -> bool:

@@ -10,6 +10,7 @@ from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.reasoning.contracts import AgentTools
 from flowise_dev_agent.reasoning.credential_requirements import credential_type
 from flowise_dev_agent.reasoning.rules.design.details import named_components
+from flowise_dev_agent.reasoning.rules.design.naming import is_named
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
 from flowise_dev_agent.reasoning.rules.design.selection import check_filled
 from flowise_dev_agent.reasoning.rules.design.values import Said, parameters
@@ -100,10 +101,6 @@ def changed_tools(
                 if names:
                     steps.append(world.say(key, tools=_labels(names, world), agent=agent.label, node=agent.node_id))
     return values, steps, needed
-
-
-def is_named(name: str, text: str) -> bool:
-    return bool(name) and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE) is not None
 
 
 def _meant(agents: Sequence[AgentTools], text: str) -> list[AgentTools]:

@@ -16,6 +16,7 @@ from flowise_dev_agent.reasoning.rules.language.lexicon import constants
 from flowise_dev_agent.reasoning.rules.language.text import squeeze
 
 _MAX_TOKENS_PARAMS = ("maxTokens", "maxTokensToSample", "maxOutputTokens", "maxCompletionTokens")
+MAX_TOKENS = frozenset(_MAX_TOKENS_PARAMS)
 _MODEL_PARAMS = ("modelName", "model")
 #: Fields for what the model is told, by how well they fit.
 _PROMPT_FIELDS = ("systemMessagePrompt", "systemMessage", "responsePrompt", "template")

@@ -77,7 +77,7 @@ def value_step(value: PlannedValue, world: World) -> str:
     where = f"{value.node_id}.{value.param}"
     if value.mode == "append":
         return world.say("step_append", where=where, value=shown)
-    if len(shown) > _LONGEST_VALUE:
+    if len(shown) > _LONGEST_VALUE or "\n" in shown:
         return world.say("step_set_long", where=where, length=len(shown))
     return world.say("step_set", where=where, value=shown)
 

@@ -1,0 +1,178 @@
+"""What a wish for a change says to the model, and what becomes of the prompts of the flow."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from flowise_dev_agent.contracts.plan import PlannedValue
+from flowise_dev_agent.patch.model.nested import parse_path, value_at
+from flowise_dev_agent.reasoning.contracts import PlanRequest
+from flowise_dev_agent.reasoning.rules.design.prompt import Clause, clauses_of, is_empty, says_enough, speaks_of_no_part
+from flowise_dev_agent.reasoning.rules.design.reading import Reading
+from flowise_dev_agent.reasoning.rules.design.rewording import Amendment, amendment, relates, sentences, values_in
+from flowise_dev_agent.reasoning.rules.design.values import without_braces
+from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
+from flowise_dev_agent.reasoning.rules.language.lexicon import words
+from flowise_dev_agent.reasoning.rules.language.text import Span, quoted, squeeze
+
+#: A number, an address, or a name within a sentence. German writes every noun like a name.
+_FACT, _NAME = re.compile(r"\d|@|://"), re.compile(r"(?<=[\w,] )[A-ZÀ-Ý][a-zà-ÿ]")
+_FEWEST_WORDS = 3
+_MOST_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Words:
+    """What a wish does to prompts: values, steps that tell of sentences that change, and clauses that no prompt holds
+    because they are not understood."""
+
+    values: tuple[PlannedValue, ...] = ()
+    steps: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+
+def without_remarks(text: str, spans: Sequence[Span]) -> tuple[str, list[str]]:
+    """(the text without the clauses that say why something is wished for, those clauses); a text that is nothing else
+    stays as it is."""
+    clauses = clauses_of(text, spans)
+    remarks = [clause for clause in clauses if _is_remark(clause)]
+    rest = text
+    for start, end in (place for clause in remarks for place in clause.places):
+        rest = f"{rest[:start]}{' ' * (end - start)}{rest[end:]}"
+    if not re.search(r"\w", rest):
+        return text, []
+    return rest, [squeeze(" ".join(text[start:end] for start, end in clause.places)) for clause in remarks]
+
+
+def _is_remark(clause: Clause) -> bool:
+    said = words("remark").search(clause.line) or re.search(r"[?？]\W*$", clause.line)
+    return not clause.instruction and said is not None
+
+
+def worded(
+    request: PlanRequest, change: Reading, spans: Sequence[Span], places: Mapping[str, str], chosen: Sequence[str],
+    world: World, *, understood: bool,
+) -> Words:  # fmt: skip
+    """What the words of a wish mean for `places`, the prompts (`node.field`) with what they hold while they are empty;
+    `chosen` are those that the wish names. `understood`: something else of it is done. Raises DeclinedError."""
+    texts = {place: _text(request, place) or default for place, default in places.items()}
+    lines, left = _heard(
+        change, spans, texts, world, understood=understood, trusting=request.intent.operation == "update"
+    )
+    given = change.system_text or change.prompt_text
+    if not lines and not given:
+        return Words(left=tuple(left))
+    place = _one_prompt(list(chosen) or list(places), lines, texts, world)
+    node_id, _, param = place.partition(".")
+    text = texts[place]
+    if given and not change.adds:
+        made = given if param == "template" else without_braces(given)
+        made += f"\n\n{places[place]}" if "{context}" in places[place] and "{context}" not in made else ""
+        values = [PlannedValue(node_id=node_id, param=param, value=made)]
+        values += [PlannedValue(node_id=node_id, param=param, value=line, mode="append") for line in lines]
+        return Words(tuple(values), left=tuple(left))
+    html, steps, added = text.lstrip().startswith("<p"), list[str](), list[str]()
+    for line in map(without_braces, [*lines, *([given] if given else [])]):
+        found = _settled(request, line, text, world)
+        if isinstance(found, Amendment):
+            steps.append(world.say("step_reword", where=place, old=found.old, new=found.new or "–"))
+            text = _with(text, found)
+        else:
+            added.append(f"<p>{found}</p>" if html else found)
+    if steps:
+        whole = "\n".join([text, *added])
+        return Words((PlannedValue(node_id=node_id, param=param, value=whole),), tuple(steps), tuple(left))
+    if not _text(request, place):
+        added = ["\n".join([places[place], *added]).lstrip()]
+    more = [PlannedValue(node_id=node_id, param=param, value=line, mode="append") for line in added]
+    return Words(tuple(more), left=tuple(left))
+
+
+def _heard(
+    change: Reading, spans: Sequence[Span], texts: Mapping[str, str], world: World, *, understood: bool, trusting: bool
+) -> tuple[list[str], list[str]]:
+    """(lines for a prompt, what is not understood beside other things). Raises DeclinedError."""
+    clauses = [clause for clause in clauses_of(change.text, spans) if not _is_rest(clause)]
+    certain = {
+        clause for clause in clauses
+        if clause.instruction or (trusting and _holds_fact(clause, change.language))
+        or any(relates(clause.bare, text) for text in texts.values())
+    }  # fmt: skip
+    lines: list[str] = []
+    left: list[str] = []
+    for clause in clauses:
+        free = speaks_of_no_part(clause.line)
+        if clause in certain or (trusting and free and not understood and says_enough(clause.line)):
+            # What speaks of no part of the flow can only be for the model.
+            lines.append(clause.instruction or clause.line)
+        elif free and (understood or certain):
+            left.append(clause.line)
+        else:
+            raise world.decline("declined_wish", parts=f"«{clause.line}»")
+    return lines, left
+
+
+def _holds_fact(clause: Clause, language: str) -> bool:
+    named = language != "de" and _NAME.search(clause.bare)
+    return bool(_FACT.search(clause.bare) or quoted(clause.bare) or named)
+
+
+def _is_rest(clause: Clause) -> bool:
+    """Whether a clause is one or two words around what was recognised: in a language without words here a verb."""
+    said = [word for word in re.findall(r"[^\W\d_]{3,}", clause.bare) if not is_empty(word)]
+    return not clause.instruction and "\x00" in clause.bare and len(said) < _FEWEST_WORDS
+
+
+def _text(request: PlanRequest, place: str) -> str:
+    """What a prompt holds, or will hold by a plan that is not written yet."""
+    node_id, _, param = place.partition(".")
+    node, steps = request.base.node(node_id) if request.base else None, parse_path(param)
+    held = value_at(node.inputs, steps) if node and steps else request.texts.get(place)
+    text = held if isinstance(held, str) else ""
+    for value in request.previous.values if request.previous else ():
+        if (value.node_id, value.param) == (node_id, param) and str(value.value) not in text:
+            text = f"{text}\n{value.value}".lstrip() if value.mode == "append" else str(value.value)
+    return text
+
+
+def _one_prompt(places: Sequence[str], lines: Sequence[str], texts: Mapping[str, str], world: World) -> str:
+    """The only prompt, else the only one that holds what the lines speak about. Raises DeclinedError."""
+    if not places:
+        raise world.decline("declined_no_prompt")
+    if len(places) > 1:
+        places = [place for place in places if any(amendment(line, texts[place]) for line in lines)] or places
+    if len(places) > 1:
+        raise world.decline("declined_which", nodes=", ".join(place.partition(".")[0] for place in places))
+    return places[0]
+
+
+def _settled(request: PlanRequest, line: str, text: str, world: World) -> Amendment | str:
+    """What becomes of a sentence of the prompt, or the line that is added. Raises DeclinedError, a question."""
+    answers = dict(request.clarifications)
+    vague = words("by_amount").search(line) is not None
+    if vague:
+        kinds = {"price", *(value.kind for value in values_in(line))}
+        shown = [one.group() for one in sentences(text) if any(value.kind in kinds for value in values_in(one.group()))]
+        question = world.say("question_value", line=line, now=" ".join(shown[:_MOST_SHOWN]) or "–")
+        if question not in answers:
+            raise DeclinedError(question)
+        line = without_braces(answers[question])
+    found = amendment(line, text, settled=vague or request.intent.operation == "copy")
+    if found is None or found.certain:
+        return found or line
+    question = world.say("question_replace", old=found.old, line=line, new=found.new or "–")
+    if question not in answers:
+        raise DeclinedError(question)
+    answer = answers[question].strip(" .!\"'«»“”„")
+    if words("to_keep_both").fullmatch(answer):
+        return line
+    return found if words("to_replace").fullmatch(answer) else replace(found, new=without_braces(answers[question]))
+
+
+def _with(text: str, change: Amendment) -> str:
+    """The text with a sentence changed; one that goes leaves no gap."""
+    before, behind = text[: change.start], text[change.end :]
+    if not change.new:
+        behind = behind.lstrip(" ") if not before or before[-1:].isspace() else behind
+        before, behind = (before, behind[1:]) if before.endswith("\n") and behind.startswith("\n") else (before, behind)
+    return f"{before}{change.new}{behind}".rstrip()

@@ -1,0 +1,261 @@
+"""A wish that contradicts a sentence of the prompt: replaced where the wish says so, else one question."""
+
+import asyncio
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flowise_dev_agent.agent.prompt_context import connected_inputs
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.patch import AddNode, Connect, GraphIR, compile_ops
+from flowise_dev_agent.reasoning.contracts import ClassifyRequest, PlanContract, PlanRequest
+from flowise_dev_agent.reasoning.rules.design.rewording import amendment, sentences
+from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
+
+STORE = NodeStore.from_snapshot()
+PROMPT = "systemMessagePrompt"
+HORSES = (
+    "Du bist die Auskunft des Reiterhofs Linde.\nAntworte immer auf Deutsch und duze die Gäste.\n"
+    "Eine Reitstunde kostet 28 Euro, ein Ausritt 40 Euro.\nWir haben von 10 bis 17 Uhr offen. Ruf uns an: 08151 22 33."
+)
+BOATS = (
+    "You answer for Heron Boats in Cobh.\nStart every answer by apologising for the wait.\nNever mention discounts.\n"
+    "Opening hours are 9:00 to 18:00. Call us on 053 555 0166.\nKeep answers under 120 words."
+)
+BREAD = "Tu réponds pour la boulangerie du Port.\nVouvoie les clients.\nLe pain de seigle coûte 3,20 €."
+DIVING = "Eres la voz de la escuela de buceo Coral.\nTutea a los alumnos.\nEl bautismo cuesta 60 euros."
+BIKES = "Jesteś asystentem warsztatu Szprycha.\nOdpowiadaj zawsze po polsku.\nPrzegląd kosztuje 120 zł."
+SWIMMING = "Je bent de assistent van zwemschool De Golf.\nSpreek ouders aan met u.\nEen les kost 12 euro."
+TEA = "茶道教室「松風」の案内係です。\n体験は3000円です。\n電話番号は075-555-0123です。"
+CLAY = "Sei la voce del laboratorio Terracotta.\nDai del lei ai clienti.\nUn corso costa 90 euro."
+BOOKS = "Você responde pela livraria Farol.\nUm vale custa 20 euros.\nLigue para 213 555 010."
+
+
+def flow(prompt: str, *more: AddNode) -> GraphIR:
+    ops = [
+        AddNode(node_name="chatOpenAI", node_id="chatOpenAI_0", params={"modelName": "gpt-4o"}),
+        AddNode(node_name="bufferMemory", node_id="bufferMemory_0"),
+        AddNode(node_name="conversationChain", node_id="conversationChain_0", params={PROMPT: prompt}),
+        Connect(source_node_id="chatOpenAI_0", target_node_id="conversationChain_0", target_anchor="model"),
+        Connect(source_node_id="bufferMemory_0", target_node_id="conversationChain_0", target_anchor="memory"),
+        *more,
+    ]
+    return compile_ops(GraphIR.empty(), ops, STORE.schemas).graph
+
+
+def planned(prompt: str, wish: str, *answers: tuple[str, str], **more: Any) -> PlanContract:
+    async def asked() -> PlanContract:
+        rules, graph = DeterministicReasoner(), more.pop("graph", None) or flow(prompt)
+        first = ClassifyRequest(requirement=wish, target="Front desk", clarifications=answers)
+        request = PlanRequest(
+            requirement=wish,
+            clarifications=answers,
+            intent=(await rules.classify(first)).value,
+            nodes=STORE,
+            credential_types={"openAIApi": 1},
+            target="Front desk",
+            flow_summary="a flow",
+            base=graph,
+            existing={node.id: node.name for node in graph.nodes},
+            labels={node.id: node.label for node in graph.nodes},
+            occupied=connected_inputs(graph),
+            texts={f"conversationChain_0.{PROMPT}": prompt},
+            **more,
+        )
+        return (await rules.plan(request)).value
+
+    return asyncio.run(asked())
+
+
+def prompt_after(prompt: str, plan: PlanContract) -> str:
+    for value in plan.values:
+        if value.param == PROMPT:
+            prompt = str(value.value) if value.mode == "set" else f"{prompt}\n{value.value}"
+    return prompt
+
+
+@pytest.mark.parametrize(
+    ("prompt", "wish", "old", "new"),
+    [
+        (HORSES, "Er soll auf Englisch antworten statt auf Deutsch.", "auf Deutsch und", "auf Englisch und"),
+        (HORSES, "Die neue Nummer ist 08151 99 88.", "08151 22 33", "08151 99 88"),
+        (HORSES, "Eine Reitstunde kostet jetzt 32 Euro.", "28 Euro, ein", "32 Euro, ein"),
+        (HORSES, "Wir haben jetzt bis 19 Uhr offen.", "10 bis 17 Uhr", "10 bis 19 Uhr"),
+        (BOATS, "we close at 20:00 now", "9:00 to 18:00", "9:00 to 20:00"),
+        (BOATS, "Use 053 555 0199 instead of 053 555 0166.", "053 555 0166", "053 555 0199"),
+        (BOATS, "stop apologising", "Start every answer by apologising for the wait.", "Stop apologising."),
+        (BOATS, "Remove the line about discounts", "Never mention discounts.\n", ""),
+        (BREAD, "Le pain de seigle passe à 3,50 €.", "3,20 €", "3,50 €"),
+        (DIVING, "El bautismo cuesta ahora 65 euros", "60 euros", "65 euros"),
+        (BIKES, "Przegląd kosztuje teraz 140 zł.", "120 zł", "140 zł"),
+        (SWIMMING, "Een les kost nu 14 euro.", "12 euro", "14 euro"),
+        (TEA, "電話番号は075-555-9999に変わりました。", "075-555-0123", "075-555-9999"),
+        (CLAY, "Un corso costa adesso 95 euro", "90 euro", "95 euro"),
+        (BOOKS, "O novo telefone é 213 555 999.", "213 555 010", "213 555 999"),
+    ],
+)
+def test_what_a_wish_itself_replaces_is_replaced_and_nothing_else(prompt: str, wish: str, old: str, new: str) -> None:
+    plan = planned(prompt, wish)
+    assert plan.declined is None
+    assert prompt_after(prompt, plan) == prompt.replace(old, new)
+    assert any(f"«{one.group()}»" in step for one in sentences(prompt) for step in plan.steps)
+
+
+ASKED = [
+    (HORSES, "Bitte die Gäste siezen.", "Antworte immer auf Deutsch und duze die Gäste.", "ersetzen", "beides"),
+    (BOATS, "it can mention discounts now", "Never mention discounts.", "replace", "keep both"),
+    (BOATS, "answers may have up to 200 words", "Keep answers under 120 words.", "replace it please", "both"),
+    (BREAD, "Il faut tutoyer les clients.", "Vouvoie les clients.", "remplacer", "les deux"),
+    (DIVING, "Trata a los alumnos de usted.", "Tutea a los alumnos.", "reemplazar", "ambas"),
+    (BIKES, "Odpowiadaj po angielsku.", "Odpowiadaj zawsze po polsku.", "zastąp", "oba"),
+    (SWIMMING, "Spreek ouders voortaan aan met je.", "Spreek ouders aan met u.", "vervang", "beide"),
+    (CLAY, "Dai del tu ai clienti", "Dai del lei ai clienti.", "sostituire", "entrambe"),
+]
+
+
+@pytest.mark.parametrize(("prompt", "wish", "sentence", "replace", "both"), ASKED)
+def test_a_contradiction_is_asked_about_and_each_answer_settles_it(
+    prompt: str, wish: str, sentence: str, replace: str, both: str
+) -> None:
+    question = planned(prompt, wish).declined or ""
+    assert question.rstrip().endswith("?")
+    assert f"«{sentence}»" in question
+    after = prompt_after(prompt, planned(prompt, wish, (question, replace)))
+    assert sentence not in after
+    assert all(one.group() in after for one in sentences(prompt) if one.group() != sentence)
+    assert prompt_after(prompt, planned(prompt, wish, (question, both))).startswith(prompt)
+    own = planned(prompt, wish, (question, "Rhubarb rhubarb rhubarb."))
+    assert prompt_after(prompt, own) == prompt.replace(sentence, "Rhubarb rhubarb rhubarb.")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "wish"),
+    [
+        (HORSES, "Er soll außerdem auf den Parkplatz am Weiher hinweisen."),
+        (BOATS, "Also mention the sunset tour on Fridays"),
+        (BREAD, "Parle aussi de la tarte aux pommes."),
+        (SWIMMING, "Vraag ook naar het lesnummer."),
+        (TEA, "英語で答えてください。"),
+    ],
+)
+def test_what_contradicts_nothing_is_added(prompt: str, wish: str) -> None:
+    plan = planned(prompt, wish)
+    assert plan.declined is None
+    assert [value.mode for value in plan.values] == ["append"]
+
+
+def test_a_value_that_is_not_said_is_asked_for_and_the_answer_set() -> None:
+    wish = "put the price up by 5"
+    question = planned(DIVING, wish).declined or ""
+    assert question.endswith("?")
+    assert "El bautismo cuesta 60 euros." in question
+    plan = planned(DIVING, wish, (question, "bautismo 65 euros"))
+    assert prompt_after(DIVING, plan) == DIVING.replace("60 euros", "65 euros")
+
+
+@pytest.mark.parametrize(
+    ("wish", "remark", "param"),
+    [
+        ("gpt-4o is far too expensive for us, take gpt-4o-mini", "gpt-4o is far too expensive for us", "modelName"),
+        ("it keeps getting the sums wrong, add a calculator", "it keeps getting the sums wrong", "systemMessage"),
+        (
+            "Customers complained last week. Set the temperature to 0.2",
+            "Customers complained last week.",
+            "temperature",
+        ),
+    ],
+)
+def test_a_remark_beside_a_wish_is_shown_and_written_nowhere(wish: str, remark: str, param: str) -> None:
+    plan = planned(BOATS, wish)
+    assert plan.declined is None
+    assert param in {value.param for value in plan.values}
+    assert [(part.quote.strip(" ,"), part.state) for part in plan.parts if part.state != "covered"] == [
+        (remark, "assumed")
+    ]
+    assert not any(remark in str(value.value) for value in plan.values)
+
+
+@pytest.mark.parametrize(
+    ("wish", "changed"),
+    [
+        ("set the second model's temperature to 0.1", {("chatOpenAI_1", "temperature"): 0.1}),
+        ("the second one, not the first, should use gpt-4o-mini", {("chatOpenAI_1", "modelName"): "gpt-4o-mini"}),
+        (
+            "switch both to gpt-4o-mini",
+            {("chatOpenAI_0", "modelName"): "gpt-4o-mini", ("chatOpenAI_1", "modelName"): "gpt-4o-mini"},
+        ),
+        ("przejdź na gpt-4o-mini w modelu Summaries", {("chatOpenAI_1", "modelName"): "gpt-4o-mini"}),
+        ("In the Summaries model 400 tokens are enough", {("chatOpenAI_1", "maxTokens"): 400}),
+    ],
+)
+def test_ordinals_names_and_both_choose_the_model(wish: str, changed: dict[tuple[str, str], Any]) -> None:
+    second = AddNode(node_name="chatOpenAI", node_id="chatOpenAI_1", label="Summaries")
+    plan = planned(BOATS, wish, graph=flow(BOATS, second))
+    assert plan.declined is None
+    assert {(value.node_id, value.param): value.value for value in plan.values} == changed
+
+
+@pytest.mark.parametrize(
+    ("wish", "name"),
+    [
+        ("copy as 'Cork desk' with the phone number 053 555 0200", "Cork desk"),
+        ("haz una copia llamada «Cork desk» con el teléfono 053 555 0200", "Cork desk"),
+        ("Faça uma cópia chamada «Cork desk» com o telefone 053 555 0200", "Cork desk"),
+        ("Maak een kopie genaamd „Cork desk“ met telefoon 053 555 0200", "Cork desk"),
+    ],
+)
+def test_a_copy_with_another_value_is_a_copy_and_only_that_differs(wish: str, name: str) -> None:
+    plan = planned(BOATS, wish)
+    assert (plan.operation, plan.flow_name, plan.declined) == ("copy", name, None)
+    assert prompt_after(BOATS, plan) == BOATS.replace("053 555 0166", "053 555 0200")
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "Rename Front to Desk",
+        "Front → Desk",
+        "zmień nazwę Front na Desk",
+        "「Front」を「Desk」に変更",
+        "Benenne Front in Desk um",
+    ],
+)
+def test_a_node_is_renamed_by_its_title(wish: str) -> None:
+    more = AddNode(node_name="calculator", node_id="calculator_0", label="Front")
+    plan = planned(BOATS, wish, graph=flow(BOATS, more))
+    assert [(node.node_id, node.label) for node in plan.nodes] == [("calculator_0", "Desk")]
+    assert plan.values == []
+
+
+PROMPTS = [HORSES, BOATS, BREAD, DIVING, BIKES, SWIMMING, TEA, CLAY, BOOKS]
+WISHES = [wish for _, wish, *_ in ASKED] + [
+    "Die neue Nummer ist 08151 99 88.", "Un corso costa adesso 95 euro", "stop apologising", "Answer in English",
+    "Never mention prices", "No more than 80 words", "Usa gpt-4o-mini", "not 120 words but 90 words",
+]  # fmt: skip
+
+
+@given(st.sampled_from(PROMPTS), st.lists(st.sampled_from(WISHES), min_size=1, max_size=2, unique=True))
+def test_p84_each_sentence_of_the_old_prompt_stays_or_is_named_as_replaced(prompt: str, wishes: list[str]) -> None:
+    answers: list[tuple[str, str]] = []
+    plan = planned(prompt, "\n".join(wishes))
+    while plan.declined and plan.declined.endswith("?") and len(answers) < 4:
+        answers.append((plan.declined, "replace"))
+        plan = planned(prompt, "\n".join(wishes), *answers)
+    after, told = prompt_after(prompt, plan), "\n".join(plan.steps)
+    assert all(one.group() in after or one.group() in told for one in sentences(prompt)), (after, told)
+
+
+@given(st.text(max_size=120), st.sampled_from(PROMPTS))
+def test_any_line_at_all_changes_one_sentence_at_most(line: str, prompt: str) -> None:
+    found = amendment(line, prompt)
+    assert found is None or prompt[found.start : found.end] == found.old
+
+
+@given(st.text(alphabet="ab .!?\n<p>-*•。", max_size=200))
+def test_sentences_leave_out_no_letter(prompt: str) -> None:
+    plain = re.sub(r"<[^<>\n]{1,60}>", "", prompt)
+    said = "".join(one.group() for one in sentences(prompt))
+    assert re.findall(r"[ab]", said) == re.findall(r"[ab]", plain)
