@@ -1,10 +1,10 @@
 """Who asks, and by which door: known to everything that a request or a run does, down to the rows that it writes."""
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from flowise_dev_agent.errors import ScopeMissingError
 
@@ -35,6 +35,16 @@ class Caller:
         """True when it has one of the scopes, or none is needed."""
         needed = frozenset(any_of)
         return not needed or bool(self.scopes & needed)
+
+
+def as_stored(caller: Caller) -> dict[str, str | None]:
+    """A caller as it is kept with what they asked for."""
+    return {"name": caller.name, "key_id": caller.key_id, "door": caller.door}
+
+
+def from_stored(row: Mapping[str, Any] | None) -> Caller:
+    """Whoever asked for it. What runs for them was allowed when they asked, so it has all scopes."""
+    return Caller(row["name"], ALL_SCOPES, row["key_id"], row["door"]) if row else SERVICE
 
 
 #: What the service does by itself: recovery, retention, commands with the database's own address.

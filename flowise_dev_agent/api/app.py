@@ -19,6 +19,7 @@ from flowise_dev_agent.api.middleware import (
 from flowise_dev_agent.api.origin import OriginMiddleware
 from flowise_dev_agent.api.routes import (
     attachments,
+    audit,
     credentials,
     deliveries,
     designs,
@@ -92,6 +93,7 @@ def create_app(settings: Settings, engine: Runtime | None = None) -> FastAPI:
     app.include_router(versions.router)
     app.include_router(flows.router)
     app.include_router(keys.router)
+    app.include_router(audit.router)
     app.include_router(instances.router)
     app.include_router(credentials.router)
     app.include_router(knowledge.router)

@@ -402,6 +402,69 @@ def keys_revoke_command(key: KeyRef, url: Url = None) -> None:
     with_client(url, lambda client: keys_command.revoke_key(client, key))
 
 
+audit_app = typer.Typer(help="Who answered what, and what was written.", no_args_is_help=True)
+app.add_typer(audit_app, name="audit")
+
+AuditSession = Annotated[UUID | None, typer.Option("--session", help="Only this session.")]
+AuditFlow = Annotated[str | None, typer.Option("--flow", help="Only this chatflow id.")]
+AuditPerson = Annotated[str | None, typer.Option("--person", help="Only this person or program, by name of the key.")]
+
+
+@audit_app.command("list")
+def audit_list_command(
+    session: AuditSession = None,
+    flow: AuditFlow = None,
+    person: AuditPerson = None,
+    limit: Annotated[int, typer.Option(min=1, max=500)] = 50,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """List answers and writes, newest first."""
+    from flowise_dev_agent.cli import audit as audit_command
+
+    which = {"session": session, "flow": flow, "person": person}
+    with_client(url, lambda client: audit_command.list_rows(client, which, limit=limit, as_json=as_json))
+
+
+@audit_app.command("export")
+def audit_export_command(
+    session: AuditSession = None,
+    flow: AuditFlow = None,
+    person: AuditPerson = None,
+    file: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File to write. [default: standard output]")
+    ] = None,
+    as_csv: Annotated[bool, typer.Option("--csv", help="CSV instead of JSON Lines.")] = False,
+    url: Url = None,
+) -> None:
+    """Write all rows, oldest first, as JSON Lines or CSV."""
+    from flowise_dev_agent.cli import audit as audit_command
+
+    which = {"session": session, "flow": flow, "person": person}
+    format_ = "csv" if as_csv else "jsonl"
+    with_client(url, lambda client: audit_command.export_rows(client, which, file=file, format_=format_))
+
+
+@audit_app.command("verify")
+def audit_verify_command(session: AuditSession = None, as_json: AsJson = False, url: Url = None) -> None:
+    """Check that no row is missing or changed.
+
+    Exit codes: 0 all there, 1 could not be checked, 3 something is missing or changed.
+    """
+    from flowise_dev_agent.cli import audit as audit_command
+
+    if not with_client(url, lambda client: audit_command.verify(client, session, as_json=as_json)):
+        raise typer.Exit(3)
+
+
+@audit_app.command("erase")
+def audit_erase_command(session: AuditSession = None, person: AuditPerson = None, url: Url = None) -> None:
+    """Erase what was said in a session, by a person, or both. The rows stay."""
+    from flowise_dev_agent.cli import audit as audit_command
+
+    with_client(url, lambda client: audit_command.erase(client, session_id=session, person=person))
+
+
 @app.command("mcp")
 def mcp_command(url: Url = None) -> None:
     """Serve MCP on standard input and output, for desktop clients. The sessions are those of a running service."""

@@ -20,6 +20,7 @@ from flowise_dev_agent.contracts.webhooks import DeliveryList, DeliveryView, Sta
 
 if TYPE_CHECKING:
     # Loaded by the methods that read them: they bring along all that is known of flows and nodes.
+    from flowise_dev_agent.contracts.audit import AuditPage, AuditReport, ErasedWords
     from flowise_dev_agent.contracts.change import SessionChange
     from flowise_dev_agent.contracts.flow_tests import FlowTestView, TestFlow, ValidatedFlow, ValidateFlow
     from flowise_dev_agent.contracts.flow_writes import (
@@ -310,6 +311,40 @@ class AgentClient:
     async def revoke_key(self, key_id: UUID) -> None:
         """End a key at once."""
         await self._call("DELETE", f"/keys/{key_id}")
+
+    async def audit(self, *, limit: int = 100, cursor: int | None = None, **which: Any) -> "AuditPage":
+        """Answers and writes, newest first; filters are `session`, `flow`, `person`, `action`, `since`, `until`."""
+        from flowise_dev_agent.contracts.audit import AuditPage
+
+        params = {"limit": limit, "cursor": cursor, **which}
+        given = {name: value for name, value in params.items() if value is not None}
+        return _read(AuditPage, await self._call("GET", "/audit", params=given))
+
+    async def audit_export(self, format_: str = "jsonl", **which: Any) -> AsyncGenerator[str]:
+        """All rows that the filters let through, oldest first, as pieces of a JSON Lines or CSV file."""
+        params = {name: value for name, value in {"format": format_, **which}.items() if value is not None}
+        with self._in_words():
+            async with self._http.stream("GET", "/audit/export", params=params) as response:
+                if response.is_error:
+                    await response.aread()
+                    raise _problem(response)
+                async for text in response.aiter_text():
+                    yield text
+
+    async def audit_verify(self, session_id: UUID | None = None) -> "AuditReport":
+        """Check that every row of the ledger is there as it was written."""
+        from flowise_dev_agent.contracts.audit import AuditReport
+
+        params = {"session": str(session_id)} if session_id else {}
+        return _read(AuditReport, await self._call("GET", "/audit/verify", params=params))
+
+    async def erase_audit_words(self, *, session_id: UUID | None = None, person: str | None = None) -> "ErasedWords":
+        """Erase what was said in a session, by a person, or both."""
+        from flowise_dev_agent.contracts.audit import ErasedWords
+
+        given = {"session": str(session_id) if session_id else None, "person": person}
+        params = {name: value for name, value in given.items() if value is not None}
+        return _read(ErasedWords, await self._call("DELETE", "/audit/words", params=params))
 
     async def health(self) -> dict[str, Any]:
         """What the service runs on."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from flowise_dev_agent.persistence.api_keys import ApiKeys, KeyRow
     from flowise_dev_agent.persistence.attachments import AttachmentRow, Attachments
+    from flowise_dev_agent.persistence.audit import AuditFilter, Fact, Ledger
     from flowise_dev_agent.persistence.blobs import Blobs
     from flowise_dev_agent.persistence.database import Database
     from flowise_dev_agent.persistence.deliveries import Deliveries, Outbox
@@ -39,12 +40,14 @@ _HOMES = {
     "Leftovers": "leftovers",
     "AttachmentRow": "attachments",
     "Attachments": "attachments",
+    "AuditFilter": "audit",
     "Blobs": "blobs",
     "CatalogueHead": "instance_nodes",
     "Claim": "runs",
     "Database": "database",
     "Deliveries": "deliveries",
     "Events": "events",
+    "Fact": "audit",
     "FencedSaver": "saver",
     "FlowTestRow": "flow_tests",
     "FlowTests": "flow_tests",
@@ -52,6 +55,7 @@ _HOMES = {
     "InstanceNodes": "instance_nodes",
     "InstanceTemplates": "templates",
     "Lease": "lease",
+    "Ledger": "audit",
     "NewEvent": "events",
     "NewPattern": "pattern_rows",
     "Outbox": "deliveries",
@@ -77,12 +81,14 @@ __all__ = [
     "ApiKeys",
     "AttachmentRow",
     "Attachments",
+    "AuditFilter",
     "Blobs",
     "CatalogueHead",
     "Claim",
     "Database",
     "Deliveries",
     "Events",
+    "Fact",
     "FencedSaver",
     "FlowTestRow",
     "FlowTests",
@@ -91,6 +97,7 @@ __all__ = [
     "InstanceTemplates",
     "KeyRow",
     "Lease",
+    "Ledger",
     "Leftover",
     "Leftovers",
     "NewEvent",

@@ -11,6 +11,7 @@ from psycopg.rows import class_row
 
 from flowise_dev_agent.caller import Scope
 from flowise_dev_agent.errors import KeyConflictError, KeyNotFoundError
+from flowise_dev_agent.persistence.audit import Fact, record
 from flowise_dev_agent.persistence.database import Database
 
 _ACTIVE: Final = "revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())"
@@ -102,6 +103,7 @@ class ApiKeys:
                     "by": created_by,
                     "expires": expires_at,
                 },
+                Fact("key.create", words=f"{name}: {', '.join(scopes)}"),
             )
         except UniqueViolation:
             raise KeyConflictError(
@@ -116,6 +118,7 @@ class ApiKeys:
             "UPDATE api_keys SET previous_sha256 = sha256, previous_until = now() + make_interval(secs => %(keep)s),"
             f" sha256 = %(hash)s, rotated_at = now() WHERE id = %(id)s AND {_ACTIVE} RETURNING {_COLUMNS}",
             {"id": key_id, "hash": sha256, "keep": keep_old_secs},
+            Fact("key.rotate", words=str(key_id)),
         )
         if row is None:
             await self._assert_exists(key_id)
@@ -127,18 +130,22 @@ class ApiKeys:
         row = await self._change(
             f"UPDATE api_keys SET revoked_at = COALESCE(revoked_at, now()) WHERE id = %(id)s RETURNING {_COLUMNS}",
             {"id": key_id},
+            Fact("key.revoke", words=str(key_id)),
         )
         if row is None:
             raise _not_found(key_id)
         return row
 
-    async def _change(self, statement: str, params: dict[str, object]) -> KeyRow | None:
+    async def _change(self, statement: str, params: dict[str, object], fact: Fact) -> KeyRow | None:
         async with (
             self._database.transaction() as connection,
             connection.cursor(row_factory=class_row(KeyRow)) as cursor,
         ):
             await cursor.execute(statement, params)  # pyright: ignore[reportArgumentType]
-            return await cursor.fetchone()
+            row = await cursor.fetchone()
+            if row is not None:
+                await record(connection, fact)
+        return row
 
     async def _assert_exists(self, key_id: UUID) -> None:
         if await self._database.fetch_one("SELECT 1 FROM api_keys WHERE id = %s", (key_id,)) is None:

@@ -10,8 +10,10 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from flowise_dev_agent.errors import LeaseLostError, SessionConflictError
+from flowise_dev_agent.persistence.audit import stored_caller
 from flowise_dev_agent.persistence.database import Connection, Database, jsonb
 from flowise_dev_agent.persistence.lease import Lease
+from flowise_dev_agent.sanitize import clean_json
 
 IntentStatus = Literal["open", "done", "failed"]
 _COLUMNS: Final = (
@@ -41,11 +43,22 @@ _OPEN: Final = f"""
     FROM (SELECT * FROM announced UNION ALL SELECT * FROM earlier WHERE NOT EXISTS (SELECT 1 FROM announced)) AS intent
 """
 _FINISH: Final = f"""
-    WITH {_OWNER}
-    UPDATE write_intents SET status = %(status)s, result = %(result)s, updated_at = now() FROM owner
-    WHERE key = %(key)s AND status <> 'done' OR %(status)s = 'done' AND status = 'open'
-    AND (session_id, op, target_id, payload_sha256) = (
-        SELECT session_id, op, target_id, payload_sha256 FROM write_intents WHERE key = %(key)s)
+    WITH {_OWNER}, earlier AS (
+        SELECT status FROM write_intents WHERE key = %(key)s
+    ), settled AS (
+        UPDATE write_intents SET status = %(status)s, result = %(result)s, updated_at = now() FROM owner
+        WHERE key = %(key)s AND status <> 'done' OR %(status)s = 'done' AND status = 'open'
+        AND (session_id, op, target_id, payload_sha256) = (
+            SELECT session_id, op, target_id, payload_sha256 FROM write_intents WHERE key = %(key)s)
+        RETURNING key, session_id, op, COALESCE(target_id, %(chatflow)s) AS chatflow_id, base_sha256,
+            CASE WHEN op <> 'delete' THEN COALESCE(%(after)s, payload_sha256) END AS after
+    )
+    SELECT audit_add(%(caller)s, 'write.' || settled.op, settled.session_id, sessions.instance_id, settled.chatflow_id,
+        'v' || (SELECT max(number) FROM flow_versions AS version WHERE version.session_id = settled.session_id
+                AND version.chatflow_id = settled.chatflow_id AND version.sha256 = settled.after) || '.0',
+        NULL, settled.base_sha256, settled.after)
+    FROM settled JOIN earlier ON earlier.status <> %(status)s LEFT JOIN sessions ON sessions.id = settled.session_id
+    WHERE settled.key = %(key)s AND %(written)s
 """
 
 
@@ -137,12 +150,18 @@ class WriteIntents:
 
         With it open writes of the same text to the same flow are settled: what was looked for has been found.
         """
+        kept = clean_json(result)
         params = {
             "run": lease and lease.run_id,
             "epoch": lease and lease.epoch,
             "status": status,
             "result": jsonb(result),
             "key": key,
+            "caller": stored_caller(),
+            # For the ledger. What was not sent, or sent and refused, is no write; what was read back otherwise is.
+            "written": not kept.get("unchanged") and (status == "done" or "chatflow_id" in kept),
+            "chatflow": kept.get("chatflow_id") or kept.get("conflict", {}).get("chatflow_id"),
+            "after": kept.get("sha256"),
         }
         async with self._database.connection() as connection:
             await connection.execute(_FINISH, params)

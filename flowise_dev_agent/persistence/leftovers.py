@@ -7,6 +7,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
+from flowise_dev_agent.persistence.audit import Fact, record
 from flowise_dev_agent.persistence.database import Connection, Database
 
 #: A call with an unknown outcome may have its effect for so long.
@@ -120,6 +121,12 @@ class Leftovers:
         ):
             await cursor.execute(_TAKE, {"limit": limit})
             return await cursor.fetchall()
+
+    async def removed(self, item: Leftover, chatflow_id: str) -> None:
+        """Record in the ledger that one was deleted."""
+        async with self._database.transaction() as connection:
+            fact = Fact("write.delete", item.session_id, instance_id=item.instance_id, chatflow_id=chatflow_id)
+            await record(connection, fact)
 
     async def settle(self, checked: Collection[str]) -> None:
         """Forget the tags that were checked once no late call can bring anything under them."""

@@ -9,6 +9,7 @@ from uuid import UUID
 from procrastinate.jobs import Job
 from psycopg.types.json import Jsonb
 
+from flowise_dev_agent.caller import SERVICE, Caller, from_stored
 from flowise_dev_agent.errors import LeaseLostError
 from flowise_dev_agent.persistence.database import Connection, Database, OnRest, jsonb
 from flowise_dev_agent.persistence.events import (
@@ -54,6 +55,8 @@ class Claim:
     answer: dict[str, Any] | None
     #: The end of the run is reported by webhook. Decided when the session starts.
     has_webhook: bool
+    #: Whoever asked for the run.
+    caller: Caller = SERVICE
 
     @property
     def is_first(self) -> bool:
@@ -113,10 +116,10 @@ _CLAIM: Final = f"""
     WITH claimed AS (
         UPDATE runs SET epoch = epoch + 1, status = 'running', updated_at = now()
         WHERE id = %(run)s AND job_id = %(job)s AND status IN ('queued', 'running')
-        RETURNING session_id, kind, epoch, attempt, interrupt_id, answer
+        RETURNING session_id, kind, epoch, attempt, interrupt_id, answer, caller
     )
     SELECT claimed.kind AS run_kind, claimed.epoch AS run_epoch, claimed.attempt AS run_attempt,
-           claimed.interrupt_id AS run_interrupt_id, claimed.answer AS run_answer,
+           claimed.interrupt_id AS run_interrupt_id, claimed.answer AS run_answer, claimed.caller AS run_caller,
            EXISTS (SELECT 1 FROM webhook_endpoints AS endpoint WHERE endpoint.session_id = claimed.session_id)
                AS run_has_webhook, session.*
     FROM claimed JOIN (SELECT {SESSION_COLUMNS} FROM sessions) AS session ON session.id = claimed.session_id
@@ -193,7 +196,7 @@ class Runs:
             return None
         run = {
             name: row.pop(f"run_{name}")
-            for name in ("kind", "epoch", "attempt", "interrupt_id", "answer", "has_webhook")
+            for name in ("kind", "epoch", "attempt", "interrupt_id", "answer", "has_webhook", "caller")
         }
         return Claim(
             lease=Lease(run_id, run["epoch"]),
@@ -203,6 +206,7 @@ class Runs:
             interrupt_id=run["interrupt_id"],
             answer=run["answer"],
             has_webhook=run["has_webhook"],
+            caller=from_stored(run["caller"]),
         )
 
     async def finalize(

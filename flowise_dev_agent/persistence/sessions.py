@@ -16,6 +16,7 @@ from psycopg.rows import class_row
 from flowise_dev_agent.contracts.attachments import MAX_SESSION_BYTES
 from flowise_dev_agent.errors import SessionConflictError, SessionNotFoundError
 from flowise_dev_agent.persistence.attachments import bind_attachments
+from flowise_dev_agent.persistence.audit import Fact, record, spoken, stored_caller
 from flowise_dev_agent.persistence.blobs import encoded
 from flowise_dev_agent.persistence.database import Connection, Database, OnRest, jsonb
 from flowise_dev_agent.persistence.events import NewEvent, insert
@@ -53,12 +54,14 @@ _ADD_RUN: Final = f"""
     job AS MATERIALIZED (SELECT {DEFER_RUN} AS id FROM claimed),
     run AS (
         INSERT INTO runs
-            (id, session_id, kind, job_id, interrupt_id, answer, idempotency_key, fingerprint, after_seq)
+            (id, session_id, kind, job_id, interrupt_id, answer, idempotency_key, fingerprint, caller, after_seq)
         SELECT %(run)s, claimed.id, %(kind)s, job.id, given.interrupt_id, given.answer, %(key)s, %(fingerprint)s,
-               claimed.event_seq
+               %(caller)s, claimed.event_seq
         FROM claimed, job, given
+    ), noted AS MATERIALIZED (
+        SELECT audit_add(%(caller)s, %(action)s, id, instance_id, chatflow_id, NULL, %(words)s, NULL, NULL) FROM claimed
     )
-    SELECT * FROM claimed
+    SELECT claimed.* FROM claimed, noted
 """
 _START: Final = f"""
     WITH claimed AS (
@@ -115,6 +118,20 @@ class NewSession:
     operation_mode: str | None = None
     texts: Sequence[str] = ()
     attachments: Sequence[UUID] = ()
+    #: How the ledger calls this start.
+    action: str = "start"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer to an open interrupt. `action` and `words` are for the ledger; `plan` is what the answer approves, None
+    keeps the one that was approved before."""
+
+    interrupt_id: str
+    value: Mapping[str, Any]
+    action: str
+    words: str | None = None
+    plan: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -208,6 +225,8 @@ class Sessions:
         texts = [encoded(text) for text in session.texts]
         params = {
             "kind": "start",
+            "action": session.action,
+            "words": session.requirement,
             "id": session.id,
             "name": session.name,
             "requirement": session.requirement,
@@ -232,23 +251,20 @@ class Sessions:
     async def resume(
         self,
         session_id: UUID,
+        answer: Answer,
         *,
-        interrupt_id: str,
-        answer: Mapping[str, Any],
         idempotency_key: str | None,
         fingerprint: str | None,
-        plan: Mapping[str, Any] | None = None,
     ) -> SessionRow | None:
-        """Claim the open interrupt for this answer and queue the run; None when it is no longer open.
-
-        `plan` is what the answer approves; None keeps the one that was approved before.
-        """
+        """Claim the open interrupt for this answer and queue the run; None when it is no longer open."""
         params = {
             "kind": "resume",
+            "action": answer.action,
+            "words": answer.words,
             "session": session_id,
-            "interrupt": interrupt_id,
-            "answer": jsonb(answer),
-            "plan": None if plan is None else jsonb(plan),
+            "interrupt": answer.interrupt_id,
+            "answer": jsonb(answer.value),
+            "plan": None if answer.plan is None else jsonb(answer.plan),
         }
         try:
             return await self._queued(_RESUME, params, key=idempotency_key, fingerprint=fingerprint)
@@ -259,7 +275,7 @@ class Sessions:
 
     async def retry(self, session_id: UUID) -> SessionRow | None:
         """Queue a failed session again, with the answer of its last run; None when it has not failed."""
-        return await self._queued(_RETRY, {"kind": "retry", "session": session_id})
+        return await self._queued(_RETRY, {"kind": "retry", "action": "retry", "words": None, "session": session_id})
 
     async def _queued(
         self,
@@ -288,6 +304,7 @@ class Sessions:
             await insert(connection, session_id, None, [done])
             if self._on_rest:
                 await self._on_rest(connection, session_id)
+            await self._record(connection, session_id, "cancel")
         return status
 
     async def record_rollback(self, session_id: UUID, *, outcome: str, summary: str, data: dict[str, Any]) -> None:
@@ -299,6 +316,7 @@ class Sessions:
                 (outcome, session_id),
             )
             await insert(connection, session_id, None, [NewEvent("write", phase="apply", summary=summary, data=data)])
+            await self._record(connection, session_id, "rollback", version=data.get("version"))
 
     async def rename(self, session_id: UUID, name: str) -> None:
         """Give the session another display title."""
@@ -337,10 +355,27 @@ class Sessions:
                 " (SELECT id::text FROM webhook_deliveries WHERE session_id = %(session)s))",
                 {"session": session_id},
             )
-            await connection.execute("DELETE FROM sessions WHERE id = %s", (session_id,))
-            # Last: a checkpoint that passed the fence before us is committed by now, no other can follow.
+            deleted = await connection.execute(
+                "DELETE FROM sessions WHERE id = %s RETURNING instance_id, chatflow_id", (session_id,)
+            )
+            # A checkpoint that passed the fence before us is committed by now, no other can follow.
             for statement in PRUNE_DELETE_THREADS_SQL:
                 await connection.execute(statement, ([str(session_id)],))
+            await record(connection, Fact("delete", session_id, **(await deleted.fetchone() or {})))
+
+    async def _record(
+        self,
+        connection: Connection,
+        session_id: UUID,
+        action: str,
+        *,
+        words: str | None = None,
+        version: str | None = None,
+    ) -> None:
+        row = await (
+            await connection.execute("SELECT instance_id, chatflow_id FROM sessions WHERE id = %s", (session_id,))
+        ).fetchone()
+        await record(connection, Fact(action, session_id, **(row or {}), words=words, version=version))
 
     async def _exists(self, connection: Connection, session_id: UUID) -> bool:
         found = await connection.execute("SELECT 1 FROM sessions WHERE id = %s", (session_id,))
@@ -375,7 +410,8 @@ async def _queue(
     key: str | None = None,
     fingerprint: str | None = None,
 ) -> SessionRow | None:
-    run = {"run": uuid4(), "key": key, "fingerprint": fingerprint}
+    run = {"run": uuid4(), "key": key, "fingerprint": fingerprint, "caller": stored_caller()}
+    params = {**params, "words": spoken(params["words"])}
     async with connection.cursor(row_factory=class_row(SessionRow)) as cursor:
         await cursor.execute(statement, {**run, **params})
         return await cursor.fetchone()

@@ -15,6 +15,7 @@ from flowise_dev_agent.persistence import (
     Events,
     FlowTests,
     InstanceNodes,
+    Ledger,
     Leftovers,
     Outbox,
     Queue,
@@ -27,6 +28,7 @@ from flowise_dev_agent.persistence import (
     WriteIntents,
     migrate,
 )
+from flowise_dev_agent.runtime.admin.audit import AuditService
 from flowise_dev_agent.runtime.admin.catalogue import CatalogueService
 from flowise_dev_agent.runtime.admin.health import HealthReporter, ProcessHealth, Readiness
 from flowise_dev_agent.runtime.admin.keys import KeyService
@@ -85,6 +87,8 @@ class Runtime:
     ) -> None:
         self.db = db
         self.keys = KeyService(db)
+        self.ledger = Ledger(db)
+        self.audit = AuditService(self.ledger)
         self.instances = instances
         self.service = service
         self.versions = versions
@@ -238,7 +242,9 @@ class Runtime:
                 flow_tests=FlowTestService(flow_tests, agent, proposals),
                 conversations=Conversations(sessions, Turns(database)),
                 previews=Previews(sessions=sessions, events=events, blobs=blobs, agent=agent),
-                summaries=Summaries(sessions=sessions, events=events, flows=flows, link=agent.chatflow_link),
+                summaries=Summaries(
+                    sessions=sessions, events=events, ledger=Ledger(database), flows=flows, link=agent.chatflow_link
+                ),
                 knowledge=KnowledgeService(database, refreshes, agent.instances),
                 catalogue=CatalogueService(database, agent.instances),
                 node_types=NodeTypes(agent),

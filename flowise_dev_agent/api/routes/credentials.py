@@ -20,7 +20,7 @@ router = APIRouter(tags=["instances"])
 @router.post("/credentials", status_code=201, responses=declared(413, 502, 504))
 async def post_credential(request: Request, body: NewCredential) -> CreatedCredential:
     """Create a credential on a Flowise server. It goes there and is stored nowhere here; sessions use it by its id."""
-    return await create_credential(engine(request).instances, body)
+    return await create_credential(engine(request).instances, engine(request).ledger, body)
 
 
 @router.get("/credentials/types", responses=declared(502, 504))

@@ -8,6 +8,7 @@ from flowise_dev_agent.contracts.requests import Line, RequestBody
 from flowise_dev_agent.errors import FlowiseNotFoundError, InvalidInputError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.flowise.models import CredentialField, CredentialType
+from flowise_dev_agent.persistence import Fact, Ledger
 
 _MAX_TYPES: Final = 1_000
 _MAX_FIELDS: Final = 50
@@ -94,7 +95,7 @@ def _field_view(field: CredentialField) -> CredentialFieldView:
     )
 
 
-async def create_credential(instances: Instances, new: NewCredential) -> CreatedCredential:
+async def create_credential(instances: Instances, ledger: Ledger, new: NewCredential) -> CreatedCredential:
     """Create it on the server, which encrypts it. Sent once; the server does not check the values.
 
     Raises:
@@ -111,6 +112,9 @@ async def create_credential(instances: Instances, new: NewCredential) -> Created
     _check(new.fields, known)
     row = await client.create_credential(
         name=new.name, type_=new.type, fields={name: value.get_secret_value() for name, value in new.fields.items()}
+    )
+    await ledger.add(
+        Fact("credential.create", instance_id=new.instance or instances.default_id, words=f"{new.name} ({new.type})")
     )
     return CreatedCredential(
         id=row.id, name=row.name, type=row.credential_name, instance=new.instance or instances.default_id

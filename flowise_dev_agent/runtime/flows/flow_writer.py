@@ -162,6 +162,7 @@ class FlowWriter:
                 fingerprint=fingerprint,
                 operation_mode=write.operation,
                 texts=(proposal.flow_data,),
+                action=write.operation,
             )
         )
         if row is None:

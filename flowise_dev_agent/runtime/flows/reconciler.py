@@ -52,10 +52,11 @@ class Reconciler:
                 on_server = await find_tagged(client, {item.tag for item in leftovers})
                 for item in leftovers:
                     for chatflow_id in on_server.get(item.tag, ()):
-                        if chatflow_id not in item.keep:
-                            count += await remove_unclaimed(
-                                client, chatflow_id, tag=item.tag, names=item.names, texts=item.texts
-                            )
+                        if chatflow_id not in item.keep and await remove_unclaimed(
+                            client, chatflow_id, tag=item.tag, names=item.names, texts=item.texts
+                        ):
+                            await self._leftovers.removed(item, chatflow_id)
+                            count += 1
                     checked.append(item.tag)
         except (FlowiseError, InvalidInputError) as error:
             logger.warning("What sessions left on '%s' stays for now: %s", instance_id, error)

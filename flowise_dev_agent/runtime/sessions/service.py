@@ -31,10 +31,11 @@ from flowise_dev_agent.errors import (
 )
 from flowise_dev_agent.persistence import Blobs, Database, Events, SessionFilter, SessionRow, Sessions
 from flowise_dev_agent.persistence.database import translated_errors
-from flowise_dev_agent.persistence.sessions import NewSession
+from flowise_dev_agent.persistence.sessions import Answer, NewSession
 from flowise_dev_agent.redaction import guarded_json, holds_secret
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.sessions.feed import Feed
+from flowise_dev_agent.runtime.sessions.ledger import words_of
 from flowise_dev_agent.runtime.sessions.views import (
     decode_cursor,
     encode_cursor,
@@ -149,13 +150,15 @@ class SessionService:
         if decides(interrupt.type, str(answer.get("action"))):
             require("approve")
         plan = self._agent.approved_plan(interrupt, answer)
-        answered = await self._sessions.resume(
-            session_id,
-            interrupt_id=row.interrupt_id,
-            answer=answer,
-            idempotency_key=idempotency_key,
-            fingerprint=fingerprint,
+        given = Answer(
+            row.interrupt_id,
+            answer,
+            action=f"{interrupt.type}.{answer.get('action', 'answer')}",
+            words=words_of(interrupt, answer),
             plan=None if plan is None else plan.fitted(_MAX_PLAN_BYTES).model_dump(mode="json"),
+        )
+        answered = await self._sessions.resume(
+            session_id, given, idempotency_key=idempotency_key, fingerprint=fingerprint
         )
         if answered is None:
             answered = await self._sessions.get(session_id)

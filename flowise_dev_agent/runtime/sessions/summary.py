@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 from uuid import UUID
 
+from flowise_dev_agent.contracts.audit import AuditRow
 from flowise_dev_agent.contracts.change import Conflict, SessionChange
 from flowise_dev_agent.contracts.session import PlanView, SessionSummary, SessionView
 from flowise_dev_agent.errors import InvalidInputError
-from flowise_dev_agent.persistence import Events, SessionRow, Sessions, StoredEvent
+from flowise_dev_agent.persistence import AuditFilter, Events, Ledger, SessionRow, Sessions, StoredEvent
 from flowise_dev_agent.runtime.flows.service import FlowService
+from flowise_dev_agent.runtime.sessions.ledger import told
 from flowise_dev_agent.runtime.sessions.views import ChatflowLink, session_view
 from flowise_dev_agent.sanitize import shortened
 
@@ -19,9 +21,12 @@ _LINE = 300
 class Summaries:
     """Writes summaries. Unknown sessions raise SessionNotFoundError."""
 
-    def __init__(self, *, sessions: Sessions, events: Events, flows: FlowService, link: ChatflowLink) -> None:
+    def __init__(
+        self, *, sessions: Sessions, events: Events, ledger: Ledger, flows: FlowService, link: ChatflowLink
+    ) -> None:
         self._sessions = sessions
         self._events = events
+        self._ledger = ledger
         self._flows = flows
         self._link = link
 
@@ -29,16 +34,21 @@ class Summaries:
         """The summary of a session as it stands; sections without content are left out."""
         row = await self._sessions.get(session_id)
         events = await self._events.read(session_id, after=0, limit=_MOST_EVENTS, types=list(_TOLD))
+        rows, _ = await self._ledger.page(AuditFilter(session_id=session_id), limit=_MOST_EVENTS)
         try:
             change = await self._flows.session_change(session_id)
         except InvalidInputError:
             change = None  # flows are kept only so long
-        lines = [line for section in _sections(row, self._link, events, change) for line in (*section, "")]
+        lines = [line for section in _sections(row, self._link, events, rows[::-1], change) for line in (*section, "")]
         return SessionSummary(thread_id=session_id, summary="\n".join(lines).strip() + "\n")
 
 
 def _sections(
-    row: SessionRow, link: ChatflowLink, events: list[StoredEvent], change: SessionChange | None
+    row: SessionRow,
+    link: ChatflowLink,
+    events: list[StoredEvent],
+    ledger: list[AuditRow],
+    change: SessionChange | None,
 ) -> Iterator[list[str]]:
     view = session_view(row, link)
     yield [f"# {view.session_name or 'Session'}"]
@@ -57,9 +67,11 @@ def _sections(
     if view.result and view.result.conflicts:
         yield ["## Saved by others right after a write", "", *(_saved_over(one) for one in view.result.conflicts)]
     for title, type_ in (("Questions", "interrupt"), ("Writes", "write"), ("Tests", "test")):
-        told = [_told(event) for event in events if event.type == type_]
-        if told:
-            yield [f"## {title}", "", *told]
+        lines = [_told(event) for event in events if event.type == type_]
+        if lines:
+            yield [f"## {title}", "", *lines]
+    if ledger:
+        yield ["## Who did what", "", *told(ledger)]
     rest = [_told(event) for event in events if event.type in {"fallback", "drift", "error"}]
     if rest:
         yield ["## Also noted", "", *rest]

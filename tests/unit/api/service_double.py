@@ -38,6 +38,7 @@ from flowise_dev_agent.errors import (
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.observability.metrics import exposition
 from flowise_dev_agent.patch import GraphIR
+from flowise_dev_agent.persistence import Fact
 from flowise_dev_agent.runtime.admin.catalogue import CatalogueHits
 from flowise_dev_agent.runtime.admin.health import DatabaseState, ProcessHealth, QueueState, Readiness
 from flowise_dev_agent.runtime.flows.version_history import RolledBack, VersionDiff, VersionList, VersionView
@@ -412,8 +413,17 @@ class KeysDouble:
         return found and replace(found, door=door)
 
 
+class LedgerDouble:
+    def __init__(self) -> None:
+        self.facts: list[Fact] = []
+
+    async def add(self, fact: Fact) -> None:
+        self.facts.append(fact)
+
+
 class EngineDouble:
     def __init__(self) -> None:
+        self.ledger = LedgerDouble()
         self.keys = KeysDouble()
         self.service = ServiceDouble()
         self.flows = FlowsDouble()

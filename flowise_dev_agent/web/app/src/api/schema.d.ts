@@ -52,6 +52,86 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Audit
+         * @description Answers and writes, newest first: who, by which door, what, when, on which flow and version.
+         */
+        get: operations["list_audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/audit/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Audit
+         * @description All rows that the filters let through, oldest first, as JSON Lines or CSV.
+         */
+        get: operations["export_audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/audit/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Verify Audit
+         * @description Check that every row is there as it was written: of one session, or of all.
+         */
+        get: operations["verify_audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/audit/words": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Erase Audit Words
+         * @description Erase what was said in a session, by a person, or by a person in a session. The rows and their hashes stay.
+         */
+        delete: operations["erase_audit_words"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/credentials": {
         parameters: {
             query?: never;
@@ -1744,6 +1824,136 @@ export interface components {
             text_sha256: string;
         };
         /**
+         * AuditFinding
+         * @description A place where the ledger is not as it was written.
+         */
+        AuditFinding: {
+            /**
+             * Chain
+             * Format: uuid
+             */
+            chain: string;
+            /**
+             * Problem
+             * @enum {string}
+             */
+            problem: "missing" | "changed" | "words_changed";
+            /**
+             * Seq
+             * @description None: the whole chain is missing.
+             */
+            seq: number | null;
+        };
+        /**
+         * AuditPage
+         * @description Rows of the ledger, newest first.
+         */
+        AuditPage: {
+            /**
+             * Next Cursor
+             * @description `cursor` of the next page.
+             */
+            next_cursor: number | null;
+            /** Rows */
+            rows: components["schemas"]["AuditRow"][];
+        };
+        /**
+         * AuditReport
+         * @description What a check of the ledger found.
+         */
+        AuditReport: {
+            /** Chains */
+            chains: number;
+            /**
+             * Findings
+             * @description At most 100; none: every row is there as it was written.
+             */
+            findings: components["schemas"]["AuditFinding"][];
+            /**
+             * Rows
+             * @description Rows that were checked.
+             */
+            rows: number;
+        };
+        /**
+         * AuditRow
+         * @description A row with what was said.
+         */
+        AuditRow: {
+            /**
+             * Action
+             * @description Such as `start`, `plan_approval.approve`, `write.update`.
+             */
+            action: string;
+            /**
+             * Actor
+             * @description Name of the key; `AGENT_API_KEY`, `local` (no key is asked for) or `service`.
+             */
+            actor: string;
+            /**
+             * After Sha256
+             * @description Of the flow after a write.
+             */
+            after_sha256: string | null;
+            /**
+             * Before Sha256
+             * @description Of the flow before a write.
+             */
+            before_sha256: string | null;
+            /**
+             * Chain
+             * Format: uuid
+             * @description The session's id; 0 for what belongs to no session.
+             */
+            chain: string;
+            /** Chatflow Id */
+            chatflow_id: string | null;
+            /**
+             * Door
+             * @enum {string}
+             */
+            door: "rest" | "page" | "cli" | "mcp" | "webhook" | "service";
+            /** Hash */
+            hash: string;
+            /** Instance Id */
+            instance_id: string | null;
+            /** Key Id */
+            key_id: string | null;
+            /** Owner */
+            owner: string;
+            /**
+             * Prev Hash
+             * @description `hash` of the row before; None for the first one.
+             */
+            prev_hash: string | null;
+            /** Request Id */
+            request_id: string | null;
+            /**
+             * Seq
+             * @description Counts from 1 within the chain.
+             */
+            seq: number;
+            /** Session Id */
+            session_id: string | null;
+            /** Ts */
+            ts: string;
+            /**
+             * Version
+             * @description Label of the flow's version, for a write.
+             */
+            version: string | null;
+            /**
+             * Words
+             * @description The requirement, the answer, the feedback. None with a `words_sha256`: erased.
+             */
+            words: string | null;
+            /**
+             * Words Sha256
+             * @description Of a salt and the words.
+             */
+            words_sha256: string | null;
+        };
+        /**
          * BindCredential
          * @description Bind a stored credential to a node. An empty id is a credential still to be chosen.
          */
@@ -3174,6 +3384,14 @@ export interface components {
              * @description Signed with the session's own secret instead of WEBHOOK_SECRET.
              */
             own_secret: boolean;
+        };
+        /**
+         * ErasedWords
+         * @description How many rows lost their words.
+         */
+        ErasedWords: {
+            /** Erased */
+            erased: number;
         };
         /**
          * ErrorData
@@ -8153,6 +8371,165 @@ export interface operations {
             403: components["responses"]["Problem403"];
             /** @description Not Found */
             404: components["responses"]["Problem404"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_audit: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the page before. */
+                cursor?: number | null;
+                /** @description Only rows of this session. */
+                session?: string | null;
+                /** @description Only rows about this chatflow id. */
+                flow?: string | null;
+                /** @description Only rows of this person or program (`actor`). */
+                person?: string | null;
+                /** @description Only this action. */
+                action?: string | null;
+                /** @description Only rows from this time on. */
+                since?: string | null;
+                /** @description Only rows before this time. */
+                until?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditPage"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    export_audit: {
+        parameters: {
+            query?: {
+                format?: "jsonl" | "csv";
+                /** @description Only rows of this session. */
+                session?: string | null;
+                /** @description Only rows about this chatflow id. */
+                flow?: string | null;
+                /** @description Only rows of this person or program (`actor`). */
+                person?: string | null;
+                /** @description Only this action. */
+                action?: string | null;
+                /** @description Only rows from this time on. */
+                since?: string | null;
+                /** @description Only rows before this time. */
+                until?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One row a line. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/jsonl": string;
+                    "text/csv": string;
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    verify_audit: {
+        parameters: {
+            query?: {
+                /** @description Only rows of this session. */
+                session?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditReport"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    erase_audit_words: {
+        parameters: {
+            query?: {
+                /** @description Only rows of this session. */
+                session?: string | null;
+                /** @description Only rows of this person or program (`actor`). */
+                person?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErasedWords"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */

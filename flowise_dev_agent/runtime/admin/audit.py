@@ -1,0 +1,70 @@
+"""The ledger for people: a page, an export, a check, and the erasing of words."""
+
+import csv
+import io
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
+from typing import Any, Final, Literal
+from uuid import UUID
+
+from flowise_dev_agent.contracts.audit import AuditPage, AuditReport, AuditRow, ErasedWords
+from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.persistence import AuditFilter, Fact, Ledger
+
+ExportFormat = Literal["jsonl", "csv"]
+_COLUMNS: Final = tuple(AuditRow.model_fields)
+#: A spreadsheet takes a cell that begins so for a formula.
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+
+
+class AuditService:
+    """Reads the ledger; raises DatabaseUnavailableError."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    async def page(self, which: AuditFilter, *, limit: int, cursor: int | None) -> AuditPage:
+        """Rows, newest first."""
+        rows, cursor = await self._ledger.page(which, limit=limit, before=cursor)
+        return AuditPage(rows=rows, next_cursor=cursor)
+
+    async def export(self, which: AuditFilter, format_: ExportFormat) -> AsyncGenerator[str]:
+        """All rows, oldest first, as lines of text."""
+        line = _csv_line if format_ == "csv" else _json_line
+        if format_ == "csv":
+            yield _csv_text(_COLUMNS)
+        async with aclosing(self._ledger.all(which)) as rows:
+            async for row in rows:
+                yield line(row)
+
+    async def verify(self, session_id: UUID | None) -> AuditReport:
+        """Whether every row is there as it was written."""
+        return await self._ledger.verify(session_id)
+
+    async def erase_words(self, *, session_id: UUID | None, person: str | None) -> ErasedWords:
+        """Erase what was said in a session, by a person, or both. The rows stay. Raises InvalidInputError."""
+        if session_id is None and person is None:
+            raise InvalidInputError("Name a session or a person whose words are to be erased.")
+        # A row of the service's chain, without the name: it may be what is to be forgotten.
+        fact = Fact("audit.erase_words", words=None if session_id is None else f"session {session_id}")
+        return ErasedWords(erased=await self._ledger.erase_words(session_id=session_id, actor=person, fact=fact))
+
+
+def _json_line(row: AuditRow) -> str:
+    return row.model_dump_json() + "\n"
+
+
+def _csv_line(row: AuditRow) -> str:
+    values: dict[str, Any] = row.model_dump(mode="json")
+    return _csv_text([_cell(values[name]) for name in _COLUMNS])
+
+
+def _cell(value: Any) -> str:
+    text = "" if value is None else str(value)
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def _csv_text(cells: Iterable[str]) -> str:
+    buffer = io.StringIO()
+    csv.writer(buffer).writerow(cells)
+    return buffer.getvalue()
