@@ -71,7 +71,7 @@ class Screen:
 
     async def reads(self, text: str) -> None:
         """Return once the text is on the page."""
-        await expect(self.page.get_by_text(text).first).to_be_visible()
+        await expect(self.page.get_by_text(text).filter(visible=True).first).to_be_visible()
 
     async def violations(self) -> list[str]:
         """What axe finds wrong for people who use a keyboard or a screen reader."""

@@ -26,11 +26,12 @@ const Reference = lazy(() => import("./admin/ReferenceView").then((module) => ({
 
 /** Paths are behind the `#`, because the service's own paths are its API. */
 const VIEWS: View[] = [
-  { path: "/", title: "Sessions", view: Sessions },
+  { path: "/", title: "Home", view: Sessions },
   { path: "/s/:id", view: Session },
   { path: "/build", view: Build },
   { path: "/build/:id", view: Build },
   { path: "/f/:id/:instance?", view: Flow },
+  { path: "/f/:id/:instance/:action", view: Flow },
   { path: "/versions/:id", view: Versions },
   { path: "/history/:id", view: History },
   { path: "/patterns", title: "Patterns", view: Patterns },

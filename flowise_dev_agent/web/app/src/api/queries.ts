@@ -51,6 +51,17 @@ export const flowSearch = (query: string, instance: string | undefined) =>
     placeholderData: keepPreviousData,
   });
 
+/** Flows on the server, newest first; with words only those that match them. */
+export const flowList = (query: string, instance: string | undefined, limit: number) =>
+  queryOptions({
+    queryKey: ["flows", instance ?? null, query, limit],
+    queryFn: ({ signal }) =>
+      dataOf(api.GET("/flows", { params: { query: { query: query || undefined, instance, limit } }, signal })),
+    placeholderData: keepPreviousData,
+    // Flows also come from Flowise itself; the service reads its list anew at most this often.
+    refetchInterval: 15_000,
+  });
+
 /** A flow on the server; without `params` only its shape. */
 export const flowGraph = (chatflow_id: string, instance?: string, params = true) =>
   queryOptions({

@@ -16,17 +16,16 @@ import "../session/session.css";
 
 /** A flow on a server: what was said about it, its picture, and a chat to try it. */
 export function FlowPage({ params }: { params: Record<string, string> }) {
-  const { id = "", instance } = params;
+  const { id = "", instance, action } = params;
   const { data, error, isPending } = useQuery(flowGraph(id, instance));
   const [chosen, setChosen] = useState<string | null>(null);
-  const asked = new URLSearchParams(location.hash.split("?")[1]).get("do");
-  const [view, setView] = useState<View>(asked === "try" ? "try" : "chat");
+  const [view, setView] = useState<View>(action === "try" ? "try" : "chat");
   const node = data && unmarked(data.graph).nodes.find((one) => one.node.id === chosen);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: the fields are there when the flow is
   useEffect(() => {
     if (view === "try") document.querySelector<HTMLElement>(".try-out input")?.focus();
-    else if (asked === "change") document.querySelector<HTMLElement>(".dock textarea")?.focus();
+    else if (action) document.querySelector<HTMLElement>(".dock textarea")?.focus();
   }, [view, data === undefined]);
 
   if (!data) {

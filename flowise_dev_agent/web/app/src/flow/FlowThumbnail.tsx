@@ -14,6 +14,46 @@ export function LiveThumbnail({ id, instance }: { id: string; instance?: string 
   return data ? <FlowThumbnail view={data.graph} /> : <span className="thumbnail empty" aria-hidden="true" />;
 }
 
+/** The picture of an example: nodes of these categories, all feeding the last one. */
+export function Sketch({ categories }: { categories: readonly string[] }) {
+  const view = useMemo(() => sketch(categories), [categories]);
+  return <FlowThumbnail view={view} />;
+}
+
+function sketch(categories: readonly string[]): CanvasView {
+  const last = categories.length - 1;
+  const nodes = categories.map((category, index) => ({
+    id: String(index),
+    name: category,
+    label: category,
+    category,
+    kind: "node" as const,
+    version: "",
+    color: "",
+    parent: "",
+    x: index === last ? 420 : 0,
+    y: index === last ? ((last - 1) * 130) / 2 : index * 130,
+    width: null,
+    height: null,
+    inputs: [],
+    outputs: [],
+    credential: "",
+    note: "",
+    params: [],
+  }));
+  const edges = nodes.slice(0, last).map((node) => ({
+    id: node.id,
+    source: node.id,
+    source_handle: "",
+    output: "",
+    target: String(last),
+    target_handle: "",
+    input: "",
+    label: "",
+  }));
+  return { kind: "CHATFLOW", nodes, edges, cut: false };
+}
+
 /** Boxes and lines without text, cheap enough for lists. */
 const FlowThumbnail = memo(function FlowThumbnail({ view }: { view: CanvasView }) {
   const boxes = useMemo(() => boxesOf(view.nodes), [view]);

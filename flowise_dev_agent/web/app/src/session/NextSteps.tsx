@@ -24,10 +24,10 @@ export function NextSteps({ chatflowId, instance, url, onTry }: Props) {
   // The key changes only with the text: pressing twice starts one session.
   const attempt = useRef({ text: "", key: "" });
   const change = useMutation({
-    mutationFn: (requirement: string) => {
-      if (attempt.current.text !== requirement) attempt.current = { text: requirement, key: newKey() };
-      const target = { id: chatflowId, name: "" };
-      const draft = { ...EMPTY, requirement, operation: "update" as const, target, instance };
+    mutationFn: ({ requirement, operation }: { requirement: string; operation: "update" | "auto" }) => {
+      const sent = `${operation} ${requirement}`;
+      if (attempt.current.text !== sent) attempt.current = { text: sent, key: newKey() };
+      const draft = { ...EMPTY, requirement, operation, target: { id: chatflowId, name: "" }, instance };
       return startSession(requestOf(draft), attempt.current.key);
     },
     onSuccess: (started) => {
@@ -36,9 +36,8 @@ export function NextSteps({ chatflowId, instance, url, onTry }: Props) {
     },
   });
 
-  function submit(event?: FormEvent) {
-    event?.preventDefault();
-    if (text.trim() && !tooLong(text)) change.mutate(text.trim());
+  function submit(operation: "update" | "auto") {
+    if (text.trim() && !tooLong(text)) change.mutate({ requirement: text.trim(), operation });
     else field.current?.focus();
   }
 
@@ -57,7 +56,13 @@ export function NextSteps({ chatflowId, instance, url, onTry }: Props) {
           </a>
         )}
       </div>
-      <form className="composer-row" onSubmit={submit}>
+      <form
+        className="composer-row"
+        onSubmit={(event: FormEvent) => {
+          event.preventDefault();
+          submit("update");
+        }}
+      >
         <label className="field">
           <span className="visually-hidden">{t("What should be different?")}</span>
           <textarea
@@ -67,7 +72,7 @@ export function NextSteps({ chatflowId, instance, url, onTry }: Props) {
             value={text}
             onChange={(event) => setText(event.target.value)}
             onKeyDown={(event) => {
-              if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit();
+              if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit("update");
             }}
           />
           <span role="alert" className="problem">
@@ -76,6 +81,9 @@ export function NextSteps({ chatflowId, instance, url, onTry }: Props) {
         </label>
         <button type="submit" className="button primary" disabled={change.isPending}>
           {t("Change it")}
+        </button>
+        <button type="button" className="button" disabled={change.isPending} onClick={() => submit("auto")}>
+          {t("Ask about it")}
         </button>
       </form>
       <ErrorNote error={change.error} />

@@ -1,16 +1,29 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { type FormEvent, type KeyboardEvent, useRef, useState } from "react";
+import { type FormEvent, type KeyboardEvent, useRef } from "react";
 import { Link, useLocation } from "wouter";
 import { health, info } from "../api/queries";
 import { startSession } from "../api/sessions";
 import type { HealthView } from "../api/types";
+import { Sketch } from "../flow/FlowThumbnail";
+import { t } from "../i18n";
+import { tooLong } from "../session/questions/controls";
 import { ErrorNote } from "../ui/ErrorNote";
 import { FlowPicker } from "./FlowPicker";
-import { type Draft, EMPTY, EXAMPLES, newKey, requestOf } from "./start";
+import { type Draft, EXAMPLES, newKey, requestOf } from "./start";
+
+/** Examples beside a list of flows. */
+const SHORT_LIST = 4;
+
+interface Props {
+  draft: Draft;
+  /** Keeps what is typed over a reload; null when it was sent. */
+  keep: (draft: Draft | null) => void;
+  /** Nothing was ever built here: the examples are shown in full. */
+  first: boolean;
+}
 
 /** The form for a new session: the requirement and the options. */
-export function NewSession() {
-  const [draft, setDraft] = useState<Draft>(EMPTY);
+export function NewSession({ draft, keep, first }: Props) {
   const [, go] = useLocation();
   const field = useRef<HTMLTextAreaElement>(null);
   // The key changes only with the request: pressing twice starts one session.
@@ -18,7 +31,8 @@ export function NewSession() {
   const service = useQuery(health());
   const offer = useQuery(info()).data?.offer;
   const instances = Object.keys(service.data?.flowise ?? {});
-  const set = (change: Partial<Draft>) => setDraft((before) => ({ ...before, ...change }));
+  const set = (change: Partial<Draft>) => keep({ ...draft, ...change });
+  const away = awayOf(service.data, draft.instance);
 
   const start = useMutation({
     mutationFn: () => {
@@ -27,11 +41,15 @@ export function NewSession() {
       if (attempt.current.body !== text) attempt.current = { body: text, key: newKey() };
       return startSession(body, attempt.current.key);
     },
-    onSuccess: (session) => go(`/s/${session.thread_id}`),
+    onSuccess: (session) => {
+      keep(null);
+      go(`/s/${session.thread_id}`);
+    },
   });
 
   function submit(event: FormEvent) {
     event.preventDefault();
+    if (away || tooLong(draft.requirement)) return;
     if (draft.requirement.trim()) start.mutate();
     else field.current?.focus();
   }
@@ -43,51 +61,83 @@ export function NewSession() {
     <form className="card stack composer" onSubmit={submit} onKeyDown={keyed}>
       <div>
         <h1>
-          <label htmlFor="requirement">What should the chatbot do?</label>
+          <label htmlFor="requirement">{t("What should the chatbot do?")}</label>
         </h1>
         <p className="quiet">
-          Use your own words. You review a plan before anything is built, and test results before anything goes live.
+          {t(
+            "Use your own words. You review a plan before anything is built, and test results before anything goes live.",
+          )}
         </p>
       </div>
       <textarea
         id="requirement"
         ref={field}
-        rows={4}
-        maxLength={32_000}
+        rows={2}
         value={draft.requirement}
         onChange={(event) => set({ requirement: event.target.value })}
       />
-      <div className="row">
-        <span className="quiet">Examples:</span>
-        {EXAMPLES.map((example) => (
-          <button
-            key={example.title}
-            type="button"
-            className="chip"
-            onClick={() => {
-              set({ requirement: example.requirement });
-              field.current?.focus();
-            }}
-          >
-            {example.title}
+      <p role="alert" className="problem too-long">
+        {tooLong(draft.requirement)}
+      </p>
+      {draft.target && (
+        <p className="row">
+          {draft.operation === "copy" ? t("A copy of") : t("A change of")}
+          <span className="badge live">{draft.target.name}</span>
+          <button type="button" className="button plain" onClick={() => set({ target: null, operation: "auto" })}>
+            {t("A new flow instead")}
           </button>
-        ))}
-      </div>
-      <details>
-        <summary>Options</summary>
-        <Options draft={draft} set={set} instances={instances} />
-      </details>
-      <div className="row apart">
-        <button type="submit" className="button primary large" disabled={start.isPending}>
-          {start.isPending ? "Starting the session…" : "Start"}
+        </p>
+      )}
+      <div className="row">
+        <button type="submit" className="button primary large" disabled={start.isPending || away !== ""}>
+          {start.isPending ? t("Starting the session…") : t("Start")}
         </button>
         <Link href="/build" className="button">
-          Build step by step
+          {t("Build step by step")}
         </Link>
-        <HealthLine health={service.data} error={service.error} />
+        <span className="push">
+          <HealthLine health={service.data} error={service.error} />
+        </span>
       </div>
+      {away && (
+        <div role="status" className="note warn">
+          <p>{t("The Flowise server “{{name}}” does not respond. You can start when it is back.", { name: away })}</p>
+          <p className="row">
+            <button type="button" className="button" disabled={service.isFetching} onClick={() => service.refetch()}>
+              {t("Check again")}
+            </button>
+            <Link href="/instances">{t("Address and key under Instances")}</Link>
+          </p>
+        </div>
+      )}
       {offer && <small>{offer}</small>}
       <ErrorNote error={start.error} />
+      <ul className={first ? "plain examples" : "plain row"} aria-label={t("Examples")}>
+        {EXAMPLES.slice(0, first ? EXAMPLES.length : SHORT_LIST).map((example) => (
+          <li key={example.title}>
+            <button
+              type="button"
+              className={first ? "example" : "chip"}
+              onClick={() => {
+                set({ requirement: example.requirement });
+                field.current?.focus();
+              }}
+            >
+              {first && (
+                <span aria-hidden="true">
+                  <Sketch categories={example.nodes} />
+                </span>
+              )}
+              <span>{t(example.title)}</span>
+              {first && <small>{t(example.needs)}</small>}
+            </button>
+          </li>
+        ))}
+      </ul>
+      <details>
+        <summary>{t("Options")}</summary>
+        <Options draft={draft} set={set} instances={instances} />
+      </details>
     </form>
   );
 }
@@ -190,23 +240,22 @@ function Options({ draft, set, instances }: OptionsProps) {
   );
 }
 
+/** The Flowise server that the session would use, when it does not respond; else empty. */
+function awayOf(health: HealthView | undefined, instance: string): string {
+  const servers = Object.entries(health?.flowise ?? {});
+  const down = servers.filter(([id, one]) => one.state !== "ok" && (!instance || id === instance));
+  return instance || down.length === servers.length ? (down[0]?.[0] ?? "") : "";
+}
+
 function HealthLine({ health, error }: { health: HealthView | undefined; error: unknown }) {
-  if (error) return <small className="problem">Service health is unknown.</small>;
+  if (error) return <small className="problem">{t("Service health is unknown.")}</small>;
   if (!health) return null;
-  const down = Object.entries(health.flowise).filter(([, one]) => one.state !== "ok");
   return (
     <small>
       {health.reasoning.engine === "deterministic"
-        ? "Plans with rules, without a model"
-        : `Plans with ${health.reasoning.model}`}
-      {health.model_stand_in && ". Flowise uses a local stand-in model"}
-      {down.length > 0 && (
-        <span className="problem">
-          {down.length === 1 ? " The Flowise server " : " The Flowise servers "}
-          {down.map(([id]) => `“${id}”`).join(", ")} {down.length === 1 ? "does" : "do"} not respond. Check the address
-          and the key under <Link href="/instances">Instances</Link>.
-        </span>
-      )}
+        ? t("Plans with rules, without a model")
+        : t("Plans with {{model}}", { model: health.reasoning.model ?? "" })}
+      {health.model_stand_in && `. ${t("Flowise uses a local stand-in model")}`}
     </small>
   );
 }

@@ -1,15 +1,20 @@
-import { type InfiniteData, useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
+import { type InfiniteData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useDeferredValue, useState } from "react";
-import { Link } from "wouter";
+import { Link, useSearchParams } from "wouter";
+import { flowList } from "../api/queries";
 import { deleteSession, listSessions } from "../api/sessions";
-import type { ListedSession, SessionPage, SessionStatus } from "../api/types";
+import type { FlowFacts, ListedSession, SessionPage, SessionStatus } from "../api/types";
 import { PHASES, STATUS } from "../session/words";
 import { ConfirmButton } from "../ui/ConfirmButton";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, count, dollars, plural } from "../ui/format";
 import { StatusBadge } from "../ui/StatusBadge";
+import { useDraft } from "../ui/useDraft";
+import { FLOWS_SHOWN, Flows } from "./Flows";
+import { Inbox } from "./Inbox";
 import { NameForm } from "./NameForm";
 import { NewSession } from "./NewSession";
+import { type Draft, EMPTY } from "./start";
 import "./sessions.css";
 
 /** How often the list is refreshed. */
@@ -20,20 +25,40 @@ const FILTERS: [SessionStatus | undefined, string][] = [
   ...(Object.entries(STATUS).map(([status, word]) => [status, word.text]) as [SessionStatus, string][]),
 ];
 
-/** The start page: a form for a new session, and all sessions. */
+/** The start page: a form for a new session, what waits, the flows, and all sessions. */
 export function SessionsPage() {
+  const [draft, keep] = useDraft<Draft>("start", EMPTY);
+  const flows = useQuery(flowList("", draft.instance || undefined, FLOWS_SHOWN + 1));
+  const first = flows.data?.flows.length === 0;
+  function copy(flow: FlowFacts) {
+    keep({ ...draft, operation: "copy", target: { id: flow.id, name: flow.name }, instance: flow.instance });
+    document.getElementById("requirement")?.focus();
+    window.scrollTo({ top: 0 });
+  }
   return (
     <div className="home">
-      <NewSession />
+      <NewSession draft={draft} keep={keep} first={first} />
+      <Inbox />
+      <Flows instance={draft.instance} onCopy={copy} />
       <SessionList />
     </div>
   );
 }
 
-/** All sessions, newest first, with search and filter. */
+/** All sessions, newest first, with search and filter in the address. */
 function SessionList() {
-  const [status, setStatus] = useState<SessionStatus>();
-  const [text, setText] = useState("");
+  const [params, setParams] = useSearchParams();
+  const status = FILTERS.find(([value]) => value === params.get("status"))?.[0];
+  const text = params.get("q") ?? "";
+  const set = (name: string, value: string | undefined) =>
+    setParams(
+      (before) => {
+        if (value) before.set(name, value);
+        else before.delete(name);
+        return before;
+      },
+      { replace: true },
+    );
   const query = useDeferredValue(text.trim());
   const list = useInfiniteQuery({
     queryKey: ["sessions", status, query],
@@ -67,7 +92,7 @@ function SessionList() {
           placeholder="Search names and requirements"
           maxLength={200}
           value={text}
-          onChange={(event) => setText(event.target.value)}
+          onChange={(event) => set("q", event.target.value)}
         />
         <fieldset className="filters">
           <legend className="visually-hidden">Status</legend>
@@ -78,7 +103,7 @@ function SessionList() {
                 className="visually-hidden"
                 name="status"
                 checked={status === value}
-                onChange={() => setStatus(value)}
+                onChange={() => set("status", value)}
               />
               {label}
             </label>

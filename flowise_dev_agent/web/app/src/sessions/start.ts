@@ -27,21 +27,70 @@ export const EMPTY: Draft = {
   usd: "",
 };
 
-export const EXAMPLES: { title: string; requirement: string }[] = [
+export interface Example {
+  title: string;
+  requirement: string;
+  /** What must be there for it. */
+  needs: string;
+  /** Categories of its nodes; all feed the last one. */
+  nodes: string[];
+}
+
+const OPENAI = "An OpenAI credential in Flowise";
+
+export const EXAMPLES: Example[] = [
   {
     title: "Support chatbot",
     requirement: "Build a customer support chatbot with GPT-4o that remembers the conversation.",
+    needs: OPENAI,
+    nodes: ["Chat Models", "Memory", "Chains"],
   },
   {
     title: "Answers from a website",
     requirement:
       "Build a chatbot that answers questions from the pages of https://docs.flowiseai.com, keeps them in memory and says where an answer comes from.",
+    needs: OPENAI,
+    nodes: ["Document Loaders", "Embeddings", "Vector Stores", "Chat Models", "Chains"],
   },
   {
     title: "Agent with tools",
     requirement: "Build an agent with a calculator and a web search that shows which tool it used.",
+    needs: "An OpenAI and a web search credential in Flowise",
+    nodes: ["Chat Models", "Tools", "Tools", "Agents"],
   },
-  { title: "Change a flow", requirement: "Make the answers shorter and friendlier; change nothing else." },
+  {
+    title: "Answers from a text",
+    requirement:
+      "Build a chatbot with GPT-4o that answers questions about our opening hours from this text: We are open from Monday to Friday, 9 am to 5 pm.",
+    needs: OPENAI,
+    nodes: ["Document Loaders", "Embeddings", "Chat Models", "Chains"],
+  },
+  {
+    title: "Translator",
+    requirement: "Build a flow with GPT-4o that translates every message into French and answers with nothing else.",
+    needs: OPENAI,
+    nodes: ["Chat Models", "Prompts", "Chains"],
+  },
+  {
+    title: "Maths tutor",
+    requirement:
+      "Build a maths tutor with GPT-4o and a calculator that explains each step and remembers the conversation.",
+    needs: OPENAI,
+    nodes: ["Chat Models", "Memory", "Tools", "Agents"],
+  },
+  {
+    title: "Claude as an assistant",
+    requirement: "Build a chatbot with Claude that remembers the last 10 messages and answers in short sentences.",
+    needs: "An Anthropic credential in Flowise",
+    nodes: ["Chat Models", "Memory", "Chains"],
+  },
+  {
+    title: "Steps with approval",
+    requirement:
+      "Build an agentflow that drafts an answer to a customer's mail, waits for a person to approve it, and then gives the final answer.",
+    needs: OPENAI,
+    nodes: ["Agent Flows", "Agent Flows", "Agent Flows"],
+  },
 ];
 
 // crypto.randomUUID needs https or localhost.

@@ -1,0 +1,38 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "wouter";
+import { listSessions } from "../api/sessions";
+import { t } from "../i18n";
+import { questionTitle } from "../session/questionTitles";
+import { ago } from "../ui/format";
+
+const REFRESH_MS = 5_000;
+const SHOWN = 5;
+
+/** Sessions that wait for the person; nothing when none does. */
+export function Inbox() {
+  const { data } = useQuery({
+    queryKey: ["sessions", "inbox"],
+    queryFn: ({ signal }) => listSessions({ status: "pending_interrupt", limit: SHOWN + 1 }, signal),
+    refetchInterval: REFRESH_MS,
+  });
+  if (!data || data.sessions.length === 0) return null;
+  return (
+    <section className="stack tight" aria-labelledby="inbox-title">
+      <h2 id="inbox-title">{t("Waits for you")}</h2>
+      <ul className="plain inbox">
+        {data.sessions.slice(0, SHOWN).map((one) => (
+          <li key={one.thread_id}>
+            <Link href={`/s/${one.thread_id}`}>
+              <span className="badge wait">
+                {one.interrupt ? t(questionTitle(one.interrupt.type, one.interrupt.reason)) : t("Waiting for you")}
+              </span>
+              <span className="clip grow">{one.session_name || one.requirement}</span>
+              <small>{ago(one.updated_at)}</small>
+            </Link>
+          </li>
+        ))}
+      </ul>
+      {data.sessions.length > SHOWN && <small>{t("More below, under “Waiting for you”.")}</small>}
+    </section>
+  );
+}

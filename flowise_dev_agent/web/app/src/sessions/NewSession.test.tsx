@@ -1,0 +1,29 @@
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { cleanup, render, screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { afterEach, expect, it, vi } from "vitest";
+import { NewSession } from "./NewSession";
+import { type Draft, EMPTY } from "./start";
+
+afterEach(() => {
+  cleanup();
+  vi.unstubAllGlobals();
+});
+
+it("shows eight examples with their picture and needs on a first run, and a short list later", async () => {
+  vi.stubGlobal("fetch", () => new Promise(() => {}));
+  const kept: (Draft | null)[] = [];
+  const form = (first: boolean) => (
+    <QueryClientProvider client={new QueryClient()}>
+      <NewSession draft={EMPTY} keep={(draft) => kept.push(draft)} first={first} />
+    </QueryClientProvider>
+  );
+  const { rerender, container } = render(form(true));
+  expect(screen.getByRole("list", { name: "Examples" }).children).toHaveLength(8);
+  expect(container.querySelectorAll(".example svg")).toHaveLength(8);
+  expect(screen.getAllByText(/credential in Flowise/).length).toBeGreaterThan(6);
+  await userEvent.click(screen.getByRole("button", { name: /Translator/ }));
+  expect(kept[0]?.requirement).toContain("translates every message into French");
+  rerender(form(false));
+  expect(screen.getByRole("list", { name: "Examples" }).children).toHaveLength(4);
+});

@@ -1,0 +1,90 @@
+"""The start page: what waits, the flows with their pictures, examples, and a Flowise that is away."""
+
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from flowise_dev_agent.flowise import FlowiseClient
+from flowise_dev_agent.flowise.models import ChatflowCreate
+from tests.e2e.page.screen import WORK_MS, Screen
+from tests.e2e.people import MakeService
+from tests.e2e.test_update_over_http import make_flow
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def test_flows_are_found_by_their_cards_and_each_action_leads_on(
+    screen: Screen, flowise_flows: FlowiseClient
+) -> None:
+    page = screen.page
+    row = await make_flow(flowise_flows)
+    for number in range(14):
+        name = f"Lighthouse {number:02}"
+        await flowise_flows.create_chatflow(ChatflowCreate(name=name, type="CHATFLOW", flow_data=row.flow_data))
+    await page.reload()
+    cards = page.locator(".flow-card")
+    await expect(cards).to_have_count(12, timeout=WORK_MS)
+    await expect(cards.first.locator("svg.thumbnail")).to_be_visible()
+    assert await screen.violations() == []
+    await page.get_by_role("button", name="More flows").click()
+    await expect(cards).to_have_count(15, timeout=WORK_MS)
+    await page.get_by_label("Search flows").fill("lighthouse 07")
+    await expect(cards).to_have_count(1)
+    # The search is in the address: it survives a reload and can be sent to a colleague.
+    await page.reload()
+    await expect(page.get_by_label("Search flows")).to_have_value("lighthouse 07")
+    await expect(cards).to_have_count(1)
+    await page.get_by_text("Deployed only").click()
+    await screen.reads("No matching flows.")
+    await page.get_by_text("Deployed only").click()
+
+    await page.get_by_role("button", name="Copy: Lighthouse 07").click()
+    await expect(page.get_by_label("What should the chatbot do?")).to_be_focused()
+    await screen.reads("A copy of")
+    await page.get_by_role("link", name="Change: Lighthouse 07").click()
+    await expect(page.get_by_label("What should be different?")).to_be_focused()
+    await page.go_back()
+    await page.get_by_role("link", name="Try: Lighthouse 07").click()
+    await expect(page.get_by_label("Your question")).to_be_focused()
+    assert await screen.violations() == []
+    await page.set_viewport_size({"width": 390, "height": 844})
+    await page.go_back()
+    await expect(cards.first).to_be_visible()
+    assert await screen.overflow() <= 0
+    assert await screen.violations() == []
+
+
+async def test_what_waits_for_a_person_is_first_and_a_draft_survives(
+    screen: Screen, flowise_flows: FlowiseClient
+) -> None:
+    page = screen.page
+    session = await screen.start("Build a chatbot with GPT-4o and memory for a lighthouse")
+    await screen.question("The plan")
+    await page.get_by_role("link", name="All flows").click()
+    inbox = page.get_by_role("region", name="Waits for you")
+    await page.get_by_label("What should the chatbot do?").fill("A bot for")
+    await page.reload()
+    await expect(page.get_by_label("What should the chatbot do?")).to_have_value("A bot for")
+    await inbox.get_by_role("link").first.click()
+    await page.wait_for_url(f"**/#/s/{session}")
+    # A text that is too long is refused with the number, and not cut.
+    await page.get_by_role("link", name="All flows").click()
+    await page.get_by_label("What should the chatbot do?").fill("word " * 7_000)
+    await screen.reads("The text has 35000 characters; at most 32000 are possible.")
+    await screen.press("Start")
+    await expect(page.get_by_label("What should the chatbot do?")).to_have_value("word " * 7_000)
+
+
+async def test_start_waits_for_a_flowise_that_is_away_and_says_what_to_do(
+    browser: Browser, built_page: Path, make_service: MakeService
+) -> None:
+    service = make_service(FLOWISE_API_ENDPOINT="http://127.0.0.1:9")
+    await service.start()
+    screen = await Screen.open(browser, service.url, has_key=False)
+    page = screen.page
+    await screen.reads("does not respond. You can start when it is back.")
+    await expect(page.get_by_role("button", name="Start")).to_be_disabled()
+    await expect(page.get_by_role("button", name="Check again")).to_be_enabled()
+    assert await screen.violations() == []
+    await page.context.close()
