@@ -11,7 +11,7 @@ from flowise_dev_agent.patch.model.json_text import as_dict, dump_json
 from flowise_dev_agent.patch.model.nested import CREDENTIAL_KEY
 from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.values import is_empty
-from flowise_dev_agent.redaction import guarded, looks_secret, named_items
+from flowise_dev_agent.redaction import guarded, looks_secret, masked, named_items
 
 HIDDEN: Final = "(hidden)"
 #: Characters of one value, and of all values of a flow.
@@ -171,8 +171,8 @@ def _node(node: FlowNode, ends: tuple[tuple[str, str], ...], params: tuple[Canva
     return CanvasNode(
         id=node.id,
         name=node.name,
-        label=node.label,
-        category=node.category,
+        label=masked(node.label),
+        category=masked(node.category),
         kind=_kind(node),
         version=str(node.version or ""),
         color=str(node.data.get("color") or ""),
@@ -214,7 +214,8 @@ def _inputs(node: FlowNode, used: set[str]) -> Iterator[CanvasPort]:
         handle = str(entry.get("id") or "")
         if handle and (always or handle in used):
             used = used - {handle}
-            yield CanvasPort(handle, str(entry.get("name") or ""), str(entry.get("label") or entry.get("name") or ""))
+            name = str(entry.get("name") or "")
+            yield CanvasPort(handle, name, masked(str(entry.get("label") or name)))
     for handle in sorted(used):
         yield CanvasPort(handle, "", "")
 
@@ -225,7 +226,7 @@ def _outputs(node: FlowNode, used: set[str]) -> Iterator[CanvasPort]:
         selected = not node.multi_output or output.independent or output.name == node.selected_output
         if output.handle and (selected or output.handle in used):
             used = used - {output.handle}
-            yield CanvasPort(output.handle, output.name, output.label)
+            yield CanvasPort(output.handle, output.name, masked(output.label))
     for handle in sorted(used):
         yield CanvasPort(handle, "", "")
 
@@ -254,7 +255,7 @@ def _edge(graph: GraphIR, edge: FlowEdge, number: int) -> CanvasEdge:
         target=edge.target,
         target_handle=edge.target_handle,
         input=edge.input_name,
-        label=str(label) if label is not None else "",
+        label=masked(str(label)) if label is not None else "",
     )
 
 

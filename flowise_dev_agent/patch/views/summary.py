@@ -9,7 +9,7 @@ from flowise_dev_agent.patch.model.node import FlowNode
 from flowise_dev_agent.patch.model.references import referenced
 from flowise_dev_agent.patch.model.values import is_empty, shown
 from flowise_dev_agent.patch.model.visibility import js_truthy
-from flowise_dev_agent.redaction import guarded, looks_secret, named_items, redacted
+from flowise_dev_agent.redaction import guarded, looks_secret, masked, named_items, redacted
 
 _LONGEST_TEXT = 120
 #: No line takes more than such a part of a summary.
@@ -76,7 +76,7 @@ def outline(graph: GraphIR) -> tuple[str, ...]:
 
 
 def _node_line(node: FlowNode) -> str:
-    title = f" {shown(node.label)!r}" if node.label != node.name else ""
+    title = f" {shown(masked(node.label))!r}" if node.label != node.name else ""
     anchors = node.definitions.anchor_names
     settings = [
         f"{name}={_value(node, name, value)}"
@@ -88,7 +88,7 @@ def _node_line(node: FlowNode) -> str:
     if node.multi_output and node.selected_output:
         settings.append(f"gives {node.selected_output}")
     if node.is_agentflow and len(node.outputs) > 1:
-        settings.append(f"branches {', '.join(f'{output.name} ({output.label})' for output in node.outputs)}")
+        settings.append(f"branches {', '.join(f'{output.name} ({masked(output.label)})' for output in node.outputs)}")
     inside = f" inside {node.parent}" if node.parent else ""
     return f"- {node.id} ({node.name}){title}{inside}: {', '.join(settings) or 'defaults'}"
 

@@ -31,6 +31,7 @@ from flowise_dev_agent.persistence import Blobs, Claim, SessionRow, Sessions, Ve
 from flowise_dev_agent.persistence.runs import RunResult
 from flowise_dev_agent.persistence.sessions import NewSession
 from flowise_dev_agent.publish import Base, Publisher, Stale, Written, stale_base
+from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.runtime.flows.proposals import Proposal, Proposals
 from flowise_dev_agent.runtime.flows.views import difference
 from flowise_dev_agent.runtime.runs.emission import Emit, new_event
@@ -129,6 +130,7 @@ class FlowWriter:
         proposal = await propose()
         findings = await self._proposals.check(proposal)
         problems = errors(findings)
+        title = masked(clean_text(proposal.title))
         write = FlowWrite(
             operation=proposal.operation,
             name=proposal.name,
@@ -154,8 +156,8 @@ class FlowWriter:
         row = await self._sessions.start(
             NewSession(
                 id=uuid4(),
-                name=clean_text(proposal.title)[:120],
-                requirement=clean_text(proposal.title),
+                name=title[:120],
+                requirement=title,
                 request=write.model_dump(mode="json"),
                 instance_id=proposal.instance_id,
                 idempotency_key=key,

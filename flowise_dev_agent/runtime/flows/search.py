@@ -13,6 +13,7 @@ from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.patch import FlowNode
 from flowise_dev_agent.patch.model.shape import parse_document
 from flowise_dev_agent.publish.tags import PREFIX, is_draft
+from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.runtime.flows.views import FlowFacts, FlowPage
 from flowise_dev_agent.runtime.sessions.views import ChatflowLink
 
@@ -89,13 +90,13 @@ def searchable(row: Chatflow, instance_id: str, link: ChatflowLink) -> Searchabl
     texts = " ".join(value[:_TEXT_CHARS] for node in nodes for value in node.inputs.values() if isinstance(value, str))
     facts = FlowFacts(
         id=row.id,
-        name=row.name,
+        name=masked(row.name),
         type=row.type or "CHATFLOW",
         instance=instance_id,
         url=link(instance_id, row.id),
         nodes=len(nodes),
         node_types=[name for name, _ in types.most_common(8)],
-        categories=[tag for tag in row.tags if not tag.startswith(PREFIX)],
+        categories=[masked(tag) for tag in row.tags if not tag.startswith(PREFIX)],
         updated=row.updated_date,
         deployed=bool(row.deployed),
         public=bool(row.is_public),

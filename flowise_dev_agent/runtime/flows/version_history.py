@@ -15,7 +15,7 @@ from flowise_dev_agent.patch import GraphIR
 from flowise_dev_agent.persistence import FlowVersion, Sessions, Versions, WriteIntents
 from flowise_dev_agent.persistence.flow_versions import NumberedRow
 from flowise_dev_agent.publish import Publisher, changes
-from flowise_dev_agent.redaction import holds_secret
+from flowise_dev_agent.redaction import holds_secret, masked
 from flowise_dev_agent.sanitize import shortened
 
 #: Reasons of versions that a session saw and did not write.
@@ -181,7 +181,7 @@ def _view(row: FlowVersion, *, current: bool) -> VersionView:
         session_id=row.session_id,
         instance=row.instance_id,
         chatflow_id=row.chatflow_id,
-        name=row.name,
+        name=masked(row.name),
         reason=row.reason,
         iteration=row.iteration,
         sha256=row.sha256,
