@@ -9,7 +9,15 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from flowise_dev_agent.contracts.answers import ANSWERS, AcceptResult, Action, Answer, ApprovePlan, ChooseCredentials
+from flowise_dev_agent.contracts.answers import (
+    ANSWERS,
+    AcceptResult,
+    Action,
+    Answer,
+    ApprovePlan,
+    ChooseCredentials,
+    IterateResult,
+)
 from flowise_dev_agent.contracts.answers import SelectTarget as SelectedTarget
 from flowise_dev_agent.contracts.base import JsonMapping, JsonObject
 from flowise_dev_agent.contracts.interrupts import (
@@ -20,7 +28,8 @@ from flowise_dev_agent.contracts.interrupts import (
     ResultReviewInterrupt,
     SelectTargetInterrupt,
 )
-from flowise_dev_agent.errors import InvalidAnswerError
+from flowise_dev_agent.errors import InvalidAnswerError, PatchError
+from flowise_dev_agent.patch import ops_from_list
 
 #: Fields from which the action follows.
 _ACTION_OF_FIELD: Final[Mapping[str, Action]] = {"answers": "answer", "chatflow_id": "select", "choose": "choose"}
@@ -93,6 +102,13 @@ def _as_offered(interrupt: Interrupt, answer: Answer) -> Answer:
             if iteration not in offered:
                 has = f"It can be one of: {', '.join(map(str, offered))}." if offered else "There is only this one."
                 raise InvalidAnswerError(f"Iteration {iteration} cannot be accepted here.", hint=has)
+        case ResultReviewInterrupt(), IterateResult(ops=list(ops)):
+            try:
+                ops_from_list(ops)
+            except PatchError as error:
+                raise InvalidAnswerError(
+                    f"The ops cannot be read. {error.message}", hint=error.hint, details=error.details
+                ) from None
         case _:
             pass
     return answer

@@ -90,7 +90,7 @@ def _tried(plan: PlanContract, base: GraphIR, schemas: Schemas) -> tuple[GraphIR
         return None, [_as_advice(Finding.model_validate(one)) for one in error.details["findings"]]
     found = validate_flow(graph.to_flow_data(), schemas=schemas, credentials=None, kind=plan.flow_kind)
     return graph, [
-        *_unfed(plan, base, graph, schemas),
+        *unfed(plan, base, graph, schemas),
         *(_as_advice(one) for one in errors(found) if _concerns(one, plan, graph)),
     ]
 
@@ -118,10 +118,10 @@ def _concerns(finding: Finding, plan: PlanContract, graph: GraphIR) -> bool:
         entry = next((one for one in node.params if one["name"] == finding.field), None)
         # A file is the person's to give: one that says so stands in for it.
         return not (entry and entry["type"] == "file")
-    return any(value.node_id == finding.where and _overlap(value.param, finding.field) for value in plan.values)
+    return any(value.node_id == finding.where and overlap(value.param, finding.field) for value in plan.values)
 
 
-def _overlap(one: str, other: str) -> bool:
+def overlap(one: str, other: str) -> bool:
     """Whether two fields are the same, or one is inside of the other."""
     return one == other or one.startswith((f"{other}.", f"{other}[")) or other.startswith((f"{one}.", f"{one}["))
 
@@ -129,7 +129,7 @@ def _overlap(one: str, other: str) -> bool:
 # --- required connections ---------------------------------------------------------------------------------------------
 
 
-def _unfed(plan: PlanContract, base: GraphIR, graph: GraphIR, schemas: Schemas) -> Iterator[Finding]:
+def unfed(plan: PlanContract, base: GraphIR, graph: GraphIR, schemas: Schemas) -> Iterator[Finding]:
     """Required inputs that no node of the flow to be could feed: of new nodes, and of those whose source goes."""
     new = {node.node_id for node in plan.nodes if not node.existing}
     freed = {(edge.target, edge.input_name) for edge in base.edges if edge.source in plan.removals}
@@ -224,12 +224,12 @@ def _choices(plan: PlanContract, graph: GraphIR, schemas: Schemas) -> Iterator[_
         params = [value.param for value in plan.values if value.node_id == node.id]
         if schema := schemas.get(node.name):
             for choice in _fields(schema, node.inputs, node.id, ""):
-                is_chosen = bool(choice.value) and any(_overlap(choice.field, param) for param in params)
+                is_chosen = bool(choice.value) and any(overlap(choice.field, param) for param in params)
                 if is_chosen or (node.id in new and not choice.value):
                     yield choice
             for nested in nested_components(node.params, node.inputs):
                 inner = schemas.get(nested.component)
-                if inner and isinstance(nested.config, Mapping) and any(_overlap(nested.path, one) for one in params):
+                if inner and isinstance(nested.config, Mapping) and any(overlap(nested.path, one) for one in params):
                     yield from _fields(inner, nested.config, node.id, f"{nested.path}.")
 
 

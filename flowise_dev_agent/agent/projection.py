@@ -1,14 +1,16 @@
 """What the session's row keeps of the state, of a plan and of a review, for whoever looks at it later."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from flowise_dev_agent.agent.own_hand import ops_of, with_ops
 from flowise_dev_agent.agent.state import AgentState
 from flowise_dev_agent.contracts.base import JsonMapping
 from flowise_dev_agent.contracts.interrupts import Interrupt, PlanApprovalInterrupt, ResultReviewInterrupt
 from flowise_dev_agent.contracts.plan import PlanContract
-from flowise_dev_agent.contracts.plan_text import PlanDetails, plan_markdown
+from flowise_dev_agent.contracts.plan_text import NamedNode, PlanDetails, ShownValue, plan_markdown
 from flowise_dev_agent.contracts.session import PlanView, ResultView
+from flowise_dev_agent.patch import PatchOp, SetParam
 from flowise_dev_agent.redaction import redacted
 
 _MAX_CHANGE_CHARS = 8_000
@@ -97,11 +99,38 @@ def approved_plan(interrupt: Interrupt, answer: JsonMapping) -> PlanView | None:
     contract = interrupt.data.contract
     if isinstance(questions := answer.get("test_questions"), list) and questions:
         contract = contract.with_questions([str(question) for question in questions])
+    details = interrupt.data.details
+    if ops := ops_of(answer):
+        contract = with_ops(contract, ops, (), {}).model_copy(update={"capability": contract.capability})
+        details = details and _edited(details, contract, ops)
     shown = PlanContract(**redacted(contract.model_dump()))
-    details = interrupt.data.details and PlanDetails(**redacted(interrupt.data.details.model_dump()))
+    details = details and PlanDetails(**redacted(details.model_dump()))
     approach = answer.get("approach")
     return PlanView(
         text=plan_markdown(shown, details)[:_MAX_PLAN_CHARS],
         contract=shown,
         approach=str(approach) if approach is not None else None,
     )
+
+
+def _edited(details: PlanDetails, plan: PlanContract, ops: Sequence[PatchOp]) -> PlanDetails:
+    """The details with what the person changed by hand."""
+    titles = {value.node_id: value.node for value in details.values}
+    old = {(value.node_id, value.param): value.old for value in details.values}
+    named = {(value.node_id, value.param) for value in plan.values}
+    gone = {node.node_id for node in details.removed}
+    set_ = [
+        ShownValue(
+            node_id=op.node_id,
+            node=titles.get(op.node_id, op.node_id),
+            param=op.param_name,
+            old=old.get((op.node_id, op.param_name)),
+            new=op.value,
+        )
+        for op in ops
+        if isinstance(op, SetParam)
+    ]
+    by_hand = {(value.node_id, value.param) for value in set_}
+    kept = [one for one in details.values if (place := (one.node_id, one.param)) in named and place not in by_hand]
+    more = [NamedNode(node_id=id_, node_name="", label="") for id_ in plan.removals if id_ not in gone]
+    return details.model_copy(update={"values": [*kept, *set_], "removed": [*details.removed, *more]})

@@ -127,6 +127,7 @@ def after_scope(state: AgentState) -> Decision:
         ("apply_patch", _discards(state, "credential_check"), "the person cancelled; the draft is removed"),
         (END, action == "cancel", "the person cancelled"),
         ("define_patch_scope", action is not None, "the credentials were read again"),
+        ("compile_flow_data", state.patch.own, "the person changed it by hand"),
         otherwise=("compile_patch_ir", "credentials are settled"),
     )
 
@@ -174,7 +175,7 @@ def after_apply(state: AgentState) -> Decision:
     return decide(
         ("preflight_validate_patch", state.write.stale is not None, "the flow on the server has changed"),
         ("test_v2", written, "the flow was written"),
-        otherwise=(END, f"the session ends as {state.outcome}"),
+        otherwise=(END, f"the session ends as {state.outcome}" if state.outcome else "the session has its result"),
     )
 
 
@@ -196,8 +197,10 @@ def after_evaluate(state: AgentState) -> Decision:
 def after_review(state: AgentState) -> Decision:
     entry = STAGES[state.write.stage].entry
     undone = state.write.stage is Stage.ROLLBACK
+    iterates = _action(state, "result_review") == "iterate"
     return decide(
-        ("plan_v2", _action(state, "result_review") == "iterate", "changes were requested"),
+        ("define_patch_scope", iterates and state.patch.own, "the person changed it by hand"),
+        ("plan_v2", iterates, "changes were requested"),
         (END, state.outcome is not None, "what was written stays"),
         ("preflight_validate_patch", entry == "preflight_validate_patch", "the draft goes live"),
         otherwise=("apply_patch", "the person wants it undone" if undone else "the person accepted it"),
@@ -217,7 +220,10 @@ ROUTERS: Final[dict[str, tuple[Router, tuple[str, ...]]]] = {
         after_plan_approval,
         ("define_patch_scope", "classify_intent", "plan_v2", "apply_patch", END),
     ),
-    "define_patch_scope": (after_scope, ("define_patch_scope", "compile_patch_ir", "apply_patch", END)),
+    "define_patch_scope": (
+        after_scope,
+        ("define_patch_scope", "compile_flow_data", "compile_patch_ir", "apply_patch", END),
+    ),
     "compile_patch_ir": (after_patch, ("hitl_plan_v2", "hitl_review_v2", "compile_flow_data")),
     "validate": (after_validate, ("preflight_validate_patch", "repair_schema", "compile_patch_ir")),
     "preflight_validate_patch": (
@@ -227,7 +233,7 @@ ROUTERS: Final[dict[str, tuple[Router, tuple[str, ...]]]] = {
     "apply_patch": (after_apply, ("preflight_validate_patch", "test_v2", END)),
     "test_v2": (after_test, ("apply_patch", "evaluate")),
     "evaluate": (after_evaluate, ("preflight_validate_patch", "plan_v2", "hitl_review_v2")),
-    "hitl_review_v2": (after_review, ("plan_v2", "preflight_validate_patch", "apply_patch", END)),
+    "hitl_review_v2": (after_review, ("define_patch_scope", "plan_v2", "preflight_validate_patch", "apply_patch", END)),
 }
 
 #: Edges without a choice.

@@ -174,6 +174,8 @@ class PatchState(Part):
     samples: list[FunctionSample] = Field(default_factory=list[FunctionSample])
     #: Why the flow already is as the plan wants it.
     nothing_to_change: str | None = None
+    #: They are the person's own, not of the op writer.
+    own: bool = False
 
 
 class CheckState(Part):

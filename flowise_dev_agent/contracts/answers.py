@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, Self, TypeAlias
 
-from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter
+from pydantic import ConfigDict, Field, JsonValue, StringConstraints, TypeAdapter, model_validator
 from typing_extensions import TypeAliasType
 
 from flowise_dev_agent.contracts.base import Contract, JsonObject
@@ -12,6 +12,7 @@ from flowise_dev_agent.contracts.base import Contract, JsonObject
 InterruptType = Literal[
     "clarification", "select_target", "plan_approval", "credential_check", "patch_review", "result_review"
 ]
+NodeId = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=32_000)]
 
 
@@ -56,11 +57,28 @@ class TargetAction(Contract):
     action: Literal["create_new", "cancel"]
 
 
+class EditedValue(Contract):
+    """A field that the person sets. `param` is a name or a path, as in the op `SetParam`."""
+
+    node_id: NodeId
+    param: str = Field(min_length=1, max_length=200)
+    value: JsonValue
+
+
+class PlanEdits(Contract):
+    """What the person changes of a plan by hand: fields of its nodes and of the flow, and nodes that are not wanted."""
+
+    values: list[EditedValue] = Field(default_factory=list, max_length=100)
+    removals: list[NodeId] = Field(default_factory=list, max_length=50)
+
+
 class ApprovePlan(Contract):
-    """Approve the plan, with one of its approaches where it has several, and with other test questions if wanted."""
+    """Approve the plan, with one of its approaches where it has several, with other test questions and with changes by
+    hand if wanted."""
 
     action: Literal["approve"]
     approach: Text | None = None
+    edits: PlanEdits | None = None
     test_questions: list[Annotated[Text, StringConstraints(max_length=4_000)]] | None = Field(
         default=None, min_length=1, max_length=10
     )
@@ -115,10 +133,19 @@ class AcceptResult(Contract):
 
 
 class IterateResult(Contract):
-    """Change the flow that was just made."""
+    """Change the flow that was just made: in words, or by hand with `ops`, for which no model plans."""
 
     action: Literal["iterate"]
-    feedback: Text
+    feedback: Text | None = None
+    ops: list[JsonObject] | None = Field(
+        default=None, min_length=1, max_length=60, description="As in `POST /flows/{id}/apply`."
+    )
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> Self:
+        if (self.feedback is None) == (self.ops is None):
+            raise ValueError("send either `feedback` or `ops`")
+        return self
 
 
 class RollbackResult(Contract):

@@ -14,7 +14,7 @@ from flowise_dev_agent.contracts.session import PlanView, ResultView
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.instances import Instances
-from flowise_dev_agent.patch import GraphIR, Schemas
+from flowise_dev_agent.patch import Finding, GraphIR, Schemas
 from flowise_dev_agent.persistence import Lease, SessionRow
 from flowise_dev_agent.runtime.runs.emission import Emit
 
@@ -98,7 +98,8 @@ class Agent:
     takes an instance's endpoint and a chatflow's id. `result_of` gives what is kept of an interrupt after its answer,
     None for one that shows no result. `approved_plan` gives the plan that a checked answer to an interrupt approves, if
     any. `upgrade_state` takes the state's channels as an earlier version wrote them and gives those of this version,
-    None when nothing is to be done. `planned_flow` draws a plan on the flow that it is for. `check_start` raises
+    None when nothing is to be done. `planned_flow` draws a plan on the flow that it is for, `wrong_by_hand`
+    says what is wrong with a person's own changes of it. `check_start` raises
     InvalidInputError for a start beyond the operator's limits.
     """
 
@@ -117,6 +118,9 @@ class Agent:
     tools: ToolSource = no_tools
     hold_tests: TestHolder = no_tests
     schemas: SchemaSource = no_schemas
+    wrong_by_hand: Callable[[PlanContract | None, JsonMapping, GraphIR, Schemas], list[Finding]] = (
+        lambda plan, answer, base, schemas: []
+    )
     planned_flow: "Callable[[PlanContract, GraphIR, Schemas], PlannedFlow]" = no_planned_flow
 
     def resolve_instance(self, name: str | None) -> str:

@@ -24,6 +24,7 @@ from flowise_dev_agent.agent import (
 from flowise_dev_agent.agent.domain import DomainCapability, Domains, ToolScope
 from flowise_dev_agent.agent.domains.installed import installed_domains
 from flowise_dev_agent.agent.interrupts import check_answer
+from flowise_dev_agent.agent.own_hand import wrong_by_hand
 from flowise_dev_agent.agent.plan_preview import planned_flow
 from flowise_dev_agent.contracts.attachments import AttachmentFacts
 from flowise_dev_agent.contracts.base import JsonMapping
@@ -105,6 +106,7 @@ async def open_agent(settings: Settings, database: Database) -> AsyncGenerator[A
             hold_tests=hold_tests,
             schemas=contexts.schemas,
             planned_flow=planned_flow,
+            wrong_by_hand=wrong_by_hand,
         )
 
 

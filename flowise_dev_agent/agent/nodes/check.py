@@ -55,7 +55,7 @@ async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains
     else:
         emit.put(ArtifactData(codes=codes), "Flow passed validation")
     over = over_budget(state, context.limits)
-    given_up = None if over else _why_given_up(state.check, keys, context.limits)
+    given_up = None if over else _why_given_up(state, keys, context.limits)
     if given_up and UNUSABLE in codes:
         given_up += " The model gave no usable answer: a stronger one, or a higher REASONING_RETRY_COUNT, may help."
     update: Update = {
@@ -79,10 +79,13 @@ async def repair_schema(state: AgentState, runtime: Runtime[AgentContext]) -> Up
     return {"check": CheckState(repairs=check.repairs + len(names), findings=[])}
 
 
-def _why_given_up(check: CheckState, keys: Sequence[str], limits: LimitSettings) -> str | None:
+def _why_given_up(state: AgentState, keys: Sequence[str], limits: LimitSettings) -> str | None:
     """Why the person must be asked instead of the op writer; None while there are tries, or nothing is wrong."""
+    check = state.check
     if not keys:
         return None
+    if state.patch.own:
+        return "Your change cannot be written as it is. Nothing was written."
     if keys == check.error_keys and check.retries > 0:
         return "The same problem came up twice. Nothing was written."
     if check.retries >= limits.max_total_retries_per_iter:

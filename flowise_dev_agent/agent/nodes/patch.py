@@ -81,7 +81,7 @@ async def compile_patch_ir(
     if unknown := domains.unknown(plan):
         retries = state.check.retries + (1 if state.check.findings else 0)
         return {
-            "patch": PatchState(ops=[]),
+            "patch": PatchState(ops=[], own=False),
             "check": CheckState(findings=unknown, flow_sha=None, validated_sha=None, retries=retries),
         }
     findings = [finding for finding in state.check.findings if finding.origin == "new"]
@@ -89,7 +89,7 @@ async def compile_patch_ir(
         raise LookupError("The scope of the patch is not defined.")
     if plan.operation == "copy" and not plan.nodes and not plan.removals:
         return {
-            "patch": PatchState(ops=[], nothing_to_change=None),
+            "patch": PatchState(ops=[], nothing_to_change=None, own=False),
             "check": CheckState(findings=[], flow_sha=None, validated_sha=None),
         }
     graph = await base_graph(state, context)
@@ -173,7 +173,7 @@ async def compile_patch_ir(
         nothing = None  # the copy itself is still to be made
     return {
         "plan": PlanState(contract=plan),
-        "patch": PatchState(ops=ops, samples=samples, nothing_to_change=nothing),
+        "patch": PatchState(ops=ops, samples=samples, nothing_to_change=nothing, own=False),
         "check": CheckState(
             findings=problems,
             flow_sha=None,
@@ -202,7 +202,7 @@ async def _back_to_the_person(plan: PlanContract, reason: str, state: AgentState
     available = await available_credentials(context)
     return {
         "plan": PlanState(contract=plan, approved=False, amended=reason),
-        "patch": PatchState(ops=[]),
+        "patch": PatchState(ops=[], own=False),
         "check": CheckState(findings=[], flow_sha=None, validated_sha=None),
         "credentials": match_credentials(plan.credential_requirements, available, state.credentials.chosen),
     }

@@ -15,6 +15,7 @@ from flowise_dev_agent.agent.domain import DiscoverRequest, Domains
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.nodes.patch import flow_so_far
+from flowise_dev_agent.agent.own_hand import by_hand, ops_of
 from flowise_dev_agent.agent.plan_binding import beyond_approval, capability_of, with_agreed
 from flowise_dev_agent.agent.plan_details import plan_details
 from flowise_dev_agent.agent.plan_review import reviewed
@@ -140,7 +141,7 @@ async def plan_v2(
     update: Update = {
         "plan": PlanState(contract=plan, approved=_is_approved(state, previous, plan), amended=None),
         "credentials": credentials,
-        "patch": PatchState(ops=[], nothing_to_change=None),
+        "patch": PatchState(ops=[], nothing_to_change=None, own=False),
         "check": CheckState(findings=[], retries=0, repairs=0, validated_sha=None),
         "write": WriteState(stage=next_stage(state.write.stage, event), reviewed_sha=None),
         "review": ReviewState(next_step=None),
@@ -160,16 +161,21 @@ async def hitl_plan_v2(state: AgentState, runtime: Runtime[AgentContext]) -> Upd
     if answer["action"] == "cancel":
         return {"answer": answer, "outcome": "declined" if declined else "cancelled"}
     if answer["action"] == "approve":
+        plan, credentials = state.plan.current, state.credentials
+        if ops := ops_of(answer):
+            plan, credentials = await by_hand(state, runtime.context, ops)
         update: Update = {
             "answer": answer,
             "plan": PlanState(
+                contract=plan,
                 approved=True,
-                agreed=state.plan.current.capability,
-                agreed_not_done=[part.quote for part in state.plan.current.not_done],
+                agreed=plan.capability,
+                agreed_not_done=[part.quote for part in plan.not_done],
                 amended=None,
                 approach=answer.get("approach"),
                 feedback=None,
             ),
+            "credentials": credentials,
         }
         if questions := answer.get("test_questions"):
             update["tests"] = TestsState(questions=questions)

@@ -18,10 +18,13 @@ from flowise_dev_agent.agent.domain import Domains, EvaluateRequest
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.judging import NOT_JUDGED, best_of, lost
+from flowise_dev_agent.agent.own_hand import by_hand, ops_of
 from flowise_dev_agent.agent.stages import Stage, StageEvent, next_stage
 from flowise_dev_agent.agent.state import (
     AgentState,
+    CheckState,
     KeptIteration,
+    PatchState,
     PlanState,
     ReviewState,
     TestsState,
@@ -181,10 +184,11 @@ def tested_plan(state: AgentState) -> PlanContract:
 
 
 def next_step(state: AgentState, verdict: Verdict, limits: LimitSettings) -> tuple[Literal["iterate", "review"], int]:
-    """What comes next, and the iteration that follows. Only flow bugs iterate, only within the ceilings, not for
-    the very verdict that the last iteration could not mend, and not for what failed before the change just as well."""
+    """What comes next, and the iteration that follows. Only flow bugs iterate, only within the ceilings, not of what
+    the person changed by hand, not for the very verdict that the last iteration could not mend, and not for what failed
+    before the change just as well."""
     iteration, previous = state.iteration, state.review.verdict
-    if failed_alike(state.tests.baseline or [], state.tests.results):
+    if state.patch.own or failed_alike(state.tests.baseline or [], state.tests.results):
         return "review", iteration
     same_again = previous is not None and (previous.reason, previous.category) == (verdict.reason, verdict.category)
     if verdict.done or verdict.category not in FLOW_BUGS or same_again:
@@ -210,11 +214,26 @@ async def hitl_review_v2(state: AgentState, runtime: Runtime[AgentContext]) -> U
             return {"answer": answer, "outcome": "accepted"}
         case "rollback":
             return {"answer": answer, "write": WriteState(stage=next_stage(stage, StageEvent.ROLLED_BACK))}
+        case "iterate" if ops := ops_of(answer):
+            plan, credentials = await by_hand(state, runtime.context, ops)
+            return {
+                "answer": answer,
+                "plan": PlanState(contract=plan, approved=True, agreed=plan.capability, feedback=None),
+                "credentials": credentials,
+                "patch": PatchState(ops=ops, samples=[], nothing_to_change=None, own=True),
+                "check": CheckState(
+                    flow_sha=None, findings=[], error_keys=[], validated_sha=None, retries=0, repairs=0, given_up=None
+                ),
+                "write": WriteState(reviewed_sha=None),
+                "review": ReviewState(verdict=None, next_step=None),
+                "iteration": state.iteration + 1,
+            }
         case _:
             return {
                 "answer": answer,
                 "plan": PlanState(feedback=answer["feedback"]),
                 "intent": state.with_words(answer["feedback"]),
+                "patch": PatchState(own=False),
                 "review": ReviewState(verdict=None),
                 "iteration": state.iteration + 1,
             }

@@ -36,6 +36,7 @@ from flowise_dev_agent.redaction import guarded_json, holds_secret
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.runtime.sessions.feed import Feed
 from flowise_dev_agent.runtime.sessions.ledger import words_of
+from flowise_dev_agent.runtime.sessions.own_hand import OwnHand
 from flowise_dev_agent.runtime.sessions.views import (
     decode_cursor,
     encode_cursor,
@@ -77,6 +78,7 @@ class SessionService:
         self._events = events
         self._feed = feed
         self._agent = agent
+        self._own_hand = OwnHand(sessions=sessions, blobs=Blobs(database), agent=agent)
         self._webhooks = webhooks
         self._poll_secs = poll_secs
 
@@ -149,6 +151,7 @@ class SessionService:
         answer = self._agent.check_answer(interrupt, body)
         if decides(interrupt.type, str(answer.get("action"))):
             require("approve")
+        await self._own_hand.check(row, interrupt, answer)
         plan = self._agent.approved_plan(interrupt, answer)
         given = Answer(
             row.interrupt_id,

@@ -1633,7 +1633,8 @@ export interface components {
         };
         /**
          * ApprovePlan
-         * @description Approve the plan, with one of its approaches where it has several, and with other test questions if wanted.
+         * @description Approve the plan, with one of its approaches where it has several, with other test questions and with changes by
+         *     hand if wanted.
          */
         ApprovePlan: {
             /**
@@ -1643,6 +1644,7 @@ export interface components {
             action: "approve";
             /** Approach */
             approach?: string | null;
+            edits?: components["schemas"]["PlanEdits"] | null;
             /** Test Questions */
             test_questions?: string[] | null;
         };
@@ -3365,6 +3367,17 @@ export interface components {
             type: "drift";
         };
         /**
+         * EditedValue
+         * @description A field that the person sets. `param` is a name or a path, as in the op `SetParam`.
+         */
+        EditedValue: {
+            /** Node Id */
+            node_id: string;
+            /** Param */
+            param: string;
+            value: components["schemas"]["JsonValue"];
+        };
+        /**
          * EndpointView
          * @description Where a session's webhooks go to.
          */
@@ -4321,7 +4334,7 @@ export interface components {
         };
         /**
          * IterateResult
-         * @description Change the flow that was just made.
+         * @description Change the flow that was just made: in words, or by hand with `ops`, for which no model plans.
          */
         IterateResult: {
             /**
@@ -4330,7 +4343,14 @@ export interface components {
              */
             action: "iterate";
             /** Feedback */
-            feedback: string;
+            feedback?: string | null;
+            /**
+             * Ops
+             * @description As in `POST /flows/{id}/apply`.
+             */
+            ops?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            }[] | null;
         };
         JsonValue: unknown;
         /**
@@ -5653,6 +5673,16 @@ export interface components {
             removed: components["schemas"]["NamedNode"][];
             /** Values */
             values: components["schemas"]["ShownValue"][];
+        };
+        /**
+         * PlanEdits
+         * @description What the person changes of a plan by hand: fields of its nodes and of the flow, and nodes that are not wanted.
+         */
+        PlanEdits: {
+            /** Removals */
+            removals?: string[];
+            /** Values */
+            values?: components["schemas"]["EditedValue"][];
         };
         /**
          * PlanView

@@ -1,0 +1,139 @@
+"""A person's own hand: fields and nodes that they change themselves, at the plan or at the result. No model is asked;
+what they do is checked and compiled like any op, and widens what was agreed to by exactly itself."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from flowise_dev_agent.agent.context import AgentContext
+from flowise_dev_agent.agent.credentials import available_credentials, match_credentials
+from flowise_dev_agent.agent.plan_binding import amended, capability_of, with_agreed
+from flowise_dev_agent.agent.plan_preview import planned_flow
+from flowise_dev_agent.agent.plan_review import overlap, unfed
+from flowise_dev_agent.agent.state import AgentState, CredentialState
+from flowise_dev_agent.contracts.answers import PlanEdits
+from flowise_dev_agent.contracts.plan import AmendAnswer, PlanContract, PlannedNode, PlannedValue
+from flowise_dev_agent.errors import PatchError
+from flowise_dev_agent.patch import (
+    AddNode,
+    Finding,
+    GraphIR,
+    PatchOp,
+    RemoveNode,
+    ReplaceNode,
+    Schemas,
+    SetParam,
+    UnsetParam,
+    compile_ops,
+    errors,
+    ops_from_list,
+    validate_flow,
+)
+from flowise_dev_agent.reasoning.credential_requirements import nested_types, required_types
+
+#: Asked for before the write.
+_LATER = frozenset({"CREDENTIAL_UNBOUND", "NESTED_CREDENTIAL_UNBOUND"})
+
+
+def ops_of(answer: Mapping[str, Any]) -> list[PatchOp]:
+    """What a checked answer changes by hand."""
+    if edits := answer.get("edits"):
+        given = PlanEdits.model_validate(edits)
+        return [
+            *(SetParam(node_id=one.node_id, param_name=one.param, value=one.value) for one in given.values),
+            *(RemoveNode(node_id=node_id) for node_id in given.removals),
+        ]
+    ops: list[Any] | None = answer.get("ops")
+    return ops_from_list(ops) if ops else []
+
+
+def with_ops(plan: PlanContract, ops: Sequence[PatchOp], said: Iterable[str], schemas: Schemas) -> PlanContract:
+    """The plan with what the ops change, so that the flow is held to the person's last word. `said` are their words."""
+    set_ = [op for op in ops if isinstance(op, SetParam)]
+    fields = [(op.node_id, op.param_name) for op in ops if isinstance(op, SetParam | UnsetParam)]
+    nodes = [
+        PlannedNode(node_id=op.node_id, node_name=op.node_name, purpose="added by hand", label=op.label or "")
+        for op in ops
+        if isinstance(op, AddNode)
+    ]
+    nodes += [
+        PlannedNode(node_id=op.new_node_id or op.node_id, node_name=op.node_name, purpose="put in by hand")
+        for op in ops
+        if isinstance(op, ReplaceNode)
+    ]
+    gone = [op.node_id for op in ops if isinstance(op, RemoveNode | ReplaceNode)]
+    left = [
+        value
+        for value in plan.values
+        if value.node_id not in gone
+        and not any(value.node_id == id_ and overlap(value.param, field) for id_, field in fields)
+    ]
+    touched = {*gone, *(id_ for id_, _ in fields)}
+    answer = AmendAnswer(
+        nodes=nodes,
+        removals=gone,
+        values=[PlannedValue(node_id=op.node_id, param=op.param_name, value=op.value) for op in set_],
+        reason="You took it out.",
+    )
+    came = [schema for node in nodes if (schema := schemas.get(node.node_name))]
+    credentials = [*required_types(came, {}), *nested_types(ops, schemas, {})]
+    kept = plan.model_copy(update={"values": left, "kept": [id_ for id_ in plan.kept if id_ not in touched]})
+    wider = amended(kept, answer, credentials, schemas)
+    made = capability_of(wider, said, schemas)
+    return wider.model_copy(update={"capability": with_agreed(made, plan.capability)})
+
+
+async def by_hand(
+    state: AgentState, context: AgentContext, ops: Sequence[PatchOp]
+) -> tuple[PlanContract, CredentialState]:
+    """The session's plan with the person's ops, and the credentials that it needs then."""
+    schemas = (await context.knowledge.nodes()).schemas
+    plan = state.plan.current
+    wider = with_ops(plan, ops, [state.full_requirement, *state.intent.later], schemas)
+    if wider.credential_requirements == plan.credential_requirements:
+        return wider, state.credentials
+    available = await available_credentials(context)
+    return wider, match_credentials(wider.credential_requirements, available, state.credentials.chosen)
+
+
+def wrong_by_hand(
+    plan: PlanContract | None, answer: Mapping[str, Any], base: GraphIR, schemas: Schemas
+) -> list[Finding]:
+    """What is wrong with what a checked answer changes by hand. `base` is the flow that the plan, or the ops, are
+    for."""
+    ops = ops_of(answer)
+    if answer.get("edits"):
+        return _wrong_edits(plan, ops, base, schemas) if plan and ops else []
+    return _wrong_ops(ops, base, plan.flow_kind if plan else base.kind, schemas)
+
+
+def _wrong_edits(plan: PlanContract, ops: Sequence[PatchOp], base: GraphIR, schemas: Schemas) -> list[Finding]:
+    """What is wrong with changes of a plan for the flow `base`: fields and nodes that are not there, values that do not
+    fit, inputs that nothing would feed any more."""
+    planned = planned_flow(plan, base, schemas).graph
+    if found := _uncompilable(planned, ops, schemas):
+        return found
+    edited = with_ops(plan, ops, (), schemas)
+    before = {(one.where, one.field) for one in unfed(plan, base, planned, schemas)}
+    after = planned_flow(edited, base, schemas).graph
+    return [one for one in unfed(edited, base, after, schemas) if (one.where, one.field) not in before]
+
+
+def _wrong_ops(ops: Sequence[PatchOp], base: GraphIR, kind: str, schemas: Schemas) -> list[Finding]:
+    """What is wrong with changes of the flow `base`, as far as it was not wrong before."""
+    if found := _uncompilable(base, ops, schemas):
+        return found
+
+    def wrong(flow: GraphIR) -> list[Finding]:
+        return errors(validate_flow(flow.to_flow_data(), schemas=schemas, credentials=None, kind=kind))
+
+    before = {one.key for one in wrong(base)}
+    after = wrong(compile_ops(base, ops, schemas).graph)
+    return [one for one in after if one.key not in before and one.code not in _LATER]
+
+
+def _uncompilable(base: GraphIR, ops: Sequence[PatchOp], schemas: Schemas) -> list[Finding]:
+    try:
+        compile_ops(base, ops, schemas)
+    except PatchError as error:
+        return [Finding.model_validate(one) for one in error.details["findings"]]
+    return []
