@@ -1,13 +1,15 @@
-"""Who asks, and by which door: known to everything that a request or a run does, down to the rows that it writes."""
+"""Who asks, by which door and in which request: known to everything that a request or a run does, down to the rows that
+it writes."""
 
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 from flowise_dev_agent.errors import ScopeMissingError
 
+T = TypeVar("T")
 Scope = Literal["read", "build", "approve", "admin"]
 #: Where a request came in; `service` for what the service does by itself.
 Door = Literal["rest", "page", "cli", "mcp", "webhook", "service"]
@@ -37,19 +39,19 @@ class Caller:
         return not needed or bool(self.scopes & needed)
 
 
-def as_stored(caller: Caller) -> dict[str, str | None]:
-    """A caller as it is kept with what they asked for."""
-    return {"name": caller.name, "key_id": caller.key_id, "door": caller.door}
+@dataclass(frozen=True)
+class RequestIds:
+    """The ids of a request: `X-Request-Id`, and `traceparent` of W3C Trace Context."""
+
+    id: str | None = None
+    traceparent: str | None = None
 
 
-def from_stored(row: Mapping[str, Any] | None) -> Caller:
-    """Whoever asked for it. What runs for them was allowed when they asked, so it has all scopes."""
-    return Caller(row["name"], ALL_SCOPES, row["key_id"], row["door"]) if row else SERVICE
-
-
+NO_REQUEST: Final = RequestIds()
 #: What the service does by itself: recovery, retention, commands with the database's own address.
 SERVICE: Final = Caller("service", ALL_SCOPES)
 _caller: ContextVar[Caller] = ContextVar("caller", default=SERVICE)
+_request: ContextVar[RequestIds] = ContextVar("request", default=NO_REQUEST)
 
 
 def current_caller() -> Caller:
@@ -57,14 +59,52 @@ def current_caller() -> Caller:
     return _caller.get()
 
 
+def current_request() -> RequestIds:
+    """The request that is answered here, or that the running run follows from."""
+    return _request.get()
+
+
 @contextmanager
 def acting_for(caller: Caller) -> Generator[None]:
     """Do what is in the block, and in the tasks that it starts, for this caller."""
-    token = _caller.set(caller)
+    with _set(_caller, caller):
+        yield
+
+
+@contextmanager
+def answering(request: RequestIds) -> Generator[None]:
+    """Do what is in the block, and in the tasks that it starts, under the ids of this request."""
+    with _set(_request, request):
+        yield
+
+
+@contextmanager
+def _set(variable: ContextVar[T], value: T) -> Generator[None]:
+    token = variable.set(value)
     try:
         yield
     finally:
-        _caller.reset(token)
+        variable.reset(token)
+
+
+def as_stored() -> dict[str, str | None]:
+    """The caller and the request as they are kept with what was asked for."""
+    caller, request = current_caller(), current_request()
+    return {
+        "name": caller.name,
+        "key_id": caller.key_id,
+        "door": caller.door,
+        "request_id": request.id,
+        "traceparent": request.traceparent,
+    }
+
+
+def from_stored(row: Mapping[str, Any] | None) -> tuple[Caller, RequestIds]:
+    """Whoever asked for it, and in which request. What runs for them was allowed when they asked: all scopes."""
+    if row is None:
+        return SERVICE, NO_REQUEST
+    caller = Caller(row["name"], ALL_SCOPES, row["key_id"], row["door"])
+    return caller, RequestIds(row.get("request_id"), row.get("traceparent"))
 
 
 def require(*any_of: Scope) -> None:

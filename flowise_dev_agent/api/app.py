@@ -14,6 +14,7 @@ from flowise_dev_agent.api.middleware import (
     ApiKeyMiddleware,
     BodyLimitMiddleware,
     MetricsMiddleware,
+    RequestIdMiddleware,
     SecurityHeadersMiddleware,
 )
 from flowise_dev_agent.api.origin import OriginMiddleware
@@ -69,6 +70,7 @@ def create_app(settings: Settings, engine: Runtime | None = None) -> FastAPI:
         redirect_slashes=False,
         generate_unique_id_function=openapi.operation_id,
         middleware=[
+            Middleware(RequestIdMiddleware),
             Middleware(MetricsMiddleware),
             Middleware(SecurityHeadersMiddleware),
             Middleware(OriginMiddleware, server=settings.server),
@@ -119,6 +121,7 @@ def create_worker_app(settings: Settings, engine: Runtime) -> FastAPI:
         openapi_url=None,
         dependencies=[Depends(authorize)],
         middleware=[
+            Middleware(RequestIdMiddleware),
             Middleware(SecurityHeadersMiddleware),
             Middleware(OriginMiddleware, server=settings.server),
             Middleware(ApiKeyMiddleware, api_key=settings.server.api_key),

@@ -5,10 +5,12 @@ Plain ASGI middleware: it covers new routes without further work, and does not b
 
 import asyncio
 import logging
+import re
 import secrets
 import time
 from asyncio import sleep
 from collections import Counter
+from uuid import uuid4
 
 from pydantic import SecretStr
 from starlette.datastructures import Headers, MutableHeaders
@@ -17,8 +19,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from flowise_dev_agent.api.access import door_of
 from flowise_dev_agent.api.problems import problem_response
-from flowise_dev_agent.caller import ALL_SCOPES, Caller, acting_for
+from flowise_dev_agent.caller import ALL_SCOPES, Caller, RequestIds, acting_for, answering
 from flowise_dev_agent.errors import DatabaseUnavailableError
+from flowise_dev_agent.observability import log_context
 from flowise_dev_agent.observability.metrics import HTTP_SECONDS
 from flowise_dev_agent.runtime.runtime import Runtime
 
@@ -27,6 +30,11 @@ PUBLIC_PATHS = frozenset({"/", "/docs", "/live"})
 PUBLIC_PREFIX = "/assets/"
 
 logger = logging.getLogger(__name__)
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+_TRACEPARENT = re.compile(
+    r"(?P<version>[0-9a-f]{2})-(?P<trace>[0-9a-f]{32})-(?P<span>[0-9a-f]{16})-(?P<flags>[0-9a-f]{2})"
+)
 
 #: Wrong keys of an address within a minute that are answered at once, and the longest wait of the later ones.
 _FREE_TRIES = 5
@@ -70,6 +78,44 @@ class MetricsMiddleware:
             await send(message)
 
         await self.app(scope, receive, send_timed)
+
+
+class RequestIdMiddleware:
+    """Gives each request an id and a place in a trace, known to all behind it and in the headers of the response.
+
+    A client's own `X-Request-Id` (up to 128 letters, digits and `._:-`) and `traceparent` are taken over, of the second
+    the trace; what does not fit is replaced.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        given = headers.get("x-request-id", "")
+        ids = RequestIds(given if _REQUEST_ID.fullmatch(given) else uuid4().hex, _next_span(headers.get("traceparent")))
+        scope.setdefault("state", {})["request"] = ids
+
+        async def send_with_ids(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                sent = MutableHeaders(scope=message)
+                sent["X-Request-Id"] = ids.id or ""
+                sent["traceparent"] = ids.traceparent or ""
+            await send(message)
+
+        with answering(ids), log_context(request=ids.id):
+            await self.app(scope, receive, send_with_ids)
+
+
+def _next_span(traceparent: str | None) -> str:
+    """A `traceparent` for what is done here: in the caller's trace where there is a valid one, else in a new one."""
+    found = _TRACEPARENT.fullmatch(traceparent or "")
+    valid = found and found["version"] != "ff" and found["trace"].strip("0") and found["span"].strip("0")
+    trace, flags = (found["trace"], found["flags"]) if found and valid else (secrets.token_hex(16), "00")
+    return f"00-{trace}-{secrets.token_hex(8)}-{flags}"
 
 
 class SecurityHeadersMiddleware:

@@ -18,6 +18,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from flowise_dev_agent import errors
+from flowise_dev_agent.caller import current_request
 from flowise_dev_agent.contracts.attachments import MAX_ATTACHMENT_BYTES
 from flowise_dev_agent.contracts.problem import FieldError, Problem
 from flowise_dev_agent.redaction import guarded
@@ -112,6 +113,7 @@ def problem_response(
         instance=_printable(path),
         errors=list(field_errors) if field_errors is not None else None,
         details=dict(details) if details else None,
+        request_id=current_request().id,
     )
     return JSONResponse(
         problem.model_dump(exclude_none=True), status_code=status, headers=dict(headers or {}), media_type=MEDIA_TYPE

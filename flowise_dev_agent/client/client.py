@@ -10,7 +10,7 @@ from uuid import UUID
 import httpx2
 from pydantic import BaseModel, SecretStr
 
-from flowise_dev_agent.caller import Door
+from flowise_dev_agent.caller import Door, RequestIds
 from flowise_dev_agent.client.errors import ServiceError, ServiceUnreachableError
 from flowise_dev_agent.contracts.events import SessionEvent, session_event_from_json
 from flowise_dev_agent.contracts.plan import Design
@@ -53,7 +53,8 @@ class AgentClient:
     Every call raises `ServiceError` with the service's own words when it answers with a problem, and
     `ServiceUnreachableError` when nothing answers at `base_url`. `timeout` (seconds) is for the answer of a call, on
     top of the time that the call itself waits. `reconnects` is how often in a row `events` reopens a stream that broke;
-    with 0 it ends with its first stream. `door` is what the service records as the way by which its callers came.
+    with 0 it ends with its first stream. `door` is what the service records as the way by which its callers came,
+    `request` the one that its calls belong to.
     """
 
     def __init__(
@@ -65,11 +66,14 @@ class AgentClient:
         reconnects: int = 30,
         transport: httpx2.AsyncBaseTransport | None = None,
         door: Door = "rest",
+        request: RequestIds | None = None,
     ) -> None:
         self.base_url = base_url.rstrip("/")
         self._reconnects = reconnects
         self._timeout = timeout
         headers = {"X-Door": door}
+        if request and request.id and request.traceparent:
+            headers |= {"X-Request-Id": request.id, "traceparent": request.traceparent}
         if api_key:
             headers["Authorization"] = f"Bearer {api_key.get_secret_value()}"
         self._http = httpx2.AsyncClient(

@@ -252,6 +252,7 @@ class _Event(Contract):
     status: str | None
     duration_ms: int | None
     summary: str
+    request_id: str | None = Field(default=None, description="Of the request that the run follows from.")
 
 
 class NodeStartEvent(_Event):

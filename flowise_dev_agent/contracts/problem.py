@@ -26,6 +26,7 @@ class Problem(Contract):
     instance: str | None = Field(default=None, description="the path that was asked for")
     errors: list[FieldError] | None = Field(default=None, description="for a 422: what is wrong with which field")
     details: JsonObject | None = Field(default=None, description="facts for machines, by code")
+    request_id: str | None = Field(default=None, description="the response's `X-Request-Id`; the log has it, too")
 
 
 class Failure(Contract):

@@ -64,6 +64,8 @@ class WebhookSession(Contract):
         description="Number of the reported event. Orders the webhooks of a session, which may arrive in any order."
     )
     links: WebhookLinks
+    request_id: str | None = Field(default=None, description="Of the request that led here: the start or an answer.")
+    traceparent: str | None = Field(default=None, description="Its place in a trace (W3C Trace Context).")
 
 
 class WebhookPayload(Contract):

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from flowise_dev_agent.caller import as_stored, current_caller
+from flowise_dev_agent.caller import as_stored
 from flowise_dev_agent.contracts.audit import AuditEntry, AuditFinding, AuditReport, AuditRow
 from flowise_dev_agent.persistence.database import Connection, Database, jsonb
 from flowise_dev_agent.sanitize import clean_text
@@ -53,7 +53,7 @@ async def record(connection: Connection, fact: Fact) -> None:
 
 def stored_caller() -> Jsonb:
     """Who asks, as `audit_add` and the column `runs.caller` take it."""
-    return jsonb(as_stored(current_caller()))
+    return jsonb(as_stored())
 
 
 def spoken(words: str | None) -> str | None:

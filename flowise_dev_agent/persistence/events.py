@@ -57,6 +57,11 @@ _APPEND: Final = f"""
     ) {INSERT_ITEMS}
 """
 _COLUMNS: Final = "session_id, seq, ts, run_id, type, node, phase, status, duration_ms, summary, data"
+#: With the request that the event's run follows from.
+_READ: Final = (
+    f"SELECT {_COLUMNS}, (SELECT caller ->> 'request_id' FROM runs WHERE runs.id = run_id) AS request_id"
+    " FROM session_events"
+)
 
 
 @dataclass(frozen=True)
@@ -88,6 +93,7 @@ class StoredEvent:
     duration_ms: int | None
     summary: str
     data: dict[str, Any]
+    request_id: str | None = None
 
 
 @dataclass(frozen=True)
@@ -156,7 +162,7 @@ class Events:
             connection.cursor(row_factory=class_row(StoredEvent)) as cursor,
         ):
             await cursor.execute(
-                f"SELECT {_COLUMNS} FROM session_events WHERE session_id = %(session)s AND seq > %(after)s"
+                f"{_READ} WHERE session_id = %(session)s AND seq > %(after)s"
                 " AND (%(types)s::text[] IS NULL OR type = ANY(%(types)s)) ORDER BY seq LIMIT %(limit)s",
                 {
                     "session": session_id,

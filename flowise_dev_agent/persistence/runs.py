@@ -9,7 +9,7 @@ from uuid import UUID
 from procrastinate.jobs import Job
 from psycopg.types.json import Jsonb
 
-from flowise_dev_agent.caller import SERVICE, Caller, from_stored
+from flowise_dev_agent.caller import NO_REQUEST, SERVICE, Caller, RequestIds, from_stored
 from flowise_dev_agent.errors import LeaseLostError
 from flowise_dev_agent.persistence.database import Connection, Database, OnRest, jsonb
 from flowise_dev_agent.persistence.events import (
@@ -55,8 +55,9 @@ class Claim:
     answer: dict[str, Any] | None
     #: The end of the run is reported by webhook. Decided when the session starts.
     has_webhook: bool
-    #: Whoever asked for the run.
+    #: Whoever asked for the run, and in which request.
     caller: Caller = SERVICE
+    request: RequestIds = NO_REQUEST
 
     @property
     def is_first(self) -> bool:
@@ -198,6 +199,7 @@ class Runs:
             name: row.pop(f"run_{name}")
             for name in ("kind", "epoch", "attempt", "interrupt_id", "answer", "has_webhook", "caller")
         }
+        caller, request = from_stored(run["caller"])
         return Claim(
             lease=Lease(run_id, run["epoch"]),
             session=SessionRow(**row),
@@ -206,7 +208,8 @@ class Runs:
             interrupt_id=run["interrupt_id"],
             answer=run["answer"],
             has_webhook=run["has_webhook"],
-            caller=from_stored(run["caller"]),
+            caller=caller,
+            request=request,
         )
 
     async def finalize(

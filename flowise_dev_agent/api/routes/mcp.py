@@ -80,6 +80,7 @@ def mount(app: FastAPI, server: ServerSettings) -> LazyEndpoint:
             "http://localhost",
             SecretStr(key.strip()) if key.strip() else None,
             door="mcp",
+            request=request.state.request,
             # A stream that ends without `done` was ended by the stopping service.
             reconnects=0,
             transport=StreamingASGITransport(app, client=request.client),

@@ -19,7 +19,7 @@ from langgraph.errors import GraphDrained, NodeTimeoutError
 from langgraph.runtime import RunControl
 from langgraph.types import Command, StateSnapshot
 
-from flowise_dev_agent.caller import acting_for
+from flowise_dev_agent.caller import acting_for, answering
 from flowise_dev_agent.contracts.base import read_as
 from flowise_dev_agent.contracts.events import (
     DoneData,
@@ -121,7 +121,12 @@ class RunExecutor:
             if claim is None:
                 logger.info("The run is over or has another job; nothing to do.")
                 return
-            with log_context(session=claim.session.id), calls_of(str(claim.session.id)), acting_for(claim.caller):
+            with (
+                log_context(session=claim.session.id, request=claim.request.id or "none"),
+                calls_of(str(claim.session.id)),
+                acting_for(claim.caller),
+                answering(claim.request),
+            ):
                 control, began, end = RunControl(), time.monotonic(), "cut_off"
                 self._controls.add(control)
                 try:

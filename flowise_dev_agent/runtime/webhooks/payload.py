@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
+from flowise_dev_agent.caller import current_request
 from flowise_dev_agent.contracts.interrupts import Interrupt
 from flowise_dev_agent.contracts.webhooks import (
     WebhookFailure,
@@ -60,6 +61,8 @@ def render(row: SessionRow, link: ChatflowLink, base_url: str) -> Message:
         links=WebhookLinks(
             session=path, resume=f"{path}/resume" if view.interrupt else None, page=f"{base_url}/#/s/{row.id}"
         ),
+        request_id=current_request().id,
+        traceparent=current_request().traceparent,
     )
     payload = WebhookPayload(type=_TYPES[row.status], timestamp=row.updated_at, data=data)
     text = json.dumps(clean_json(payload.model_dump(mode="json")), ensure_ascii=False, separators=(",", ":"))

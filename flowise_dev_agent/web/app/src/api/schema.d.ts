@@ -1703,6 +1703,11 @@ export interface components {
             node: string | null;
             /** Phase */
             phase: string | null;
+            /**
+             * Request Id
+             * @description Of the request that the run follows from.
+             */
+            request_id: string | null;
             /** Run Id */
             run_id: string | null;
             /**
@@ -2498,6 +2503,11 @@ export interface components {
             node: string | null;
             /** Phase */
             phase: string | null;
+            /**
+             * Request Id
+             * @description Of the request that the run follows from.
+             */
+            request_id: string | null;
             /** Run Id */
             run_id: string | null;
             /**
@@ -2773,6 +2783,11 @@ export interface components {
             node: string | null;
             /** Phase */
             phase: string | null;
+            /**
+             * Request Id
+             * @description Of the request that the run follows from.
+             */
+            request_id: string | null;
             /** Run Id */
             run_id: string | null;
             /**
@@ -3217,6 +3232,11 @@ export interface components {
             node: string | null;
             /** Phase */
             phase: string | null;
+            /**
+             * Request Id
+             * @description Of the request that the run follows from.
+             */
+            request_id: string | null;
             /** Run Id */
             run_id: string | null;
             /**
@@ -3339,6 +3359,11 @@ export interface components {
             node: string | null;
             /** Phase */
             phase: string | null;
+            /**
+             * Request Id
+             * @description Of the request that the run follows from.
+             */
+            request_id: string | null;
             /** Run Id */
             run_id: string | null;
             /**
@@ -3436,6 +3461,11 @@ export interface components {
             node: string | null;
             /** Phase */
             phase: string | null;
+            /**
+             * Request Id
+             * @description Of the request that the run follows from.
+             */
+            request_id: string | null;
             /** Run Id */
             run_id: string | null;
             /**
@@ -3593,6 +3623,11 @@ export interface components {
             node: string | null;
             /** Phase */
             phase: string | null;
+            /**
+             * Request Id
+             * @description Of the request that the run follows from.
+             */
+            request_id: string | null;
             /** Run Id */
             run_id: string | null;
             /**
@@ -4305,6 +4340,11 @@ export interface components {
             node: string | null;
             /** Phase */
             phase: string | null;
+            /**
+             * Request Id
+             * @description Of the request that the run follows from.
+             */
+            request_id: string | null;
             /** Run Id */
             run_id: string | null;
             /**
@@ -4802,6 +4842,11 @@ export interface components {
             node: string | null;
             /** Phase */
             phase: string | null;
+            /**
+             * Request Id
+             * @description Of the request that the run follows from.
+             */
+            request_id: string | null;
             /** Run Id */
             run_id: string | null;
             /**
@@ -4857,6 +4902,11 @@ export interface components {
             node: string | null;
             /** Phase */
             phase: string | null;
+            /**
+             * Request Id
+             * @description Of the request that the run follows from.
+             */
+            request_id: string | null;
             /** Run Id */
             run_id: string | null;
             /**
@@ -4947,6 +4997,11 @@ export interface components {
             node: string | null;
             /** Phase */
             phase: string | null;
+            /**
+             * Request Id
+             * @description Of the request that the run follows from.
+             */
+            request_id: string | null;
             /** Run Id */
             run_id: string | null;
             /**
@@ -5896,6 +5951,12 @@ export interface components {
              * @default null
              */
             instance: string | null;
+            /**
+             * Request Id
+             * @description the response's `X-Request-Id`; the log has it, too
+             * @default null
+             */
+            request_id: string | null;
             /** Status */
             status: number;
             /** Title */
@@ -6399,6 +6460,11 @@ export interface components {
             node: string | null;
             /** Phase */
             phase: string | null;
+            /**
+             * Request Id
+             * @description Of the request that the run follows from.
+             */
+            request_id: string | null;
             /** Run Id */
             run_id: string | null;
             /**
@@ -7244,6 +7310,11 @@ export interface components {
             node: string | null;
             /** Phase */
             phase: string | null;
+            /**
+             * Request Id
+             * @description Of the request that the run follows from.
+             */
+            request_id: string | null;
             /** Run Id */
             run_id: string | null;
             /**
@@ -7361,6 +7432,11 @@ export interface components {
             node: string | null;
             /** Phase */
             phase: string | null;
+            /**
+             * Request Id
+             * @description Of the request that the run follows from.
+             */
+            request_id: string | null;
             /** Run Id */
             run_id: string | null;
             /**
@@ -7430,6 +7506,11 @@ export interface components {
             node: string | null;
             /** Phase */
             phase: string | null;
+            /**
+             * Request Id
+             * @description Of the request that the run follows from.
+             */
+            request_id: string | null;
             /** Run Id */
             run_id: string | null;
             /**
@@ -7507,6 +7588,11 @@ export interface components {
             node: string | null;
             /** Phase */
             phase: string | null;
+            /**
+             * Request Id
+             * @description Of the request that the run follows from.
+             */
+            request_id: string | null;
             /** Run Id */
             run_id: string | null;
             /**
@@ -8100,6 +8186,11 @@ export interface components {
             node: string | null;
             /** Phase */
             phase: string | null;
+            /**
+             * Request Id
+             * @description Of the request that the run follows from.
+             */
+            request_id: string | null;
             /** Run Id */
             run_id: string | null;
             /**
