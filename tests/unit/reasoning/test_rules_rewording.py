@@ -33,6 +33,9 @@ TEA = "茶道教室「松風」の案内係です。\n体験は3000円です。\
 CLAY = "Sei la voce del laboratorio Terracotta.\nDai del lei ai clienti.\nUn corso costa 90 euro."
 BOOKS = "Você responde pela livraria Farol.\nUm vale custa 20 euros.\nLigue para 213 555 010."
 
+HELLO = "Du hilfst im Teeladen Blatt.\nBegrüße alle mit „Moin“."
+SHOP = "You answer for the quilt shop.\nWe are closed on Sundays.\nOur address is 3 Mill Lane."
+
 
 def flow(prompt: str, *more: AddNode) -> GraphIR:
     ops = [
@@ -47,6 +50,8 @@ def flow(prompt: str, *more: AddNode) -> GraphIR:
 
 
 def planned(prompt: str, wish: str, *answers: tuple[str, str], **more: Any) -> PlanContract:
+    """The plan for a wish, or for feedback to a former plan."""
+
     async def asked() -> PlanContract:
         rules, graph = DeterministicReasoner(), more.pop("graph", None) or flow(prompt)
         first = ClassifyRequest(requirement=wish, target="Front desk", clarifications=answers)
@@ -95,6 +100,7 @@ def prompt_after(prompt: str, plan: PlanContract) -> str:
         (TEA, "電話番号は075-555-9999に変わりました。", "075-555-0123", "075-555-9999"),
         (CLAY, "Un corso costa adesso 95 euro", "90 euro", "95 euro"),
         (BOOKS, "O novo telefone é 213 555 999.", "213 555 010", "213 555 999"),
+        (HELLO, "Statt „Moin“ soll er „Servus“ sagen.", "„Moin“", "„Servus“"),
     ],
 )
 def test_what_a_wish_itself_replaces_is_replaced_and_nothing_else(prompt: str, wish: str, old: str, new: str) -> None:
@@ -112,6 +118,9 @@ ASKED = [
     (DIVING, "Trata a los alumnos de usted.", "Tutea a los alumnos.", "reemplazar", "ambas"),
     (BIKES, "Odpowiadaj po angielsku.", "Odpowiadaj zawsze po polsku.", "zastąp", "oba"),
     (SWIMMING, "Spreek ouders voortaan aan met je.", "Spreek ouders aan met u.", "vervang", "beide"),
+    (BOATS, "don't apologise for the wait", "Start every answer by apologising for the wait.", "replace", "both"),
+    (SHOP, "We're open on Sundays now.", "We are closed on Sundays.", "yes please", "keep both"),
+    (SHOP, "we moved to 12 Quay Street", "Our address is 3 Mill Lane.", "replace", "both"),
     (CLAY, "Dai del tu ai clienti", "Dai del lei ai clienti.", "sostituire", "entrambe"),
 ]
 
@@ -228,6 +237,55 @@ def test_a_node_is_renamed_by_its_title(wish: str) -> None:
     plan = planned(BOATS, wish, graph=flow(BOATS, more))
     assert [(node.node_id, node.label) for node in plan.nodes] == [("calculator_0", "Desk")]
     assert plan.values == []
+
+
+def test_words_and_a_tool_of_one_wish_are_both_kept_when_the_chain_becomes_an_agent() -> None:
+    plan = planned(BOATS, "add a calculator and tell people about gift vouchers")
+    assert [(v.node_id, v.param, v.mode, v.value) for v in plan.values] == [
+        ("toolAgent_0", "systemMessage", "set", f"{BOATS}\nTell people about gift vouchers")
+    ]
+
+
+def test_a_correction_takes_back_a_tool_and_keeps_the_words_and_the_chain() -> None:
+    wish = "add a calculator and tell people about gift vouchers"
+    plan = planned(BOATS, wish, previous=planned(BOATS, wish), feedback="no, without the calculator")
+    assert (plan.declined, plan.removals, plan.new_nodes) == (None, [], set())
+    assert prompt_after(BOATS, plan) == f"{BOATS}\nTell people about gift vouchers"
+
+
+def test_a_correction_takes_back_one_half_of_a_line() -> None:
+    wish = "tell people about gift vouchers and the autumn sale"
+    plan = planned(BOATS, wish, previous=planned(BOATS, wish), feedback="leave out the bit about the sale")
+    assert prompt_after(BOATS, plan) == f"{BOATS}\nTell people about gift vouchers"
+
+
+def test_a_conversation_that_gets_a_file_answers_from_it_with_its_prompt_kept() -> None:
+    plan = planned(BOATS, "Answer from our PDF price list")
+    assert plan.removals == ["conversationChain_0"]
+    assert {"pdfFile", "conversationalRetrievalQAChain"} <= {node.node_name for node in plan.nodes}
+    (prompt,) = [str(value.value) for value in plan.values if value.param == "responsePrompt"]
+    assert prompt.startswith(BOATS)
+    assert "{context}" in prompt
+
+
+@pytest.mark.parametrize(
+    ("wish", "changed"),
+    [
+        ("zmień temperaturę na 0.3", {("chatOpenAI_0", "temperature"): 0.3}),
+        ("disable streaming", {("chatOpenAI_0", "streaming"): False}),
+        ("use gpt-4o-mini everywhere, it gets the sums wrong", {("chatOpenAI_0", "modelName"): "gpt-4o-mini"}),
+    ],
+)
+def test_a_setting_is_set_and_no_word_of_it_gets_into_the_prompt(
+    wish: str, changed: dict[tuple[str, str], Any]
+) -> None:
+    plan = planned(BOATS, wish)
+    assert plan.declined is None
+    assert {(value.node_id, value.param): value.value for value in plan.values} == changed
+
+
+def test_the_name_of_a_flow_that_exists_is_declined_for_its_reason() -> None:
+    assert "changed in Flowise" in (planned(BOATS, "rename the flow to Heron Desk").declined or "")
 
 
 PROMPTS = [HORSES, BOATS, BREAD, DIVING, BIKES, SWIMMING, TEA, CLAY, BOOKS]

@@ -13,13 +13,13 @@ from flowise_dev_agent.reasoning.credential_requirements import credential_type,
 from flowise_dev_agent.reasoning.playbook import is_advice
 from flowise_dev_agent.reasoning.rules.design.build import asked, fresh_ids, spans_of, values_of
 from flowise_dev_agent.reasoning.rules.design.edits import Edits, find_edits
-from flowise_dev_agent.reasoning.rules.design.naming import is_named, take_names
+from flowise_dev_agent.reasoning.rules.design.naming import is_named, take_flow_name, take_names
 from flowise_dev_agent.reasoning.rules.design.parts import Account
 from flowise_dev_agent.reasoning.rules.design.providers import chat_providers
-from flowise_dev_agent.reasoning.rules.design.reading import Reading, read
+from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
 from flowise_dev_agent.reasoning.rules.design.tools import changed_tools, is_tool, with_planned
 from flowise_dev_agent.reasoning.rules.design.values import MAX_TOKENS, Said, default_text, parameters, prompt_field
-from flowise_dev_agent.reasoning.rules.design.wording import without_remarks, worded
+from flowise_dev_agent.reasoning.rules.design.wording import held, without_remarks, worded
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, table, words
 from flowise_dev_agent.reasoning.rules.language.text import (
@@ -64,11 +64,21 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
         there |= {node.node_id: node.node_name for node in planned.nodes}
         there = {id_: name for id_, name in there.items() if id_ not in planned.removals}
     existing = world.schemas(there)
+    flow_name, wish = take_flow_name(wish) if request.existing else ("", wish)
+    if flow_name and not wish:
+        raise world.decline("declined_flow_name")
     names, text = take_names(wish, existing, request.labels)
     change, remarks = _read(request, text, world)
     wired = {f"{op.target_node_id}.{op.target_anchor}" for op in wire(existing).connections} if pending else set[str]()
     occupied = request.occupied | wired
     edits = find_edits(change, existing, occupied, world)
+    back = _back(request, edits) if pending else {}
+    if planned and back:
+        # What the plan put in the place of a node is not wanted: the node stays, with the words that were added.
+        edits = replace(edits, replaced={id_: name for id_, name in edits.replaced.items() if id_ not in back},
+                        removed=(*edits.removed, *back))  # fmt: skip
+        planned = planned.model_copy(update={"removals": [id_ for id_ in planned.removals if id_ not in back.values()]})
+        existing |= world.schemas({old: request.existing[old] for old in back.values()})
     going = [*edits.removed, *edits.replaced]
     stays = {id_: schema for id_, schema in existing.items() if id_ not in going}
     ids = fresh_ids(edits.added, existing)
@@ -83,9 +93,11 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
         # Nobody is asked about words of a wish that names parts which have no place here.
         Account(change.text, spans, {**stays, **added}, values, gone).check(world)
     places, chosen = _prompts(request, change, {**stays, **added}, text)
+    moved = [*_moved(request, edits, existing, added, world), *_kept_words(request, back, existing)]
+    places |= {f"{value.node_id}.{value.param}": str(value.value) for value in moved}
     understood = bool(values or names or ids or going)
     said = worded(request, change, spans, places, chosen, world, understood=understood)
-    texts = [*said.values, *_moved(request, edits, existing, added, said.values)]
+    texts = [*(value for value in moved if f"{value.node_id}.{value.param}" not in said.places), *said.values]
     values += texts
     if not values and not names and not ids and not going:
         raise world.decline("declined_no_change")
@@ -189,6 +201,9 @@ def _read(request: PlanRequest, text: str, world: World) -> tuple[Reading, list[
                for match in looked_for.finditer(text)]  # fmt: skip
     places += _former(change, text)
     change = _with_tokens(request, change, text, world)
+    if "Vector Stores" in _kinds(request, world) and not (change.loaders or change.urls or change.inline_text):
+        # It answers from its documents already: a wish that speaks of them says how.
+        change = replace(change, spans=tuple(span for span in change.spans if span.names != DOCUMENTS))
     return replace(change, spans=(*change.spans, *(Span(start, end, keep=True) for start, end in places))), remarks
 
 
@@ -199,10 +214,13 @@ def _former(change: Reading, text: str) -> list[tuple[int, int]]:
     return [match.span() for match in found if match.start() in ends or match.start() - 1 in ends]
 
 
+def _kinds(request: PlanRequest, world: World) -> set[str]:
+    return {schema.category for schema in world.schemas(request.existing).values()}
+
+
 def _with_tokens(request: PlanRequest, change: Reading, text: str, world: World) -> Reading:
     """A number of tokens without more is the limit of the model, where nothing else of the flow counts in tokens."""
-    kinds = {schema.category for schema in world.schemas(request.existing).values()}
-    match = pattern("values", "tokens").search(text)
+    kinds, match = _kinds(request, world), pattern("values", "tokens").search(text)
     if not match or change.quantities.any or "Text Splitters" in kinds or _MODELS not in kinds:
         return change
     limit = replace(change.quantities, max_tokens=round(to_number(match[1])))
@@ -232,20 +250,42 @@ def _named_places(request: PlanRequest, places: Iterable[str], wish: str) -> lis
 
 def _moved(
     request: PlanRequest, edits: Edits, existing: Mapping[str, NodeSchema], added: Mapping[str, NodeSchema],
-    texts: Sequence[PlannedValue],
+    world: World,
 ) -> list[PlannedValue]:  # fmt: skip
     """The prompt of a node goes on with what takes its place, under the name that it has there."""
     found: list[PlannedValue] = []
     for old, name in edits.replaced.items():
         new = next(id_ for id_, schema in added.items() if schema.name == name)
         source, target = prompt_field(existing[old]), prompt_field(added[new])
-        given = any(value.node_id == new and value.mode == "set" for value in texts)
-        if source is None or target is None or given or (source == target and old in request.existing):
+        if source is None or target is None or (source == target and old in request.existing):
             continue
-        earlier = request.previous.values if request.previous else []
-        text = next((v.value for v in earlier if (v.node_id, v.param) == (old, source)), None)
-        if text := text or request.texts.get(f"{old}.{source}"):
+        if text := held(request, f"{old}.{source}"):
+            context = target == "responsePrompt" and "{context}" not in text
+            text += f"\n\n{world.say('from_documents')}\n{{context}}" if context else ""
             found.append(PlannedValue(node_id=new, param=target, value=text))
+    return found
+
+
+def _back(request: PlanRequest, edits: Edits) -> dict[str, str]:
+    """Planned node -> node of the flow that it was to replace, where the type of that one is wanted again."""
+    removals = request.previous.removals if request.previous else []
+    return {
+        new: old
+        for new, name in edits.replaced.items()
+        for old in removals
+        if new not in request.existing and request.existing.get(old) == name
+    }
+
+
+def _kept_words(
+    request: PlanRequest, back: Mapping[str, str], existing: Mapping[str, NodeSchema]
+) -> list[PlannedValue]:
+    found: list[PlannedValue] = []
+    for new, old in back.items():
+        source, target = prompt_field(existing[new]), prompt_field(existing[old])
+        text = held(request, f"{new}.{source}")
+        if target and text and text != held(request, f"{old}.{target}"):
+            found.append(PlannedValue(node_id=old, param=target, value=text))
     return found
 
 
@@ -346,7 +386,7 @@ def design_inside(request: PlanRequest, wish: str, world: World) -> Design:
         flow_kind="AGENTFLOW",
         nodes=telling.planned(changed, world, existing=set(schemas), labels=names),
         values=values,
-        parts=_parts_inside(change, said.left, remarks, world),
+        parts=_parts_inside(change, values, said.left, remarks, world),
         steps=[
             *steps,
             *said.steps,
@@ -358,9 +398,11 @@ def design_inside(request: PlanRequest, wish: str, world: World) -> Design:
     )
 
 
-def _parts_inside(change: Reading, left: Sequence[str], remarks: Sequence[str], world: World) -> list[Part]:
+def _parts_inside(
+    change: Reading, values: Sequence[PlannedValue], left: Sequence[str], remarks: Sequence[str], world: World
+) -> list[Part]:
     """Only what is not done: what is, the steps tell."""
-    account = Account(change.text, change.spans, {}, [])
+    account = Account(change.text, change.spans, {}, values)
     return [part for part in account.parts(world, prompts=["*"], left=left, remarks=remarks) if part.state != "covered"]
 
 

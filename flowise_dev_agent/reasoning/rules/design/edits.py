@@ -65,6 +65,8 @@ def find_edits(change: Reading, existing: Mapping[str, NodeSchema], occupied: fr
             raise world.decline("declined_no_agent")
         # An agent does what the chain did, and can use tools.
         replaced[chain[0]] = "toolAgent"
+    if (chain := _asked_documents(change, existing)) and chain not in replaced:
+        replaced[chain] = "conversationalRetrievalQAChain"
     removed = tuple(id_ for id_, schema in existing.items() if schema.name in dropped and id_ not in replaced)
     there = [*(schema for id_, schema in existing.items() if id_ not in removed), *map(world.schema, added)]
     if removed and not any("Tool" in schema.base_classes for schema in there):
@@ -94,10 +96,22 @@ def _wanted(change: Reading, existing: Mapping[str, NodeSchema], world: World, d
     if _has_list(existing, "Moderation"):
         names += moderation_of(change)
     names += [name for name in change.requested if world.schema(name).category not in ENDING_CATEGORIES]
-    if "retrieverTool" in names or (change.knowledge and _has_list(existing, "Tool") and "Vector Stores" not in kinds):
+    if _asked_documents(change, existing):
+        names += documents_of(change, provider_for(change, world, knowledge=True), world, as_tool=False)
+    elif "retrieverTool" in names or (
+        change.knowledge and _has_list(existing, "Tool") and "Vector Stores" not in kinds
+    ):
         documents = documents_of(change, provider_for(change, world, knowledge=True), world, as_tool=True)
         names += [name for name in documents if name == "retrieverTool" or world.schema(name).category not in kinds]
     return list(dict.fromkeys(name for name in names if name))
+
+
+def _asked_documents(change: Reading, existing: Mapping[str, NodeSchema]) -> str | None:
+    """The one conversation that is to answer from documents from now on, which the flow does not have yet."""
+    chains = [id_ for id_, schema in existing.items() if schema.name == "conversationChain"]
+    plain = all(schema.category in ("Chat Models", "Memory", "Chains", "Cache") for schema in existing.values())
+    asked = change.knowledge and (change.loaders or change.urls or change.inline_text)
+    return chains[0] if asked and plain and len(chains) == 1 and not change.tools else None
 
 
 def _has_list(existing: Mapping[str, NodeSchema], kind: str) -> bool:

@@ -192,4 +192,5 @@ def _answered(part: Part, plan: PlanContract, former: Mapping[str, Part]) -> Par
     # A remark beside something that is done leaves nothing open.
     done = [own for own in mine if own.state == "covered"]
     lost = next((own for own in mine if own.state != "covered" and not (done and own.state == "assumed")), None)
-    return _joined(part, mine, state=lost.state if lost else "covered", reason=lost.reason if lost else "")
+    said = f"«{lost.quote}»: {lost.reason}" if lost and len(mine) > 1 else lost.reason if lost else ""
+    return _joined(part, mine, state=lost.state if lost else "covered", reason=said)

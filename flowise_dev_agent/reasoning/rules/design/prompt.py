@@ -211,8 +211,9 @@ def clauses_of(text: str, spans: Sequence[Span]) -> list[Clause]:
     groups: list[list[Unit]] = []
     for unit in units(text, [*spans, *(Span(start, end, keep=True) for start, end in said_of_flow)]):
         stretch = _stretch(text, unit)
-        # "... and if you do not know, say so" is one wish.
-        conditional = groups and _IF.match(_without(_stretch(text, groups[-1][-1]), wordset("also")))
+        # "... and if you do not know, say so" is one wish, and so is "instead of 'Hi' say 'Hello'".
+        before = _without(_stretch(text, groups[-1][-1]), wordset("also")) if groups else ""
+        conditional = _IF.match(before) or words("instead_of").match(before)
         if not groups or unit.opens or (begins_wish(stretch) and not conditional):
             groups.append([])
         groups[-1].append(unit)

@@ -36,6 +36,7 @@ from flowise_dev_agent.reasoning.rules.language.text import (
 
 #: Kinds of nodes that a stretch asks for, where no type is named.
 _MEMORY, _DOCUMENTS = ("@Memory",), ("@Document Loaders", "@Vector Stores", "@Retrievers")
+DOCUMENTS = frozenset(_DOCUMENTS)
 _PROMPT_FIELDS = "systemMessagePrompt systemMessage template responsePrompt"
 _URL = re.compile(r"https?://[^\s\"'<>)\]]+")
 #: A machine of one's own, by its number or its port: no page of the web.

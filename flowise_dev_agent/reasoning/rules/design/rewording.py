@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from flowise_dev_agent.reasoning.rules.design.prompt import behaves
-from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, words, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import capital, quoted_spans
 
 _SENTENCE, _COUNT, _IF = pattern("values", "sentence"), pattern("values", "count"), pattern("prompt", "if")
@@ -15,13 +15,13 @@ _SHAPES = {
     **{name: pattern("values", name) for name in ("address", "price", "time", "phone")},
     "language": words("languages"),
 }
-_TOPICS = tuple(f"about_{name}" for name in ("price", "phone", "hours", "apology", "address", "length", "emoji"))
+_TOPICS = tuple(f"about_{name}" for name in ("price", "phone", "hours", "place", "apology", "address", "length"))
 #: Of these a prompt says one thing only.
-_ONE_OF = frozenset({"about_apology", "about_address", "about_length"})
+_ONE_OF = frozenset({"about_apology", "about_address", "about_length", "about_place"})
 _JOINT = re.compile(rf"[,;]?\s(?:{'|'.join(sorted(wordset('ands')))})\s|[,;]\s")
 _WORD = re.compile(r"[^\W\d_]{4,}|[\u4e00-\u9fff]{2,}|[\u30a0-\u30ff]{3,}")
 _SHORTEST_STEM, _SHARE_OF_STEM, _RARE = 4, 0.57, 2
-_LONGEST_OLD = 60
+_LONGEST_OLD, _NEXT_TO = 60, 8
 _CLAUSE_END = re.compile(r"[,;.!?](?:\s|$)|[、。]")
 
 
@@ -81,42 +81,49 @@ def relates(line: str, prompt: str) -> bool:
 def _about(line: str, match: re.Match[str], prompt: str, *, settled: bool) -> tuple[int, Amendment] | None:
     """(how much speaks for it, what becomes of this sentence); None where too little does."""
     sentence = match.group()
-    instead = words("instead_of").search(line)
-    former = _CLAUSE_END.split(line[instead.end() : instead.end() + _LONGEST_OLD])[0] if instead else ""
-    wanted = line[: instead.start()] + line[instead.end() + len(former) :] if instead else line
+    wanted, former = _former(line)
     shared, topics = _shared(line, sentence, prompt), _topics(line, sentence)
-    swapped, named = _swapped(wanted, former, sentence, tied=bool(shared or topics))
-    out = words("taken_out").search(line) is not None
-    goes = out or words("goes").search(line) is not None
+    about = shared | {topic for topic in topics if not any(words(topic).search(word) for word in shared)}
+    swapped, named = _swapped(wanted, former, sentence, tied=bool(about))
+    now, more, out = (words(name).search(line) is not None for name in ("now", "addition", "taken_out"))
+    goes, opposed = out or words("goes").search(line) is not None, _opposed(line, sentence)
     if named or (former and _shared(former, sentence, prompt)):
         rank, certain = 9, True
-    elif words("addition").search(line) or _IF.match(line):
-        rank, certain = (6, False) if swapped and shared and words("now").search(line) else (0, False)
+    elif _IF.match(line) or (more and not now and not opposed):
+        return None
     elif swapped:
-        certain = settled or (words("now").search(line) is not None)
-        rank = 6 + len(shared) + len(topics)
-    elif goes and (shared or topics):
-        rank, certain = 4 + len(shared) + len(topics), True
-    elif (_opposed(line, sentence) and (shared or topics)) or topics & _ONE_OF or len(shared) > 1:
-        rank, certain = 1 + len(shared) + len(topics), False
+        rank, certain = 6 + len(about), settled or (now and not more)
+    elif goes and about:
+        rank, certain = 4 + len(about), True
+    elif (opposed and about) or topics & _ONE_OF or len(about) > 1 or (goes and _common(line, sentence)):
+        rank, certain = 1 + len(about), False
     else:
         return None
-    if not rank:
-        return None
-    new = "" if out else swapped or _in_part(line, sentence, prompt)
+    new = _in_part("", sentence, line, prompt) if out else swapped or _in_part(line, sentence, line, prompt)
     return rank, Amendment(*match.span(), sentence, new, certain)
 
 
-def _in_part(line: str, sentence: str, prompt: str) -> str:
-    """The sentence with the line in the place of the one part that it speaks about, else the line alone."""
+def _former(line: str) -> tuple[str, str]:
+    """(the line without what it says is to go: "... instead of ...", that)."""
+    instead = words("instead_of").search(line)
+    if instead is None:
+        return line, ""
+    rest = line[instead.end() : instead.end() + _LONGEST_OLD]
+    first = next((value for value in values_in(rest) if value.start <= _NEXT_TO), None)
+    former = rest[: first.end] if first else _CLAUSE_END.split(rest)[0]
+    return line[: instead.start()] + line[instead.end() + len(former) :], former
+
+
+def _in_part(new: str, sentence: str, line: str, prompt: str) -> str:
+    """The sentence with new words in the place of the one part that the line speaks about, else these alone."""
     for joint in _JOINT.finditer(sentence):
         first, last = sentence[: joint.start()], sentence[joint.end() :]
         about = [bool(_shared(line, part, prompt) or _topics(line, part)) for part in (first, last)]
         if about == [False, True]:
-            return f"{_ended(first, sentence)} {_ended(line, sentence)}"
+            return f"{_ended(first, sentence)} {_ended(new, sentence)}".rstrip()
         if about == [True, False] and behaves(last):
-            return f"{_ended(line, sentence)} {capital(last)}"
-    return _ended(line, sentence)
+            return f"{_ended(new, sentence)} {capital(last)}".lstrip()
+    return _ended(new, sentence)
 
 
 def _swapped(wanted: str, former: str, sentence: str, *, tied: bool) -> tuple[str, bool]:
@@ -153,6 +160,7 @@ def _chosen(wanted: str, new: Value, sentence: str, same: Sequence[Value]) -> li
 
 def _with(sentence: str, pairs: dict[Value, str]) -> str:
     for value, text in sorted(pairs.items(), key=lambda pair: -pair[0].start):
+        text = f"{text[0].lower()}{text[1:]}" if value.text[0].islower() else text
         sentence = sentence[: value.start] + text + sentence[value.end :]
     return sentence
 
@@ -180,6 +188,12 @@ def _telling_words(text: str) -> set[str]:
     return {word for word in plain if not any(akin(word, one) for one in wordset("everyday"))}
 
 
+def _common(line: str, sentence: str) -> set[str]:
+    """Words that both have, everyday ones as well, but those that every text has."""
+    said = [set(re.findall(r"[^\W\d_]{3,}", text.casefold())) for text in (line, sentence)]
+    return (said[0] & said[1]).difference(*FUNCTION_WORDS.values())
+
+
 def akin(one: str, other: str) -> bool:
     """Whether two words are forms of one, by how they begin.
 
@@ -204,4 +218,6 @@ def _opposed(line: str, sentence: str) -> bool:
 def _ended(line: str, sentence: str) -> str:
     """The line with the sign at its end that the sentence has."""
     end = sentence[-1]
-    return line if line[-1:] in ".!?。！？" or end not in ".!?。" else f"{line}{end if end in '.。' else '.'}"
+    return (
+        line if not line or line[-1:] in ".!?。！？" or end not in ".!?。" else f"{line}{end if end in '.。' else '.'}"
+    )

@@ -7,7 +7,15 @@ from dataclasses import dataclass, replace
 from flowise_dev_agent.contracts.plan import PlannedValue
 from flowise_dev_agent.patch.model.nested import parse_path, value_at
 from flowise_dev_agent.reasoning.contracts import PlanRequest
-from flowise_dev_agent.reasoning.rules.design.prompt import Clause, clauses_of, is_empty, says_enough, speaks_of_no_part
+from flowise_dev_agent.reasoning.rules.design.prompt import (
+    Clause,
+    begins_wish,
+    clauses_of,
+    is_empty,
+    says_enough,
+    speaks_of_no_part,
+    units,
+)
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
 from flowise_dev_agent.reasoning.rules.design.rewording import Amendment, amendment, relates, sentences, values_in
 from flowise_dev_agent.reasoning.rules.design.values import without_braces
@@ -18,6 +26,7 @@ from flowise_dev_agent.reasoning.rules.language.text import Span, quoted, squeez
 #: A number, an address, or a name within a sentence. German writes every noun like a name.
 _FACT, _NAME = re.compile(r"\d|@|://"), re.compile(r"(?<=[\w,] )[A-ZÀ-Ý][a-zà-ÿ]")
 _FEWEST_WORDS = 3
+_WISHES = ("change", "add", "remove", "copy")
 _MOST_SHOWN = 3
 
 
@@ -30,23 +39,30 @@ class Words:
     steps: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
 
+    @property
+    def places(self) -> set[str]:
+        """The prompts that change."""
+        return {f"{value.node_id}.{value.param}" for value in self.values}
+
 
 def without_remarks(text: str, spans: Sequence[Span]) -> tuple[str, list[str]]:
-    """(the text without the clauses that say why something is wished for, those clauses); a text that is nothing else
-    stays as it is."""
-    clauses = clauses_of(text, spans)
-    remarks = [clause for clause in clauses if _is_remark(clause)]
-    rest = text
-    for start, end in (place for clause in remarks for place in clause.places):
-        rest = f"{rest[:start]}{' ' * (end - start)}{rest[end:]}"
-    if not re.search(r"\w", rest):
+    """(the text without the stretches that say why something is wished for, those); nothing goes where no other
+    stretch asks for anything."""
+    all_, quotes = units(text, spans), [text[unit.start : unit.end] for unit in units(text, spans)]
+    remarks = [unit for unit, quote in zip(all_, quotes, strict=True) if _is_remark(quote, text[unit.start :])]
+    if not any(unit not in remarks and re.search(r"\w{2}", text[unit.start : unit.end]) for unit in all_):
         return text, []
-    return rest, [squeeze(" ".join(text[start:end] for start, end in clause.places)) for clause in remarks]
+    rest = text
+    for unit in remarks:
+        rest = f"{rest[: unit.start]}{' ' * (unit.end - unit.start)}{rest[unit.end :]}"
+    return rest, [squeeze(text[unit.start : unit.end]).strip(" ,;:") for unit in remarks]
 
 
-def _is_remark(clause: Clause) -> bool:
-    said = words("remark").search(clause.line) or re.search(r"[?？]\W*$", clause.line)
-    return not clause.instruction and said is not None
+def _is_remark(stretch: str, behind: str) -> bool:
+    asks = re.match(r"[^.!?\n]*[?？]", behind)
+    says = words("remark").search(stretch) or asks
+    wishes = begins_wish(stretch.strip(" ,;:")) or any(words(name).search(stretch) for name in _WISHES)
+    return says is not None and not wishes
 
 
 def worded(
@@ -55,7 +71,7 @@ def worded(
 ) -> Words:  # fmt: skip
     """What the words of a wish mean for `places`, the prompts (`node.field`) with what they hold while they are empty;
     `chosen` are those that the wish names. `understood`: something else of it is done. Raises DeclinedError."""
-    texts = {place: _text(request, place) or default for place, default in places.items()}
+    texts = {place: held(request, place) or default for place, default in places.items()}
     lines, left = _heard(
         change, spans, texts, world, understood=understood, trusting=request.intent.operation == "update"
     )
@@ -82,8 +98,9 @@ def worded(
     if steps:
         whole = "\n".join([text, *added])
         return Words((PlannedValue(node_id=node_id, param=param, value=whole),), tuple(steps), tuple(left))
-    if not _text(request, place):
-        added = ["\n".join([places[place], *added]).lstrip()]
+    if places[place] and not held(request, place):
+        whole = "\n".join([places[place], *added])
+        return Words((PlannedValue(node_id=node_id, param=param, value=whole),), left=tuple(left))
     more = [PlannedValue(node_id=node_id, param=param, value=line, mode="append") for line in added]
     return Words(tuple(more), left=tuple(left))
 
@@ -95,7 +112,7 @@ def _heard(
     clauses = [clause for clause in clauses_of(change.text, spans) if not _is_rest(clause)]
     certain = {
         clause for clause in clauses
-        if clause.instruction or (trusting and _holds_fact(clause, change.language))
+        if clause.instruction or (trusting and _holds_fact(clause, change.language) and speaks_of_no_part(clause.line))
         or any(relates(clause.bare, text) for text in texts.values())
     }  # fmt: skip
     lines: list[str] = []
@@ -114,7 +131,8 @@ def _heard(
 
 def _holds_fact(clause: Clause, language: str) -> bool:
     named = language != "de" and _NAME.search(clause.bare)
-    return bool(_FACT.search(clause.bare) or quoted(clause.bare) or named)
+    says = len(clause.line.split()) >= _FEWEST_WORDS or not clause.line.isascii()
+    return says and bool(_FACT.search(clause.bare) or quoted(clause.bare) or named)
 
 
 def _is_rest(clause: Clause) -> bool:
@@ -123,7 +141,7 @@ def _is_rest(clause: Clause) -> bool:
     return not clause.instruction and "\x00" in clause.bare and len(said) < _FEWEST_WORDS
 
 
-def _text(request: PlanRequest, place: str) -> str:
+def held(request: PlanRequest, place: str) -> str:
     """What a prompt holds, or will hold by a plan that is not written yet."""
     node_id, _, param = place.partition(".")
     node, steps = request.base.node(node_id) if request.base else None, parse_path(param)

@@ -38,7 +38,7 @@ NUMBER_WORDS: Final = {word: int(value) for word, value in _COUNTED}
 _LETTER: Final = r"[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 BEGINS, ENDS = rf"(?<!{_LETTER})", rf"(?!{_LETTER})"
 #: A number as people write it: 500, 1,000, 0.2, 0,2, ten.
-NUMBER: Final = r"(\d{1,3}(?:[.,]\d{3})+(?!\d)|\d+(?:[.,]\d+)?|\.\d+|" + "|".join(NUMBER_WORDS) + r")"
+NUMBER: Final = rf"(\d{{1,3}}(?:[.,]\d{{3}})+(?!\d)|\d+(?:[.,]\d+)?|\.\d+|{BEGINS}(?:{'|'.join(NUMBER_WORDS)}){ENDS})"
 
 
 _SLOT: Final = re.compile(r"\{([a-z_]\w*)\}")
