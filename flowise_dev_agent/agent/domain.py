@@ -1,8 +1,8 @@
 """The interface of a domain to the graph. Flowise is the first; others are added without a change here."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from flowise_dev_agent.agent.context import AgentContext, Knowledge, SessionBlobs
@@ -11,6 +11,7 @@ from flowise_dev_agent.agent.registry import ToolRegistry
 from flowise_dev_agent.agent.state import PatchScope
 from flowise_dev_agent.agent.tools import DomainTools, ToolResult
 from flowise_dev_agent.agent.trials import Conversation, TrialRun
+from flowise_dev_agent.contracts.attachments import AttachmentFacts
 from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.contracts.interrupts import CredentialCandidate
 from flowise_dev_agent.contracts.plan import FunctionSample, PatchAnswer, TestCase
@@ -26,6 +27,7 @@ from flowise_dev_agent.reasoning.contracts import (
     Intent,
     PatchRequest,
     PlanContract,
+    ReadyTool,
     Reasoned,
     Toolbox,
     Verdict,
@@ -79,6 +81,8 @@ class DiscoverRequest:
     kind: str = "CHATFLOW"
     #: Node types of similar flows.
     similar: tuple[str, ...] = ()
+    #: What is known of the files that go with the requirement.
+    attachments: tuple[AttachmentFacts, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,8 @@ class DomainDiscoveryResult:
     credentials: Available = field(default_factory=dict[str, Sequence[CredentialCandidate]])
     #: Flows of the instance's marketplace that resemble what is asked for, best first.
     templates: tuple[Template, ...] = ()
+    #: What the domain brings for this requirement; code adds it to the plan.
+    ready_tools: tuple[ReadyTool, ...] = ()
 
 
 #: Ops for a plan, what the plan must say in addition, or that nothing is to be changed; with what the answer cost.
@@ -118,12 +124,18 @@ class ValidationReport:
 
 @dataclass(frozen=True)
 class TestSuite:
-    """Conversations to hold with the flow, each `trials` times in a session of its own."""
+    """Conversations to hold with the flow, each `trials` times in a session of its own.
+
+    `domain_scopes` are the domains that the suite is about, `integration_tests` the ids of the cases that show that
+    they work together.
+    """
 
     cases: tuple[TestCase, ...]
     trials: int = 1
     #: Ids of the cases that cannot be held from here, and why.
     not_testable: Mapping[str, str] = field(default_factory=dict[str, str])
+    domain_scopes: tuple[str, ...] = ()
+    integration_tests: tuple[str, ...] = ()
 
     __test__ = False  # not a pytest class
 
@@ -174,6 +186,27 @@ class DomainCapability(ABC):
     ) -> ValidationReport:
         """Everything that can be known to be wrong before a write; `base_flow_data` is the flow before an update."""
 
+    @abstractmethod
+    def generate_tests(self, plan: PlanContract, flow_data: str, *, trials: int) -> TestSuite:
+        """The suite: the plan's tests, else one question that every flow must answer; in the form in which the flow is
+        started."""
+
+    @abstractmethod
+    async def evaluate(self, context: AgentContext, request: EvaluateRequest) -> Reasoned[Verdict]:
+        """Code decides what failed; content is judged only when nothing failed."""
+
+
+class FlowDomain(DomainCapability):
+    """The domain that owns the flow: it also holds the tests and tries code."""
+
+    @abstractmethod
+    def more_tests(self, suite: TestSuite, flow_data: str, ran: Set[str]) -> list[TestCase]:
+        """Cases for branches that no conversation has taken; `ran` are the ids of the nodes that ran."""
+
+    @abstractmethod
+    async def run_trial(self, context: AgentContext, conversation: Conversation) -> TrialRun:
+        """Hold one conversation with the written flow and classify what the transport and the shape say."""
+
     async def try_code(
         self, scope: ToolScope, flow_data: str, ops: Sequence[PatchOp], samples: Sequence[FunctionSample] = ()
     ) -> list[Finding]:
@@ -184,38 +217,24 @@ class DomainCapability(ABC):
         del scope, flow_data, ops, samples
         return []
 
-    @abstractmethod
-    def generate_tests(self, plan: PlanContract, flow_data: str, *, trials: int) -> TestSuite:
-        """The suite: the plan's tests, else one question that every flow must answer; in the form in which the flow is
-        started."""
-
-    @abstractmethod
-    def more_tests(self, suite: TestSuite, flow_data: str, ran: Set[str]) -> list[TestCase]:
-        """Cases for branches that no conversation has taken; `ran` are the ids of the nodes that ran."""
-
-    @abstractmethod
-    async def run_trial(self, context: AgentContext, conversation: Conversation) -> TrialRun:
-        """Hold one conversation with the written flow and classify what the transport and the shape say."""
-
-    @abstractmethod
-    async def evaluate(self, context: AgentContext, request: EvaluateRequest) -> Reasoned[Verdict]:
-        """Code decides what failed; content is judged only when nothing failed."""
-
 
 class Domains:
     """The capabilities given to the graph, by name; the first is the one that owns the flow."""
 
-    def __init__(self, capabilities: Iterable[DomainCapability]) -> None:
+    def __init__(self, capabilities: Sequence[DomainCapability]) -> None:
         self._by_name = {capability.name: capability for capability in capabilities}
-        if not self._by_name:
+        first = next(iter(capabilities), None)
+        if not isinstance(first, FlowDomain):
             raise ConfigurationError(
-                "The agent has no domain to work in.", hint="Give build_graph at least one capability."
+                "The agent has no domain to work in.", hint="Give build_graph one that owns flows, and give it first."
             )
+        #: Discovers, validates, tests and evaluates.
+        self.primary: FlowDomain = first
 
     @property
-    def primary(self) -> DomainCapability:
-        """Discovers, validates, tests and evaluates."""
-        return next(iter(self._by_name.values()))
+    def others(self) -> list[DomainCapability]:
+        """All but the first."""
+        return [domain for domain in self._by_name.values() if domain is not self.primary]
 
     def registry(self, scope: ToolScope) -> ToolRegistry:
         """The tools of all domains, working on `scope`."""
@@ -224,10 +243,9 @@ class Domains:
             registry.register_domain(domain.domain_tools(scope))
         return registry
 
-    def of(self, plan: PlanContract) -> list[DomainCapability]:
-        """The domains that a plan names and that exist here; the primary one when it names none of them."""
-        named = [self._by_name[name] for name in plan.domain_targets if name in self._by_name]
-        return named or [self.primary]
+    def besides(self, plan: PlanContract) -> list[DomainCapability]:
+        """The domains besides the first that a plan names and that exist here; see `unknown`."""
+        return [domain for domain in self.others if domain.name in plan.domain_targets]
 
     def unknown(self, plan: PlanContract) -> list[Finding]:
         """A finding for each domain that a plan names and that is not here: nothing of it could be built or tested."""
@@ -242,3 +260,26 @@ class Domains:
             for name in dict.fromkeys(plan.domain_targets)
             if name not in self._by_name
         ]
+
+    def tests(self, plan: PlanContract, flow_data: str, *, trials: int) -> TestSuite:
+        """The suite of the first domain, with what of it is about the others."""
+        suite = self.primary.generate_tests(plan, flow_data, trials=trials)
+        theirs = [domain.generate_tests(plan, flow_data, trials=trials) for domain in self.besides(plan)]
+        shared = {case.id for other in theirs for case in other.cases}
+        return replace(
+            suite,
+            domain_scopes=tuple(
+                dict.fromkeys([self.primary.name, *(name for one in theirs for name in one.domain_scopes)])
+            ),
+            integration_tests=tuple(case.id for case in suite.cases if case.id in shared),
+        )
+
+    async def evaluate(self, context: AgentContext, request: EvaluateRequest) -> Reasoned[Verdict]:
+        """The verdict of the first domain; when it finds nothing wrong, that of the first other one that does."""
+        result = await self.primary.evaluate(context, request)
+        for domain in self.besides(request.plan) if result.value.done else ():
+            own = (await domain.evaluate(context, request)).value
+            if not own.done:
+                found = own.model_dump(include={"done", "category", "reason", "fix", "failed_trials"})
+                return replace(result, value=result.value.model_copy(update={**found, "headline": "fails"}))
+        return result

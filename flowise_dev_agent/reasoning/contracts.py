@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from flowise_dev_agent.contracts.attachments import AttachmentFacts
 from flowise_dev_agent.contracts.base import Contract, JsonObject
@@ -21,6 +21,7 @@ from flowise_dev_agent.contracts.plan import (
     Part,
     PlanContract,
     PlannedNode,
+    PlannedValue,
     PlanProposal,
 )
 from flowise_dev_agent.contracts.usage import Usage
@@ -54,6 +55,7 @@ __all__ = [
     "PlanProposal",
     "PlanRequest",
     "PlannedNode",
+    "ReadyTool",
     "Reasoned",
     "ToolCall",
     "ToolDef",
@@ -209,6 +211,32 @@ class AgentTools:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ReadyTool:
+    """A tool that a domain brings: a node of a flow with its values. Code adds it to the plan.
+
+    `question` shows in a test that it is used; the fields are what passes between the domains.
+    """
+
+    domain: str
+    name: str
+    title: str
+    about: str
+    node_name: str
+    values: Mapping[str, JsonValue]
+    question: str = ""
+    data_fields: tuple[str, ...] = ()
+    pii_fields: tuple[str, ...] = ()
+
+    @property
+    def node_id(self) -> str:
+        """Tells whose node it is."""
+        return f"{self.domain}__{self.name}"
+
+
+_LOADERS: Final = {"pdf": "pdfFile", "csv": "csvFile", "text": "textFile", "markdown": "textFile"}
+
+
+@dataclass(frozen=True, kw_only=True)
 class PlanRequest(_Request):
     """`candidates` are the retrieved node types; `feedback` what the person or the last verdict asked to change."""
 
@@ -241,10 +269,31 @@ class PlanRequest(_Request):
     pattern: Pattern | None = None
     #: Flows of the marketplace that resemble what is asked for, best first; `Template.for_prompt` is one line of each.
     templates: tuple[Template, ...] = ()
+    #: What domains bring for this requirement. Code adds it to the plan, which needs an agent for it.
+    ready_tools: tuple[ReadyTool, ...] = ()
     #: What the person said, part by part; the plan accounts for each.
     parts: tuple[Part, ...] = ()
     #: What code finds in a plan by trying it against the flow and the server.
     review: Callable[[PlanContract], Awaitable[list[Finding]]] | None = None
+
+    @property
+    def ready_nodes(self) -> dict[str, NodeSchema]:
+        """Id -> type of the ready tools."""
+        return {one.node_id: schema for one in self.ready_tools if (schema := self.nodes.get(one.node_name))}
+
+    @property
+    def ready_values(self) -> list[PlannedValue]:
+        """What the ready tools hold."""
+        return [
+            PlannedValue(node_id=tool.node_id, param=name, value=value)
+            for tool in self.ready_tools
+            for name, value in tool.values.items()
+        ]
+
+    @property
+    def file_loaders(self) -> tuple[str, ...]:
+        """The node types that read the attached documents."""
+        return tuple(dict.fromkeys(_LOADERS[one.kind] for one in self.attachments if one.kind in _LOADERS))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,8 +27,12 @@ _OUR_TAG: Final = re.compile(
     r"credentials_on_the_server|flow|texts_in_the_flow|pattern|similar_flows|intent|previous_plan|"
     r"verdict_of_the_last_test|playbook|node_fields|like_flows|variables|step|settings|node_types|approved_plan|limit|"
     r"nodes_that_exist_already|chosen_approach|your_last_ops|findings_on_them|goal|success_criteria|placeholders|"
-    r"trials?|question|answer|attachments|parts|stand_in|never_ran|steps|tools|sources|remarks)\b)",
+    r"trials?|question|answer|attachments|ready_tools|parts|stand_in|never_ran|steps|tools|sources|remarks)\b)",
     re.IGNORECASE,
+)
+_READY: Final = (
+    "Code adds the nodes in <ready_tools> to your plan, with their values, and connects them to the agent. Plan an "
+    "agent that takes tools; do not plan these nodes or others for the same purpose, and count their parts as covered."
 )
 #: Characters of the beginning of an attached file.
 _BEGINNING: Final = 400
@@ -75,6 +79,14 @@ def attachments_text(request: ClassifyRequest | PlanRequest) -> str | None:
         begins = json.dumps(shortened(one.first_lines, _BEGINNING), ensure_ascii=False)
         lines.append(f"- {one.name} ({'; '.join([one.kind, f'{one.size} bytes', *found])}) begins: {begins}")
     return "\n".join(lines) or None
+
+
+def ready_text(request: PlanRequest) -> str | None:
+    """The tools that code will add to the plan."""
+    lines = "\n".join(
+        f"- {tool.node_id} ({tool.node_name}): {tool.title}. {tool.about}" for tool in request.ready_tools
+    )
+    return joined(_READY, tag("ready_tools", lines)) if lines else None
 
 
 # --- plans and ops ---------------------------------------------------------------------------------------------------

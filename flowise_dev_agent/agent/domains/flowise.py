@@ -8,10 +8,10 @@ from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.credentials import by_type
 from flowise_dev_agent.agent.domain import (
     DiscoverRequest,
-    DomainCapability,
     DomainDiscoveryResult,
     DomainPatchResult,
     EvaluateRequest,
+    FlowDomain,
     TestSuite,
     ToolScope,
     ValidationReport,
@@ -48,8 +48,8 @@ _PATCH: Final = ("get_node", "list_options", "get_template", "read_flow", "check
 _TEST: Final = ("ask_flow", "read_trace")
 
 
-class FlowiseCapability(DomainCapability):
-    """See `DomainCapability`. Holds no state: one object serves all sessions and instances."""
+class FlowiseCapability(FlowDomain):
+    """See `FlowDomain`. Holds no state: one object serves all sessions and instances."""
 
     name = "flowise"
 

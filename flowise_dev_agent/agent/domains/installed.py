@@ -6,12 +6,16 @@ from typing import Final
 
 from flowise_dev_agent.agent.domain import DomainCapability
 from flowise_dev_agent.agent.domains.flowise import FlowiseCapability
+from flowise_dev_agent.agent.domains.openapi import OpenApiCapability
 from flowise_dev_agent.errors import ConfigurationError
 
 GROUP: Final = "flowise_dev_agent.domains"
 #: Owns the flows: it is always there, and first.
 FLOWISE: Final = FlowiseCapability.name
-_OURS: Final[Mapping[str, Callable[[], DomainCapability]]] = {FLOWISE: FlowiseCapability}
+_OURS: Final[Mapping[str, Callable[[], DomainCapability]]] = {
+    FLOWISE: FlowiseCapability,
+    OpenApiCapability.name: OpenApiCapability,
+}
 
 
 def installed_domains(chosen: Sequence[str] = ()) -> list[DomainCapability]:

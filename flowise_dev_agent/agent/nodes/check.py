@@ -27,9 +27,12 @@ async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains
         kind = state.plan.current.flow_kind
         base = await _flow_before(state, context)
         found = await domains.primary.validate(context, flow_data, kind, base)
+        theirs = [
+            await domain.validate(context, flow_data, kind, base) for domain in domains.besides(state.plan.current)
+        ]
         before = (await domains.primary.validate(context, base, kind)).findings if base else []
         findings = findings + decided(
-            found.findings,
+            [*found.findings, *(one for report in theirs for one in report.findings)],
             before,
             ops=state.patch.ops,
             seeded=[op.node_id for op in state.pattern.ops if isinstance(op, AddNode)],

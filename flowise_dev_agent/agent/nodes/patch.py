@@ -30,6 +30,7 @@ from flowise_dev_agent.agent.prompt_context import (
     like_flows,
     texts_in_scope,
 )
+from flowise_dev_agent.agent.ready_tools import merged
 from flowise_dev_agent.agent.state import (
     AgentState,
     CheckState,
@@ -129,45 +130,52 @@ async def compile_patch_ir(
     problems: list[Finding] = []
     usage = state.usage
     reasons: list[str] = []
-    for domain in domains.of(plan):
-        answer: PatchAnswer | None = None
-        by_model = False
-        for _ in range(_MAX_AMENDMENTS + 1):
-            try:
-                result = await domain.compile_ops(context, request)
-            except (PatchError, ModelOutputError) as error:
-                problems += findings_of(error)
-                if isinstance(error, ModelOutputError):
-                    # Nothing new is known about the ops of the last readable round.
-                    problems += [one for one in request.findings if one.code != UNUSABLE]
-                    ops += request.previous_ops if request.findings else ()
-                usage = usage.spent_on(error)
-                answer = None
-                break
-            emit.reasoned("patch", result)
-            usage = usage.plus("patch", result)
-            answer, by_model = result.value, result.mode == "llm_guided"
-            if not isinstance(answer, AmendAnswer):
-                break
-            takes_back = not plan.new_nodes.isdisjoint(answer.removals)
-            plan = _amended(plan, answer, state, request.nodes)
-            if takes_back or _needs_approval(plan, state):
-                return {**await _back_to_the_person(plan, answer.reason, state, context), "usage": usage}
-            # What was wrong with ops for the plan as it was says nothing about this one.
-            request = replace(request, plan=plan, findings=(), previous_ops=())
-        match answer:
-            case OpsAnswer():
-                whole, found = completed(answer.ops, plan, graph, request.nodes.schemas, scope=scope, by_model=by_model)
-                ops += whole
-                samples += answer.samples
-                problems += found
-            case NothingToChange():
-                reasons.append(answer.reason)
-            case AmendAnswer():
-                text = f"The plan was amended {_MAX_AMENDMENTS + 1} times without any ops."
-                problems.append(Finding(code="NO_OPS", severity="error", message=text, hint="Answer with the ops now."))
-            case None:
-                pass
+    shares: dict[str, list[PatchOp]] = {}
+    for domain in domains.besides(plan):
+        # Without a model: what these bring was settled in the plan.
+        given = (await domain.compile_ops(context, request)).value
+        if isinstance(given, OpsAnswer) and given.ops:
+            shares[domain.name] = given.ops
+    answer: PatchAnswer | None = None
+    by_model = False
+    for _ in range(_MAX_AMENDMENTS + 1):
+        try:
+            result = await domains.primary.compile_ops(context, request)
+        except (PatchError, ModelOutputError) as error:
+            problems += findings_of(error)
+            if isinstance(error, ModelOutputError):
+                # Nothing new is known about the ops of the last readable round.
+                problems += [one for one in request.findings if one.code != UNUSABLE]
+                ops += request.previous_ops if request.findings else ()
+            usage = usage.spent_on(error)
+            answer = None
+            break
+        emit.reasoned("patch", result)
+        usage = usage.plus("patch", result)
+        answer, by_model = result.value, result.mode == "llm_guided"
+        if not isinstance(answer, AmendAnswer):
+            break
+        takes_back = not plan.new_nodes.isdisjoint(answer.removals)
+        plan = _amended(plan, answer, state, request.nodes)
+        if takes_back or _needs_approval(plan, state):
+            return {**await _back_to_the_person(plan, answer.reason, state, context), "usage": usage}
+        # What was wrong with ops for the plan as it was says nothing about this one.
+        request = replace(request, plan=plan, findings=(), previous_ops=())
+    if shares and isinstance(answer, NothingToChange):
+        answer = OpsAnswer()
+    match answer:
+        case OpsAnswer():
+            given = merged(answer.ops, shares)
+            ops, found = completed(given, plan, graph, request.nodes.schemas, scope=scope, by_model=by_model)
+            samples += answer.samples
+            problems += found
+        case NothingToChange():
+            reasons.append(answer.reason)
+        case AmendAnswer():
+            text = f"The plan was amended {_MAX_AMENDMENTS + 1} times without any ops."
+            problems.append(Finding(code="NO_OPS", severity="error", message=text, hint="Answer with the ops now."))
+        case None:
+            pass
     nothing = " ".join(reasons) if reasons and not ops and not problems else None
     if nothing and plan.operation == "copy" and state.write.chatflow_id is None:
         nothing = None  # the copy itself is still to be made

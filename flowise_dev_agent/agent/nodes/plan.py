@@ -1,6 +1,5 @@
 """Phase D, first half: the plan and its approval."""
 
-from functools import partial
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -27,6 +26,7 @@ from flowise_dev_agent.agent.prompt_context import (
     focused_summary,
     texts_in_scope,
 )
+from flowise_dev_agent.agent.ready_tools import with_ready_tools
 from flowise_dev_agent.agent.requirement_parts import parts_of
 from flowise_dev_agent.agent.stages import StageEvent, next_stage
 from flowise_dev_agent.agent.state import (
@@ -44,7 +44,7 @@ from flowise_dev_agent.agent.toolbox import SessionToolbox
 from flowise_dev_agent.contracts.events import ArtifactData
 from flowise_dev_agent.contracts.interrupts import PatternUse, PlanApprovalData, PlanApprovalInterrupt
 from flowise_dev_agent.contracts.plan_text import plan_markdown
-from flowise_dev_agent.patch import GraphIR
+from flowise_dev_agent.patch import Finding, GraphIR
 from flowise_dev_agent.reasoning.contracts import PlanContract, PlanRequest
 
 
@@ -59,20 +59,26 @@ async def plan_v2(
     requirement, feedback, target = state.request.requirement, state.plan.feedback, state.target.flow
     match = await pattern_reuse.find_pattern(state, context, emit)
     pattern = pattern_reuse.shown_pattern(match, await pattern_reuse.compile_pattern(match, context))
-    discovery = await domains.primary.discover(
-        context,
-        DiscoverRequest(
-            requirement=" ".join([state.full_requirement, *state.later_words]),
-            intent=intent,
-            feedback=feedback,
-            kind=target.type if target else "CHATFLOW",
-            similar=tuple(dict.fromkeys(pattern.nodes.values())) if pattern else (),
-        ),
+    attachments = await context.attachments()
+    looked_for = DiscoverRequest(
+        requirement=" ".join([state.full_requirement, *state.later_words]),
+        intent=intent,
+        feedback=feedback,
+        kind=target.type if target else "CHATFLOW",
+        similar=tuple(dict.fromkeys(pattern.nodes.values())) if pattern else (),
+        attachments=attachments,
     )
+    discovery = await domains.primary.discover(context, looked_for)
+    found = {domain.name: await domain.discover(context, looked_for) for domain in domains.others}
+    ready = tuple(tool for other in found.values() for tool in other.ready_tools)
     previous, verdict = state.plan.contract, state.review.verdict
     graph = await flow_so_far(state, context)
     nodes = await context.knowledge.nodes()
-    attachments = await context.attachments()
+
+    async def review(plan: PlanContract) -> list[Finding]:
+        whole = with_ready_tools(plan, ready, graph, nodes.schemas)
+        return await reviewed(whole, base=graph, schemas=nodes.schemas, flowise=context.flowise)
+
     result = await context.reasoner.plan(
         PlanRequest(
             requirement=requirement,
@@ -97,12 +103,13 @@ async def plan_v2(
             texts=texts_in_scope(graph),
             previous=previous,
             parts=parts_of(state),
-            review=partial(reviewed, base=graph, schemas=nodes.schemas, flowise=context.flowise),
+            review=review,
             feedback=feedback,
             verdict=verdict,
             pattern=pattern,
             templates=discovery.templates,
             attachments=attachments,
+            ready_tools=ready,
             tools=tools,
         )
     )
@@ -116,6 +123,7 @@ async def plan_v2(
         state, match, proposed, context, emit, by_rules=result.mode == "deterministic"
     )
     if not plan.declined and plan.answer is None:
+        plan = with_ready_tools(plan, ready, graph, nodes.schemas)
         plan = with_attached(plan, nodes.schemas, attachments)
         plan = with_files_to_come(plan, nodes.schemas)
         said = [state.full_requirement, *state.later_words, feedback or ""]
@@ -148,6 +156,8 @@ async def plan_v2(
         "usage": usage,
         "answer": None,
     }
+    if facts := {name: other.facts for name, other in found.items() if other.facts}:
+        update["facts"] = facts
     if pattern_update is not None:
         update["pattern"] = pattern_update
     return update

@@ -68,7 +68,7 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
     before = state.write.stage is Stage.BASELINE
     chatflow_id = str(state.write.draft_id or state.write.chatflow_id)
     flow_data = (await context.flowise.get_chatflow(chatflow_id)).flow_data
-    suite = domains.primary.generate_tests(
+    suite = domains.tests(
         tested_plan(state),
         flow_data,
         trials=1 if before else state.request.test_trials,
@@ -136,7 +136,7 @@ async def evaluate(
     context = runtime.context
     results = _RESULTS.validate_json(await context.blobs.get(str(state.tests.answers_sha)))
     traces = [Trace.model_validate_json(await context.blobs.get(str(trial.trace_sha256))) for trial in results]
-    result = await domains.primary.evaluate(
+    result = await domains.evaluate(
         context,
         EvaluateRequest(
             requirement=state.request.requirement,

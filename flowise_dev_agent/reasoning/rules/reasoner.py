@@ -107,7 +107,9 @@ def _classify(request: ClassifyRequest) -> Intent:
     language = detect_language(normalised(request.requirement))
     ambiguity, questions = _ambiguity(reading, operation, has_purpose=bool(said.purpose), language=language,
                                       answered=bool(request.clarifications))  # fmt: skip
-    if operation == "create" and not questions and (question := open_question(said, reading, language)):
+    described = any(one.kind == "openapi" for one in request.attachments)
+    asks = operation == "create" and not questions
+    if asks and (question := open_question(said, reading, language, described=described)):
         ambiguity, questions = 6, [question]
     return Intent(
         operation=operation,
@@ -213,7 +215,7 @@ def _plan(request: PlanRequest) -> PlanContract:
         answer = say("answer_flow", language, summary=known) if known else say("answer_none", language)
         return declined(request, "").model_copy(update={"declined": None, "answer": answer}).to_plan()
     try:
-        made = _design(request, World(request.nodes, request.credential_types, language))
+        made = _design(request, World(request.nodes, request.credential_types, language, request.ready_nodes))
     except DeclinedError as reason:
         if (kept := unheard(request, reason)) is not None:
             return kept

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from flowise_dev_agent.contracts.attachments import AttachmentFacts
 from flowise_dev_agent.contracts.designs import DesignForm
 from flowise_dev_agent.contracts.plan import Design, PlannedValue
 from flowise_dev_agent.patch import NodeSchema
@@ -34,7 +33,6 @@ from flowise_dev_agent.reasoning.rules.render import telling
 #: The question that the service asks after a plan that declines; its answer is another requirement.
 _INSTEAD = "This cannot be built as described. What should be built instead?"
 _LOADERS = {"text": "plainText", "pdf": "pdfFile", "csv": "csvFile", "docx": "docxFile", "web": "cheerioWebScraper"}
-_FILE_LOADERS = {"pdf": "pdfFile", "csv": "csvFile", "text": "textFile", "markdown": "textFile"}
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,7 @@ def _is(question: str, *keys: str) -> bool:
     return any(question == say(key, language) for key in keys for language in FUNCTION_WORDS)
 
 
-def open_question(said: Asked, reading: Reading, language: str) -> str | None:
+def open_question(said: Asked, reading: Reading, language: str, *, described: bool) -> str | None:
     """The one question whose answer settles what the text leaves open; None when nothing is."""
     models = dict.fromkeys(provider.chat for _, provider in chat_providers(reading.text))
     if len(models) > 1 and not said.details and not is_stepwise(reading):
@@ -81,7 +79,7 @@ def open_question(said: Asked, reading: Reading, language: str) -> str | None:
         ]
         return say("question_model", language, names=", ".join(dict.fromkeys(named)))
     calls = any("requestsGet" in names for names in reading.tools) or mentioned(reading.text, words("calls_address"))
-    if calls and not (reading.address or said.details or reading.chain):
+    if calls and not (reading.address or said.details or reading.chain or described):
         return say("question_address", language)
     return None
 
@@ -89,7 +87,11 @@ def open_question(said: Asked, reading: Reading, language: str) -> str | None:
 def design_new(request: PlanRequest, world: World) -> Design:
     """A flow that is not there yet: a chatflow, or steps where the text speaks of steps. Raises DeclinedError."""
     said = asked(request.requirement, request.clarifications)
-    reading = _with_files(read(said.text, world.store), request.attachments)
+    reading = _with_files(read(said.text, world.store), request.file_loaders)
+    if world.ready:
+        # Requests to an address are what the ready ones do.
+        taken = {schema.name for schema in world.ready.values()}
+        reading = replace(reading, tools=tuple(t for t in reading.tools if not (taken & {*t} or "requests" in t[0])))
     foreign = [names[0] for names in reading.tools if not usable(names, world)]
     if is_stepwise(reading) or any(name in world.store.schemas for name in foreign):
         return design_steps(request, reading, said, world)
@@ -103,9 +105,8 @@ def design_new(request: PlanRequest, world: World) -> Design:
     return designed(request, said.text, reading, prompt, world)
 
 
-def _with_files(reading: Reading, files: Sequence[AttachmentFacts]) -> Reading:
+def _with_files(reading: Reading, loaders: tuple[str, ...]) -> Reading:
     """A reading of a text that came with files: what a bot answers from, unless the text asks for something else."""
-    loaders = tuple(dict.fromkeys(_FILE_LOADERS[file.kind] for file in files if file.kind in _FILE_LOADERS))
     if not loaders or reading.chain or reading.transform or reading.structured:
         return reading
     return replace(reading, knowledge=True, loaders=loaders, promised=False, stored=False)
@@ -135,7 +136,10 @@ def designed(request: PlanRequest, text: str, reading: Reading, prompt: str, wor
         raise
     nodes = world.schemas(ids)
     values = values_of(nodes, reading, prompt, world)
-    account = Account(reading.text, spans_of(reading, nodes), nodes, values)
+    whole = {**nodes, **world.ready}
+    account = Account(
+        reading.text, spans_of(reading, whole), whole, [*values, *request.ready_values], ready=bool(world.ready)
+    )
     account.check(world)
     taken = request.pattern.nodes if request.pattern else {}
     told = {"prefix", "description", "template"}

@@ -28,10 +28,12 @@ class Account:
 
     def __init__(
         self, text: str, spans: Sequence[Span], nodes: Mapping[str, NodeSchema], values: Sequence[PlannedValue],
-        gone: Sequence[NodeSchema] = (),
+        gone: Sequence[NodeSchema] = (), *, ready: bool = False,
     ) -> None:  # fmt: skip
         self._text, self._spans = text, [span for span in spans if not span.task]
         self._nodes, self._values = nodes, values
+        #: What ready tools are for.
+        self._kinds_done = {"call", "service"} if ready else set[str]()
         self._gone = {name for schema in gone for name in (schema.name, f"@{schema.category}")}
         self._units = units(text, spans)
         self._done = [span for span in self._spans if self._effect(span) is not None]
@@ -117,6 +119,7 @@ class Account:
             for match, kind in signals(self._text)
             # Several agents are none of the one flow that is made, whatever else the words name.
             if not present & _DOERS.get(kind, set())
+            and kind not in self._kinds_done
             and (kind == "team" or not any(_meet(span, Span(*match.span())) for span in self._done))
         ]
 

@@ -56,7 +56,7 @@ def select(reading: Reading, world: World) -> list[str]:
         world.schema(name)
     names = _several(complete(names, world.store.schemas, defaults_of(provider, world)), reading, world)
     nodes = {f"{name}_{index}": world.schema(name) for index, name in enumerate(names)}
-    check_wired(nodes, world)
+    check_wired({**nodes, **world.ready}, world)
     check_filled(nodes.values(), reading, world)
     return names
 
@@ -89,7 +89,7 @@ def _ending(reading: Reading, tools: Sequence[str], world: World, *, knowledge: 
     as_tool = "chainTool" in reading.requested
     if named and not as_tool and (named[0] != "llmChain" or not tools):
         return named[0]
-    if tools or any("Tool" in schema.base_classes for schema in schemas):
+    if tools or world.ready or any("Tool" in schema.base_classes for schema in schemas):
         return "toolAgent"
     if reading.chain:
         return reading.chain

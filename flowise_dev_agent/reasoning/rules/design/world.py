@@ -1,7 +1,7 @@
 """What a design is made with: the server's node types and credentials, and the words to decline in."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import NodeSchema
@@ -20,6 +20,8 @@ class World:
     store: NodeStore
     available: Mapping[str, int]
     language: str
+    #: Tools that code adds to the plan: id -> type.
+    ready: Mapping[str, NodeSchema] = field(default_factory=dict[str, NodeSchema])
 
     def say(self, key: str, /, **values: object) -> str:
         return say(key, self.language, **values)

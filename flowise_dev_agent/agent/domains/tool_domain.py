@@ -1,0 +1,100 @@
+"""A domain whose systems are reached by tools of an agent: what it brings is settled in the plan, without a model."""
+
+import re
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Final
+
+from flowise_dev_agent.agent.context import AgentContext
+from flowise_dev_agent.agent.domain import (
+    DiscoverRequest,
+    DomainCapability,
+    DomainDiscoveryResult,
+    DomainPatchResult,
+    EvaluateRequest,
+    TestSuite,
+    ToolScope,
+    ValidationReport,
+)
+from flowise_dev_agent.agent.ready_tools import ops_of, owned, owner_of
+from flowise_dev_agent.agent.tools import DomainTools, shorten
+from flowise_dev_agent.contracts.plan import OpsAnswer, PlanContract
+from flowise_dev_agent.contracts.verdict import TracedTool, VerdictCategory
+from flowise_dev_agent.patch import Finding, GraphIR
+from flowise_dev_agent.reasoning.contracts import PatchRequest, ReadyTool, Reasoned, Verdict
+
+#: Code of a finding on a tool that no agent has.
+NOT_CONNECTED: Final = "TOOL_NOT_CONNECTED"
+#: How a request of Flowise says that it failed.
+_FAILED: Final = re.compile(r"(?:Failed to make \w+ request|HTTP Error|MCP error|^Error:)\W*(.{0,200})", re.DOTALL)
+_REFUSED: Final = re.compile(r"\b(?:401|403)\b|unauthori[sz]ed|forbidden", re.IGNORECASE)
+
+
+class ToolDomain(DomainCapability):
+    """Subclasses say which tools a requirement asks for (`tools_for`); everything else follows from these."""
+
+    @abstractmethod
+    async def tools_for(self, context: AgentContext, request: DiscoverRequest) -> Sequence[ReadyTool]:
+        """The tools that the requirement asks for, best first; none when it has nothing to do with this domain."""
+
+    def domain_tools(self, scope: ToolScope) -> DomainTools:
+        del scope
+        return DomainTools(name=self.name)
+
+    async def discover(self, context: AgentContext, request: DiscoverRequest) -> DomainDiscoveryResult:
+        tools = tuple(await self.tools_for(context, request))
+        names = ", ".join(tool.title for tool in tools)
+        return DomainDiscoveryResult(
+            summary=f"{self.name}: {names or 'nothing'} for this requirement.",
+            facts={"tools": [tool.node_id for tool in tools]} if tools else {},
+            ready_tools=tools,
+        )
+
+    async def compile_ops(self, context: AgentContext, request: PatchRequest) -> DomainPatchResult:
+        base = request.base or GraphIR.empty()
+        ops = ops_of(request.plan, self.name, base, request.nodes.schemas)
+        return Reasoned(OpsAnswer(ops=ops), mode="deterministic")
+
+    async def validate(
+        self, context: AgentContext, flow_data: str, kind: str, base_flow_data: str | None = None
+    ) -> ValidationReport:
+        graph = GraphIR.from_flow_data(flow_data)
+        connected = {edge.source for edge in graph.edges}
+        return ValidationReport(
+            [
+                Finding(
+                    code=NOT_CONNECTED,
+                    severity="error",
+                    message=f"No agent has the tool {node.id}.",
+                    where=node.id,
+                    hint="Connect it to the `tools` of an agent.",
+                )
+                for node in graph.nodes
+                if owner_of(node.id) == self.name and node.id not in connected
+            ]
+        )
+
+    def generate_tests(self, plan: PlanContract, flow_data: str, *, trials: int) -> TestSuite:
+        names = {node.node_id for node in owned(plan, self.name)}
+        names |= {node.id for node in GraphIR.from_flow_data(flow_data).nodes if owner_of(node.id) == self.name}
+        cases = tuple(case for case in plan.tests if names & {*case.expect.tools})
+        return TestSuite(cases, trials, domain_scopes=(self.name,))
+
+    async def evaluate(self, context: AgentContext, request: EvaluateRequest) -> Reasoned[Verdict]:
+        """Whether the system behind the tools answered: a model may talk its way around one that did not."""
+        for number, trace in enumerate(request.traces, start=1):
+            for tool in trace.used_tools:
+                if failure := _failure(tool):
+                    category: VerdictCategory = "CREDENTIAL" if _REFUSED.search(failure) else "EXTERNAL"
+                    reason = f"The tool {tool.tool} failed: {shorten(failure, 200)}"
+                    fix = "Check its address and the variable that holds its token in Flowise, then iterate."
+                    found = Verdict(done=False, category=category, reason=reason, fix=fix, failed_trials=[number])
+                    return Reasoned(found, mode="deterministic")
+        return Reasoned(Verdict(done=True), mode="deterministic")
+
+
+def _failure(tool: TracedTool) -> str:
+    if tool.error:
+        return tool.error
+    found = _FAILED.search(tool.output) if isinstance(tool.output, str) else None
+    return found.group() if found else ""

@@ -1,0 +1,141 @@
+"""Tools that domains bring ready-made: in the plan before the person sees it, and in the ops without a model."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from pydantic import JsonValue
+
+from flowise_dev_agent.contracts.plan import PlanContract, PlannedNode, PlannedValue, TestCase
+from flowise_dev_agent.patch import AddNode, Connect, Disconnect, Finding, FlowNode, GraphIR, PatchOp, Schemas
+from flowise_dev_agent.reasoning.contracts import ReadyTool
+
+#: What an agent inside an agentflow keeps its tools in, and the fields of such a row.
+AGENT: Final = "agentAgentflow"
+ROWS: Final = "agentTools"
+_SELECTED: Final = "agentSelectedTool"
+_SEPARATOR: Final = "__"
+_MOST_TESTS: Final = 10
+#: Code of a finding on a plan whose flow has no agent for a tool.
+NO_AGENT: Final = "NO_AGENT_FOR_TOOL"
+
+
+def owner_of(node_id: str) -> str:
+    """The domain that brings a node; empty for one that a plan brings itself."""
+    domain, separator, _ = node_id.partition(_SEPARATOR)
+    return domain if separator else ""
+
+
+def owned(plan: PlanContract, domain: str) -> list[PlannedNode]:
+    """The new nodes of a plan that a domain brings."""
+    return [node for node in plan.nodes if not node.existing and owner_of(node.node_id) == domain]
+
+
+def with_ready_tools(plan: PlanContract, tools: Sequence[ReadyTool], base: GraphIR, schemas: Schemas) -> PlanContract:
+    """The plan with these tools: their nodes, values, data, and for each a test that wants to see it used.
+
+    In an agentflow they become rows of its agent. Without an agent that takes tools a finding says so.
+    """
+    if not tools or plan.declined or plan.answer is not None:
+        return plan
+    chatflow = plan.flow_kind == "CHATFLOW"
+    agent = _agent_of(plan, base, schemas)
+    if agent is None:
+        names = ", ".join(tool.title for tool in tools)
+        finding = Finding(
+            code=NO_AGENT,
+            severity="warning",
+            message=f"The flow has no agent that could use {names}.",
+            hint="Ask for an agent, or say which step is to use it.",
+        )
+        return plan.model_copy(update={"findings": [*plan.findings, finding]})
+    for tool in tools:
+        plan = _with_node(plan, tool, base) if chatflow else _with_row(plan, tool, agent, base)
+        shown = tool.node_id if chatflow else tool.node_name
+        tested = any(shown in test.expect.tools for test in plan.tests)
+        tests = list(plan.tests)
+        if tool.question and not tested and len(tests) < _MOST_TESTS:
+            taken = {test.id for test in tests}
+            id_ = next(new for n in range(1, _MOST_TESTS + 2) if (new := f"t{n}") not in taken)
+            tests.append(TestCase.model_validate({"id": id_, "turns": [tool.question], "expect": {"tools": [shown]}}))
+        plan = plan.model_copy(
+            update={
+                "tests": tests,
+                "domain_targets": [*dict.fromkeys([*plan.domain_targets, tool.domain])],
+                "data_fields": [*dict.fromkeys([*plan.data_fields, *tool.data_fields])],
+                "pii_fields": [*dict.fromkeys([*plan.pii_fields, *tool.pii_fields])],
+            }
+        )
+    return plan
+
+
+def ops_of(plan: PlanContract, domain: str, base: GraphIR, schemas: Schemas) -> list[PatchOp]:
+    """The ops for the new nodes of a plan that a domain brings: each node with its values, connected to the agent."""
+    agent = _agent_of(plan, base, schemas)
+    ops: list[PatchOp] = []
+    for node in owned(plan, domain):
+        params: dict[str, JsonValue] = {one.param: one.value for one in plan.values if one.node_id == node.node_id}
+        ops.append(AddNode(node_name=node.node_name, node_id=node.node_id, label=node.label or None, params=params))
+        if agent:
+            ops.append(Connect(source_node_id=node.node_id, target_node_id=agent, target_anchor="tools"))
+    return ops
+
+
+def merged(first: Sequence[PatchOp], shares: Mapping[str, Sequence[PatchOp]]) -> list[PatchOp]:
+    """The ops of all domains with one owner for each node: on a node that a domain in `shares` brings only that
+    domain's ops count."""
+    kept = [op for op in first if not any(owner_of(id_) in shares for id_ in _about(op))]
+    return [*kept, *(op for ops in shares.values() for op in ops)]
+
+
+def _about(op: PatchOp) -> tuple[str, ...]:
+    return (op.source_node_id,) if isinstance(op, Connect | Disconnect) else (op.node_id,)
+
+
+def _agent_of(plan: PlanContract, base: GraphIR, schemas: Schemas) -> str | None:
+    """The node that takes the tools: a planned one before those that the flow has."""
+    planned = [(node.node_id, node.node_name) for node in plan.nodes if node.node_id not in plan.removals]
+    stays = [(node.id, node.name) for node in base.nodes if node.id not in plan.removals]
+    for node_id, name in [*planned, *stays]:
+        schema = schemas.get(name)
+        if plan.flow_kind == "AGENTFLOW":
+            if name == AGENT:
+                return node_id
+        elif schema and any("Tool" in anchor.types and anchor.is_list for anchor in schema.anchors):
+            return node_id
+    return None
+
+
+def _with_node(plan: PlanContract, tool: ReadyTool, base: GraphIR) -> PlanContract:
+    if base.node(tool.node_id) is not None:
+        return plan
+    # The same tool as a model or the rules planned it, without what the domain knows.
+    twins = {
+        node.node_id
+        for node in plan.nodes
+        if not node.existing and node.node_name == tool.node_name and not owner_of(node.node_id)
+    }
+    nodes = [node for node in plan.nodes if node.node_id not in {*twins, tool.node_id}]
+    values = [one for one in plan.values if one.node_id not in {*twins, tool.node_id}]
+    nodes.append(PlannedNode(node_id=tool.node_id, node_name=tool.node_name, purpose=tool.about, label=tool.title))
+    values += [PlannedValue(node_id=tool.node_id, param=name, value=value) for name, value in tool.values.items()]
+    return plan.model_copy(update={"nodes": nodes, "values": values})
+
+
+def _with_row(plan: PlanContract, tool: ReadyTool, agent: str, base: GraphIR) -> PlanContract:
+    planned = next((one for one in plan.values if (one.node_id, one.param) == (agent, ROWS)), None)
+    rows = _rows(planned.value if planned else None) or _rows(_inputs(base.node(agent)).get(ROWS))
+    rows = [row for row in rows if row.get(_SELECTED) != tool.node_name or row.get(f"{_SELECTED}Config")]
+    row: dict[str, Any] = {_SELECTED: tool.node_name, f"{_SELECTED}Config": dict(tool.values)}
+    if any(one.get(f"{_SELECTED}Config") == row[f"{_SELECTED}Config"] for one in rows):
+        return plan
+    values = [one for one in plan.values if one is not planned]
+    values.append(PlannedValue(node_id=agent, param=ROWS, value=[*rows, row]))
+    return plan.model_copy(update={"values": values})
+
+
+def _rows(value: Any) -> list[dict[str, Any]]:
+    return [dict(row) for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+
+
+def _inputs(node: FlowNode | None) -> Mapping[str, Any]:
+    return node.inputs if node else {}
