@@ -97,3 +97,53 @@ def test_no_default_of_the_retrieval_contradicts_what_the_person_asked_for() -> 
 def test_a_number_of_pages_is_a_limit_of_the_reader() -> None:
     _, plan = planned("Read 20 pages of https://docs.kiln.example and answer questions about glazes")
     assert {value.param: value.value for value in plan.values}["limit"] == 20
+
+
+#: Flows of steps in six languages -> how many nodes of each type they have.
+STEPS = {
+    "Clasifica los mensajes en averías, facturas y otros; para averías pide la dirección, y un jefe aprueba las "
+    "respuestas de facturas": {"conditionAgentAgentflow": 1, "agentAgentflow": 3, "humanInputAgentflow": 1},
+    "An agentflow that sorts messages into repairs, sales and complaints and answers each": {"agentAgentflow": 3},
+    "Podziel wiadomości na reklamacje, zamówienia i inne i odpowiedz na każdą": {"agentAgentflow": 3},
+    "One agent drafts a newsletter about bees, then a second agent checks the facts": {"agentAgentflow": 2},
+    "Ein Agent schreibt einen Entwurf, danach prüft ein zweiter Agent den Ton": {"agentAgentflow": 2},
+    "For each email address in the message write a polite reminder": {"iterationAgentflow": 1, "llmAgentflow": 2},
+    "Pour chaque produit, écris une description courte": {"iterationAgentflow": 1},
+    "Write a haiku, improve it until it has 17 syllables, at most 4 times": {"loopAgentflow": 1},
+    "Zuerst die Anfrage per GET an https://lager.example/bestand schicken, dann die Antwort zusammenfassen":
+        {"httpAgentflow": 1, "llmAgentflow": 1},
+    "Scrivi una bozza della risposta, poi il responsabile approva": {"humanInputAgentflow": 1},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wish", STEPS)
+def test_steps_are_read_in_several_languages(wish: str) -> None:
+    _, plan = planned(wish)
+    assert plan.declined is None
+    names = [node.node_name for node in plan.nodes]
+    assert {name: names.count(name) for name in STEPS[wish]} == STEPS[wish]
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "Fetch https://api.tides.example/today with bearer token abc, then write a text for surfers",
+        "POST the order to https://api.shop.example/orders, then summarise the answer",
+        "An agentflow that fetches https://a.example/x and turns it into a poem and mails it to Bob",
+        "Für jede Zeile eine Beschreibung schreiben und alle an Slack schicken",
+    ],
+)
+def test_a_clause_is_built_in_full_or_not_at_all(wish: str) -> None:
+    assert planned(wish)[1].declined
+
+
+BESIDE = ["with a bearer token", "and post it to Slack", "every morning at 7", "and take payments"]
+
+
+@given(wish=st.sampled_from(sorted(STEPS)), more=st.sampled_from(BESIDE))
+def test_no_flow_of_steps_is_built_beside_structure_that_was_not_read(wish: str, more: str) -> None:
+    _, plan = planned(f"{wish} {more}")
+    if plan.declined is None:
+        told = " ".join(str(value.value) for value in plan.values)
+        assert more == "with a bearer token"
+        assert "bearer" in told

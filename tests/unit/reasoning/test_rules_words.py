@@ -375,7 +375,7 @@ async def test_messages_are_sorted_and_one_branch_is_approved(catalogue: NodeSto
             "person to approve before any refund",
             "asks a person to approve before any refund",
         ),
-        ("If the customer is angry, escalate to a human", "If the customer is angry, escalate to a human"),
+        ("If the customer is angry, escalate to a human", "escalate to a human"),
         ("An agentflow that frobnicates", "frobnicates"),
     ],
 )

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from flowise_dev_agent.contracts.plan import Part, PlanContract, PlannedValue
 from flowise_dev_agent.patch import NodeSchema
@@ -79,9 +79,9 @@ class Account:
         ]
         return found[: _MOST - 1] + _rest(found[_MOST - 1 :])
 
-    def check(self, world: World, *, signalled: bool = True) -> None:
-        """Raises DeclinedError, which names everything that is not done."""
-        found = self._signals() if signalled else []
+    def check(self, world: World, ignored: Set[str] = frozenset()) -> None:
+        """Raises DeclinedError, which names everything that is not done, without signals of the kinds in `ignored`."""
+        found = [one for one in self._signals() if one[1] not in ignored]
         lost = [quote for span in self._missed if (quote := self._quote(span))]
         impossible = [one for one in found if one[1] in _IMPOSSIBLE]
         reasons = [(quote, "place") for quote in lost if not any(quote in said or said in quote for said, _ in found)]

@@ -1,12 +1,12 @@
 """Agentflows from a small grammar of sequence and condition. What it cannot parse in full is declined.
 
-A text is a sequence of clauses. Each is one step: answer, sort into named branches, do something on a named branch,
-go one way if the message or a number in it fits and another otherwise, ask a person (always, or on a named branch),
-call an address, do a task for each item, try again until something holds or at most n times, reply with given words.
+A text is a sequence of clauses. Each is one step: answer, sort into named branches, go one way if something holds and
+another otherwise, do something on a named branch, ask a person (always, or on a named branch), call an address, do a
+task for each item, try again until something holds or at most n times, reply with given words.
 """
 
 import re
-from collections.abc import Callable, Set
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,40 +15,33 @@ from flowise_dev_agent.patch import AddNode
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import nested_types
 from flowise_dev_agent.reasoning.rules.design.parts import Account
-from flowise_dev_agent.reasoning.rules.design.prompt import behaves, prompt_of
+from flowise_dev_agent.reasoning.rules.design.prompt import behaves, is_empty, prompt_of
 from flowise_dev_agent.reasoning.rules.design.reading import Reading, read
 from flowise_dev_agent.reasoning.rules.design.selection import provider_for
 from flowise_dev_agent.reasoning.rules.design.tools import tool_row
 from flowise_dev_agent.reasoning.rules.design.values import Said, parameters, without_braces
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
-from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER_WORDS, pattern, patterns, words, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER_WORDS, pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import capital, mentioned, quoted, signals, squeeze, to_number
 from flowise_dev_agent.reasoning.rules.render import telling
 from flowise_dev_agent.reasoning.wiring import INSIDE
 
 _START, _LLM, _AGENT = "startAgentflow", "llmAgentflow", "agentAgentflow"
-_SORTER, _CHOOSER, _ITERATION = "conditionAgentAgentflow", "conditionAgentflow", "iterationAgentflow"
-_HUMAN, _REPLY, _LOOP, _HTTP = "humanInputAgentflow", "directReplyAgentflow", "loopAgentflow", "httpAgentflow"
+_SORTER, _ITERATION, _HTTP = "conditionAgentAgentflow", "iterationAgentflow", "httpAgentflow"
+_HUMAN, _REPLY, _LOOP = "humanInputAgentflow", "directReplyAgentflow", "loopAgentflow"
 _PREFIXES = {_LLM: "llm", _AGENT: "agent", _SORTER: "conditionAgent"}
-_OPENING = pattern("steps", "opening")
 _ANY_MODEL = re.compile(r"(?:llm|agent|model)s?", re.IGNORECASE)
-_LONGEST_LABEL = 40
+_WORD = re.compile(r"[^\W\d_][\w'’-]*")
+_LONGEST_LABEL, _LONGEST_TEXT = 40, 2_000
 #: Kinds of signals that make a flow one of steps.
 _STEPWISE = frozenset({"team", "approval", "branch", "loop", "sequence"})
+
+#: What the clauses themselves are read for, or what their own reading says.
+_READ_BY_CLAUSE = _STEPWISE | {"call", "service", "setting", "output"}
 
 
 def _is(name: str, text: str) -> re.Match[str] | None:
     return pattern("steps", name).match(text)
-
-
-@dataclass
-class _Case:
-    """A row of a condition and what is done then; "" where the next clause says it."""
-
-    row: dict[str, Any]
-    #: What a model reads from the message for it; "" where the message itself is compared.
-    reads: str
-    then: str
 
 
 @dataclass
@@ -60,41 +53,35 @@ class _Flow:
     ends: list[tuple[str, str]] = field(default_factory=list)
     #: Branch name -> the node that answers on it.
     branches: dict[str, str] = field(default_factory=dict)
-    #: Cases whose condition is not built yet: another one, or "otherwise", may follow.
-    cases: list[_Case] = field(default_factory=list)
+    #: (condition, what is done then) of cases that are not built yet: another one, or "otherwise", may follow.
+    cases: list[tuple[str, str]] = field(default_factory=list)
     parts: list[tuple[str, list[str]]] = field(default_factory=list)
-    examples: list[str] = field(default_factory=list)
 
 
 def is_stepwise(reading: Reading) -> bool:
     """Whether the text speaks of steps that a chatflow does not have."""
-    clauses = _clauses(reading.text[:2_000])
-    flow = mentioned(reading.text, words("flow"))
-    for name in ("words", "number") if flow else ("words",):
-        if any(one.match(clause) for one in patterns("cases", name) for clause in clauses):
-            return True
+    text = reading.text[:_LONGEST_TEXT]
+    if mentioned(text, words("flow")) and any(_is("case", clause) for clause in _clauses(text)):
+        return True
     # A node type asked for by name is a part of a chatflow.
     named = reading.requested or reading.prompt_text or reading.system_text
-    return bool(_step_words(reading.text, {"team"} if named else _STEPWISE))
-
-
-def _step_words(text: str, kinds: Set[str] = _STEPWISE) -> list[str]:
-    return [squeeze(match.group()) for match, kind in signals(text) if kind in kinds]
+    kinds = {"team"} if named else _STEPWISE
+    # A request to an address is a step, where no tool and no chain makes it.
+    kinds = kinds if named or reading.tools or reading.chain or reading.loaders else kinds | {"call"}
+    return any(kind in kinds and (kind != "call" or "://" in match.group()) for match, kind in signals(text))
 
 
 def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World) -> Design:
     """The design of a new agentflow. Raises DeclinedError with what it does not understand."""
-    if reading.knowledge:
-        said_so = next(iter(_step_words(reading.text)), reading.text[:_LONGEST_LABEL])
-        raise DeclinedError(f"«{said_so}»: {world.say('declined_agentflow_documents')}")
+    if reading.knowledge and not reading.urls:
+        said_so = next((match.group() for match, kind in signals(reading.text) if kind in _STEPWISE), reading.text[:40])
+        raise DeclinedError(f"«{squeeze(said_so)}»: {world.say('declined_agentflow_documents')}")
+    Account(reading.text, [], {}, []).check(world, _READ_BY_CLAUSE)
     flow = _Builder(reading, said.details, world).built(request.intent.title)
     schemas = {op.node_id: world.schema(op.node_name) for op in flow.nodes}
     values = [PlannedValue(node_id=op.node_id, param=name, value=value)
               for op in flow.nodes for name, value in op.params.items()]  # fmt: skip
-    Account(reading.text, reading.spans, schemas, values).check(world, signalled=False)
-    parts = [
-        Part(id=f"p{n}", quote=quote, state="covered", nodes=nodes) for n, (quote, nodes) in enumerate(flow.parts, 1)
-    ]
+    Account(reading.text, reading.spans, schemas, values).check(world, _READ_BY_CLAUSE)
     design = Design(
         goal=telling.short(said.text),
         operation=request.intent.operation,
@@ -104,12 +91,11 @@ def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World
         values=values,
         connections=flow.links,
         credential_requirements=nested_types(flow.nodes, world.store.schemas, world.available),
-        parts=parts[:40],
-    )
+        parts=[Part(id=f"p{n}", quote=quote, state="covered", nodes=nodes)
+               for n, (quote, nodes) in enumerate(flow.parts[:40], 1)],
+    )  # fmt: skip
     told = telling.told(design, schemas, Said(reading, prompt_of(reading.text, reading.spans)), world)
-    asked = [f"{name}?" for name in flow.branches]
-    asked += [*flow.examples, world.say("test_hello")] if flow.examples else []
-    tests = [TestCase(id=f"t{n}", turns=[question]) for n, question in enumerate(asked[:10], start=1)] or told.tests
+    tests = [TestCase(id=f"t{n}", turns=[f"{name}?"]) for n, name in enumerate([*flow.branches][:10], 1)] or told.tests
     criteria = [one.model_copy(update={"tests": [test.id for test in tests]}) for one in told.criteria]
     return told.model_copy(update={"tests": tests, "criteria": criteria})
 
@@ -117,7 +103,8 @@ def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World
 class _Builder:
     def __init__(self, reading: Reading, answer: str, world: World) -> None:
         self._reading, self._answer, self._world = reading, answer, world
-        self._clauses = _clauses(reading.text) if is_stepwise(reading) else [squeeze(reading.text)]
+        self._stepwise = is_stepwise(reading)
+        self._clauses = _clauses(reading.text) if self._stepwise else [squeeze(reading.text)]
         self._provider = provider_for(reading, world, knowledge=False)
         # A model and its settings that one clause names are for all steps, else each step has its own.
         named = [one for one in (read(clause, world.store) for clause in self._clauses) if _about_model(one)]
@@ -127,22 +114,18 @@ class _Builder:
     def built(self, title: str) -> _Flow:
         flow = self._flow
         flow.ends = [(self._add(_START, {}), "")]
-        if not is_stepwise(self._reading):
-            self._after(self._step(self._clauses[0], title))
-        for clause in self._clauses if is_stepwise(self._reading) else ():
+        for clause in self._clauses:
             before = len(flow.nodes)
-            self._clause(clause)
+            if self._stepwise:
+                self._clause(clause)
+            else:
+                self._after(self._step(clause, title))
             flow.parts.append((clause, [node.node_id for node in flow.nodes[before:]] or [flow.nodes[-1].node_id]))
         self._choose("")
-        if len(flow.nodes) < 2:
-            raise self._not_parsed(self._reading.text[:200])
         # "One LLM that answers" is one step; a team of which nobody is named is none.
-        if sum(node.node_name in (_LLM, _AGENT) for node in flow.nodes) < 2 and mentioned(
-            self._reading.text, words("team")
-        ):
-            raise self._world.decline("declined_team")
-        everything = [node.node_id for node in flow.nodes]
-        flow.parts = [(quote, nodes) for quote, nodes in flow.parts] or [(self._clauses[0], everything)]
+        alone = sum(node.node_name in (_LLM, _AGENT) for node in flow.nodes) < 2
+        if len(flow.nodes) < 2 or (alone and mentioned(self._reading.text, words("team"))):
+            raise self._not_parsed(self._reading.text[:200])
         return flow
 
     def _not_parsed(self, clause: str) -> DeclinedError:
@@ -150,127 +133,105 @@ class _Builder:
         return self._world.decline("declined_team" if team else "declined_steps", clause=squeeze(clause))
 
     def _clause(self, clause: str) -> None:
+        """Add what a clause says. Raises DeclinedError: it is not parsed in full."""
         cases = self._flow.cases
-        if case := self._case(clause):
-            cases.append(case)
+        if self._branch_step(clause):
             return
-        if cases and (match := _is("otherwise", clause)):
-            self._choose(clause[match.end() :])
+        if match := _is("case", clause):
+            cases.append((squeeze(match["when"]), match["do"] or ""))
             return
-        if cases and not cases[-1].then:
-            cases[-1].then = clause
+        match = _is("otherwise", clause)
+        if cases and not cases[-1][1] and not match:
+            cases[-1] = (cases[-1][0], clause)
             return
-        self._choose("")
-        for name, way in self._ways().items():
-            if (match := _is(name, clause)) and way(clause, match):
-                return
-        if not _understood(clause):
+        self._choose(clause[match.end() :] if match else "")
+        if match or (len(self._flow.nodes) > 1 and not _content(clause, self._flow.branches)):
+            # "... and replies", "a billing agent and a technical agent answer": that is what they do anyway.
+            return
+        if any(kind == "approval" for _, kind in signals(clause)):
+            self._approve(clause)
+        elif match := _is("each", clause) or _is("each_last", clause):
+            self._each(clause, match)
+        elif match := _is("sorts", clause):
+            self._sort(clause, match["rest"])
+        elif match := _is("calls", clause):
+            self._call(clause, match["url"].rstrip(".,;"))
+        elif match := _is("again", clause):
+            self._again(clause, match)
+        else:
+            self._after(self._do(clause))
+
+    def _do(self, clause: str) -> str:
+        """The node of a simple clause: words that are given, or a task of a model."""
+        if _is("says", clause) and (given := quoted(clause)):
+            return self._add(_REPLY, {"directReplyMessage": without_braces(given[0])})
+        task = bool(pattern("steps", "does").search(clause) or behaves(clause) or _is("who", clause))
+        if not task or _names_structure(clause):
             raise self._not_parsed(clause)
-        self._after(self._step(clause))
-
-    def _ways(self) -> dict[str, Callable[[str, re.Match[str]], bool]]:
-        """Pattern -> what a clause like that adds; False where it is another kind of clause after all."""
-        ways = {"asks_person": self._approve, "each": self._each, "each_last": self._each, "sorts": self._sort}
-        if self._flow.branches:
-            ways |= {"on_branch": self._on_branch, "own_agents": self._own_agents}
-        return {**ways, "calls": self._call, "again": self._again, "says": self._say, "replies": self._reply}
-
-    # --- Conditions
-
-    def _case(self, clause: str) -> _Case | None:
-        for looked_for in patterns("cases", "words"):
-            if match := looked_for.match(clause):
-                operation, value = _operation(match["operation"]), match["value"].strip("\"'“”„«» ")
-                if not operation.startswith("not"):
-                    self._flow.examples.append(value)
-                return _Case({"type": "string", "operation": operation, "value2": value}, "", _then(match["then"]))
-        for looked_for in patterns("cases", "number"):
-            if match := looked_for.match(clause):
-                number = to_number(match["number"])
-                row = {"type": "number", "operation": _operation(match["operation"]), "value2": f"{number:g}"}
-                return _Case(row, squeeze(match["what"]), _then(match["then"]))
-        return None
-
-    def _choose(self, otherwise: str) -> None:
-        """A node that holds the message against the cases, a branch for each, and one for all other messages."""
-        cases, self._flow.cases = self._flow.cases, []
-        if not cases:
-            return
-        keys = {
-            what: re.sub(r"\W+", "_", what.casefold()) or "value" for what in (case.reads for case in cases) if what
-        }
-        place = ""
-        if keys:
-            fields = [{"key": key, "type": "number", "enumValues": "", "jsonSchema": "", "description": what}
-                      for what, key in keys.items()]  # fmt: skip
-            told = self._world.say("read_numbers", names=", ".join(keys))
-            place = self._model_node(told, told, (), Reading("", ""), agent=False, llmStructuredOutput=fields)
-            self._after(place)
-        held = {what: f"{{{{ {place}.output.{key} }}}}" for what, key in keys.items()} | {"": "{{ question }}"}
-        rows = [{**case.row, "value1": held[case.reads]} for case in cases]
-        chooser = self._add(_CHOOSER, {"conditions": rows})
-        self._after(chooser)
-        ends: list[tuple[str, str]] = []
-        for number, clause in enumerate([*(case.then for case in cases), _then(otherwise)]):
-            self._flow.ends = [(chooser, str(number))]
-            last = number == len(cases)
-            if (match := _is("says", f"{clause} ")) and self._say(clause, match):
-                pass
-            elif last and not clause:
-                plain = self._world.say("plain")
-                self._after(self._model_node("", plain, (), self._shared, agent=False))
-            elif not mentioned(clause, words("human")) and _is_task(clause):
-                self._after(self._step(clause))
-            elif _is("asks_person", clause):
-                raise self._world.decline("declined_nothing_to_approve")
-            else:
-                raise self._not_parsed(clause or self._reading.text[:200])
-            ends += self._flow.ends
-        self._flow.ends = ends
+        return self._step(clause)
 
     # --- Branches
 
-    def _sort(self, clause: str, match: re.Match[str]) -> bool:
+    def _fork(self, told: str, names: Sequence[str], looked_at: str = "{{ question }}") -> str:
+        """A model that chooses among scenarios, behind the last step."""
+        params = {"conditionAgentInstructions": told, "conditionAgentInput": looked_at,
+                  "conditionAgentScenarios": [{"scenario": name} for name in names]}  # fmt: skip
+        node = self._add(_SORTER, {**self._model(_SORTER, self._shared), **params})
+        self._after(node)
+        return node
+
+    def _choose(self, otherwise: str) -> None:
+        """A way for each case, and one for all other messages."""
+        cases, self._flow.cases = self._flow.cases, []
+        if not cases:
+            return
+        lacking = next((when for when, do in cases if not do), None)
+        if lacking is not None:
+            raise self._not_parsed(next(clause for clause in self._clauses if lacking in squeeze(clause)))
+        fork = self._fork(self._world.say("route"), [*(when for when, _ in cases), self._world.say("otherwise")])
+        plain = self._world.say("plain")
+        last = squeeze(pattern("steps", "then").sub("", otherwise.strip(" ,;:.")))
+        ways = [*(self._do(do) for _, do in cases), self._do(last) if last else self._model_node("", plain)]
+        self._flow.links += [DesignConnection(source=fork, output=str(n), target=way) for n, way in enumerate(ways)]
+        self._flow.ends = [(way, "") for way in ways]
+
+    def _sort(self, clause: str, rest: str) -> None:
         """A node that looks at the message, and a branch with its own answer for each kind."""
-        each = [squeeze(one["topic"]) for one in pattern("steps", "to_each").finditer(match["rest"])]
-        into = _is("into", match["rest"])
+        rest = pattern("steps", "answers_each").sub("", rest)
+        each = [squeeze(one["topic"]) for one in pattern("steps", "to_each").finditer(rest)]
+        into = _is("into", rest)
         listed = pattern("steps", "listed").split(into["list"]) if into else []
         names = each if len(each) > 1 else [squeeze(pattern("steps", "kinds").sub("", part)) for part in listed]
         names = [re.sub(r"^(?:either|an?|the)\s", "", name, flags=re.IGNORECASE) for name in names if name]
         odd = any(len(name.split()) > 4 or pattern("steps", "no_topic").search(name) for name in names)
+        odd = odd or any(" " in name and pattern("steps", "does").match(name) for name in names)
         if self._flow.branches or len(names) < 2 or odd:
             raise self._not_parsed(clause)
-        sorter = self._check(self._world.say("route"), "{{ question }}", names)
+        fork = self._fork(self._world.say("route"), names)
         agent = not pattern("steps", "model_node").search(self._reading.text)
-        self._flow.ends = []
+        tools = self._reading.tools if agent else ()
         for number, name in enumerate(names):
-            prompt = self._world.say("expert_in", topic=name)
-            tools = self._reading.tools if agent else ()
-            node = self._model_node(name, prompt, tools, self._shared, agent=agent)
-            self._flow.links.append(DesignConnection(source=sorter, output=str(number), target=node))
+            node = self._model_node(name, self._world.say("expert_in", topic=name), tools, agent=agent)
+            self._flow.links.append(DesignConnection(source=fork, output=str(number), target=node))
             self._flow.branches[name.casefold()] = node
-            self._flow.ends.append((node, ""))
-        return True
+        self._flow.ends = [(node, "") for node in self._flow.branches.values()]
 
-    def _on_branch(self, clause: str, match: re.Match[str]) -> bool:
-        node, do = self._branch(match["topic"]), match["do"]
-        person = _is("asks_person", do)
-        if node is None or (not person and (len(do.split()) < 2 or _names_structure(do))):
-            raise self._not_parsed(clause)
-        if person:
+    def _branch_step(self, clause: str) -> bool:
+        """ "For complaint: apologise": what is done on a branch takes the place of its general instruction."""
+        match = _is("on_branch", clause) if self._flow.branches else None
+        node = self._branch(match["topic"]) if match else None
+        if match is None or node is None:
+            return False
+        do = match["do"]
+        if any(kind == "approval" for _, kind in signals(do)):
             self._ask([node])
-            return True
-        # What is to be done on a branch takes the place of the general instruction of its step.
-        index = next(i for i, one in enumerate(self._flow.nodes) if one.node_id == node)
-        old, own = self._flow.nodes[index], read(do, self._world.store)
-        made = self._model_params(old.node_name, capital(do), own.tools, own)
-        self._flow.nodes[index] = old.model_copy(update={"params": {**old.params, **made}})
-        return True
-
-    def _own_agents(self, clause: str, match: re.Match[str]) -> bool:
-        """ "A billing agent and a technical agent answer": each branch has its own already."""
-        if any(self._branch(name) is None for name in (match["topic"], match["second"]) if name):
+        elif len(do.split()) < 2 or _names_structure(do):
             raise self._not_parsed(clause)
+        else:
+            index = next(i for i, one in enumerate(self._flow.nodes) if one.node_id == node)
+            old, own = self._flow.nodes[index], read(do, self._world.store)
+            made = self._model_params(old.node_name, capital(do), own.tools, own)
+            self._flow.nodes[index] = old.model_copy(update={"params": {**old.params, **made}})
         return True
 
     def _branch(self, said: str) -> str | None:
@@ -281,19 +242,20 @@ class _Builder:
 
     # --- People, repetition, addresses
 
-    def _approve(self, clause: str, match: re.Match[str]) -> bool:
+    def _approve(self, clause: str) -> None:
         """A person looks at the answers so far, or at that of the branch that is named."""
-        tail = match["tail"] or ""
-        named = _is("tail_topic", tail)
-        node = (
-            None if _is("always", tail) else self._branch(named["topic"] if named else "") or self._branch(self._answer)
-        )
-        if node is None and not _is("always", tail) and not mentioned(self._answer, words("all_of_them")):
+        match = next(match for match, kind in signals(clause) if kind == "approval")
+        rest = f"{clause[: match.start()]} {clause[match.end() :]}"
+        odd = [word for word in _content(rest, ()) if word not in wordset("approving")]
+        branch = self._branch(" ".join(odd))
+        if branch and any(word not in wordset("approving") for word in _content(rest, self._flow.branches)):
+            raise self._not_parsed(clause)
+        branch = branch or self._branch(self._answer)
+        if odd and not branch and not mentioned(self._answer, words("all_of_them")):
             if self._flow.branches:
                 raise self._world.decline("question_approval", clause=clause, names=", ".join(self._flow.branches))
             raise self._not_parsed(clause)
-        self._ask([node] if node else [end for end, _ in self._flow.ends])
-        return True
+        self._ask([branch] if branch else [end for end, _ in self._flow.ends])
 
     def _ask(self, drafts: list[str]) -> None:
         """A person says yes, or the step is done again with what they say."""
@@ -316,7 +278,7 @@ class _Builder:
                              DesignConnection(source=source, output=outputs[1], target=again)]  # fmt: skip
         return reply
 
-    def _again(self, clause: str, match: re.Match[str]) -> bool:
+    def _again(self, clause: str, match: re.Match[str]) -> None:
         """Back to the last step until a model finds that the condition holds, a limited number of times."""
         last = [node for node in self._flow.nodes if node.node_id in {id_ for id_, _ in self._flow.ends}]
         said = (match["n"] or "5").casefold()
@@ -324,45 +286,34 @@ class _Builder:
             raise self._not_parsed(clause)
         id_, until = last[0].node_id, squeeze(match["until"])
         scenarios = [until, self._world.say("not_yet")]
-        check = self._check(self._world.say("check", until=until), f"{{{{ {id_} }}}}", scenarios)
+        check = self._fork(self._world.say("check", until=until), scenarios, f"{{{{ {id_} }}}}")
         params = {"loopBackToNode": f"{id_}-{last[0].label}", "maxLoopCount": round(to_number(said)),
                   "fallbackMessage": f"{{{{ {id_} }}}}"}  # fmt: skip
         self._flow.ends = [(self._two_ways(check, id_, self._add(_LOOP, params), ("0", "1")), "")]
-        return True
 
-    def _each(self, clause: str, match: re.Match[str]) -> bool:
+    def _each(self, clause: str, match: re.Match[str]) -> None:
         """A model lists the items, and a step inside an iteration does the task with each."""
         item, do = squeeze(match["item"]), match["do"]
-        if len(do.split()) < 2 or not _is_task(do):
+        if len(do.split()) < 2 or not pattern("steps", "does").search(do) or _names_structure(do):
             raise self._not_parsed(clause)
         fields = [{"key": "items", "type": "stringArray", "enumValues": "", "jsonSchema": "", "description": item}]
         told = self._world.say("list_items", item=item)
-        source = self._model_node(told, told, (), self._shared, agent=False, llmStructuredOutput=fields)
+        source = self._model_node(told, told, llmStructuredOutput=fields)
         self._after(source)
         each = self._add(_ITERATION, {"iterationInput": f"{{{{ {source}.output.items }}}}"})
         self._after(each)
         inner = self._step(do, user="{{ $iteration }}")
         self._flow.links.append(DesignConnection(source=each, output=INSIDE, target=inner))
-        return True
 
-    def _call(self, _clause: str, match: re.Match[str]) -> bool:
-        method = pattern("steps", "method").search(match.group())
+    def _call(self, clause: str, url: str) -> None:
+        """A request to an address. What else the clause asks for (a token, a body) is not parsed."""
+        method = pattern("steps", "method").search(clause)
         verb = method.group(1).upper() if method else "GET"
-        self._after(self._add(_HTTP, {"method": verb, "url": match["url"].rstrip(".,;")}))
-        return True
-
-    def _say(self, clause: str, _match: re.Match[str]) -> bool:
-        given = quoted(clause)
-        if given:
-            self._after(self._add(_REPLY, {"directReplyMessage": without_braces(given[0])}))
-        return bool(given)
-
-    def _reply(self, _clause: str, _match: re.Match[str]) -> bool:
-        """ "... and replies": the answer so far, as it is."""
-        one = len(self._flow.ends) == 1 and len(self._flow.nodes) > 1
-        if one:
-            self._after(self._add(_REPLY, {"directReplyMessage": f"{{{{ {self._flow.ends[0][0]} }}}}"}))
-        return one
+        rest = pattern("steps", "calling").sub("", clause)
+        odd = any(pattern("steps", name).search(rest) for name in ("secret", "does"))
+        if odd or verb != "GET" or any(kind not in ("call", "service") for _, kind in signals(clause)):
+            raise self._not_parsed(clause)
+        self._after(self._add(_HTTP, {"method": verb, "url": url}))
 
     # --- Steps of a model
 
@@ -380,34 +331,31 @@ class _Builder:
         plain = any(pattern("steps", "model_node").search(text) for text in (clause, self._reading.text))
         tools = self._reading.tools if len(self._clauses) == 1 else own.tools
         agent = bool(tools) or (bool(own.agent or who) and not plain and not user)
-        return self._model_node(
-            label, prompt, tools, own if _about_model(own) else self._shared, agent=agent, user=user
-        )
+        return self._model_node(label, prompt, tools, own if _about_model(own) else None, agent=agent, user=user)
 
     def _model_node(
-        self, label: str, prompt: str, tools: tuple[tuple[str, ...], ...], reading: Reading, *, agent: bool,
-        user: str = "", **more: Any,
+        self, label: str, prompt: str, tools: tuple[tuple[str, ...], ...] = (), reading: Reading | None = None, *,
+        agent: bool = False, user: str = "", **more: Any,
     ) -> str:  # fmt: skip
         name = _AGENT if agent else _LLM
-        params = self._model_params(name, prompt, tools, reading)
+        params = self._model_params(name, prompt, tools, reading or self._shared)
         if user:
             prefix = _PREFIXES[name]
             params[f"{prefix}Messages"] = [*params[f"{prefix}Messages"], {"role": "user", "content": user}]
             params[f"{prefix}EnableMemory"] = False
         if name == _LLM and self._reading.fields and not more:
-            rows = [{"key": f.name, "type": f.kind, "enumValues": "", "jsonSchema": "", "description": f.description}
-                    for f in self._reading.fields]  # fmt: skip
-            params["llmStructuredOutput"] = rows
+            more["llmStructuredOutput"] = [
+                {"key": f.name, "type": f.kind, "enumValues": "", "jsonSchema": "", "description": f.description}
+                for f in self._reading.fields
+            ]
         return self._add(name, {**params, **more}, _label(label))
 
     def _model_params(
         self, name: str, prompt: str, tools: tuple[tuple[str, ...], ...], reading: Reading
     ) -> dict[str, Any]:
         prefix, window = _PREFIXES[name], self._reading.quantities.memory_window
-        params: dict[str, Any] = {
-            **self._model(name, reading),
-            f"{prefix}Messages": [{"role": "system", "content": without_braces(prompt)}],
-        }
+        system = [{"role": "system", "content": without_braces(prompt)}]
+        params: dict[str, Any] = {**self._model(name, reading), f"{prefix}Messages": system}
         if self._reading.no_memory:
             params[f"{prefix}EnableMemory"] = False
         elif window:
@@ -415,14 +363,6 @@ class _Builder:
         if tools:
             params["agentTools"] = [tool_row(names, self._reading, self._world) for names in tools]
         return params
-
-    def _check(self, instructions: str, looked_at: str, names: list[str]) -> str:
-        """A model that chooses among scenarios, behind the last step."""
-        params = {"conditionAgentInstructions": instructions, "conditionAgentInput": looked_at,
-                  "conditionAgentScenarios": [{"scenario": name} for name in names]}  # fmt: skip
-        node = self._add(_SORTER, {**self._model(_SORTER, self._shared), **params})
-        self._after(node)
-        return node
 
     def _model(self, name: str, reading: Reading) -> dict[str, Any]:
         prefix, chat = _PREFIXES[name], (reading.provider or self._provider).chat
@@ -446,7 +386,7 @@ def _clauses(text: str) -> list[str]:
         rest = rest.split(" ", 1)[1]
     lead = _is("lead", rest)
     clauses = [rest[lead.end() :] if lead else rest, *others]
-    found = [_OPENING.sub("", clause.strip(" ,.;:!\x00")) for clause in clauses]
+    found = [pattern("steps", "opening").sub("", clause.strip(" ,.;:!\x00")) for clause in clauses]
     return [clause for clause in found if re.search(r"\w", clause)]
 
 
@@ -454,31 +394,16 @@ def _about_model(reading: Reading) -> bool:
     return bool(reading.provider or reading.model or reading.quantities.temperature is not None)
 
 
-def _operation(said: str) -> str:
-    return next(name for name in _OPERATIONS if pattern("operations", name).fullmatch(said))
-
-
-_OPERATIONS = ("notContains", "notEqual", "startsWith", "endsWith", "contains", "larger", "largerEqual", "smaller",
-               "smallerEqual", "equal")  # fmt: skip
-
-
-def _then(said: str) -> str:
-    return pattern("steps", "then").sub("", said.strip(" ,;:."))
-
-
-def _understood(clause: str) -> bool:
-    """Whether a clause is one task for a model: it says what is done, and names no structure of its own."""
-    return bool(pattern("steps", "does").search(clause)) and not _names_structure(clause)
-
-
-def _is_task(clause: str) -> bool:
-    """As `_understood`, of a branch: who answers on it is enough."""
-    return not _names_structure(clause) and bool(_understood(clause) or behaves(clause) or _is("who", clause))
-
-
 def _names_structure(clause: str) -> bool:
     # "A second agent checks it" is one step, "one writes and another checks" is two.
     return any(kind != "team" or match.group().count(" ") > 3 for match, kind in signals(clause))
+
+
+def _content(clause: str, branches: Sequence[str] | dict[str, str]) -> list[str]:
+    """The words of a clause that say more than that the branches answer."""
+    said = [word.casefold() for word in _WORD.findall(clause)]
+    stems = set[str]().union(*map(_stems, branches))
+    return [word for word in said if not (is_empty(word) or word in wordset("replying") or _stems(word) & stems)]
 
 
 def _stems(said: str) -> set[str]:

@@ -14,6 +14,8 @@ _OURS, _TELLS, _NEVER, _OPENED, _ACTS = (
     pattern("facts", name) for name in ("ours", "tells", "never", "opened", "acts")
 )
 _SENTENCE = re.compile(r"[.!?。！？](?=\s|$)|[;\n]|(?<=[。！？])")
+#: "Send a GET to https://..." is a request.
+_REQUEST = re.compile(r"\b(?:GET|POST|PUT|DELETE|PATCH)\b[^\n]*?://")
 #: Kinds that are read wherever they are.
 _ANYWHERE = frozenset({"setting", "output", "form", "team", "sequence"})
 _LONGEST_SENTENCE = 600
@@ -106,6 +108,8 @@ def signals(text: str) -> Iterator[tuple[re.Match[str], str]]:
 
 def _is_fact(sentence: str, before: str, kind: str) -> bool:
     if kind == "schedule" and (_OPENED.search(sentence) or not _ACTS.search(sentence)):
+        return True
+    if kind == "send" and _REQUEST.search(sentence):
         return True
     return any(one.search(before[-_LOOK_BACK:]) for one in (_OURS, _TELLS, _NEVER))
 
