@@ -15,6 +15,7 @@ from flowise_dev_agent.web import STATIC_DIR
 ROOT = Path(__file__).resolve().parents[3]
 APP = STATIC_DIR.with_name("app")
 MOST_BYTES = 350_000
+FIRST_BYTES = 150_000
 
 
 @pytest.mark.usefixtures("built_page")
@@ -44,6 +45,22 @@ def test_all_of_the_page_together_is_below_350_kb_on_the_wire(built_page: Path) 
         if path.suffix in {".js", ".css", ".html"}
     }
     assert sum(sizes.values()) < MOST_BYTES, sizes
+
+
+def test_the_start_page_is_below_150_kb_on_the_wire_and_the_canvas_comes_later(built_page: Path) -> None:
+    assets = built_page / "assets"
+    home = next(assets.glob("SessionsPage-*.js"))
+    entry = next(path for path in assets.glob("index-*.js") if path.name in (built_page / "index.html").read_text())
+    wanted, known = [home, entry], set[Path]()
+    while wanted:
+        path = wanted.pop()
+        if path in known:
+            continue
+        known.add(path)
+        # What a file imports at once; `import(...)` is loaded when it is needed.
+        wanted += [assets / name for name in re.findall(r'from"\./([^"]+)"', path.read_text())]
+    assert sum(len(gzip.compress(path.read_bytes())) for path in known) < FIRST_BYTES, sorted(known)
+    assert not any("react-flow__pane" in path.read_text() for path in known)
 
 
 def test_p70_the_built_page_loads_only_its_own_files_and_has_nothing_inline(built_page: Path) -> None:

@@ -1,7 +1,9 @@
 import { type ComponentType, lazy, Suspense, useEffect, useRef } from "react";
 import { Link, Route, Router, Switch, useLocation } from "wouter";
 import { useHashLocation } from "wouter/use-hash-location";
+import { t } from "./i18n";
 import { KeyDialog } from "./ui/KeyDialog";
+import { LanguageMenu } from "./ui/LanguageMenu";
 import { ThemeToggle } from "./ui/ThemeToggle";
 
 interface View {
@@ -50,17 +52,18 @@ export function App() {
   return (
     <Router hook={useHashLocation}>
       <button type="button" className="button skip" onClick={focusContent}>
-        Skip to content
+        {t("Skip to content")}
       </button>
       <header className="page-top">
         <Link href="/" className="brand">
-          Flowise Dev Agent
+          {t("Flowise Dev Agent")}
         </Link>
         <Navigation />
+        <LanguageMenu />
         <ThemeToggle />
       </header>
       <main id="main" tabIndex={-1}>
-        <Suspense fallback={<p className="quiet">Loading…</p>}>
+        <Suspense fallback={<p className="quiet">{t("Loading…")}</p>}>
           <Switch>
             {VIEWS.map(({ path, view: View }) => (
               <Route key={path} path={path}>
@@ -68,9 +71,9 @@ export function App() {
               </Route>
             ))}
             <Route>
-              <h1>Page not found</h1>
+              <h1>{t("Page not found")}</h1>
               <p>
-                <Link href="/">Sessions</Link>
+                <Link href="/">{t("Sessions")}</Link>
               </p>
             </Route>
           </Switch>
@@ -90,10 +93,10 @@ function Navigation() {
     nav.current?.querySelector(".current")?.scrollIntoView({ inline: "center", block: "nearest" });
   }, [location]);
   return (
-    <nav ref={nav} aria-label="Main">
+    <nav ref={nav} aria-label={t("Main")}>
       {VIEWS.filter((one) => one.title).map((one) => (
         <Link key={one.path} href={one.path} className={(active) => (active ? "nav current" : "nav")}>
-          {one.title}
+          {t(one.title ?? "")}
         </Link>
       ))}
     </nav>

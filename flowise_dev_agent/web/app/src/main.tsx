@@ -4,7 +4,6 @@ import { createRoot } from "react-dom/client";
 import { App } from "./App";
 import { Problem } from "./api/client";
 import { preferredLanguage, speak } from "./i18n";
-import "@xyflow/react/dist/style.css";
 import "./theme.css";
 import "./ui/ui.css";
 

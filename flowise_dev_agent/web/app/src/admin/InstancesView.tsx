@@ -3,6 +3,7 @@ import { Link } from "wouter";
 import { api, dataOf } from "../api/client";
 import { health } from "../api/queries";
 import type { InstanceView } from "../api/types";
+import { t } from "../i18n";
 import { AddCredential } from "../ui/AddCredential";
 import { ErrorNote } from "../ui/ErrorNote";
 import { plural } from "../ui/format";
@@ -16,13 +17,13 @@ export function InstancesView() {
   return (
     <div className="stack">
       <div className="row apart">
-        <h1>Instances</h1>
+        <h1>{t("Instances")}</h1>
         <button type="button" className="button" onClick={() => refetch()} disabled={isFetching}>
           {isFetching ? "Checking the servers…" : "Check again"}
         </button>
       </div>
       <ErrorNote error={error} />
-      {isPending && <p className="quiet">Checking the servers; this may take 10 seconds…</p>}
+      {isPending && <p className="quiet">{t("Checking the servers; this may take 10 seconds…")}</p>}
       {data?.instances.map((instance) => (
         <Instance key={instance.id} instance={instance} />
       ))}
@@ -38,14 +39,14 @@ function Instance({ instance }: { instance: InstanceView }) {
       <h2 className="row">
         {instance.id}
         <State ok={instance.state === "ok"} word={instance.state === "ok" ? "reachable" : "not reachable"} />
-        {instance.default && <span className="badge">default</span>}
+        {instance.default && <span className="badge">{t("default")}</span>}
       </h2>
       <dl className="facts">
-        <dt>Address</dt>
+        <dt>{t("Address")}</dt>
         <dd>{instance.endpoint}</dd>
         {instance.version && (
           <>
-            <dt>Flowise</dt>
+            <dt>{t("Flowise")}</dt>
             <dd>
               {instance.version}, {plural(instance.nodes ?? 0, "node type")}
             </dd>
@@ -53,7 +54,7 @@ function Instance({ instance }: { instance: InstanceView }) {
         )}
         {drift && (
           <>
-            <dt>Node types</dt>
+            <dt>{t("Node types")}</dt>
             <dd>
               {drift.differs
                 ? `Different from the snapshot of Flowise ${drift.snapshot_version}; the server's own are used.`
@@ -75,7 +76,7 @@ function Instance({ instance }: { instance: InstanceView }) {
       </dl>
       {instance.error && <p className="note bad">{instance.error}</p>}
       <p>
-        <Link href="/knowledge">Knowledge</Link>
+        <Link href="/knowledge">{t("Knowledge")}</Link>
       </p>
       {instance.state === "ok" && <AddCredential instance={instance.id} />}
     </section>
@@ -85,27 +86,29 @@ function Instance({ instance }: { instance: InstanceView }) {
 function Service() {
   const { data, error } = useQuery({ ...health(), refetchInterval: 10_000 });
   return (
-    <section className="card stack tight" aria-label="This service">
-      <h2 className="row">This service {data && <State ok={data.status === "ok"} word={data.status} />}</h2>
+    <section className="card stack tight" aria-label={t("This service")}>
+      <h2 className="row">
+        {t("This service")} {data && <State ok={data.status === "ok"} word={data.status} />}
+      </h2>
       <ErrorNote error={error} />
       {data && (
         <dl className="facts">
-          <dt>Version</dt>
+          <dt>{t("Version")}</dt>
           <dd>{data.version}</dd>
-          <dt>Database</dt>
+          <dt>{t("Database")}</dt>
           <dd>
             {data.database?.state ?? "unknown"}
             {data.database?.latency_ms !== undefined && `, ${data.database.latency_ms} ms`}
           </dd>
-          <dt>Queue</dt>
+          <dt>{t("Queue")}</dt>
           <dd>
             {data.queue
               ? `${plural(data.queue.queued, "run")} waiting, ${plural(data.queue.workers, "worker")}`
               : "unknown"}
           </dd>
-          <dt>Worker in this process</dt>
+          <dt>{t("Worker in this process")}</dt>
           <dd>{data.worker ? `${data.worker.state}, ${plural(data.worker.runs, "run")} active` : "none"}</dd>
-          <dt>Event feed</dt>
+          <dt>{t("Event feed")}</dt>
           <dd>{data.feed}</dd>
         </dl>
       )}

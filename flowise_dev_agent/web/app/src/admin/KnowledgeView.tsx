@@ -1,6 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { api, dataOf } from "../api/client";
 import type { KnowledgeView as Knowledge, KnowledgeList, RefreshView } from "../api/types";
+import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, duration, plural } from "../ui/format";
 import "./admin.css";
@@ -17,13 +18,14 @@ export function KnowledgeView() {
   });
   return (
     <div className="stack">
-      <h1>Knowledge</h1>
+      <h1>{t("Knowledge")}</h1>
       <p className="quiet">
-        Flows are built from the node types of the server that runs them. The list is cached and refreshed
-        automatically. Refresh it after installing another version or a custom node.
+        {t(
+          "Flows are built from the node types of the server that runs them. The list is cached and refreshed automatically. Refresh it after installing another version or a custom node.",
+        )}
       </p>
       <ErrorNote error={error} />
-      {isPending && <p className="quiet">Loading the knowledge…</p>}
+      {isPending && <p className="quiet">{t("Loading the knowledge…")}</p>}
       {data?.instances.map((known) => (
         <Instance key={known.instance} known={known} snapshot={data.snapshot} />
       ))}
@@ -49,11 +51,11 @@ function Instance({ known, snapshot }: { known: Knowledge; snapshot: KnowledgeLi
           onClick={() => refresh.mutate()}
           disabled={refresh.isPending || isRefreshing(known.refresh)}
         >
-          Refresh
+          {t("Refresh")}
         </button>
       </div>
       <dl className="facts">
-        <dt>Node types</dt>
+        <dt>{t("Node types")}</dt>
         <dd>
           {nodes.source === "live"
             ? `${nodes.node_count} of Flowise ${nodes.flowise_version}, confirmed ${age(nodes.age_secs ?? 0)}${
@@ -62,7 +64,7 @@ function Instance({ known, snapshot }: { known: Knowledge; snapshot: KnowledgeLi
             : `not loaded yet; the snapshot has ${snapshot.node_count} of Flowise ${snapshot.flowise_version}`}
           {nodes.repaired > 0 && `; ${plural(nodes.repaired, "type")} looked up individually`}
         </dd>
-        <dt>Templates</dt>
+        <dt>{t("Templates")}</dt>
         <dd>
           {known.templates === null
             ? "not loaded yet"
@@ -79,15 +81,16 @@ function Progress({ refresh }: { refresh: RefreshView }) {
   return (
     <div className="stack tight">
       <div role="status">
-        {refresh.status === "queued" && <p>Waiting for a worker…</p>}
+        {refresh.status === "queued" && <p>{t("Waiting for a worker…")}</p>}
         {refresh.status === "running" && (
           <p>
-            Reading {STEPS[refresh.step ?? ""] ?? "the server"}… ({refresh.steps_done} of {refresh.steps} done)
+            {t("Reading")} {STEPS[refresh.step ?? ""] ?? "the server"}… ({refresh.steps_done} {t("of")} {refresh.steps}{" "}
+            {t("done)")}
           </p>
         )}
         {refresh.status === "done" && (
           <p className="note ok">
-            Refreshed {ago(refresh.updated_at)}:{" "}
+            {t("Refreshed")} {ago(refresh.updated_at)}:{" "}
             {Object.entries(refresh.result)
               .map(([step, found]) => `${found.count} ${STEPS[step] ?? step}`)
               .join(", ")}
@@ -96,7 +99,7 @@ function Progress({ refresh }: { refresh: RefreshView }) {
         )}
       </div>
       {isRefreshing(refresh) && (
-        <progress max={refresh.steps} value={refresh.steps_done} aria-label="Progress of the refresh" />
+        <progress max={refresh.steps} value={refresh.steps_done} aria-label={t("Progress of the refresh")} />
       )}
       {refresh.status === "failed" && (
         <ErrorNote

@@ -2,6 +2,7 @@ import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tansta
 import { type ChangeEvent, useState } from "react";
 import { api, dataOf } from "../api/client";
 import type { PatternFile, PatternView } from "../api/types";
+import { t } from "../i18n";
 import { ConfirmButton } from "../ui/ConfirmButton";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, plural } from "../ui/format";
@@ -50,29 +51,32 @@ export function PatternsView() {
   return (
     <div className="stack">
       <div className="row apart">
-        <h1>Patterns</h1>
+        <h1>{t("Patterns")}</h1>
         <div className="actions">
           <button type="button" className="button" onClick={() => exporting.mutate()} disabled={exporting.isPending}>
-            Export all
+            {t("Export all")}
           </button>
           <label className="button file">
-            Import…
+            {t("Import…")}
             <input type="file" accept="application/json,.json" onChange={chosen} className="visually-hidden" />
           </label>
         </div>
       </div>
       <p className="quiet">
-        An accepted flow is saved with its requirement, without credentials. Sessions with a similar requirement start
-        from it.
+        {t(
+          "An accepted flow is saved with its requirement, without credentials. Sessions with a similar requirement start from it.",
+        )}
       </p>
       <div role="status">
-        {importing.isPending && <p className="note">Reading the file…</p>}
+        {importing.isPending && <p className="note">{t("Reading the file…")}</p>}
         {importing.data && (
           <div className="note ok">
-            <p>{plural(importing.data.imported.length, "pattern")} imported.</p>
+            <p>
+              {plural(importing.data.imported.length, "pattern")} {t("imported.")}
+            </p>
             {importing.data.skipped.map((one) => (
               <p key={one.index}>
-                Pattern {one.index + 1} was skipped: {one.reason}
+                {t("Pattern")} {one.index + 1} {t("was skipped:")} {one.reason}
               </p>
             ))}
           </div>
@@ -81,16 +85,16 @@ export function PatternsView() {
       <ErrorNote error={error ?? remove.error ?? importing.error ?? exporting.error} />
       <div className="row">
         <label className="field">
-          Search
+          {t("Search")}
           <input type="search" value={words} maxLength={200} onChange={(event) => setWords(event.target.value)} />
         </label>
         <label className="field">
-          Category
+          {t("Category")}
           <select
             value={category ?? ""}
             onChange={(event) => setCategory((event.target.value || undefined) as typeof category)}
           >
-            <option value="">All</option>
+            <option value="">{t("All")}</option>
             {Object.entries(CATEGORIES).map(([value, name]) => (
               <option key={value} value={value}>
                 {name}
@@ -99,7 +103,7 @@ export function PatternsView() {
           </select>
         </label>
       </div>
-      {isPending && <p className="quiet">Loading the patterns…</p>}
+      {isPending && <p className="quiet">{t("Loading the patterns…")}</p>}
       {data?.patterns.length === 0 && (
         <p className="quiet">
           {words || category ? "No matching patterns." : "No patterns yet. Accept a flow to save one."}
@@ -111,21 +115,27 @@ export function PatternsView() {
             <div className="row apart">
               <h2 className="small-title">{pattern.name || "Unnamed"}</h2>
               <ConfirmButton
-                label="Delete…"
+                label={t("Delete…")}
                 name={`Delete the pattern ${pattern.name}`}
                 look="danger"
                 question={`Delete the pattern “${pattern.name}”?`}
-                yes="Delete the pattern"
+                yes={t("Delete the pattern")}
                 onYes={() => remove.mutate(pattern)}
               >
-                <p>New sessions no longer use it. Flows made from it stay.</p>
+                <p>{t("New sessions no longer use it. Flows made from it stay.")}</p>
               </ConfirmButton>
             </div>
             <p>{pattern.requirement.slice(0, 400)}</p>
             <p className="row">
               <span className="badge">{CATEGORIES[pattern.category]}</span>
-              <span className="badge ok">accepted {pattern.success_count}×</span>
-              {pattern.failure_count > 0 && <span className="badge bad">failed {pattern.failure_count}×</span>}
+              <span className="badge ok">
+                {t("accepted")} {pattern.success_count}×
+              </span>
+              {pattern.failure_count > 0 && (
+                <span className="badge bad">
+                  {t("failed")} {pattern.failure_count}×
+                </span>
+              )}
               <small>
                 {plural(pattern.ops, "op")} · {pattern.instance}
                 {pattern.last_used_at && ` · used ${ago(pattern.last_used_at)}`}

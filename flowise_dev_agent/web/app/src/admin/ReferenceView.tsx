@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Fragment, type ReactNode } from "react";
 import { send } from "../api/client";
+import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import "./admin.css";
 
@@ -39,14 +40,14 @@ export function ReferenceView() {
     },
     staleTime: Number.POSITIVE_INFINITY,
   });
-  if (!data) return error ? <ErrorNote error={error} /> : <p className="quiet">Loading the API reference…</p>;
+  if (!data) return error ? <ErrorNote error={error} /> : <p className="quiet">{t("Loading the API reference…")}</p>;
   return (
     <div className="stack reference">
       <div>
-        <h1>API</h1>
+        <h1>{t("API")}</h1>
         <p className="quiet">
-          Everything on this page can be done through the API. OpenAPI document:{" "}
-          <a href="/openapi.json">/openapi.json</a>
+          {t("Everything on this page can be done through the API. OpenAPI document:")}{" "}
+          <a href="/openapi.json">{t("/openapi.json")}</a>
         </p>
       </div>
       {Object.entries(data.paths).map(([path, methods]) =>
@@ -60,7 +61,7 @@ export function ReferenceView() {
           </details>
         )),
       )}
-      <h2>Schemas</h2>
+      <h2>{t("Schemas")}</h2>
       {Object.entries(data.components.schemas).map(([name, schema]) => (
         <details key={name} id={`schema-${name}`} className="card">
           <summary>
@@ -89,7 +90,11 @@ function OperationDetails({ path, method, operation }: { path: string; method: s
           ])}
         />
       )}
-      {body && <p>Body: {typeOf(body)}</p>}
+      {body && (
+        <p>
+          {t("Body:")} {typeOf(body)}
+        </p>
+      )}
       <Table
         head={["Status", "Description", "Body"]}
         rows={Object.entries(operation.responses).map(([status, one]) => {
@@ -169,7 +174,12 @@ function typeOf(schema: Schema = {}): ReactNode {
     ));
   }
   if (schema.enum) return schema.enum.join(" | ");
-  if (schema.type === "array") return <>list of {typeOf(schema.items)}</>;
+  if (schema.type === "array")
+    return (
+      <>
+        {t("list of")} {typeOf(schema.items)}
+      </>
+    );
   return [schema.type, schema.format && `(${schema.format})`].filter(Boolean).join(" ") || "any";
 }
 

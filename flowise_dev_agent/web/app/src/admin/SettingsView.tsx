@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, dataOf, forgetKey, hasKey } from "../api/client";
 import type { PublicSettings } from "../api/types";
+import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import "./admin.css";
 
@@ -31,10 +32,10 @@ export function SettingsView() {
   });
   return (
     <div className="stack">
-      <h1>Settings</h1>
-      <p className="quiet">Set by environment variables of the service. Keys and secrets are not shown.</p>
+      <h1>{t("Settings")}</h1>
+      <p className="quiet">{t("Set by environment variables of the service. Keys and secrets are not shown.")}</p>
       <ErrorNote error={error} />
-      {isPending && <p className="quiet">Loading the settings…</p>}
+      {isPending && <p className="quiet">{t("Loading the settings…")}</p>}
       {data && (
         <div className="columns">
           <Shown settings={data} />
@@ -51,7 +52,7 @@ function Shown({ settings }: { settings: PublicSettings }) {
   return (
     <>
       <Group
-        title="Reasoning"
+        title={t("Reasoning")}
         facts={[
           ["Engine", settings.engine === "deterministic" ? "rules, without a model" : settings.engine],
           ...Object.entries(settings.phases).map(([phase, { mode, model }]): [string, string] => [
@@ -63,17 +64,17 @@ function Shown({ settings }: { settings: PublicSettings }) {
         ]}
       />
       <Group
-        title="Limits"
+        title={t("Limits")}
         facts={Object.entries(settings.limits)
           .filter(([name]) => name in LIMITS)
           .map(([name, value]) => [LIMITS[name] ?? name, Number(value).toLocaleString()])}
       />
       <Group
-        title="Retention"
+        title={t("Retention")}
         facts={Object.entries(settings.retention_days).map(([name, value]) => [RETENTION[name] ?? name, days(value)])}
       />
       <Group
-        title="Service"
+        title={t("Service")}
         facts={[
           ["Version", settings.version],
           ["API key required", yes(settings.auth)],
@@ -113,8 +114,8 @@ function StoredKey() {
   const [kept, setKept] = useState(hasKey);
   if (!kept) return null;
   return (
-    <section className="card row apart" aria-label="Key">
-      <p>This tab stores the API key until it is closed.</p>
+    <section className="card row apart" aria-label={t("Key")}>
+      <p>{t("This tab stores the API key until it is closed.")}</p>
       <button
         type="button"
         className="button"
@@ -123,7 +124,7 @@ function StoredKey() {
           setKept(false);
         }}
       >
-        Forget the key
+        {t("Forget the key")}
       </button>
     </section>
   );

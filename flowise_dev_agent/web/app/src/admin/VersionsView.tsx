@@ -5,6 +5,7 @@ import { api, dataOf } from "../api/client";
 import { comparison } from "../api/queries";
 import type { VersionList, VersionView } from "../api/types";
 import { FlowDiff } from "../flow/FlowDiff";
+import { t } from "../i18n";
 import { ConfirmButton } from "../ui/ConfirmButton";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, moment } from "../ui/format";
@@ -16,7 +17,7 @@ export function VersionsView({ params }: { params: Record<string, string> }) {
   const id = params.id ?? "";
   const read = (signal: AbortSignal) =>
     dataOf(api.GET("/sessions/{session_id}/versions", { params: { path: { session_id: id } }, signal }));
-  return <Versions key={id} title="Versions of the session's flow" of={["session", id]} read={read} />;
+  return <Versions key={id} title={t("Versions of the session's flow")} of={["session", id]} read={read} />;
 }
 
 /** Versions of a chatflow, written by any session. */
@@ -24,7 +25,7 @@ export function HistoryView({ params }: { params: Record<string, string> }) {
   const id = params.id ?? "";
   const read = (signal: AbortSignal) =>
     dataOf(api.GET("/flows/{chatflow_id}/history", { params: { path: { chatflow_id: id } }, signal }));
-  return <Versions key={id} title="History of the flow" of={["flow", id]} read={read} newestFirst />;
+  return <Versions key={id} title={t("History of the flow")} of={["flow", id]} read={read} newestFirst />;
 }
 
 interface VersionsProps {
@@ -47,16 +48,16 @@ function Versions({ title, of, read, newestFirst = false }: VersionsProps) {
     <div className="stack">
       <h1>{title}</h1>
       <ErrorNote error={error} />
-      {isPending && <p className="quiet">Loading the versions…</p>}
-      {data && !newest && <p className="quiet">No versions yet. Each write of a session creates one.</p>}
+      {isPending && <p className="quiet">{t("Loading the versions…")}</p>}
+      {data && !newest && <p className="quiet">{t("No versions yet. Each write of a session creates one.")}</p>}
       {newest && (
         <>
           <p>
             <strong>{newest.name}</strong>{" "}
             <small>
-              on {newest.instance} · <code>{newest.chatflow_id}</code>
+              {t("on")} {newest.instance} · <code>{newest.chatflow_id}</code>
             </small>{" "}
-            {!newestFirst && <Link href={`/history/${newest.chatflow_id}`}>All versions of this flow</Link>}
+            {!newestFirst && <Link href={`/history/${newest.chatflow_id}`}>{t("All versions of this flow")}</Link>}
           </p>
           <VersionTable versions={versions} />
           <Comparison key={versions.map(referenceOf).join()} versions={versions} />
@@ -81,9 +82,13 @@ function VersionTable({ versions }: { versions: VersionView[] }) {
     },
   });
   return (
-    <section className="stack tight" aria-label="Versions">
+    <section className="stack tight" aria-label={t("Versions")}>
       <div role="status">
-        {rollback.isPending && <p className="note">Rolling back to {rollback.variables.label}…</p>}
+        {rollback.isPending && (
+          <p className="note">
+            {t("Rolling back to")} {rollback.variables.label}…
+          </p>
+        )}
         {rollback.data && (
           <p className="note ok">
             {rollback.data.already_there
@@ -97,12 +102,12 @@ function VersionTable({ versions }: { versions: VersionView[] }) {
         <table className="table">
           <thead>
             <tr>
-              <th scope="col">Version</th>
-              <th scope="col">Reason</th>
-              <th scope="col">When</th>
-              <th scope="col">Session</th>
+              <th scope="col">{t("Version")}</th>
+              <th scope="col">{t("Reason")}</th>
+              <th scope="col">{t("When")}</th>
+              <th scope="col">{t("Session")}</th>
               <th scope="col">
-                <span className="visually-hidden">Roll back</span>
+                <span className="visually-hidden">{t("Roll back")}</span>
               </th>
             </tr>
           </thead>
@@ -110,7 +115,7 @@ function VersionTable({ versions }: { versions: VersionView[] }) {
             {versions.map((version) => (
               <tr key={referenceOf(version)}>
                 <td>
-                  <strong>{version.label}</strong> {version.current && <span className="badge ok">current</span>}
+                  <strong>{version.label}</strong> {version.current && <span className="badge ok">{t("current")}</span>}
                 </td>
                 <td>{reason(version.reason)}</td>
                 <td>
@@ -125,7 +130,7 @@ function VersionTable({ versions }: { versions: VersionView[] }) {
                 </td>
                 <td>
                   <ConfirmButton
-                    label="Roll back…"
+                    label={t("Roll back…")}
                     name={`Roll back to ${version.label} of session ${version.session_id.slice(0, 8)}`}
                     question={`Roll back to ${version.label}?`}
                     yes={`Write ${version.label} to Flowise`}
@@ -133,8 +138,9 @@ function VersionTable({ versions }: { versions: VersionView[] }) {
                     onYes={() => rollback.mutate(version)}
                   >
                     <p>
-                      “{version.name}” is restored to its state from {ago(version.created_at)}. Its current state is
-                      saved as a version first, so you can undo this.
+                      “{version.name}
+                      {t("” is restored to its state from")} {ago(version.created_at)}
+                      {t(". Its current state is saved as a version first, so you can undo this.")}
                     </p>
                   </ConfirmButton>
                 </td>
@@ -160,8 +166,8 @@ function Comparison({ versions }: { versions: VersionView[] }) {
     { value: LIVE, name: "Current flow in Flowise" },
   ];
   return (
-    <section className="stack" aria-label="Compare">
-      <h2>Compare</h2>
+    <section className="stack" aria-label={t("Compare")}>
+      <h2>{t("Compare")}</h2>
       <div className="row">
         <Choice name="From" value={before} choices={choices} onChange={setBefore} />
         <Choice name="To" value={after} choices={choices} onChange={setAfter} />
@@ -173,11 +179,11 @@ function Comparison({ versions }: { versions: VersionView[] }) {
             setAfter(before);
           }}
         >
-          Swap
+          {t("Swap")}
         </button>
       </div>
       <ErrorNote error={error} />
-      {isPending && <p className="quiet">Comparing…</p>}
+      {isPending && <p className="quiet">{t("Comparing…")}</p>}
       {data && <FlowDiff key={`${before} ${after}`} change={data} />}
     </section>
   );

@@ -3,6 +3,7 @@ import { useState } from "react";
 import { Link } from "wouter";
 import { api, dataOf } from "../api/client";
 import type { DeliveryView } from "../api/types";
+import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, moment } from "../ui/format";
 import "./admin.css";
@@ -45,22 +46,23 @@ export function WebhooksView() {
   const rows = data?.pages.flatMap((page) => page.deliveries) ?? [];
   return (
     <div className="stack">
-      <h1>Webhooks</h1>
+      <h1>{t("Webhooks")}</h1>
       <p className="quiet">
-        A session with a webhook URL sends a signed message for each question and at its end. Failed deliveries are
-        repeated up to 8 times within 24 hours.
+        {t(
+          "A session with a webhook URL sends a signed message for each question and at its end. Failed deliveries are repeated up to 8 times within 24 hours.",
+        )}
       </p>
       <ErrorNote error={error ?? replay.error} />
       <div role="status">
-        {replay.isSuccess && <p className="note ok">Queued to be sent again, with the same id.</p>}
+        {replay.isSuccess && <p className="note ok">{t("Queued to be sent again, with the same id.")}</p>}
       </div>
       <label className="field narrow">
-        Status
+        {t("Status")}
         <select
           value={status ?? ""}
           onChange={(event) => setStatus((event.target.value || undefined) as typeof status)}
         >
-          <option value="">All</option>
+          <option value="">{t("All")}</option>
           {Object.entries(STATES).map(([value, [name]]) => (
             <option key={value} value={value}>
               {name}
@@ -68,19 +70,19 @@ export function WebhooksView() {
           ))}
         </select>
       </label>
-      {isPending && <p className="quiet">Loading the deliveries…</p>}
-      {data && rows.length === 0 && <p className="quiet">No deliveries.</p>}
+      {isPending && <p className="quiet">{t("Loading the deliveries…")}</p>}
+      {data && rows.length === 0 && <p className="quiet">{t("No deliveries.")}</p>}
       {rows.length > 0 && (
-        <section className="scroll-x" aria-label="Deliveries">
+        <section className="scroll-x" aria-label={t("Deliveries")}>
           <table className="table">
             <thead>
               <tr>
-                <th scope="col">Session</th>
-                <th scope="col">To</th>
-                <th scope="col">Status</th>
-                <th scope="col">When</th>
+                <th scope="col">{t("Session")}</th>
+                <th scope="col">{t("To")}</th>
+                <th scope="col">{t("Status")}</th>
+                <th scope="col">{t("When")}</th>
                 <th scope="col">
-                  <span className="visually-hidden">Send again</span>
+                  <span className="visually-hidden">{t("Send again")}</span>
                 </th>
               </tr>
             </thead>
@@ -114,7 +116,7 @@ export function WebhooksView() {
                       onClick={() => replay.mutate(one)}
                       aria-label={`Send again: ${one.session_name ?? one.session_id}`}
                     >
-                      Send again
+                      {t("Send again")}
                     </button>
                   </td>
                 </tr>

@@ -17,8 +17,10 @@ import { t } from "../i18n";
 import { arranged } from "./arrange";
 import { boxesOf, portTop } from "./layout";
 import { LitContext } from "./lit";
+import { SIGNS } from "./MarkBadge";
 import { type Marked, type MarkedEdge, type MarkedNode, unmarked } from "./merge";
-import { NodeBox, type NodeBoxType, SIGNS } from "./NodeBox";
+import { NodeBox, type NodeBoxType } from "./NodeBox";
+import "@xyflow/react/dist/style.css";
 import "./flow.css";
 
 const NODE_TYPES = { flow: NodeBox };
@@ -112,7 +114,7 @@ export function FlowCanvas({
           panOnScroll={false}
         >
           <Background gap={24} />
-          <Controls showInteractive={false} aria-label="Zoom" />
+          <Controls showInteractive={false} aria-label={t("Zoom")} />
           {drawn.length >= LARGE && (
             <MiniMap
               pannable

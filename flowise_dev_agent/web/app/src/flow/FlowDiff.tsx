@@ -6,8 +6,8 @@ import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import { Tabs } from "../ui/Tabs";
 import { FlowCanvas } from "./FlowCanvas";
+import { MarkBadge } from "./MarkBadge";
 import { counts, type Mark, type Marked, merged, unmarked } from "./merge";
-import { MarkBadge } from "./NodeBox";
 import { NodeDetails } from "./NodeDetails";
 import { OpList } from "./ops";
 import "./flow.css";
@@ -128,8 +128,8 @@ export function ChangeList({ diff }: { diff: Difference }) {
         {node.fields.map((field) => (
           <div key={field.name} className="old-new">
             <small>{field.name}</small>
-            <pre className="old">{field.before || "(none)"}</pre>
-            <pre className="new">{field.after || "(none)"}</pre>
+            <pre className="old">{field.before || t("(none)")}</pre>
+            <pre className="new">{field.after || t("(none)")}</pre>
           </div>
         ))}
       </div>,

@@ -1,23 +1,11 @@
 import { Handle, type Node, type NodeProps, Position } from "@xyflow/react";
 import { memo } from "react";
 import type { CanvasNode } from "../api/types";
-import { t } from "../i18n";
 import { hasMoreParams, portTop, shownParams, tone } from "./layout";
+import { MarkBadge } from "./MarkBadge";
 import type { Mark } from "./merge";
 
 export type NodeBoxType = Node<{ node: CanvasNode; mark: Mark; ghost: boolean }, "flow">;
-
-export const SIGNS: Record<Mark, string> = { same: "", added: "+", changed: "~", removed: "−", moved: "↔" };
-
-/** The mark as sign and word, so that it does not depend on colour. */
-export function MarkBadge({ mark }: { mark: Mark }) {
-  if (mark === "same") return null;
-  return (
-    <span className={`mark mark-${mark}`}>
-      <span aria-hidden="true">{SIGNS[mark]}</span> {t(mark)}
-    </span>
-  );
-}
 
 /** A node as Flowise draws it: title, ports and settings. It is read-only. */
 export const NodeBox = memo(function NodeBox({ data: { node, mark, ghost }, selected }: NodeProps<NodeBoxType>) {

@@ -1,6 +1,7 @@
 import type { FieldChange } from "../api/types";
+import { t } from "../i18n";
+import { MarkBadge } from "./MarkBadge";
 import type { MarkedNode } from "./merge";
-import { MarkBadge } from "./NodeBox";
 
 /** All settings of a node; changed fields first, before and after. */
 export function NodeDetails({ marked, onClose }: { marked: MarkedNode; onClose: () => void }) {
@@ -8,10 +9,10 @@ export function NodeDetails({ marked, onClose }: { marked: MarkedNode; onClose: 
   const changed = new Set(fields.map((field) => root(field.name)));
   const rest = node.params.filter((param) => !changed.has(param.name));
   return (
-    <section className="card stack tight node-details" aria-label={`Details of ${node.label}`}>
+    <section className="card stack tight node-details" aria-label={t("Details of {{node}}", { node: node.label })}>
       <div className="row apart">
         <h2 className="small-title">{node.label}</h2>
-        <button type="button" className="button plain" onClick={onClose} aria-label="Close the details">
+        <button type="button" className="button plain" onClick={onClose} aria-label={t("Close the details")}>
           ✕
         </button>
       </div>
@@ -29,7 +30,7 @@ export function NodeDetails({ marked, onClose }: { marked: MarkedNode; onClose: 
       </p>
       {fields.length > 0 && (
         <>
-          <h3>Changes</h3>
+          <h3>{t("Changes")}</h3>
           {fields.map((field) => (
             <OldNew key={field.name} field={field} marked={marked} />
           ))}
@@ -38,7 +39,7 @@ export function NodeDetails({ marked, onClose }: { marked: MarkedNode; onClose: 
       {node.note && <p>{node.note}</p>}
       {rest.length > 0 && (
         <>
-          <h3>{fields.length > 0 ? "Unchanged settings" : "Settings"}</h3>
+          <h3>{fields.length > 0 ? t("Unchanged settings") : t("Settings")}</h3>
           <dl className="stack tight">
             {rest.map((param) => (
               <div key={param.name}>
@@ -54,7 +55,7 @@ export function NodeDetails({ marked, onClose }: { marked: MarkedNode; onClose: 
         </>
       )}
       {node.params.length === 0 && fields.length === 0 && !node.note && (
-        <p className="quiet">All settings have their default.</p>
+        <p className="quiet">{t("All settings have their default.")}</p>
       )}
     </section>
   );
@@ -74,12 +75,12 @@ function OldNew({ field, marked }: { field: FieldChange; marked: MarkedNode }) {
 }
 
 function Value({ text, kind = "" }: { text: string; kind?: "" | "old" | "new" }) {
-  const word = { "": "", old: "Before: ", new: "After: " }[kind];
+  const word = { "": "", old: `${t("Before")}: `, new: `${t("After")}: ` }[kind];
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a long value must scroll by keyboard too
     <pre className={kind} tabIndex={0}>
       {word && <span className="visually-hidden">{word}</span>}
-      {text || "(none)"}
+      {text || t("(none)")}
     </pre>
   );
 }

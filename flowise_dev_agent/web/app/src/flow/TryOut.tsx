@@ -2,6 +2,7 @@ import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, useEffect, useRef, useState } from "react";
 import { api, dataOf } from "../api/client";
 import type { ChatAnswer } from "../api/types";
+import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import { duration } from "../ui/format";
 import { Markdown } from "../ui/Markdown";
@@ -51,21 +52,21 @@ export function TryOut({ chatflowId, instance }: { chatflowId: string; instance?
   }
 
   return (
-    <section className="stack tight try-out" aria-label="Try it here">
+    <section className="stack tight try-out" aria-label={t("Try it here")}>
       <div className="turns stack tight" role="log" aria-live="polite">
         {turns.map(({ question, answer }, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: turns are only appended
           <div key={index} className="stack tight">
             <p className="asked">{question}</p>
             <div className="answered">
-              <Markdown text={answer.answer || "(empty answer)"} />
+              <Markdown text={answer.answer || t("(empty answer)")} />
               <small>
                 {duration(answer.duration_ms)}
                 {answer.used_tools.map((tool) => ` · ${tool.tool}${tool.error ? ` failed: ${tool.error}` : ""}`)}
               </small>
               {answer.sources.length > 0 && (
                 <details>
-                  <summary>Sources ({answer.sources.length})</summary>
+                  <summary>{t("Sources ({{number}})", { number: answer.sources.length })}</summary>
                   {answer.sources.map((source) => (
                     <blockquote key={source.origin + source.text}>
                       {source.text} <small>{source.origin}</small>
@@ -79,7 +80,7 @@ export function TryOut({ chatflowId, instance }: { chatflowId: string; instance?
         {ask.isPending && (
           <>
             <p className="asked">{ask.variables}</p>
-            <p className="quiet">Waiting for the answer…</p>
+            <p className="quiet">{t("Waiting for the answer…")}</p>
           </>
         )}
         <div ref={end} />
@@ -87,20 +88,20 @@ export function TryOut({ chatflowId, instance }: { chatflowId: string; instance?
       <ErrorNote error={ask.error ?? forget.error} />
       <form onSubmit={submit} className="row">
         <label className="grow">
-          <span className="visually-hidden">Your question</span>
+          <span className="visually-hidden">{t("Your question")}</span>
           <input
             value={text}
             maxLength={4_000}
-            placeholder="Ask the flow something"
+            placeholder={t("Ask the flow something")}
             onChange={(event) => setText(event.target.value)}
           />
         </label>
         <button type="submit" className="button primary" disabled={ask.isPending || !text.trim()}>
-          Ask
+          {t("Ask")}
         </button>
         {chatId && (
           <button type="button" className="button" onClick={() => forget.mutate(chatId)} disabled={forget.isPending}>
-            Start over
+            {t("Start over")}
           </button>
         )}
       </form>

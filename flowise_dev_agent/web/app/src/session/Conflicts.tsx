@@ -3,6 +3,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "wouter";
 import { api, dataOf } from "../api/client";
 import type { Conflict, SessionView, VersionView } from "../api/types";
+import { t } from "../i18n";
 import { ConfirmButton } from "../ui/ConfirmButton";
 import { ErrorNote } from "../ui/ErrorNote";
 import { sessionKey } from "./useSession";
@@ -37,7 +38,7 @@ function Kept({ session, conflicts }: { session: SessionView; conflicts: Conflic
   const ended = session.status !== "in_progress" && session.interrupt === null;
 
   return (
-    <section className="note warn" aria-label="Saved by someone else">
+    <section className="note warn" aria-label={t("Saved by someone else")}>
       {conflicts.map((conflict) => {
         const kept = versions.data?.versions.filter((one) => one.chatflow_id === conflict.chatflow_id) ?? [];
         const ours = kept.findLast((one) => one.sha256 === conflict.ours);
@@ -45,10 +46,10 @@ function Kept({ session, conflicts }: { session: SessionView; conflicts: Conflic
         return (
           <div key={`${conflict.ours} ${conflict.theirs}`} className="stack tight">
             <p>
-              <strong>Someone else saved the flow right after this session had written it.</strong> Their text replaced
-              the session’s text. Both are kept.
+              <strong>{t("Someone else saved the flow right after this session had written it.")}</strong>{" "}
+              {t("Their text replaced the session’s text. Both are kept.")}
             </p>
-            {versions.data && !(ours && theirs) && <p>A version of it is no longer stored.</p>}
+            {versions.data && !(ours && theirs) && <p>{t("A version of it is no longer stored.")}</p>}
             <div className="actions">
               {ended && ours && (
                 <Restore version={ours} whose="the session’s text" busy={restore.isPending} onYes={restore.mutate} />
@@ -57,13 +58,13 @@ function Kept({ session, conflicts }: { session: SessionView; conflicts: Conflic
                 <Restore version={theirs} whose="their text" busy={restore.isPending} onYes={restore.mutate} />
               )}
               <Link className="button" href={`/versions/${id}`}>
-                Compare the versions
+                {t("Compare the versions")}
               </Link>
             </div>
           </div>
         );
       })}
-      {!ended && <p>You can restore either of them when the session has ended.</p>}
+      {!ended && <p>{t("You can restore either of them when the session has ended.")}</p>}
       <p role="status">
         {restore.data &&
           (restore.data.already_there
@@ -91,7 +92,7 @@ function Restore({ version, whose, busy, onYes }: RestoreProps) {
       busy={busy}
       onYes={() => onYes(version)}
     >
-      <p>What the flow holds now is saved as a version first, so you can undo this.</p>
+      <p>{t("What the flow holds now is saved as a version first, so you can undo this.")}</p>
     </ConfirmButton>
   );
 }

@@ -5,8 +5,8 @@ import { startSession } from "../api/sessions";
 import { t } from "../i18n";
 import { EMPTY, newKey, requestOf } from "../sessions/start";
 import { ErrorNote } from "../ui/ErrorNote";
+import { tooLong } from "../ui/tooLong";
 import { useDraft } from "../ui/useDraft";
-import { tooLong } from "./questions/controls";
 
 interface Props {
   chatflowId: string;

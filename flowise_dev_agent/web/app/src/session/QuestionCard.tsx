@@ -77,7 +77,7 @@ export function QuestionCard({ session, question, onMine }: Props) {
         <h2 id="question-title" ref={heading} tabIndex={-1}>
           {t(questionTitle(question.type, question.reason))}
         </h2>
-        {!told && <p>{question.message}</p>}
+        {!told && <p>{t(question.message)}</p>}
       </div>
       <Refusal value={answer.error}>
         <Form question={question} session={session} busy={answer.isPending} send={answer.mutate} />
@@ -114,12 +114,12 @@ export function Elsewhere({ notice, onClose }: { notice: string | null; onClose:
   return (
     <div role="status" className="note warn">
       <p>
-        This question was answered elsewhere{notice ? <strong>: {notice}.</strong> : "."} The session continues with
-        that answer.
+        {t("This question was answered elsewhere")}
+        {notice ? <strong>: {notice}.</strong> : "."} {t("The session continues with that answer.")}
       </p>
       <div>
         <button type="button" className="button plain" onClick={onClose}>
-          Dismiss
+          {t("Dismiss")}
         </button>
       </div>
     </div>

@@ -58,32 +58,36 @@ export function Figures({ session }: { session: SessionView }) {
   const working = Object.values(totals.phase_durations_ms).reduce((sum, one) => sum + one, 0);
   const figures: [string, ReactNode][] = [
     [
-      "Chatflow",
+      t("Chatflow"),
       session.chatflow_url && (
         <span key="flow" className="row">
-          {session.chatflow_id && <Link href={`/f/${session.chatflow_id}/${session.instance}`}>Show</Link>}
+          {session.chatflow_id && <Link href={`/f/${session.chatflow_id}/${session.instance}`}>{t("Show")}</Link>}
           <a href={session.chatflow_url} target="_blank" rel="noopener noreferrer">
-            Open in Flowise
+            {t("Open in Flowise")}
           </a>
         </span>
       ),
     ],
-    ["Versions", session.chatflow_id && <VersionLinks key="versions" session={session} />],
-    ["Flowise server", session.instance],
-    ["Operation", session.operation_mode],
-    ["Iterations", session.iteration + 1],
+    [t("Versions"), session.chatflow_id && <VersionLinks key="versions" session={session} />],
+    [t("Flowise server"), session.instance],
+    [t("Operation"), session.operation_mode],
+    [t("Iterations"), session.iteration + 1],
     [
-      "Tokens",
+      t("Tokens"),
       totals.model_calls
-        ? `${count(totals.input_tokens)} in (${count(totals.cached_tokens)} cached), ${count(totals.output_tokens)} out`
+        ? t("{{input}} in ({{cached}} cached), {{output}} out", {
+            input: count(totals.input_tokens),
+            cached: count(totals.cached_tokens),
+            output: count(totals.output_tokens),
+          })
         : null,
     ],
-    ["Cost", totals.model_calls ? dollars(totals.usd) : null],
-    ["Model calls", totals.model_calls],
-    ["Flowise calls", totals.flowise_calls],
-    ["Working time", working > 0 ? duration(working) : null],
-    ["Updated", moment(session.updated_at)],
-    ["Session id", <code key="id">{session.thread_id}</code>],
+    [t("Cost"), totals.model_calls ? dollars(totals.usd) : null],
+    [t("Model calls"), totals.model_calls],
+    [t("Flowise calls"), totals.flowise_calls],
+    [t("Working time"), working > 0 ? duration(working) : null],
+    [t("Updated"), moment(session.updated_at)],
+    [t("Session id"), <code key="id">{session.thread_id}</code>],
   ];
   return (
     <div className="stack">
@@ -106,7 +110,7 @@ export function FallbackNotice({ session }: { session: SessionView }) {
   if (session.degraded.length === 0) return null;
   return (
     <div className="note warn">
-      <p>In these phases the configured reasoning mode failed, and the other mode answered:</p>
+      <p>{t("In these phases the configured reasoning mode failed, and the other mode answered:")}</p>
       <ul>
         {session.degraded.map((one) => (
           <li key={one.phase}>
@@ -121,8 +125,8 @@ export function FallbackNotice({ session }: { session: SessionView }) {
 function VersionLinks({ session }: { session: SessionView }) {
   return (
     <>
-      <Link href={`/versions/${session.thread_id}`}>this session</Link>,{" "}
-      <Link href={`/history/${session.chatflow_id}`}>all sessions</Link>
+      <Link href={`/versions/${session.thread_id}`}>{t("this session")}</Link>,{" "}
+      <Link href={`/history/${session.chatflow_id}`}>{t("all sessions")}</Link>
     </>
   );
 }
@@ -133,10 +137,10 @@ export function ApprovedPlan({ plan }: { plan: PlanView }) {
     <div className="stack">
       {plan.approach && (
         <p>
-          Approach: <strong>{plan.approach}</strong>
+          {t("Approach:")} <strong>{plan.approach}</strong>
         </p>
       )}
-      <Markdown text={plan.text || "The plan was too long to store."} level={2} />
+      <Markdown text={plan.text || t("The plan was too long to store.")} level={2} />
     </div>
   );
 }
@@ -148,6 +152,6 @@ export function Summary({ sessionId }: { sessionId: string }) {
     queryFn: ({ signal }) =>
       dataOf(api.GET("/sessions/{session_id}/summary", { params: { path: { session_id: sessionId } }, signal })),
   });
-  if (!data) return error ? <ErrorNote error={error} /> : <p className="quiet">Loading the summary…</p>;
+  if (!data) return error ? <ErrorNote error={error} /> : <p className="quiet">{t("Loading the summary…")}</p>;
   return <Markdown text={data.summary} level={2} />;
 }

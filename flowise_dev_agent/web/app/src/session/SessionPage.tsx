@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useMemo, useState } from "react";
+import { lazy, Suspense, useEffect, useMemo, useState } from "react";
 import { Link } from "wouter";
 import { Problem } from "../api/client";
 import { sessionTurns } from "../api/queries";
@@ -11,7 +11,6 @@ import { Bench, isNarrow, type View } from "./Bench";
 import { Conflicts } from "./Conflicts";
 import { NextSteps } from "./NextSteps";
 import { NowBar } from "./NowBar";
-import { Picture } from "./Picture";
 import { Elsewhere, QuestionCard, useElsewhere } from "./QuestionCard";
 import { Said } from "./Said";
 import { FallbackNotice, SessionCards } from "./SessionDetails";
@@ -22,6 +21,9 @@ import { timelineOf } from "./timeline";
 import { useFeed, useSession } from "./useSession";
 import { writingOf } from "./writing";
 import "./session.css";
+
+/** The canvas is the largest part of the page: text is read before it is there. */
+const Picture = lazy(() => import("./Picture").then((module) => ({ default: module.Picture })));
 
 export function SessionPage({ params }: { params: Record<string, string> }) {
   const id = params.id ?? "";
@@ -111,7 +113,11 @@ function SessionById({ id }: { id: string }) {
             )}
           </>
         }
-        picture={<Picture session={session} written={written} coming={writing.nodes} />}
+        picture={
+          <Suspense fallback={<div className="empty-picture" />}>
+            <Picture session={session} written={written} coming={writing.nodes} />
+          </Suspense>
+        }
         tryOut={testable ? <TryOut key={testable} chatflowId={testable} instance={session.instance} /> : null}
       />
     </LitContext>

@@ -71,13 +71,14 @@ function StepLine({ step }: { step: Step }) {
       <div className="row apart">
         <span>
           {activity(step.node)}
-          {step.state !== "done" && <span className="quiet"> ({STATES[step.state].text})</span>}
+          {step.state !== "done" && <span className="quiet"> ({t(STATES[step.state].text)})</span>}
         </span>
         <small>{step.durationMs !== null && duration(step.durationMs)}</small>
       </div>
       {input + output > 0 && (
         <small>
-          {count(input)} tokens in, {count(output)} out{usd > 0 && `, ${dollars(usd)}`}
+          {t("{{input}} tokens in, {{output}} out", { input: count(input), output: count(output) })}
+          {usd > 0 && `, ${dollars(usd)}`}
         </small>
       )}
       {step.notes.map((note) => (
@@ -88,7 +89,7 @@ function StepLine({ step }: { step: Step }) {
 }
 
 function NoteLine({ note }: { note: Note }) {
-  const label = LABELS[note.type] ?? note.type;
+  const label = t(LABELS[note.type] ?? note.type);
   const others = note.candidates.filter((candidate) => !candidate.fits);
   const text = (
     <>
@@ -101,12 +102,13 @@ function NoteLine({ note }: { note: Note }) {
       <summary>
         <small className="words">{text}</small>
       </summary>
-      <small>Not chosen:</small>
+      <small>{t("Not chosen:")}</small>
       <ul>
         {others.map((candidate) => (
           <li key={`${candidate.to} ${candidate.why}`}>
             <small>
-              {candidate.to === "end" ? "end" : activity(candidate.to).toLowerCase()}, if {candidate.why}
+              {candidate.to === "end" ? "end" : activity(candidate.to).toLowerCase()}
+              {t(", if")} {candidate.why}
             </small>
           </li>
         ))}

@@ -1,4 +1,5 @@
 import type { Trial } from "../api/types";
+import { t } from "../i18n";
 import { duration } from "../ui/format";
 import { Markdown } from "../ui/Markdown";
 import { TraceView } from "./TraceView";
@@ -35,10 +36,10 @@ interface Props {
 
 /** Test questions with the answers of the flow. */
 export function TestList({ tests, baseline = [], notes = [], session }: Props) {
-  if (tests.length === 0) return <p className="quiet">No tests yet.</p>;
+  if (tests.length === 0) return <p className="quiet">{t("No tests yet.")}</p>;
   const trials = Math.max(...tests.map((one) => one.trial));
   return (
-    <ul className="plain stack tight" aria-label="Tests">
+    <ul className="plain stack tight" aria-label={t("Tests")}>
       {tests.map((test, index) => {
         const before = baseline.find((one) => one.question === test.question);
         return (
@@ -46,23 +47,31 @@ export function TestList({ tests, baseline = [], notes = [], session }: Props) {
             <div className="row apart">
               <strong className="words">{test.question}</strong>
               <span className="row">
-                {test.human && <small>{test.human === "reject" ? "Rejected" : "Approved"} by the test</small>}
-                {trials > 1 && <small>Trial {test.trial}</small>}
+                {test.human && (
+                  <small>{test.human === "reject" ? t("Rejected by the test") : t("Approved by the test")}</small>
+                )}
+                {trials > 1 && (
+                  <small>
+                    {t("Trial")} {test.trial}
+                  </small>
+                )}
                 {test.duration_ms !== null && <small>{duration(test.duration_ms)}</small>}
                 <Result test={test} />
               </span>
             </div>
             <div className="said">
-              <Markdown text={test.answer || test.error || "No answer."} />
+              <Markdown text={test.answer || test.error || t("No answer.")} />
             </div>
             {!test.passed && (
               <p className="problem">
-                {[test.category && CATEGORIES[test.category], test.answer && test.error].filter(Boolean).join(": ")}
+                {[test.category && t(CATEGORIES[test.category]), test.answer && test.error].filter(Boolean).join(": ")}
               </p>
             )}
             {test.used_tools && test.used_tools.length > 0 && (
               <p>
-                <small>Used: {test.used_tools.join(", ")}</small>
+                <small>
+                  {t("Used:")} {test.used_tools.join(", ")}
+                </small>
               </p>
             )}
             {notes[index] && (
@@ -73,9 +82,9 @@ export function TestList({ tests, baseline = [], notes = [], session }: Props) {
             {session && test.trace_sha256 && <TraceView session={session} sha256={test.trace_sha256} />}
             {before && (
               <details>
-                <summary>Before the change</summary>
+                <summary>{t("Before the change")}</summary>
                 <div className="said">
-                  <Markdown text={before.answer || before.error || "No answer."} />
+                  <Markdown text={before.answer || before.error || t("No answer.")} />
                 </div>
               </details>
             )}
@@ -87,7 +96,11 @@ export function TestList({ tests, baseline = [], notes = [], session }: Props) {
 }
 
 function Result({ test }: { test: Test }) {
-  if (test.passed) return <span className="badge ok">✓ Passed</span>;
+  if (test.passed) return <span className="badge ok">{t("✓ Passed")}</span>;
   // A conversation that could not be held has no cause, only a reason.
-  return test.category ? <span className="badge bad">✗ Failed</span> : <span className="badge">– Not tested</span>;
+  return test.category ? (
+    <span className="badge bad">{t("✗ Failed")}</span>
+  ) : (
+    <span className="badge">{t("– Not tested")}</span>
+  );
 }

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, dataOf } from "../api/client";
 import type { Trace } from "../api/types";
+import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import { duration } from "../ui/format";
 
@@ -17,7 +18,7 @@ export function TraceView({ session, sha256 }: { session: string; sha256: string
   });
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>What happened inside</summary>
+      <summary>{t("What happened inside")}</summary>
       {trace.error && <ErrorNote error={trace.error} />}
       {trace.data ? <Steps trace={trace.data} /> : <p className="quiet">{trace.error ? "" : "Loading …"}</p>}
     </details>
@@ -36,7 +37,7 @@ function Steps({ trace }: { trace: Trace }) {
           </p>
         ))}
       {steps.length > 0 && (
-        <ol aria-label="Steps">
+        <ol aria-label={t("Steps")}>
           {steps.map((step, index) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: a loop runs the same step again
             <li key={index}>
@@ -50,16 +51,18 @@ function Steps({ trace }: { trace: Trace }) {
       {used_tools.map((tool, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a tool may be called twice alike
         <p key={index}>
-          Tool <strong>{tool.tool}</strong>: {outputOf(tool.input)} → {tool.error || outputOf(tool.output)}
+          {t("Tool")} <strong>{tool.tool}</strong>: {outputOf(tool.input)} → {tool.error || outputOf(tool.output)}
         </p>
       ))}
       {sources.map((source) => (
         <p key={source.text} className="said">
-          Source: {source.text}
+          {t("Source:")} {source.text}
         </p>
       ))}
-      {steps.length + used_tools.length + sources.length === 0 && <p className="quiet">The flow tells no steps.</p>}
-      {trace.cut && <small>Long texts were cut.</small>}
+      {steps.length + used_tools.length + sources.length === 0 && (
+        <p className="quiet">{t("The flow tells no steps.")}</p>
+      )}
+      {trace.cut && <small>{t("Long texts were cut.")}</small>}
     </div>
   );
 }

@@ -1,5 +1,6 @@
 /** A session's events as steps with their duration, cost and reasons, its tests, and what it does now. */
 import type { SessionEvent } from "../api/types";
+import { t } from "../i18n";
 import { activity } from "./words";
 
 type EventOf<Type extends SessionEvent["type"]> = Extract<SessionEvent, { type: Type }>;
@@ -108,7 +109,7 @@ export function timelineOf(events: readonly SessionEvent[]): Timeline {
 /** What the session does now, in words. */
 export function currentActivity(timeline: Timeline): string {
   const { running } = timeline;
-  if (!running) return "Waiting for a free worker";
+  if (!running) return t("Waiting for a free worker");
   const repeat = running.notes.findLast((one) => one.type === "retry" || one.type === "fallback");
   return repeat ? `${activity(running.node)} (${repeat.text})` : activity(running.node);
 }

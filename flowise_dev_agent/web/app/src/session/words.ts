@@ -1,5 +1,7 @@
 /** How the page names phases, nodes and statuses of the service. */
+
 import type { SessionStatus, SessionView } from "../api/types";
+import { t } from "../i18n";
 
 export const PHASES: Record<string, string> = {
   intent: "Understand",
@@ -36,7 +38,7 @@ const ACTIVITIES: Record<string, string> = {
 };
 
 /** "Writing the plan"; an unknown node is shown by its own name. */
-export const activity = (node: string): string => ACTIVITIES[node] ?? node.replaceAll("_", " ");
+export const activity = (node: string): string => t(ACTIVITIES[node] ?? node.replaceAll("_", " "));
 
 export interface StatusWord {
   text: string;
@@ -63,6 +65,6 @@ const OUTCOMES: Record<NonNullable<SessionView["outcome"]>, string> = {
 export function statusWord(status: SessionStatus, outcome: SessionView["outcome"]): StatusWord {
   const word = STATUS[status];
   const text = outcome ? OUTCOMES[outcome] : undefined;
-  if (status !== "completed" || !text) return word;
-  return { text, tone: outcome === "rolled_back" || outcome === "declined" ? "" : "ok" };
+  if (status !== "completed" || !text) return { ...word, text: t(word.text) };
+  return { text: t(text), tone: outcome === "rolled_back" || outcome === "declined" ? "" : "ok" };
 }

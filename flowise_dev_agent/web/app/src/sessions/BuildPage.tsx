@@ -4,6 +4,7 @@ import { Link, useLocation } from "wouter";
 import { designSchema, sessionDesign } from "../api/queries";
 import { startSession } from "../api/sessions";
 import type { DesignForm } from "../api/types";
+import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import { type Answers, answersOf, asked, designOf, type Question, questionsOf, type Row, type Schema } from "./form";
 import { newKey } from "./start";
@@ -17,12 +18,14 @@ export function BuildPage({ params }: { params: { id?: string } }) {
   return (
     <div className="stack">
       <Link href="/" className="back">
-        ← Sessions
+        {t("← Sessions")}
       </Link>
-      <h1>Build step by step</h1>
-      <p className="quiet">Every part of the flow is built as you name it. You review the plan before it is built.</p>
+      <h1>{t("Build step by step")}</h1>
+      <p className="quiet">
+        {t("Every part of the flow is built as you name it. You review the plan before it is built.")}
+      </p>
       {session.data && !session.data.form && (
-        <p role="note">This session's flow holds parts that the form does not have: the form is empty.</p>
+        <p role="note">{t("This session's flow holds parts that the form does not have: the form is empty.")}</p>
       )}
       <ErrorNote error={schema.error ?? session.error} />
       {ready && <PartsForm schema={schema.data as Schema} design={session.data?.form ?? null} />}
@@ -61,7 +64,7 @@ function PartsForm({ schema, design }: { schema: Schema; design: DesignForm | nu
       ))}
       <div>
         <button type="submit" className="button primary large" disabled={start.isPending}>
-          {start.isPending ? "Starting the session…" : "Start"}
+          {start.isPending ? t("Starting the session…") : t("Start")}
         </button>
       </div>
       <ErrorNote error={start.error} />
@@ -81,7 +84,7 @@ function Part({ question, answer, set }: PartProps) {
   return (
     <Control
       question={question}
-      label={kind === "list" ? `${label} (one a line)` : label}
+      label={kind === "list" ? t("{{label}} (one a line)", { label }) : label}
       hint={hint}
       value={typeof answer === "string" ? answer : ""}
       onChange={(text) => set(name, text)}
@@ -114,12 +117,12 @@ function Rows({ question, rows, set }: { question: Question; rows: Row[]; set: P
             />
           ))}
           <button type="button" className="button plain" onClick={() => set(name, without(index))}>
-            Remove
+            {t("Remove")}
           </button>
         </div>
       ))}
       <button type="button" className="button" onClick={() => set(name, [...rows, first])}>
-        Add to {label.toLowerCase()}
+        {t("Add to {{list}}", { list: label.toLowerCase() })}
       </button>
     </fieldset>
   );

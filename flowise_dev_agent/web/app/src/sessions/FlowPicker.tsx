@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useDeferredValue, useState } from "react";
 import { flowSearch } from "../api/queries";
+import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, plural } from "../ui/format";
 
@@ -24,11 +25,11 @@ export function FlowPicker({ instance, chosen, onChoose }: Props) {
   if (chosen) {
     return (
       <div className="field">
-        <span>Flow to change or copy</span>
+        <span>{t("Flow to change or copy")}</span>
         <span className="row">
           <span className="badge live">{chosen.name}</span>
           <button type="button" className="button plain" onClick={() => onChoose(null)}>
-            Choose another
+            {t("Choose another")}
           </button>
         </span>
       </div>
@@ -37,10 +38,10 @@ export function FlowPicker({ instance, chosen, onChoose }: Props) {
   return (
     <div className="picker">
       <label className="field">
-        Flow to change or copy
+        {t("Flow to change or copy")}
         <input
           type="search"
-          placeholder="Search by name, node or prompt"
+          placeholder={t("Search by name, node or prompt")}
           maxLength={200}
           value={text}
           onChange={(event) => setText(event.target.value)}
@@ -48,18 +49,18 @@ export function FlowPicker({ instance, chosen, onChoose }: Props) {
       </label>
       <ErrorNote error={query ? found.error : null} />
       {query && found.data && (
-        <ul className="plain found" aria-label="Flows found" aria-live="polite">
+        <ul className="plain found" aria-label={t("Flows found")} aria-live="polite">
           {found.data.flows.map((flow) => (
             <li key={flow.id}>
               <button type="button" className="button plain" onClick={() => onChoose(flow)}>
                 <span className="words">{flow.name}</span>
                 <small>
-                  {plural(flow.nodes, "node")}, changed {ago(flow.updated)}
+                  {plural(flow.nodes, "node")}, {t("changed {{when}}", { when: ago(flow.updated) })}
                 </small>
               </button>
             </li>
           ))}
-          {found.data.flows.length === 0 && <li className="quiet">No matching flows.</li>}
+          {found.data.flows.length === 0 && <li className="quiet">{t("No matching flows.")}</li>}
         </ul>
       )}
     </div>

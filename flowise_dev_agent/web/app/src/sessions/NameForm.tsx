@@ -2,6 +2,7 @@ import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, useEffect, useRef, useState } from "react";
 import { renameSession } from "../api/sessions";
 import type { SessionView } from "../api/types";
+import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 
 interface Props {
@@ -33,17 +34,17 @@ export function NameForm({ session, onRenamed, onClose }: Props) {
       <input
         ref={field}
         className="grow"
-        aria-label="Session name"
+        aria-label={t("Session name")}
         maxLength={120}
         required
         value={name}
         onChange={(event) => setName(event.target.value)}
       />
       <button type="submit" className="button primary" disabled={rename.isPending}>
-        Save
+        {t("Save")}
       </button>
       <button type="button" className="button" onClick={onClose}>
-        Cancel
+        {t("Cancel")}
       </button>
       <ErrorNote error={rename.error} />
     </form>

@@ -6,8 +6,8 @@ import { startSession } from "../api/sessions";
 import type { HealthView } from "../api/types";
 import { Sketch } from "../flow/FlowThumbnail";
 import { t } from "../i18n";
-import { tooLong } from "../session/questions/controls";
 import { ErrorNote } from "../ui/ErrorNote";
+import { tooLong } from "../ui/tooLong";
 import { FlowPicker } from "./FlowPicker";
 import { type Draft, EXAMPLES, newKey, requestOf } from "./start";
 
@@ -153,22 +153,22 @@ function Options({ draft, set, instances }: OptionsProps) {
   return (
     <div className="options">
       <label className="field">
-        Operation
+        {t("Operation")}
         <select
           value={draft.operation}
           onChange={(event) => set({ operation: event.target.value as Draft["operation"] })}
         >
-          <option value="auto">As the requirement says</option>
-          <option value="create">Create a new flow</option>
-          <option value="update">Change a flow</option>
-          <option value="copy">Copy a flow and change the copy</option>
+          <option value="auto">{t("As the requirement says")}</option>
+          <option value="create">{t("Create a new flow")}</option>
+          <option value="update">{t("Change a flow")}</option>
+          <option value="copy">{t("Copy a flow and change the copy")}</option>
         </select>
       </label>
       {instances.length > 1 && (
         <label className="field">
-          Flowise server
+          {t("Flowise server")}
           <select value={draft.instance} onChange={(event) => set({ instance: event.target.value, target: null })}>
-            <option value="">Default</option>
+            <option value="">{t("Default")}</option>
             {instances.map((id) => (
               <option key={id}>{id}</option>
             ))}
@@ -177,18 +177,18 @@ function Options({ draft, set, instances }: OptionsProps) {
       )}
       {changes && <FlowPicker instance={draft.instance} chosen={draft.target} onChoose={(target) => set({ target })} />}
       <label className="field">
-        Write mode
+        {t("Write mode")}
         <select
           value={draft.writeMode}
           onChange={(event) => set({ writeMode: event.target.value as Draft["writeMode"] })}
         >
-          <option value="">Default: existing flows through a draft, new flows directly</option>
-          <option value="staged">Staged: through a draft</option>
-          <option value="direct">Direct</option>
+          <option value="">{t("Default: existing flows through a draft, new flows directly")}</option>
+          <option value="staged">{t("Staged: through a draft")}</option>
+          <option value="direct">{t("Direct")}</option>
         </select>
       </label>
       <label className="field">
-        Trials per test question, all must pass
+        {t("Trials per test question, all must pass")}
         <input
           type="number"
           min={1}
@@ -198,23 +198,23 @@ function Options({ draft, set, instances }: OptionsProps) {
         />
       </label>
       <label className="field">
-        Token limit
+        {t("Token limit")}
         <input
           type="number"
           min={1}
           value={draft.tokens}
-          placeholder="server default"
+          placeholder={t("server default")}
           onChange={(event) => set({ tokens: event.target.value })}
         />
       </label>
       <label className="field">
-        Cost limit in USD
+        {t("Cost limit in USD")}
         <input
           type="number"
           min={0}
           step="any"
           value={draft.usd}
-          placeholder="server default"
+          placeholder={t("server default")}
           onChange={(event) => set({ usd: event.target.value })}
         />
       </label>
@@ -225,7 +225,7 @@ function Options({ draft, set, instances }: OptionsProps) {
             checked={draft.reviewPatch}
             onChange={(event) => set({ reviewPatch: event.target.checked })}
           />
-          Let me review the change before it is written
+          {t("Let me review the change before it is written")}
         </label>
         <label className="check">
           <input
@@ -233,7 +233,7 @@ function Options({ draft, set, instances }: OptionsProps) {
             checked={draft.skipClarification}
             onChange={(event) => set({ skipClarification: event.target.checked })}
           />
-          Do not ask questions; decide for me
+          {t("Do not ask questions; decide for me")}
         </label>
       </div>
     </div>

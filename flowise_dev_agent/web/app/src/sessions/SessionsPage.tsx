@@ -4,6 +4,7 @@ import { Link, useSearchParams } from "wouter";
 import { flowList } from "../api/queries";
 import { deleteSession, listSessions } from "../api/sessions";
 import type { FlowFacts, ListedSession, SessionPage, SessionStatus } from "../api/types";
+import { t } from "../i18n";
 import { PHASES, STATUS } from "../session/words";
 import { ConfirmButton } from "../ui/ConfirmButton";
 import { ErrorNote } from "../ui/ErrorNote";
@@ -75,12 +76,12 @@ function SessionList() {
   return (
     <section className="stack" aria-labelledby="sessions-title">
       <div className="row apart">
-        <h2 id="sessions-title">Sessions</h2>
+        <h2 id="sessions-title">{t("Sessions")}</h2>
         {totals && (
           <small aria-live="polite">
             {plural(totals.sessions, "session")}
             {totals.input_tokens + totals.output_tokens > 0 &&
-              `, ${count(totals.input_tokens + totals.output_tokens)} tokens, ${dollars(totals.usd)}`}
+              `, ${t("{{tokens}} tokens", { tokens: count(totals.input_tokens + totals.output_tokens) })}, ${dollars(totals.usd)}`}
           </small>
         )}
       </div>
@@ -88,14 +89,14 @@ function SessionList() {
         <input
           type="search"
           className="grow"
-          aria-label="Search sessions"
-          placeholder="Search names and requirements"
+          aria-label={t("Search sessions")}
+          placeholder={t("Search names and requirements")}
           maxLength={200}
           value={text}
           onChange={(event) => set("q", event.target.value)}
         />
         <fieldset className="filters">
-          <legend className="visually-hidden">Status</legend>
+          <legend className="visually-hidden">{t("Status")}</legend>
           {FILTERS.map(([value, label]) => (
             <label key={label} className={status === value ? "filter on" : "filter"}>
               <input
@@ -105,16 +106,16 @@ function SessionList() {
                 checked={status === value}
                 onChange={() => set("status", value)}
               />
-              {label}
+              {t(label)}
             </label>
           ))}
         </fieldset>
       </div>
       <ErrorNote error={list.error} />
-      {list.isLoading && <p className="quiet">Loading the sessions…</p>}
+      {list.isLoading && <p className="quiet">{t("Loading the sessions…")}</p>}
       {list.data && sessions.length === 0 && (
         <p className="quiet">
-          {query || status ? "No matching sessions." : "No sessions yet. Describe what you want above."}
+          {query || status ? t("No matching sessions.") : t("No sessions yet. Describe what you want above.")}
         </p>
       )}
       {sessions.length > 0 && (
@@ -132,7 +133,7 @@ function SessionList() {
             disabled={list.isFetchingNextPage}
             onClick={() => list.fetchNextPage()}
           >
-            {list.isFetchingNextPage ? "Loading older sessions…" : "Older sessions"}
+            {list.isFetchingNextPage ? t("Loading older sessions…") : t("Older sessions")}
           </button>
         </div>
       )}
@@ -146,7 +147,7 @@ function SessionRow({ session }: { session: ListedSession }) {
   const id = session.thread_id;
   const refresh = () => queries.invalidateQueries({ queryKey: ["sessions"] });
   const remove = useMutation({ mutationFn: () => deleteSession(id), onSuccess: refresh });
-  const title = session.session_name || "New session";
+  const title = session.session_name || t("New session");
   const { totals } = session;
 
   return (
@@ -163,7 +164,7 @@ function SessionRow({ session }: { session: ListedSession }) {
         <StatusBadge session={session} />
         <small>
           {[
-            session.status === "in_progress" && session.phase && (PHASES[session.phase] ?? session.phase),
+            session.status === "in_progress" && session.phase && t(PHASES[session.phase] ?? session.phase),
             ago(session.updated_at),
             totals.usd > 0 && dollars(totals.usd),
           ]
@@ -172,19 +173,24 @@ function SessionRow({ session }: { session: ListedSession }) {
         </small>
       </span>
       <span className="actions">
-        <button type="button" className="button plain" aria-label={`Rename ${title}`} onClick={() => setNaming(true)}>
-          Rename
+        <button
+          type="button"
+          className="button plain"
+          aria-label={t("Rename {{title}}", { title })}
+          onClick={() => setNaming(true)}
+        >
+          {t("Rename")}
         </button>
         <ConfirmButton
-          label="Delete"
-          name={`Delete ${title}`}
+          label={t("Delete")}
+          name={t("Delete {{title}}", { title })}
           look="plain"
-          question={`Delete “${title}”?`}
-          yes="Delete it"
+          question={t("Delete “{{title}}”?", { title })}
+          yes={t("Delete it")}
           busy={remove.isPending}
           onYes={() => remove.mutate()}
         >
-          <p>Its history is deleted too. The chatflow in Flowise stays.</p>
+          <p>{t("Its history is deleted too. The chatflow in Flowise stays.")}</p>
         </ConfirmButton>
       </span>
       <ErrorNote error={remove.error} />

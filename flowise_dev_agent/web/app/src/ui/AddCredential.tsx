@@ -5,6 +5,7 @@ import { createPortal } from "react-dom";
 import { api, dataOf } from "../api/client";
 import { credentialTypes, health } from "../api/queries";
 import type { CreatedCredential, CredentialField } from "../api/types";
+import { t } from "../i18n";
 import { ErrorNote } from "./ErrorNote";
 
 interface Props {
@@ -32,7 +33,8 @@ export function AddCredential({ type, instance, onCreated }: Props) {
       <p role="status">
         {created && (
           <>
-            “{created.name}” ({created.type}) is stored in Flowise now.
+            “{created.name}” ({created.type}
+            {t(") is stored in Flowise now.")}
           </>
         )}
       </p>
@@ -112,13 +114,13 @@ function CredentialForm({ type, instance, onCancel, onCreated }: FormProps) {
 
   return (
     <form ref={form} method="post" className="stack" autoComplete="off" onSubmit={submit}>
-      <h2 id="credential-title">Add a credential</h2>
-      <p className="quiet">The values go to Flowise, which encrypts them. This service stores none of them.</p>
+      <h2 id="credential-title">{t("Add a credential")}</h2>
+      <p className="quiet">{t("The values go to Flowise, which encrypts them. This service stores none of them.")}</p>
       {servers.length > 1 && (
         <label className="field">
-          Flowise server
+          {t("Flowise server")}
           <select value={server ?? ""} onChange={(event) => setServer(event.target.value || undefined)}>
-            <option value="">Default</option>
+            <option value="">{t("Default")}</option>
             {servers.map((id) => (
               <option key={id}>{id}</option>
             ))}
@@ -126,12 +128,12 @@ function CredentialForm({ type, instance, onCancel, onCreated }: FormProps) {
         </label>
       )}
       <ErrorNote error={types.error} />
-      {types.isPending && <p className="quiet">Reading the credential types…</p>}
+      {types.isPending && <p className="quiet">{t("Reading the credential types…")}</p>}
       {types.data && type === undefined && (
         <label className="field">
-          Type
+          {t("Type")}
           <select required value={chosen} onChange={(event) => setChosen(event.target.value)}>
-            <option value="">Choose…</option>
+            <option value="">{t("Choose…")}</option>
             {types.data.types.map((one) => (
               <option key={one.name} value={one.name}>
                 {one.label}
@@ -140,13 +142,18 @@ function CredentialForm({ type, instance, onCancel, onCreated }: FormProps) {
           </select>
         </label>
       )}
-      {unknown && <p className="note bad">This Flowise server has no credential type “{chosen}”.</p>}
+      {unknown && (
+        <p className="note bad">
+          {t("This Flowise server has no credential type “")}
+          {chosen}”.
+        </p>
+      )}
       {fields.length > 0 && (
         <>
           <label className="field">
-            Name
+            {t("Name")}
             <input name="name" required maxLength={120} defaultValue={chosen} />
-            <small>How people recognise it.</small>
+            <small>{t("How people recognise it.")}</small>
           </label>
           {fields.map((field) => (
             <Field key={`${chosen} ${field.name}`} field={field} />
@@ -159,7 +166,7 @@ function CredentialForm({ type, instance, onCancel, onCreated }: FormProps) {
           {create.isPending ? "Sending…" : "Store in Flowise"}
         </button>
         <button type="button" className="button" onClick={onCancel}>
-          Cancel
+          {t("Cancel")}
         </button>
       </div>
     </form>
@@ -174,7 +181,7 @@ function Field({ field }: { field: CredentialField }) {
   return (
     <div className="field">
       <label htmlFor={id}>
-        {field.label} {!field.required && <small>(optional)</small>}
+        {field.label} {!field.required && <small>{t("(optional)")}</small>}
       </label>
       {field.choices.length > 0 ? (
         <select {...given}>

@@ -1,4 +1,5 @@
 import { type ReactNode, useRef } from "react";
+import { t } from "../i18n";
 
 interface Props {
   label: string;
@@ -48,7 +49,7 @@ export function ConfirmButton({ label, name = label, question, children, yes, bu
               {yes}
             </button>
             <button ref={safe} type="button" className="button" onClick={() => dialog.current?.close()}>
-              No, go back
+              {t("No, go back")}
             </button>
           </div>
         </div>

@@ -1,4 +1,5 @@
 import { lazy, type ReactNode, Suspense } from "react";
+import { t } from "../i18n";
 
 const AddCredential = lazy(() => import("./AddCredential").then((module) => ({ default: module.AddCredential })));
 
@@ -9,9 +10,9 @@ export function ErrorNote({ error, children }: { error: unknown; children?: Reac
   const secret = code === "secret_in_text";
   return (
     <div role="alert" className="note bad">
-      <p>{message || "Something went wrong."}</p>
+      <p>{message || t("Something went wrong.")}</p>
       {secret ? (
-        <p>Nothing was stored. Add it as a credential, take it out of the text, and send the text again.</p>
+        <p>{t("Nothing was stored. Add it as a credential, take it out of the text, and send the text again.")}</p>
       ) : (
         hint && <p>{hint}</p>
       )}

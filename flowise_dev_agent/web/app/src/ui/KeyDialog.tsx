@@ -1,5 +1,6 @@
 import { type FormEvent, useEffect, useRef, useState } from "react";
 import { onKeyNeeded } from "../api/client";
+import { t } from "../i18n";
 
 /** Asks for AGENT_API_KEY when a call needs it. */
 export function KeyDialog() {
@@ -24,14 +25,14 @@ export function KeyDialog() {
     // Nothing can be shown without the key, so Escape does not close the dialog.
     <dialog ref={dialog} aria-labelledby="key-title" onCancel={(event) => event.preventDefault()}>
       <form onSubmit={submit} className="stack">
-        <h2 id="key-title">API key required</h2>
+        <h2 id="key-title">{t("API key required")}</h2>
         {waiting?.wrong && (
           <p role="alert" className="note bad">
-            Wrong key.
+            {t("Wrong key.")}
           </p>
         )}
         <label className="field">
-          Key
+          {t("Key")}
           <input
             type="password"
             autoComplete="off"
@@ -39,11 +40,11 @@ export function KeyDialog() {
             value={key}
             onChange={(event) => setKey(event.target.value)}
           />
-          <small>The value of AGENT_API_KEY on the server. This tab stores it until it is closed.</small>
+          <small>{t("The value of AGENT_API_KEY on the server. This tab stores it until it is closed.")}</small>
         </label>
         <div className="actions">
           <button type="submit" className="button primary">
-            Continue
+            {t("Continue")}
           </button>
         </div>
       </form>

@@ -1,4 +1,5 @@
 import { useEffect, useState } from "react";
+import { t } from "../i18n";
 
 const KEPT = "flowise-dev-agent-theme";
 type Theme = "light" | "dark";
@@ -31,8 +32,8 @@ export function ThemeToggle() {
         setChosen(other);
       }}
     >
-      {other === "dark" ? "Dark" : "Light"}
-      <span className="visually-hidden"> colours</span>
+      {other === "dark" ? t("Dark") : t("Light")}
+      <span className="visually-hidden"> {t("colours")}</span>
     </button>
   );
 }

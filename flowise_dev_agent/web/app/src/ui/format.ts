@@ -1,6 +1,6 @@
 /** Formats of numbers and times. */
+import { language, t } from "../i18n";
 
-const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
   ["day", 86_400],
   ["hour", 3_600],
@@ -11,14 +11,18 @@ const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
 export function ago(iso: string, now = Date.now()): string {
   const seconds = (Date.parse(iso) - now) / 1000;
   for (const [unit, size] of UNITS) {
-    if (Math.abs(seconds) >= size) return RELATIVE.format(Math.round(seconds / size), unit);
+    if (Math.abs(seconds) >= size)
+      return new Intl.RelativeTimeFormat(language(), { numeric: "auto" }).format(Math.round(seconds / size), unit);
   }
-  return "just now";
+  return t("just now");
 }
 
 /** Date and time in the browser's locale. */
 export const moment = (iso: string): string =>
-  new Date(iso).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+  new Date(iso).toLocaleString(language() === "en" ? undefined : language(), {
+    dateStyle: "medium",
+    timeStyle: "short",
+  });
 
 /** "820 ms", "4.2 s", "3 min 5 s". */
 export function duration(milliseconds: number): string {
@@ -33,7 +37,7 @@ export const dollars = (usd: number): string => `$${usd.toFixed(usd > 0 && usd <
 
 /** "950", "12.4k", "1.2M". */
 export const count = (value: number): string =>
-  new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 }).format(value);
+  new Intl.NumberFormat(language(), { notation: "compact", maximumFractionDigits: 1 }).format(value);
 
-/** "1 test", "3 tests". */
-export const plural = (value: number, one: string, many = `${one}s`): string => `${value} ${value === 1 ? one : many}`;
+/** "1 test", "3 tests". The forms of each language are in its file. */
+export const plural = (count: number, one: string): string => t(`{{count}} ${one}`, { count });

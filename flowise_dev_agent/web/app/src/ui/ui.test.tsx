@@ -9,7 +9,7 @@ it("formats numbers and times", () => {
   expect([duration(820), duration(4_200), duration(185_000)]).toEqual(["820 ms", "4.2 s", "3 min 5 s"]);
   expect([dollars(0), dollars(0.0042), dollars(1.5)]).toEqual(["$0.00", "$0.0042", "$1.50"]);
   expect([count(950), count(12_400)]).toEqual(["950", "12.4K"]);
-  expect([plural(1, "test"), plural(2, "test")]).toEqual(["1 test", "2 tests"]);
+  expect([plural(1, "node"), plural(2, "node")]).toEqual(["1 node", "2 nodes"]);
   const now = Date.parse("2026-01-01T10:00:00Z");
   expect(ago("2026-01-01T09:59:40Z", now)).toBe("just now");
   expect(ago("2026-01-01T09:57:00Z", now)).toBe("3 minutes ago");

@@ -1,6 +1,7 @@
 import type { Action, InterruptOf } from "../../api/types";
+import { tooLong } from "../../ui/tooLong";
 import { useDraft } from "../../ui/useDraft";
-import { Choices, type FormProps, tooLong } from "./controls";
+import { Choices, type FormProps } from "./controls";
 
 /** Of one answer. */
 const MOST_CHARACTERS = 8_000;

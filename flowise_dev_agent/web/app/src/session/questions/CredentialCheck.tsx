@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { health } from "../../api/queries";
 import type { Action, InterruptOf, Option } from "../../api/types";
+import { t } from "../../i18n";
 import { AddCredential } from "../../ui/AddCredential";
 import { Choices, type FormProps } from "./controls";
 
@@ -16,7 +17,7 @@ export function CredentialCheckForm({ question, session, busy, send }: FormProps
 
   function choose(action: Action) {
     if (action === "retry" || action === "skip" || action === "cancel") send({ action });
-    else if (several.some((one) => !chosen[one.type])) setProblem("Choose a credential for each type.");
+    else if (several.some((one) => !chosen[one.type])) setProblem(t("Choose a credential for each type."));
     else if (action === "choose") send({ action, choose: chosen });
   }
 
@@ -24,20 +25,18 @@ export function CredentialCheckForm({ question, session, busy, send }: FormProps
     <div className="stack">
       {absent.map((one) => (
         <div key={one.type} className="note warn">
-          <p>
-            Flowise has no credential of type <strong>{one.type}</strong>.
-          </p>
+          <p>{t("Flowise has no credential of type {{type}}.", { type: one.type })}</p>
           <AddCredential type={one.type} instance={session.instance} onCreated={() => send({ action: "retry" })} />
           <p>
-            Or{" "}
+            {t("Or")}{" "}
             {endpoint ? (
               <a href={`${endpoint}/credentials`} target="_blank" rel="noopener noreferrer">
-                create it in Flowise
+                {t("create it in Flowise")}
               </a>
             ) : (
               "create it in Flowise"
             )}{" "}
-            and press "Read again".
+            {t('and press "Read again".')}
           </p>
         </div>
       ))}
@@ -51,7 +50,7 @@ export function CredentialCheckForm({ question, session, busy, send }: FormProps
               setChosen({ ...chosen, [one.type]: event.target.value });
             }}
           >
-            <option value="">Choose…</option>
+            <option value="">{t("Choose…")}</option>
             {one.candidates.map((candidate) => (
               <option key={candidate.id} value={candidate.id}>
                 {candidate.name}

@@ -50,13 +50,11 @@ function RaiseBudget({ question, session, busy, send }: Props) {
   };
   return (
     <fieldset className="card stack" disabled={busy}>
-      <legend className="visually-hidden">Budget</legend>
-      <p>
-        Used so far: {count(used)} tokens and {dollars(totals.usd)}.
-      </p>
+      <legend className="visually-hidden">{t("Budget")}</legend>
+      <p>{t("Used so far: {{tokens}} tokens and {{usd}}.", { tokens: count(used), usd: dollars(totals.usd) })}</p>
       <div className="row">
         <label className="field">
-          New token limit
+          {t("New token limit")}
           <input
             type="number"
             min={1}
@@ -66,7 +64,7 @@ function RaiseBudget({ question, session, busy, send }: Props) {
           />
         </label>
         <label className="field">
-          New limit in USD
+          {t("New limit in USD")}
           <input
             type="number"
             min={0}
@@ -84,7 +82,7 @@ function RaiseBudget({ question, session, busy, send }: Props) {
           disabled={Object.keys(given).length === 0}
           onClick={() => send({ action: "raise_budget", budget: given })}
         >
-          Raise the budget and continue
+          {t("Raise the budget and continue")}
         </button>
       </div>
     </fieldset>

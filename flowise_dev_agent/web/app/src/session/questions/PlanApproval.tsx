@@ -61,8 +61,10 @@ export function PlanApprovalForm({ question, session, busy, send }: FormProps<In
       {missing.length > 0 && (
         <div className="note warn">
           <p>
-            Flowise does not have exactly one credential of type <strong>{missing.join(", ")}</strong>. You choose or
-            create it in the next step, or add it now.
+            {t(
+              "Flowise does not have exactly one credential of type {{type}}. You choose or create it in the next step, or add it now.",
+              { type: missing.join(", ") },
+            )}
           </p>
           {missing.map((type) => (
             <AddCredential key={type} type={type} instance={session.instance} />

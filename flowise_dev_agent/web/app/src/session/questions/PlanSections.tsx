@@ -5,8 +5,8 @@ import { sessionPreview } from "../../api/queries";
 import type { InterruptOf, PlanContract, PreviewNode } from "../../api/types";
 import { paramLabel } from "../../flow/layout";
 import { usePointer } from "../../flow/lit";
+import { MarkBadge } from "../../flow/MarkBadge";
 import type { Mark } from "../../flow/merge";
-import { MarkBadge } from "../../flow/NodeBox";
 import { t } from "../../i18n";
 import { Findings } from "./controls";
 

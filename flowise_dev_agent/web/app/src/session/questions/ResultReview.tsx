@@ -23,7 +23,7 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
 
   const options = question.options.map((one) =>
     one.value === "accept" && !updates && !deploy
-      ? { ...one, description: "Keep the chatflow without deploying it." }
+      ? { ...one, description: t("Keep the chatflow without deploying it.") }
       : one,
   );
 
@@ -41,11 +41,12 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
     <div className="stack">
       <p className="row">
         <a className="button" href={draft?.url ?? chatflow.url} target="_blank" rel="noopener noreferrer">
-          Open {draft ? "the draft" : "the flow"} in Flowise
+          {draft ? t("Open the draft in Flowise") : t("Open the flow in Flowise")}
         </a>
         {draft && (
           <span className="quiet">
-            The change is in a draft. <a href={chatflow.url}>{chatflow.name}</a> stays unchanged until you accept.
+            {t("The change is in a draft.")} <a href={chatflow.url}>{chatflow.name}</a>{" "}
+            {t("stays unchanged until you accept.")}
           </span>
         )}
       </p>
@@ -53,19 +54,21 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
       <TestList tests={tests} baseline={baseline} notes={verdict?.notes ?? []} session={session.thread_id} />
       {change?.summary && (
         <p>
-          <strong>What changed:</strong> {change.summary}. The picture shows it.
+          <strong>{t("What changed:")}</strong> {change.summary}. {t("The picture shows it.")}
         </p>
       )}
       {tests.some((one) => !one.passed && one.category === "CREDENTIAL") && (
         <div className="note warn">
-          <p>A credential is missing or was rejected. Add one, then say below which one to use.</p>
+          <p>{t("A credential is missing or was rejected. Add one, then say below which one to use.")}</p>
           <AddCredential instance={session.instance} />
         </div>
       )}
       {verdict?.reason && <p className="quiet">{verdict.reason}</p>}
       {worse.length > 0 && (
         <div className="note warn">
-          <p>{plural(worse.length, "question")} had a better answer before the change:</p>
+          <p>
+            {plural(worse.length, "question")} {t("had a better answer before the change:")}
+          </p>
           <ul>
             {worse.map((text) => (
               <li key={text}>{text}</li>
@@ -75,7 +78,7 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
       )}
       {placeholders.length > 0 && (
         <div className="note warn">
-          <p>Placeholders to fill in:</p>
+          <p>{t("Placeholders to fill in:")}</p>
           <ul>
             {placeholders.map((text) => (
               <li key={text}>{text}</li>
@@ -99,7 +102,7 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
         {!updates && (
           <label className="check">
             <input type="checkbox" checked={deploy} onChange={(event) => setDeploy(event.target.checked)} />
-            Deploy the chatflow when I accept
+            {t("Deploy the chatflow when I accept")}
           </label>
         )}
       </Choices>
@@ -113,12 +116,13 @@ function Iteration(props: { iterations: Iterations; chosen: number | undefined; 
   const newest = props.iterations.at(-1)?.iteration;
   return (
     <div className="field">
-      <label htmlFor={id}>Iteration to accept</label>
+      <label htmlFor={id}>{t("Iteration to accept")}</label>
       <select id={id} value={props.chosen} onChange={(event) => props.choose(Number(event.target.value))}>
         {props.iterations.map((one) => (
           <option key={one.iteration} value={one.iteration}>
             {one.iteration}
-            {one.iteration === newest ? " (newest)" : ""}: {HEADLINES[one.headline]} Criteria shown: {one.shown.length}.
+            {one.iteration === newest ? ` (${t("newest")})` : ""}: {t(HEADLINES[one.headline])} {t("Criteria shown:")}{" "}
+            {one.shown.length}.
           </option>
         ))}
       </select>

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import type { Action, InterruptOf } from "../../api/types";
 import { LiveThumbnail } from "../../flow/FlowThumbnail";
+import { t } from "../../i18n";
 import { ago, plural } from "../../ui/format";
 import { Choices, type FormProps } from "./controls";
 
@@ -11,7 +12,7 @@ export function TargetPicker({ question, session, busy, send }: FormProps<Interr
   const [problem, setProblem] = useState("");
 
   function choose(action: Action) {
-    if (action === "select" && !chosen) setProblem("Choose one of the flows.");
+    if (action === "select" && !chosen) setProblem(t("Choose one of the flows."));
     else if (action === "select") send({ action, chatflow_id: chosen });
     else if (action === "create_new" || action === "cancel") send({ action });
   }
@@ -20,7 +21,7 @@ export function TargetPicker({ question, session, busy, send }: FormProps<Interr
     <div className="stack">
       {candidates.length > 0 && (
         <fieldset className="cards">
-          <legend className="visually-hidden">Flows</legend>
+          <legend className="visually-hidden">{t("Flows")}</legend>
           {candidates.map((flow) => (
             <label key={flow.id} className="pick">
               <input
@@ -37,10 +38,10 @@ export function TargetPicker({ question, session, busy, send }: FormProps<Interr
                 <LiveThumbnail id={flow.id} instance={session.instance} />
                 <span className="row">
                   <strong>{flow.name}</strong>
-                  {flow.deployed && <span className="badge ok">Deployed</span>}
+                  {flow.deployed && <span className="badge ok">{t("Deployed")}</span>}
                 </span>
                 <small>
-                  {plural(flow.nodes, "node")}, changed {ago(flow.updated)}
+                  {plural(flow.nodes, "node")}, {t("changed {{when}}", { when: ago(flow.updated) })}
                 </small>
                 {flow.about && <small>“{flow.about}”</small>}
                 <small>{flow.node_types.join(", ")}</small>

@@ -3,6 +3,7 @@ import { createContext, Fragment, type ReactNode, type RefObject, useContext, us
 import type { Action, Answer, Finding, Interrupt, Option, SessionView } from "../../api/types";
 import { t } from "../../i18n";
 import { ErrorNote } from "../../ui/ErrorNote";
+import { tooLong } from "../../ui/tooLong";
 import { useDraft } from "../../ui/useDraft";
 
 /** Props of a question form. */
@@ -174,15 +175,6 @@ function FeedbackField({ feedback, label, onSend }: { feedback: Feedback; label:
     </div>
   );
 }
-
-/** What the service accepts; longer text is refused with the number, never cut. */
-const MOST_CHARACTERS = 32_000;
-
-/** What is wrong with the length of a text; empty when nothing is. */
-export const tooLong = (text: string, most = MOST_CHARACTERS): string =>
-  text.length > most
-    ? t("The text has {{length}} characters; at most {{most}} are possible.", { length: text.length, most })
-    : "";
 
 /** Findings of the checks; what the flow had before is apart. */
 export function Findings({ findings }: { findings: Finding[] }) {

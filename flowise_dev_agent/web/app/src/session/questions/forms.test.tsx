@@ -239,7 +239,7 @@ it("chooses a credential for each type before it sends", async () => {
     option("choose", "Choose"),
     option("skip", "Go on without"),
   ]);
-  expect(screen.getByText("mistralAIApi")).toBeTruthy();
+  expect(screen.getByText("Flowise has no credential of type mistralAIApi.")).toBeTruthy();
   await press("Choose");
   expect(sent).toEqual([]);
   await userEvent.selectOptions(screen.getByLabelText("openAIApi"), "Support");

@@ -1,0 +1,57 @@
+import { afterEach, expect, it, vi } from "vitest";
+import { ago, plural } from "../ui/format";
+import { preferredLanguage, speak, t } from ".";
+import german from "./de.json";
+import english from "./en.json";
+import spanish from "./es.json";
+import french from "./fr.json";
+
+const FILES: Record<string, Record<string, string>> = { german, french, spanish };
+const SOURCES = import.meta.glob<string>(["../**/*.{ts,tsx}", "!../**/*.test.*", "!../api/**", "!../admin/**"], {
+  query: "?raw",
+  import: "default",
+  eager: true,
+});
+const without = (key: string) => key.replace(/_(one|many|other)$/, "");
+const placeholders = (text: string) => (text.match(/\{\{\w+\}\}/g) ?? []).toSorted();
+
+afterEach(async () => {
+  localStorage.clear();
+  vi.unstubAllGlobals();
+  await speak("en");
+});
+
+it("has every text of the page in every language, with the same placeholders", () => {
+  const used = Object.values(SOURCES).flatMap((source) =>
+    [...source.matchAll(/\bt\(\s*("(?:[^"\\]|\\.)*")/g)].map((found) => JSON.parse(found[1] ?? '""') as string),
+  );
+  expect(used.length).toBeGreaterThan(300);
+  for (const [name, file] of Object.entries(FILES)) {
+    const known = new Set(Object.keys(file).map(without));
+    expect(
+      used.filter((key) => /[A-Za-z]{2}/.test(key.replace(/\{\{\w+\}\}/g, "")) && !known.has(key)),
+      name,
+    ).toEqual([]);
+    for (const [key, text] of Object.entries(file)) expect(placeholders(text), key).toEqual(placeholders(key));
+  }
+  expect(Object.keys(german).length).toBeGreaterThan(400);
+  for (const file of [french, spanish]) for (const key of Object.keys(german)) expect(file).toHaveProperty([key]);
+  for (const key of Object.keys(english)) expect(german).toHaveProperty([key]);
+});
+
+it("speaks the language that the person chose, else the browser's, else English", async () => {
+  const browser = (...languages: string[]) => vi.stubGlobal("navigator", { languages });
+  browser("pt-BR", "fr-CA", "de");
+  expect(preferredLanguage()).toBe("fr");
+  localStorage.setItem("flowise-dev-agent-language", "es");
+  expect(preferredLanguage()).toBe("es");
+  localStorage.clear();
+  browser("ja");
+  expect(preferredLanguage()).toBe("en");
+  await speak("de");
+  expect(t("Approve")).toBe("Zustimmen");
+  expect([plural(1, "question"), plural(2, "question")]).toEqual(["1 Frage", "2 Fragen"]);
+  expect(ago("2026-01-01T09:57:00Z", Date.parse("2026-01-01T10:00:00Z"))).toBe("vor 3 Minuten");
+  // What no file has is shown as it is.
+  expect(t("A title of a flow: {{x}}")).toContain("A title of a flow");
+});
