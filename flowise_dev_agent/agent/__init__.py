@@ -11,7 +11,7 @@ from flowise_dev_agent.agent.domain import (
 from flowise_dev_agent.agent.domains.flowise import FlowiseCapability
 from flowise_dev_agent.agent.emit import NODE_PHASES
 from flowise_dev_agent.agent.flow_tests import hold_tests
-from flowise_dev_agent.agent.graph import AgentGraph, build_graph
+from flowise_dev_agent.agent.graph import AgentGraph, build_graph, can_wait
 from flowise_dev_agent.agent.projection import approved_plan, project, result_of
 from flowise_dev_agent.agent.registry import ToolRegistry
 from flowise_dev_agent.agent.state import AgentState, initial_state
@@ -36,6 +36,7 @@ __all__ = [
     "Verdict",
     "approved_plan",
     "build_graph",
+    "can_wait",
     "chatflow_url",
     "execute_tool",
     "hold_tests",

@@ -1,6 +1,6 @@
 """The wiring of the 18 nodes; what they do is in `nodes/`, where they lead in `routing.py`."""
 
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence, Set
 from functools import partial
 from typing import Any, Final
 
@@ -21,6 +21,17 @@ from flowise_dev_agent.contracts.events import Candidate, DecisionData, NodeEven
 
 #: Seconds a node may run: 1 + 5 tries of a 180 s model call would be the longest; predictions take less.
 NODE_TIMEOUT: Final = 1_200.0
+
+#: They read and compute: to run them again costs neither money nor the person's time, and changes nothing.
+_REPEATABLE: Final = frozenset(
+    {
+        *(START, "hydrate_context", "resolve_target", "hitl_select_target", "load_current_flow"),
+        *("summarize_current_flow", "hitl_plan_v2", "define_patch_scope", "compile_flow_data", "validate"),
+        *("repair_schema", "preflight_validate_patch", "hitl_review_v2"),
+    }
+)
+#: What they do outside refers to the state that they begin with.
+_EFFECTIVE: Final = frozenset({"apply_patch", "test_v2"})
 
 Node = Callable[[AgentState, Runtime[AgentContext]], Awaitable[Update]]
 AgentGraph = CompiledStateGraph[AgentState, AgentContext, AgentState, AgentState]
@@ -66,6 +77,11 @@ def build_graph(
         candidates: dict[Hashable, str] = {name: END if name == routing.END else name for name in destinations}
         builder.add_conditional_edges(source, _recorded(source, router), candidates)
     return builder.compile(checkpointer=checkpointer)
+
+
+def can_wait(ended: Set[str], following: Set[str]) -> bool:
+    """Whether the state after these nodes may be lost with its worker, as long as no other is stored."""
+    return bool(following) and ended <= _REPEATABLE and not following & _EFFECTIVE
 
 
 def _stored(node: Node) -> Callable[..., Awaitable[dict[str, Any]]]:

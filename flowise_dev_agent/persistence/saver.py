@@ -7,7 +7,7 @@ is what the base class would store, and it reads it.
 
 import asyncio
 from base64 import b64encode
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence, Set
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -25,6 +25,7 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.serde.types import RESUME
 from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
@@ -91,11 +92,30 @@ _INPUT: Final = "__start__"
 
 #: The state's channels in the form of this version; None when they have it.
 Upgrade = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
+#: Whether a checkpoint can wait for the next one, from the nodes that have ended and those that follow; `__start__`
+#: is among them at the beginning. What can wait is repeated after a kill: at no cost and without an effect.
+CanWait = Callable[[Set[str], Set[str]], bool]
+
+
+def never(ended: Set[str], following: Set[str]) -> bool:
+    """Every checkpoint is stored."""
+    return False
 
 
 def plain_serializer() -> JsonPlusSerializer:
     """Only LangGraph's own safe types: the state is plain JSON, and a checkpoint must not import anything else."""
     return JsonPlusSerializer(allowed_msgpack_modules=None)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A checkpoint that waits, with the id of the last one that is stored and all channels that changed since."""
+
+    config: RunnableConfig
+    checkpoint: Checkpoint
+    metadata: CheckpointMetadata
+    parent: str | None
+    changed: Set[str]
 
 
 @dataclass(frozen=True)
@@ -117,18 +137,29 @@ class FencedSaver(AsyncPostgresSaver):
 
     Writes of a task become rows when they matter for a resume: with an interrupt or an error in the same step, or when
     the state is read before the next checkpoint. A kill between a node's end and the next checkpoint, a moment later,
-    runs that node again. DeltaChannels are not supported.
+    runs that node again. A person's answer is in its run. DeltaChannels are not supported.
+
+    A checkpoint that `can_wait` becomes a row with the writes that become rows, or when the state is read; otherwise
+    the next one says it, too.
 
     A checkpoint of an earlier version of the state is read as `upgrade` gives it, and stored so with the next step.
     """
 
     def __init__(
-        self, database: Database, lease: Lease, *, fresh: bool = False, upgrade: Upgrade | None = None
+        self,
+        database: Database,
+        lease: Lease,
+        *,
+        fresh: bool = False,
+        upgrade: Upgrade | None = None,
+        can_wait: CanWait = never,
     ) -> None:
         super().__init__(database.pool, serde=plain_serializer())
         self._database = database
         self._lease = lease
         self._held: list[_Writes] = []
+        self._can_wait = can_wait
+        self._waiting: _Step | None = None
         self._known = fresh
         self._latest: CheckpointTuple | None = None
         #: The rows of what tasks wrote after the latest checkpoint; None when some may be there that are not known.
@@ -139,8 +170,7 @@ class FencedSaver(AsyncPostgresSaver):
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """As the base class; the latest checkpoint is read once."""
-        for held in self._take_held():
-            await self._write(held)
+        await self.flush()
         place = config.get("configurable", {})
         if "checkpoint_id" in place or place.get("checkpoint_ns"):
             return await super().aget_tuple(config)
@@ -156,28 +186,23 @@ class FencedSaver(AsyncPostgresSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """As the base class, in one statement. The held writes of the step before are in this checkpoint."""
+        """As the base class, in one statement or none. The held writes of the step before are in this checkpoint."""
         self._held.clear()
         place = config.get("configurable", {})
         thread_id, ns, parent = place["thread_id"], place["checkpoint_ns"], place.get("checkpoint_id")
-        values = checkpoint["channel_values"]
-        inline = {name: value for name, value in values.items() if isinstance(value, _INLINE)}
-        versions: ChannelVersions = checkpoint["channel_versions"] if self._upgraded else new_versions
-        changed = [
-            name for name in {**new_versions, **dict.fromkeys(self._upgraded)} if name in values and name not in inline
-        ]
-        step = {
-            "thread": thread_id,
-            "ns": ns,
-            "id": checkpoint["id"],
-            "parent": parent,
-            "checkpoint": {**checkpoint, "channel_values": inline},
-            "metadata": get_serializable_checkpoint_metadata(config, metadata),
-            "blobs": [self._blob(name, str(versions[name]), values[name]) for name in changed],
-        }
-        async with self._database.connection() as connection:
-            await connection.execute(_PUT, {"run": self._lease.run_id, "epoch": self._lease.epoch, "step": Jsonb(step)})
-        self._upgraded = frozenset()
+        ended = next_nodes(self._latest.checkpoint) if self._latest else frozenset[str]()
+        waiting, self._waiting = self._waiting, None
+        step = _Step(
+            config,
+            checkpoint,
+            metadata,
+            waiting.parent if waiting else parent,
+            {*new_versions, *self._upgraded, *(waiting.changed if waiting else ())},
+        )
+        if not ns and self._can_wait(ended, next_nodes(checkpoint)):
+            self._waiting = step
+        else:
+            await self._store(step)
         saved = _config(thread_id, ns, checkpoint["id"])
         if not ns:
             before = None if parent is None else _config(thread_id, ns, parent)
@@ -185,14 +210,39 @@ class FencedSaver(AsyncPostgresSaver):
             self._known, self._rows = True, {}
         return saved
 
+    async def flush(self) -> None:
+        """Store what waits."""
+        if self._waiting is not None:
+            await self._store(self._waiting)
+            self._waiting = None
+        for held in self._take_held():
+            await self._write(held)
+
+    async def _store(self, step: _Step) -> None:
+        checkpoint, place = step.checkpoint, step.config.get("configurable", {})
+        values, versions = checkpoint["channel_values"], checkpoint["channel_versions"]
+        inline = {name: value for name, value in values.items() if isinstance(value, _INLINE)}
+        changed = [name for name in values if name in step.changed and name not in inline]
+        row = {
+            "thread": place["thread_id"],
+            "ns": place["checkpoint_ns"],
+            "id": checkpoint["id"],
+            "parent": step.parent,
+            "checkpoint": {**checkpoint, "channel_values": inline},
+            "metadata": get_serializable_checkpoint_metadata(step.config, step.metadata),
+            "blobs": [self._blob(name, str(versions[name]), values[name]) for name in changed],
+        }
+        async with self._database.connection() as connection:
+            await connection.execute(_PUT, {"run": self._lease.run_id, "epoch": self._lease.epoch, "step": Jsonb(row)})
+        self._upgraded = frozenset()
+
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Hold what a task wrote; write it, and what is held, when it reports an interrupt, an answer or an error."""
+        """Hold what a task wrote; write it, and what waits, when it reports an interrupt or an error."""
         self._held.append(_Writes(config, writes, task_id, task_path))
-        if any(channel in WRITES_IDX_MAP for channel, _ in writes):
-            for held in self._take_held():
-                await self._write(held)
+        if any(channel in WRITES_IDX_MAP and channel != RESUME for channel, _ in writes):
+            await self.flush()
 
     @asynccontextmanager
     async def _cursor(self, *, pipeline: bool = False) -> AsyncGenerator[AsyncCursor[DictRow]]:
@@ -299,6 +349,12 @@ class FencedSaver(AsyncPostgresSaver):
 
 def _values(found: CheckpointTuple) -> Mapping[str, Any]:
     return found.checkpoint["channel_values"]
+
+
+def next_nodes(checkpoint: Checkpoint) -> frozenset[str]:
+    """The nodes that run after a checkpoint."""
+    values = checkpoint["channel_values"]
+    return frozenset(name.removeprefix("branch:to:") for name in values if name.startswith((_INPUT, "branch:to:")))
 
 
 def _is_control(channel: str) -> bool:

@@ -16,6 +16,7 @@ from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.patch import Finding, GraphIR, Schemas
 from flowise_dev_agent.persistence import Lease, SessionRow
+from flowise_dev_agent.persistence.saver import CanWait, never
 from flowise_dev_agent.runtime.runs.emission import Emit
 
 if TYPE_CHECKING:
@@ -99,8 +100,8 @@ class Agent:
     None for one that shows no result. `approved_plan` gives the plan that a checked answer to an interrupt approves, if
     any. `upgrade_state` takes the state's channels as an earlier version wrote them and gives those of this version,
     None when nothing is to be done. `planned_flow` draws a plan on the flow that it is for, `wrong_by_hand`
-    says what is wrong with a person's own changes of it. `check_start` raises
-    InvalidInputError for a start beyond the operator's limits.
+    says what is wrong with a person's own changes of it. `check_start` raises InvalidInputError for a start beyond
+    the operator's limits. `can_wait`: see the saver.
     """
 
     graph: Graph
@@ -115,6 +116,7 @@ class Agent:
     result_of: Callable[[Interrupt], ResultView | None] = lambda interrupt: None
     approved_plan: Callable[[Interrupt, JsonMapping], PlanView | None] = lambda interrupt, answer: None
     upgrade_state: Callable[[Mapping[str, Any]], Mapping[str, Any] | None] = lambda values: None
+    can_wait: CanWait = never
     tools: ToolSource = no_tools
     hold_tests: TestHolder = no_tests
     schemas: SchemaSource = no_schemas

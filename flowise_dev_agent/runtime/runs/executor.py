@@ -227,7 +227,9 @@ class _GraphExecution:
         self._agent = agent
         self._claim = claim
         self._writer = writer
-        self._saver = FencedSaver(database, claim.lease, fresh=claim.is_first, upgrade=agent.upgrade_state)
+        self._saver = FencedSaver(
+            database, claim.lease, fresh=claim.is_first, upgrade=agent.upgrade_state, can_wait=agent.can_wait
+        )
         self._graph: Graph = agent.graph.copy(update={"checkpointer": self._saver})
         self._config: RunnableConfig = {
             # Nothing else belongs here: what is configurable is written into every checkpoint.
@@ -270,11 +272,15 @@ class _GraphExecution:
             control=control,
             version="v2",
         )
-        async for part in parts:
-            if part["type"] == "custom":
-                self._writer.emit(part["data"])
-            elif part["type"] == "tasks":
-                self._report(part["data"])
+        try:
+            async for part in parts:
+                if part["type"] == "custom":
+                    self._writer.emit(part["data"])
+                elif part["type"] == "tasks":
+                    self._report(part["data"])
+        except GraphDrained:
+            await self._saver.flush()
+            raise
 
     def _report(self, task: Mapping[str, Any]) -> None:
         """A task's start or end as an event. The end of one that interrupts is reported when the run is finalized."""

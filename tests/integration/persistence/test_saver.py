@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
-from langgraph.checkpoint.serde.types import INTERRUPT
+from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
 
 from flowise_dev_agent.errors import LeaseLostError
 from flowise_dev_agent.persistence import (
@@ -151,6 +151,57 @@ async def test_what_a_task_wrote_becomes_rows_only_where_the_next_checkpoint_doe
     assert await stored() == [("asks", INTERRUPT), ("done", "x"), ("late", "x")]
     assert found is not None
     assert {(task, channel) for task, channel, _ in found.pending_writes or []} == set(await stored())
+
+
+async def test_a_checkpoint_that_can_wait_is_stored_with_the_next_one_or_with_what_refers_to_it(
+    database: Database,
+) -> None:
+    session_id, lease = await add_run(database)
+    steps: list[tuple[Any, Any]] = []
+
+    def can_wait(ended: Any, following: Any) -> bool:
+        steps.append((set(ended), set(following)))
+        return following == {"quick"}
+
+    def at(node: str, versions: dict[str, int], **values: Any) -> Any:
+        return {
+            **empty_checkpoint(),
+            "channel_values": {f"branch:to:{node}": None, **values},
+            "channel_versions": {f"branch:to:{node}": 1, **versions},
+        }
+
+    async def stored() -> list[str]:
+        found = await database.fetch_all("SELECT checkpoint_id FROM checkpoints ORDER BY checkpoint_id")
+        return [row["checkpoint_id"] for row in found]
+
+    saver = FencedSaver(database, lease, fresh=True, can_wait=can_wait)
+    first = at("slow", {"x": 1}, x={"a": 1})
+    saved = await saver.aput(config(session_id), first, {}, {"x": 1})
+    second = at("quick", {"x": 2, "y": 1}, x={"a": 2}, y={"b": 1})
+    saved = await saver.aput(saved, second, {}, {"x": 2, "y": 1})
+    assert await stored() == [first["id"]]
+    await saver.aput_writes(saved, [("y", {"b": 2})], "quick")
+    third = at("slow", {"x": 2, "y": 2}, x={"a": 2}, y={"b": 2})
+    last = await saver.aput(saved, third, {}, {"y": 2})
+    assert await stored() == [first["id"], third["id"]]
+    assert steps == [(set(), {"slow"}), ({"slow"}, {"quick"}), ({"quick"}, {"slow"})]
+    # What changed in the one that was never stored is there, and the next one follows one that is.
+    theirs = await stock(database).aget_tuple(last)
+    assert theirs is not None
+    assert theirs.checkpoint == third
+    assert theirs.parent_config is not None
+    assert theirs.parent_config["configurable"]["checkpoint_id"] == first["id"]
+
+    fourth = at("quick", {"x": 3, "y": 2}, x={"a": 3}, y={"b": 2})
+    saved = await saver.aput(last, fourth, {}, {"x": 3})
+    await saver.aput_writes(saved, [(RESUME, "an answer")], "quick")
+    assert await stored() == [first["id"], third["id"]]
+    await saver.aput_writes(saved, [(INTERRUPT, "?")], "quick")
+    assert await stored() == [first["id"], third["id"], fourth["id"]]
+    theirs = await stock(database).aget_tuple(config(session_id))
+    assert theirs == await saver.aget_tuple(config(session_id))
+    assert theirs is not None
+    assert {channel for _, channel, _ in theirs.pending_writes or []} == {RESUME, INTERRUPT}
 
 
 async def test_the_latest_checkpoint_is_read_once_and_each_reader_gets_its_own(database: Database) -> None:

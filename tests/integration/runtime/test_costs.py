@@ -19,7 +19,7 @@ KEY = "costs"
 FLOWISE_CALLS = 9
 #: Of the same session by the rules. Events and notices are not among them: how many go together depends on time. Nor
 #: is what the worker asks for its jobs and looks after now and then.
-STATEMENTS = 64
+STATEMENTS = 56
 _TIMED = (
     *("pg_notify", "UPDATE sessions SET event_seq", "SELECT EXISTS", "advisory", "lost_epoch"),
     *("procrastinate_fetch", "procrastinate_finish", "procrastinate_unregister", "procrastinate_workers"),

@@ -11,10 +11,12 @@ from uuid import UUID, uuid4
 
 from langgraph.checkpoint.base import WRITES_IDX_MAP, CheckpointTuple, copy_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.serde.types import RESUME
 
 from flowise_dev_agent.errors import DatabaseUnavailableError, LeaseLostError
 from flowise_dev_agent.persistence import Claim, Lease, NewEvent, WriteIntent
 from flowise_dev_agent.persistence.runs import Lost, RunResult
+from flowise_dev_agent.persistence.saver import CanWait, next_nodes
 from tests.unit.publish.fakes import FakeIntents, FakeVersions
 from tests.unit.runtime.simulation.clock import CURRENT, Process, point
 
@@ -234,24 +236,40 @@ class Intents(FakeIntents):
 
 
 class Saver(InMemorySaver):
-    """As `FencedSaver`: fenced, and the writes of a task are held until they matter."""
+    """As `FencedSaver`: fenced, and what the next checkpoint says as well is held until it matters."""
 
-    def __init__(self, tables: Tables, lease: Lease) -> None:
+    def __init__(self, tables: Tables, lease: Lease, can_wait: CanWait) -> None:
         super().__init__()
         shared = tables.saved
         self.storage, self.writes, self.blobs = shared.storage, shared.writes, shared.blobs
         self._tables = tables
         self._lease = lease
         self._held: list[tuple[Any, ...]] = []
+        self._can_wait = can_wait
+        self._waiting: tuple[Any, ...] | None = None
+        self._next: frozenset[str] = frozenset()
 
     async def aget_tuple(self, config: Any) -> CheckpointTuple | None:
-        await self._write_held()
+        await self.flush()
         await point()
         found = super().get_tuple(config)
-        return found and found._replace(checkpoint=copy_checkpoint(found.checkpoint))
+        if found is None:
+            return None
+        self._next = next_nodes(found.checkpoint)
+        return found._replace(checkpoint=copy_checkpoint(found.checkpoint))
 
     async def aput(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
         self._held.clear()
+        ended, self._next = self._next, next_nodes(checkpoint)
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            config, new_versions = waiting[0], {**waiting[3], **new_versions}
+        if not self._can_wait(ended, self._next):
+            return await self._put(config, checkpoint, metadata, new_versions)
+        self._waiting = config, checkpoint, metadata, new_versions
+        return {"configurable": {**config["configurable"], "checkpoint_id": checkpoint["id"]}}
+
+    async def _put(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
         await point()
         self._tables.owned(self._lease)
         thread = self.storage[config["configurable"]["thread_id"]]
@@ -265,10 +283,13 @@ class Saver(InMemorySaver):
 
     async def aput_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
         self._held.append((config, writes, task_id, task_path))
-        if any(channel in WRITES_IDX_MAP for channel, _ in writes):
-            await self._write_held()
+        if any(channel in WRITES_IDX_MAP and channel != RESUME for channel, _ in writes):
+            await self.flush()
 
-    async def _write_held(self) -> None:
+    async def flush(self) -> None:
+        if self._waiting is not None:
+            await self._put(*self._waiting)
+            self._waiting = None
         held, self._held = self._held, []
         for item in held:
             await point()

@@ -16,7 +16,15 @@ from typing import Any, cast
 from unittest.mock import patch
 from uuid import UUID
 
-from flowise_dev_agent.agent import AgentContext, FlowiseCapability, build_graph, initial_state, project, result_of
+from flowise_dev_agent.agent import (
+    AgentContext,
+    FlowiseCapability,
+    build_graph,
+    can_wait,
+    initial_state,
+    project,
+    result_of,
+)
 from flowise_dev_agent.agent.emit import NODE_PHASES
 from flowise_dev_agent.agent.interrupts import check_answer
 from flowise_dev_agent.contracts.base import read_as
@@ -26,6 +34,7 @@ from flowise_dev_agent.errors import FlowiseServerError, FlowiseTimeoutError
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
 from flowise_dev_agent.patch import GraphIR, SetParam, compile_ops, payload_sha256
 from flowise_dev_agent.persistence import Lease
+from flowise_dev_agent.persistence.saver import CanWait
 from flowise_dev_agent.publish import Publisher, flow_tag, is_draft
 from flowise_dev_agent.reasoning.contracts import Intent, Reasoned
 from flowise_dev_agent.runtime import Agent, Timings
@@ -202,6 +211,7 @@ class World:
             chatflow_url=lambda endpoint, chatflow_id: f"{endpoint}/{chatflow_id}",
             node_phases=NODE_PHASES,
             result_of=result_of,
+            can_wait=can_wait,
         )
         none: Any = None
         runs = RunExecutor(
@@ -378,9 +388,9 @@ def trial(seed: int) -> World:
     """One session by its seed; raises AssertionError when something that must hold does not."""
     world = World(seed)
 
-    def saver(database: Any, lease: Lease, **_: Any) -> Saver:
+    def saver(database: Any, lease: Lease, *, can_wait: CanWait, **_: Any) -> Saver:
         del database
-        return Saver(world.tables, lease)
+        return Saver(world.tables, lease, can_wait)
 
     state = global_random.getstate()
     global_random.seed(seed)
