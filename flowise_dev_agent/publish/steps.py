@@ -1,5 +1,6 @@
 """The steps that writes consist of: announced by an intent, sent, looked for after a lost answer, read back, kept."""
 
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
@@ -39,6 +40,8 @@ _REFUSED = (
     FlowiseRateLimitedError,
 )
 _MAY_LAND_LATE = (FlowiseTimeoutError, FlowiseConnectionLostError)
+#: How long what was read back is taken for what is there: no longer than a look and the question after it take.
+_MOMENT_SECS = 0.5
 _KEYS = UUID("6f1c2a52-8f0b-5d3e-9a37-0d6a4c1f2b90")
 
 
@@ -61,8 +64,16 @@ class WriteSteps:
         self._intents = intents
         self._lease = lease
         self._versions = versions
+        self._seen: tuple[float, Chatflow] | None = None
         self._tag = flow_tag(str(session_id))
         self._tags: Mapping[Role, str] = {"flow": self._tag, "draft": draft_tag(str(session_id))}
+
+    async def current(self, chatflow_id: str) -> Chatflow:
+        """The flow as it is now, or as a write of this run has read it back a moment ago."""
+        at, flow = self._seen or (float("-inf"), None)
+        if flow is not None and flow.id == chatflow_id and time.monotonic() - at < _MOMENT_SECS:
+            return flow
+        return await self._client.get_chatflow(chatflow_id)
 
     async def _open(
         self,
@@ -193,7 +204,7 @@ class WriteSteps:
 
         `keep` is the reason under which what was read back becomes a version.
         """
-        stored = await self._client.get_chatflow(response.id)
+        stored = await self._stored(response.id)
         if stored.flow_data != response.flow_data:
             await self._keep_both(intent, response, stored, keep)
             result: dict[str, Any] = {"chatflow_id": stored.id, "expected": payload_sha256(response.flow_data)}
@@ -215,7 +226,7 @@ class WriteSteps:
         keep: str | Literal[False],
     ) -> Written | Stale:
         """As `_read_back`, of a changed flow. One that someone else has saved meanwhile is theirs; that is no error."""
-        stored = await self._client.get_chatflow(response.id)
+        stored = await self._stored(response.id)
         if stored.flow_data == response.flow_data:
             return await self._done(intent, stored, adopted=adopted, unchanged=unchanged, keep=keep)
         found = Base(payload_sha256(stored.flow_data), stored.updated_date)
@@ -227,6 +238,11 @@ class WriteSteps:
         result = {"conflict": conflict.model_dump(mode="json")}
         await self._intents.finish(self._lease, intent.key, status="done", result=result)
         return Stale(stored.id, found, stored.flow_data, conflict)
+
+    async def _stored(self, chatflow_id: str) -> Chatflow:
+        flow = await self._client.get_chatflow(chatflow_id)
+        self._seen = time.monotonic(), flow
+        return flow
 
     async def _outcome(self, result: Mapping[str, Any]) -> Written | Stale:
         """How a change ended that an earlier attempt has made."""

@@ -67,7 +67,9 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
     context = runtime.context
     before = state.write.stage is Stage.BASELINE
     chatflow_id = str(state.write.draft_id or state.write.chatflow_id)
-    flow_data = (await context.flowise.get_chatflow(chatflow_id)).flow_data
+    # Of a draft what is tested goes live: it is looked at right before.
+    read = context.flowise.get_chatflow if state.write.draft_id else context.publisher.current
+    flow_data = (await read(chatflow_id)).flow_data
     suite = domains.tests(
         tested_plan(state),
         flow_data,

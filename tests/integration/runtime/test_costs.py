@@ -14,9 +14,9 @@ from flowise_dev_agent.settings import DatabaseSettings, FlowiseSettings, Reason
 from tests.chaos.fake_flowise import FakeFlowise
 
 KEY = "costs"
-#: Of a CREATE with acceptance: the create, its read-back, the flow that is tested, its tests, and at the acceptance a
-#: look, the change and its read-back. The lists of node types and credentials are kept.
-FLOWISE_CALLS = 9
+#: Of a CREATE with acceptance: the create, its read-back, which is what is tested, three tests, and at the acceptance a
+#: look and the change. The lists of node types and credentials are kept.
+FLOWISE_CALLS = 7
 #: Of the same session by the rules. Events and notices are not among them: how many go together depends on time. Nor
 #: is what the worker asks for its jobs and looks after now and then.
 STATEMENTS = 56
