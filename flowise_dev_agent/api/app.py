@@ -127,6 +127,7 @@ def create_worker_app(settings: Settings, engine: Runtime) -> FastAPI:
             Middleware(ApiKeyMiddleware, api_key=settings.server.api_key),
         ],
     )
+    app.state.settings = settings
     app.state.engine = engine
     app.state.stopping = False
     problems.install(app)

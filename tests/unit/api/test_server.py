@@ -5,16 +5,18 @@ import signal
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any, cast
 
 import httpx2
 import pytest
 from fastapi import FastAPI
 from pydantic import SecretStr
 
+from flowise_dev_agent.api import create_worker_app
 from flowise_dev_agent.api import server as api_server
 from flowise_dev_agent.api.server import Server, bind, url_of
 from flowise_dev_agent.errors import ConfigurationError
-from flowise_dev_agent.settings import ServerSettings
+from flowise_dev_agent.settings import ServerSettings, load_settings
 from tests.unit.api.conftest import MakeApp
 from tests.unit.api.service_double import EngineDouble
 
@@ -186,3 +188,10 @@ async def test_beyond_the_most_connections_requests_are_refused_at_once(make_app
             async with asyncio.timeout(10):
                 while (await http.get("/live")).status_code != 200:
                     pass
+
+
+async def test_the_port_of_a_worker_is_served_with_the_same_limits(engine: EngineDouble) -> None:
+    settings = load_settings(server=ServerSettings(max_connections=10))
+    app = create_worker_app(settings, cast(Any, engine))
+    async with serving(app) as listener, httpx2.AsyncClient(base_url=url_of(listener)) as http:
+        assert (await http.get("/live")).status_code == 200
