@@ -2,7 +2,7 @@
 
 from pydantic import Field, JsonValue
 
-from flowise_dev_agent.contracts.base import Contract
+from flowise_dev_agent.contracts.base import Contract, JsonObject
 from flowise_dev_agent.contracts.requests import RequestBody
 
 
@@ -46,6 +46,10 @@ class NodeTypeDetails(Contract):
     inputs: list[NodeInputView]
     outputs: list[str]
     card: str
+    form: JsonObject = Field(
+        description="JSON Schema of its fields, without connections and credential. Keys with `x-` say what a form "
+        "needs beside it: `x-show`, `x-hide`, `x-options`, `x-lists-options`, `x-config`, `x-variables`, `x-additional`"
+    )
 
 
 class OptionsRequest(RequestBody):

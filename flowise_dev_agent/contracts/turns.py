@@ -36,6 +36,7 @@ class Turn(Contract):
 
     at: datetime
     who: Literal["person", "session"]
+    by: str | None = Field(default=None, description="The name of the person's key.")
     kind: TurnKind = Field(description="`question` is the session's; all others are the person's.")
     words: str = Field(description="As the person wrote them; of a choice or decision without any what it means.")
     action: Action | None = Field(default=None, description="Of an answer.")

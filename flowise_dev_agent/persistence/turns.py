@@ -12,11 +12,11 @@ from flowise_dev_agent.persistence.database import Database
 
 #: A run that is tried again has the answer of the run before.
 _TURNS: Final = """
-    SELECT session_id, at, answer, asked, summary FROM (
-        SELECT session_id, ts AS at, NULL::jsonb AS answer, data AS asked, summary, seq, 0 AS part
+    SELECT session_id, at, answer, asked, summary, by FROM (
+        SELECT session_id, ts AS at, NULL::jsonb AS answer, data AS asked, summary, NULL AS by, seq, 0 AS part
         FROM session_events WHERE session_id = ANY(%(sessions)s) AND type = 'interrupt'
         UNION ALL
-        SELECT run.session_id, run.created_at, run.answer, asked.data, '', asked.seq, 1
+        SELECT run.session_id, run.created_at, run.answer, asked.data, '', run.caller ->> 'name', asked.seq, 1
         FROM runs AS run LEFT JOIN LATERAL (
             SELECT data, seq FROM session_events AS event
             WHERE event.session_id = run.session_id AND type = 'interrupt'
@@ -36,6 +36,7 @@ class TurnRow:
     answer: dict[str, Any] | None
     asked: dict[str, Any] | None
     summary: str
+    by: str | None
 
 
 class Turns:
@@ -53,9 +54,11 @@ class Turns:
             await cursor.execute(_TURNS, {"sessions": list(session_ids)})
             return await cursor.fetchall()
 
-    async def requirements(self, session_ids: Sequence[UUID]) -> dict[UUID, str]:
-        """What each session was started with, whole."""
+    async def starts(self, session_ids: Sequence[UUID]) -> dict[UUID, tuple[str, str | None]]:
+        """What each session was started with, whole, and by whom."""
         rows = await self._database.fetch_all(
-            "SELECT id, requirement FROM sessions WHERE id = ANY(%s)", (list(session_ids),)
+            "SELECT id, requirement, (SELECT caller ->> 'name' FROM runs WHERE session_id = sessions.id"
+            " AND kind = 'start' LIMIT 1) AS by FROM sessions WHERE id = ANY(%s)",
+            (list(session_ids),),
         )
-        return {row["id"]: row["requirement"] for row in rows}
+        return {row["id"]: (row["requirement"], row["by"]) for row in rows}

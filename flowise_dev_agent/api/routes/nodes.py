@@ -28,9 +28,15 @@ async def list_nodes(
 
 
 @router.get("/{name}", responses=declared())
-async def get_node(request: Request, name: Name, instance: Instance = None) -> NodeTypeDetails:
-    """A node type with its inputs; an unknown name is an error that lists close ones."""
-    return await engine(request).node_types.details(instance, name)
+async def get_node(
+    request: Request,
+    name: Name,
+    instance: Instance = None,
+    options: Annotated[bool, Query(description="Put what the server lists for its fields into `form`.")] = False,
+) -> NodeTypeDetails:
+    """A node type with its inputs, and a JSON Schema of its fields for a form; an unknown name is an error that lists
+    close ones."""
+    return await engine(request).node_types.details(instance, name, with_options=options)
 
 
 @router.post("/{name}/options", responses=declared())

@@ -48,6 +48,7 @@ class InputEntry(Conditions, total=False):
     acceptVariable: bool
     additionalParams: bool
     freeSolo: bool
+    fileType: str
     hidden: bool
     rows: int
     list: bool

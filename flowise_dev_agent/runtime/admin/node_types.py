@@ -1,9 +1,11 @@
 """Node types of an instance for clients: the tools that a model looks them up with."""
 
+import asyncio
 import base64
 import binascii
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from flowise_dev_agent.contracts.base import JsonMapping
@@ -18,11 +20,16 @@ from flowise_dev_agent.contracts.nodes import (
 from flowise_dev_agent.errors import AgentError, InvalidInputError
 from flowise_dev_agent.patch import KIND_OF_CATEGORY, InputEntry, NodeSchema
 from flowise_dev_agent.patch.model.definitions import PARAM_TYPES
+from flowise_dev_agent.runtime.admin.node_form import node_form
 from flowise_dev_agent.runtime.agent import Agent
 from flowise_dev_agent.sanitize import shortened
 
 _MOST: Final = 500
 _DESCRIPTION_CHARS: Final = 300
+#: Fields whose options are asked of the server at once, options of each, and the time for all.
+_MOST_LISTS: Final = 8
+_MOST_OPTIONS: Final = 300
+_LISTS_SECS: Final = 8.0
 _MARKUP: Final = re.compile(r"<[^>]+>")
 
 
@@ -50,16 +57,34 @@ class NodeTypes:
             next_cursor=_cursor(begin + limit) if more else None,
         )
 
-    async def details(self, instance: str | None, name: str) -> NodeTypeDetails:
-        """One node type."""
+    async def details(self, instance: str | None, name: str, *, with_options: bool = False) -> NodeTypeDetails:
+        """One node type; its form with what the server lists for its fields where that is asked for."""
         schema: NodeSchema
         card, schema = await self._call(instance, "get_node", {"name": name})
+        listed = await self._listed(instance, schema) if with_options else {}
         return NodeTypeDetails(
             node=node_type_view(schema),
             inputs=[_input(entry) for entry in schema.input_definitions],
             outputs=[output.name for output in schema.outputs],
             card=card,
+            form=node_form(schema, listed),
         )
+
+    async def _listed(self, instance: str | None, schema: NodeSchema) -> dict[str, Sequence[OptionView]]:
+        """What the server lists for the fields of a type, as far as it does within a few seconds."""
+        names = [entry["name"] for entry in schema.input_definitions if entry.get("loadMethod")][:_MOST_LISTS]
+        found: dict[str, Sequence[OptionView]] = {}
+
+        async def ask(name: str) -> None:
+            with suppress(AgentError):
+                options = (await self.options(instance, schema.name, name)).options
+                found[name] = options[:_MOST_OPTIONS]
+
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LISTS_SECS), asyncio.TaskGroup() as group:
+                for name in dict.fromkeys(names):
+                    group.create_task(ask(name))
+        return found
 
     async def options(
         self, instance: str | None, name: str, param: str, *, credential_id: str | None = None

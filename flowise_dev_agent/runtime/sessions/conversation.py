@@ -64,7 +64,8 @@ class Conversations:
     async def of_session(self, session_id: UUID) -> TurnList:
         """The words of a session, oldest first."""
         row = await self._sessions.get(session_id)
-        return TurnList(turns=_said(row, row.requirement, await self._turns.of([session_id])))
+        starts = await self._turns.starts([session_id])
+        return TurnList(turns=_said(row, starts, await self._turns.of([session_id])))
 
     async def of_flow(
         self, chatflow_id: str, instance_id: str | None, *, limit: int, cursor: str | None = None
@@ -74,7 +75,7 @@ class Conversations:
         rows = await self._sessions.page(which, limit=limit + 1, before=decode_cursor(cursor) if cursor else None)
         shown = rows[:limit]
         ids = [row.id for row in shown]
-        turns, requirements = await self._turns.of(ids), await self._turns.requirements(ids)
+        turns, starts = await self._turns.of(ids), await self._turns.starts(ids)
         return Conversation(
             sessions=[
                 ConversationSession(
@@ -87,11 +88,7 @@ class Conversations:
                     updated_at=row.updated_at,
                     answer=row.answer,
                     interrupt=read(ListedInterrupt, row.interrupt) if row.interrupt else None,
-                    turns=_said(
-                        row,
-                        requirements.get(row.id, row.requirement),
-                        [turn for turn in turns if turn.session_id == row.id],
-                    ),
+                    turns=_said(row, starts, [turn for turn in turns if turn.session_id == row.id]),
                 )
                 for row in reversed(shown)
             ],
@@ -99,8 +96,9 @@ class Conversations:
         )
 
 
-def _said(row: SessionRow, requirement: str, turns: Sequence[TurnRow]) -> list[Turn]:
-    first = Turn(at=row.created_at, who="person", kind="requirement", words=requirement)
+def _said(row: SessionRow, starts: Mapping[UUID, tuple[str, str | None]], turns: Sequence[TurnRow]) -> list[Turn]:
+    words, by = starts.get(row.id, (row.requirement, None))
+    first = Turn(at=row.created_at, who="person", by=by, kind="requirement", words=words)
     return [first, *map(_turn, turns)]
 
 
@@ -120,6 +118,7 @@ def _turn(row: TurnRow) -> Turn:
     return Turn(
         at=row.at,
         who="person",
+        by=row.by,
         kind=kind,
         words=_words(action, row.answer, asked, edits),
         action=action,

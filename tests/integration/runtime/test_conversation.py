@@ -4,6 +4,7 @@ import uuid
 
 import pytest
 
+from flowise_dev_agent.caller import ALL_SCOPES, Caller, acting_for
 from flowise_dev_agent.contracts.requests import ResumeSession
 from flowise_dev_agent.contracts.session import SessionView
 from flowise_dev_agent.errors import InvalidInputError, SessionNotFoundError
@@ -39,6 +40,15 @@ async def test_the_words_of_a_session_come_in_order_with_what_they_answer(engine
     assert [(one.question, one.answer) for one in turns[2].answered] == [("Which", "the blue one")]
     assert turns[1].interrupt == turns[2].interrupt
     assert [turn.at for turn in turns] == sorted(turn.at for turn in turns)
+
+
+async def test_each_word_of_a_person_comes_with_the_name_of_their_key(engine: Runtime) -> None:
+    with acting_for(Caller("Ada", ALL_SCOPES)):
+        view = await begin(engine, "ask:Which", "end:accepted")
+    with acting_for(Caller("Bob", ALL_SCOPES)):
+        await reply(engine, view, action="answer", answers=["the blue one"])
+    turns = (await engine.conversations.of_session(view.thread_id)).turns
+    assert [turn.by for turn in turns] == ["Ada", None, "Bob"]
 
 
 async def test_an_answer_that_is_tried_again_is_said_once(engine: Runtime) -> None:

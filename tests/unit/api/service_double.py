@@ -388,10 +388,10 @@ class NodeTypesDouble:
     ) -> NodeTypePage:
         return NodeTypePage(nodes=[self.node][:limit], total=1, next_cursor=None)
 
-    async def details(self, instance: str | None, name: str) -> NodeTypeDetails:
+    async def details(self, instance: str | None, name: str, *, with_options: bool = False) -> NodeTypeDetails:
         if name != self.node.name:
             raise NodeTypeNotFoundError(f"There is no node type {name!r}.", hint="Close names: chatOpenAI.")
-        return NodeTypeDetails(node=self.node, inputs=[], outputs=["chatOpenAI"], card="### chatOpenAI")
+        return NodeTypeDetails(node=self.node, inputs=[], outputs=["chatOpenAI"], card="### chatOpenAI", form={})
 
     async def options(
         self, instance: str | None, name: str, param: str, *, credential_id: str | None = None

@@ -1,14 +1,17 @@
 """The routes for node types, and the service behind them on the committed catalogue."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 import httpx2
 import pytest
+from jsonschema import Draft202012Validator
 
 from flowise_dev_agent.agent import FlowiseCapability, ToolRegistry
 from flowise_dev_agent.agent.domain import Domains, ToolScope
 from flowise_dev_agent.errors import FlowiseUnreachableError, InvalidInputError, NodeTypeNotFoundError
+from flowise_dev_agent.runtime.admin.node_form import node_form
 from flowise_dev_agent.runtime.admin.node_types import NodeTypes
 from tests.unit.agent.rig import OPENAI, OTHER_OPENAI, Bench
 from tests.unit.agent.test_graph import credentials, ops
@@ -109,3 +112,51 @@ async def test_a_server_that_does_not_answer_is_its_own_error(bench: Bench, node
 
     with pytest.raises(FlowiseUnreachableError):
         await node_types.options(None, "chatOpenAI", "modelName")
+
+
+async def test_a_node_type_has_a_form_with_its_fields_and_their_conditions(node_types: NodeTypes) -> None:
+    form: Any = (await node_types.details(None, "chatOpenAI")).form
+    fields = form["properties"]
+    assert fields["temperature"] == {"title": "Temperature", "type": "number", "default": 0.9, **_rest(fields)}
+    assert "credential" not in fields
+    assert "memory" not in fields
+    assert fields["modelName"]["x-lists-options"] is True
+    assert "x-options" not in fields["modelName"]
+    agent: Any = (await node_types.details(None, "agentAgentflow")).form
+    assert agent["properties"]["agentModel"]["x-config"] == "agentModelConfig"
+    assert agent["properties"]["agentMessages"]["items"]["properties"]["content"]["x-variables"] is True
+    assert "agentModel" in agent["required"]
+
+
+def _rest(fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields["temperature"].items() if name not in ("title", "type", "default")}
+
+
+async def test_a_form_has_the_options_of_the_server_where_they_are_asked_for(
+    bench: Bench, node_types: NodeTypes
+) -> None:
+    bench.flowise.options = [{"name": f"model-{number}", "label": f"Model {number}"} for number in range(500)]
+    form: Any = (await node_types.details(None, "chatOpenAI", with_options=True)).form
+    options = form["properties"]["modelName"]["x-options"]
+    assert (len(options), options[0]) == (300, {"const": "model-0", "title": "Model 0"})
+    asked = len(bench.flowise.option_calls)
+    await node_types.details(None, "chatOpenAI")
+    assert len(bench.flowise.option_calls) == asked
+
+
+async def test_options_that_cannot_be_listed_leave_the_form_as_it_is(
+    bench: Bench, node_types: NodeTypes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def down(*_: Any, **__: Any) -> Any:
+        raise FlowiseUnreachableError("down")
+
+    monkeypatch.setattr(bench.flowise, "node_options", down)
+    form: Any = (await node_types.details(None, "chatOpenAI", with_options=True)).form
+    assert form["properties"]["modelName"]["type"] == "string"
+
+
+def test_the_form_of_every_node_type_is_a_json_schema(bench: Bench) -> None:
+    for schema in bench.knowledge.store.schemas.values():
+        form = node_form(schema, {})
+        Draft202012Validator.check_schema(form)
+        assert len(json.dumps(form)) < 120_000

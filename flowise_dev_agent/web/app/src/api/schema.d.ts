@@ -863,7 +863,8 @@ export interface paths {
         };
         /**
          * Get Node
-         * @description A node type with its inputs; an unknown name is an error that lists close ones.
+         * @description A node type with its inputs, and a JSON Schema of its fields for a form; an unknown name is an error that lists
+         *     close ones.
          */
         get: operations["get_node"];
         put?: never;
@@ -5036,6 +5037,13 @@ export interface components {
         NodeTypeDetails: {
             /** Card */
             card: string;
+            /**
+             * Form
+             * @description JSON Schema of its fields, without connections and credential. Keys with `x-` say what a form needs beside it: `x-show`, `x-hide`, `x-options`, `x-lists-options`, `x-config`, `x-variables`, `x-additional`
+             */
+            form: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
             /** Inputs */
             inputs: components["schemas"]["NodeInputView"][];
             node: components["schemas"]["NodeTypeView"];
@@ -7897,6 +7905,11 @@ export interface components {
              * Format: date-time
              */
             at: string;
+            /**
+             * By
+             * @description The name of the person's key.
+             */
+            by: string | null;
             interrupt: components["schemas"]["TurnQuestion"] | null;
             /**
              * Kind
@@ -10121,6 +10134,8 @@ export interface operations {
             query?: {
                 /** @description Flowise instance; the default one. */
                 instance?: string | null;
+                /** @description Put what the server lists for its fields into `form`. */
+                options?: boolean;
             };
             header?: never;
             path: {
