@@ -243,6 +243,12 @@ class ScopeMissingError(AgentError):
     code = "scope_missing"
 
 
+class ApprovalNeededError(AgentError):
+    """The settings ask for another person, or for two; nothing was written."""
+
+    code = "approval_needed"
+
+
 class KeyNotFoundError(AgentError):
     """No key has this id."""
 

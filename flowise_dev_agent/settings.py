@@ -290,6 +290,8 @@ class ServerSettings(BaseSettings):
     webhook_secret: SecretStr | None = Field(default=None, alias="WEBHOOK_SECRET")
     webhook_allow: str = Field(default="", alias="WEBHOOK_ALLOW")
     mcp_approval: Literal["person", "agent"] = Field(default="person", alias="MCP_APPROVAL")
+    separate_approval: bool = Field(default=False, alias="SEPARATE_APPROVAL")
+    two_approvals: str = Field(default="", alias="TWO_APPROVALS")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(default="INFO", alias="LOG_LEVEL")
 
     @field_validator("webhook_secret")
@@ -305,6 +307,11 @@ class ServerSettings(BaseSettings):
     def _is_a_list_of_hosts_and_networks(cls, value: str) -> str:
         _parse_allowed(value)
         return value
+
+    @cached_property
+    def two_approval_flows(self) -> frozenset[str]:
+        """Ids and names of `TWO_APPROVALS`, in lower case."""
+        return frozenset(name.casefold() for name in _items(self.two_approvals))
 
     @cached_property
     def webhook_secrets(self) -> tuple[str, ...]:

@@ -41,6 +41,7 @@ _STATUS: dict[type[errors.AgentError], int] = {
     errors.NodeTypeNotFoundError: 404,
     errors.SessionNotFoundError: 404,
     errors.ScopeMissingError: 403,
+    errors.ApprovalNeededError: 403,
     errors.KeyNotFoundError: 404,
     errors.KeyConflictError: 409,
     errors.DeliveryNotFoundError: 404,

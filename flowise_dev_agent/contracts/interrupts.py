@@ -1,5 +1,6 @@
 """The questions that a session asks a person, as a union by `type`."""
 
+from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -91,7 +92,26 @@ class SelectTargetData(Bounded):
     candidates: list[TargetCandidate]
 
 
-class PlanApprovalData(Bounded):
+class Approval(Contract):
+    """A person's answer that waits for another person to give the same one."""
+
+    by: str = Field(description="Name of the key.")
+    at: datetime
+    action: str
+    answer_sha256: str
+
+
+class Decided(Bounded):
+    """What a question that lets something be written is about."""
+
+    approvals: list[Approval] = Field(
+        default_factory=list,
+        exclude_if=lambda given: not given,
+        description="Where two persons decide: who has decided so far.",
+    )
+
+
+class PlanApprovalData(Decided):
     """What a `plan_approval` is about."""
 
     plan: str = Field(default="", description="Markdown.")
@@ -109,13 +129,13 @@ class PlanApprovalData(Bounded):
     added: Capability | None = Field(default=None, description="What of it the last approval does not cover.")
 
 
-class CredentialCheckData(Bounded):
+class CredentialCheckData(Decided):
     """What a `credential_check` is about."""
 
     credentials: list[MissingCredential]
 
 
-class PatchReviewData(Bounded):
+class PatchReviewData(Decided):
     """What a `patch_review` is about."""
 
     change: Maybe[Difference] = None
@@ -125,7 +145,7 @@ class PatchReviewData(Bounded):
     budget: BudgetCeilings = BudgetCeilings()
 
 
-class ResultReviewData(Bounded):
+class ResultReviewData(Decided):
     """What a `result_review` is about."""
 
     chatflow: FlowLink

@@ -13,7 +13,9 @@ from langgraph.checkpoint.postgres.base import PRUNE_DELETE_THREADS_SQL
 from psycopg.errors import UniqueViolation
 from psycopg.rows import class_row
 
+from flowise_dev_agent.caller import Caller, from_stored
 from flowise_dev_agent.contracts.attachments import MAX_SESSION_BYTES
+from flowise_dev_agent.contracts.interrupts import Approval
 from flowise_dev_agent.errors import SessionConflictError, SessionNotFoundError
 from flowise_dev_agent.persistence.attachments import bind_attachments
 from flowise_dev_agent.persistence.audit import Fact, record, spoken, stored_caller
@@ -247,6 +249,46 @@ class Sessions:
             if row is not None:
                 await bind_attachments(connection, session.id, session.attachments, MAX_SESSION_BYTES)
         return row
+
+    async def started_by(self, session_id: UUID) -> Caller | None:
+        """Who started the session; None for one that is older than that is known."""
+        row = await self._database.fetch_one(
+            "SELECT caller FROM runs WHERE session_id = %s AND kind = 'start' AND caller IS NOT NULL", (session_id,)
+        )
+        return from_stored(row["caller"])[0] if row else None
+
+    async def approve(self, session_id: UUID, answer: Answer, approval: Approval) -> SessionRow | None:
+        """Note an approval that needs that of another person; None when another one has given the same answer already.
+
+        A person's other answer takes the place of their earlier one. Raises SessionConflictError.
+        """
+        async with told_transaction(self._database, session_id, "event") as connection:
+            row = await (
+                await connection.execute(
+                    "SELECT interrupt -> 'data' -> 'approvals' AS approvals FROM sessions"
+                    " WHERE id = %s AND status = 'waiting' AND interrupt_id = %s FOR NO KEY UPDATE",
+                    (session_id, answer.interrupt_id),
+                )
+            ).fetchone()
+            if row is None:
+                raise SessionConflictError("The question is no longer open.", hint="Read the session again.")
+            given = [Approval.model_validate(one) for one in row["approvals"] or []]
+            same = [one for one in given if one.answer_sha256 == approval.answer_sha256]
+            if any(one.by == approval.by for one in same):
+                raise SessionConflictError(
+                    "You have given this answer already; it waits for another person.",
+                    details={"reason": "second_person_needed"},
+                )
+            if same:
+                return None
+            kept = [*(one for one in given if one.by != approval.by), approval]
+            await connection.execute(
+                "UPDATE sessions SET interrupt = jsonb_set(interrupt, '{data,approvals}', %s), updated_at = now()"
+                " WHERE id = %s",
+                (jsonb([one.model_dump(mode="json") for one in kept]), session_id),
+            )
+            await self._record(connection, session_id, f"{answer.action}.first", words=answer.words)
+        return await self.get(session_id)
 
     async def resume(
         self,

@@ -47,6 +47,7 @@ from flowise_dev_agent.runtime.runs.executor import RunExecutor
 from flowise_dev_agent.runtime.runs.recovery import Recovery
 from flowise_dev_agent.runtime.runs.timings import Timings
 from flowise_dev_agent.runtime.runs.worker import Worker
+from flowise_dev_agent.runtime.sessions.approvals import ApprovalRules
 from flowise_dev_agent.runtime.sessions.conversation import Conversations
 from flowise_dev_agent.runtime.sessions.feed import Feed
 from flowise_dev_agent.runtime.sessions.service import SessionService
@@ -141,6 +142,7 @@ class Runtime:
                     attempts=settings.limits.run_attempts,
                     retention=settings.retention,
                     webhooks=WebhookConfig.from_settings(settings.server),
+                    approvals=ApprovalRules.from_settings(settings.server),
                 )
             )
 
@@ -157,11 +159,12 @@ class Runtime:
         attempts: int = 5,
         retention: RetentionSettings | None = None,
         webhooks: WebhookConfig | None = None,
+        approvals: ApprovalRules | None = None,
         timings: Timings | None = None,
     ) -> AsyncGenerator["Runtime"]:
         """A runtime around `agent` on a database that is not open yet; `direct_dsn` is for LISTEN and migrations."""
         timings, webhooks = timings or Timings(), webhooks or WebhookConfig()
-        retention = retention or RetentionSettings()
+        retention, approvals = retention or RetentionSettings(), approvals or ApprovalRules()
         await migrate(direct_dsn)
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(database)
@@ -178,6 +181,7 @@ class Runtime:
                 feed=feed,
                 agent=agent,
                 webhooks=WebhookService(deliveries, webhooks),
+                approvals=approvals,
                 poll_secs=timings.poll,
             )
             blobs, intents = Blobs(database), WriteIntents(database)
@@ -191,6 +195,7 @@ class Runtime:
                 intents=intents,
                 versions=kept,
                 instances=agent.instances,
+                approvals=approvals,
             )
             consumer: Worker | None = None
             if worker:

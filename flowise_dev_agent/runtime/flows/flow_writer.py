@@ -35,6 +35,7 @@ from flowise_dev_agent.redaction import masked
 from flowise_dev_agent.runtime.flows.proposals import Proposal, Proposals
 from flowise_dev_agent.runtime.flows.views import difference
 from flowise_dev_agent.runtime.runs.emission import Emit, new_event
+from flowise_dev_agent.runtime.sessions.approvals import ApprovalRules
 from flowise_dev_agent.runtime.sessions.service import check_key, key_reused
 from flowise_dev_agent.runtime.sessions.views import public_status
 from flowise_dev_agent.sanitize import clean_text
@@ -61,7 +62,8 @@ class FlowWriter:
     """Takes writes, and has the part of a worker that does them.
 
     Taking one raises what `Proposals` does, InvalidInputError also for a flow that the server could not run (nothing is
-    written then), and SessionConflictError when the idempotency key was used for another request.
+    written then), ApprovalNeededError where nobody writes alone, and SessionConflictError when the idempotency key was
+    used for another request.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class FlowWriter:
         intents: WriteIntents,
         versions: Versions,
         instances: Instances,
+        approvals: ApprovalRules,
     ) -> None:
         self._proposals = proposals
         self._sessions = sessions
@@ -80,6 +83,7 @@ class FlowWriter:
         self._intents = intents
         self._versions = versions
         self._instances = instances
+        self._approvals = approvals
 
     async def import_flow(
         self, body: ImportFlow, *, instance: str | None = None, idempotency_key: str | None = None
@@ -153,6 +157,7 @@ class FlowWriter:
                 hint="Correct the flow, or create in Flowise what it needs.",
                 details={"findings": [finding.model_dump(mode="json") for finding in problems]},
             )
+        self._approvals.check_direct(proposal.base.id if proposal.base else None, proposal.name)
         row = await self._sessions.start(
             NewSession(
                 id=uuid4(),

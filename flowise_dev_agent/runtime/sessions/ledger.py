@@ -34,6 +34,8 @@ _IN_WORDS: Final[Mapping[str, str]] = {
     "result_review.accept": "accepted the result",
     "result_review.iterate": "asked for changes",
     "result_review.rollback": "had it undone",
+    "plan_approval.approve.first": "approved the plan, as the first of two",
+    "result_review.accept.first": "accepted the result, as the first of two",
     "write.create": "Flowise: created",
     "write.update": "Flowise: changed",
     "write.delete": "Flowise: deleted",

@@ -10,8 +10,6 @@ from uuid import UUID, uuid4
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from pydantic import BaseModel, ValidationError
 
-from flowise_dev_agent.caller import require
-from flowise_dev_agent.contracts.answers import decides
 from flowise_dev_agent.contracts.designs import DesignForm, DesignView, form_of
 from flowise_dev_agent.contracts.events import EventPage, SessionEvent
 from flowise_dev_agent.contracts.plan import Design
@@ -34,6 +32,7 @@ from flowise_dev_agent.persistence.database import translated_errors
 from flowise_dev_agent.persistence.sessions import Answer, NewSession
 from flowise_dev_agent.redaction import guarded_json, holds_secret
 from flowise_dev_agent.runtime.agent import Agent
+from flowise_dev_agent.runtime.sessions.approvals import ApprovalRules, Approvals
 from flowise_dev_agent.runtime.sessions.feed import Feed
 from flowise_dev_agent.runtime.sessions.ledger import words_of
 from flowise_dev_agent.runtime.sessions.own_hand import OwnHand
@@ -71,6 +70,7 @@ class SessionService:
         feed: Feed,
         agent: Agent,
         webhooks: WebhookService,
+        approvals: ApprovalRules,
         poll_secs: float,
     ) -> None:
         self._database = database
@@ -80,6 +80,7 @@ class SessionService:
         self._agent = agent
         self._own_hand = OwnHand(sessions=sessions, blobs=Blobs(database), agent=agent)
         self._webhooks = webhooks
+        self._approvals = Approvals(approvals, sessions)
         self._poll_secs = poll_secs
 
     async def start(self, request: StartSession, *, idempotency_key: str | None = None) -> StartedView:
@@ -135,7 +136,7 @@ class SessionService:
         Raises:
             SessionConflictError: nothing is open, or not this interrupt; `details` has `status` and `interrupt_id`.
             InvalidAnswerError: the answer does not fit; the interrupt stays open, as after SecretInTextError.
-            ScopeMissingError: the answer decides what is written, and the caller may not.
+            ScopeMissingError, ApprovalNeededError: the answer decides what is written, and the caller may not.
         """
         check_key(idempotency_key)
         fingerprint = body.fingerprint()
@@ -149,8 +150,6 @@ class SessionService:
         if body.interrupt_id is not None and body.interrupt_id != row.interrupt_id:
             raise _nothing_open(row, asked=body.interrupt_id)
         answer = self._agent.check_answer(interrupt, body)
-        if decides(interrupt.type, str(answer.get("action"))):
-            require("approve")
         await self._own_hand.check(row, interrupt, answer)
         plan = self._agent.approved_plan(interrupt, answer)
         given = Answer(
@@ -160,6 +159,8 @@ class SessionService:
             words=words_of(interrupt, answer),
             plan=None if plan is None else plan.fitted(_MAX_PLAN_BYTES).model_dump(mode="json"),
         )
+        if (first := await self._approvals.first_of_two(row, interrupt, given)) is not None:
+            return self._view(first)
         answered = await self._sessions.resume(
             session_id, given, idempotency_key=idempotency_key, fingerprint=fingerprint
         )

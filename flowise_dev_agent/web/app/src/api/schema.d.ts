@@ -1633,6 +1633,26 @@ export interface components {
             label: string;
         };
         /**
+         * Approval
+         * @description A person's answer that waits for another person to give the same one.
+         */
+        Approval: {
+            /** Action */
+            action: string;
+            /** Answer Sha256 */
+            answer_sha256: string;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /**
+             * By
+             * @description Name of the key.
+             */
+            by: string;
+        };
+        /**
          * ApprovePlan
          * @description Approve the plan, with one of its approaches where it has several, with other test questions and with changes by
          *     hand if wanted.
@@ -2575,6 +2595,11 @@ export interface components {
          * @description What a `credential_check` is about.
          */
         CredentialCheckData: {
+            /**
+             * Approvals
+             * @description Where two persons decide: who has decided so far.
+             */
+            approvals?: components["schemas"]["Approval"][];
             /** Credentials */
             credentials: components["schemas"]["MissingCredential"][];
             /**
@@ -5288,6 +5313,11 @@ export interface components {
          * @description What a `patch_review` is about.
          */
         PatchReviewData: {
+            /**
+             * Approvals
+             * @description Where two persons decide: who has decided so far.
+             */
+            approvals?: components["schemas"]["Approval"][];
             /** @default {} */
             budget: components["schemas"]["BudgetCeilings"];
             change: components["schemas"]["Difference"] | null;
@@ -5530,6 +5560,11 @@ export interface components {
             added: components["schemas"]["Capability"] | null;
             /** Approaches */
             approaches: components["schemas"]["Approach"][];
+            /**
+             * Approvals
+             * @description Where two persons decide: who has decided so far.
+             */
+            approvals?: components["schemas"]["Approval"][];
             /**
              * Assumed
              * @description Parts of the requirement that leave a choice.
@@ -6270,6 +6305,11 @@ export interface components {
          * @description What a `result_review` is about.
          */
         ResultReviewData: {
+            /**
+             * Approvals
+             * @description Where two persons decide: who has decided so far.
+             */
+            approvals?: components["schemas"]["Approval"][];
             /**
              * Baseline
              * @description The same questions, asked before the change.

@@ -1,0 +1,105 @@
+"""Who has to decide: somebody other than who started the session, or two, where the settings ask for it."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final, Self
+
+from flowise_dev_agent.caller import current_caller, require
+from flowise_dev_agent.contracts.answers import decides
+from flowise_dev_agent.contracts.interrupts import Approval, Interrupt
+from flowise_dev_agent.errors import ApprovalNeededError
+from flowise_dev_agent.persistence import SessionRow, Sessions
+from flowise_dev_agent.persistence.sessions import Answer
+from flowise_dev_agent.settings import ServerSettings
+
+_ALL: Final = "*"
+
+
+@dataclass(frozen=True)
+class ApprovalRules:
+    """`separate`: who starts a session does not decide in it. `two`: ids and names of the flows (lower case; `*`: all)
+    that two persons have to decide on."""
+
+    separate: bool = False
+    two: frozenset[str] = frozenset()
+
+    @classmethod
+    def from_settings(cls, server: ServerSettings) -> Self:
+        """The rules of a service."""
+        return cls(separate=server.separate_approval, two=server.two_approval_flows)
+
+    def needs_two(self, *flow: str | None) -> bool:
+        """Whether two persons decide on a flow with this id and this name."""
+        return _ALL in self.two or any(name and name.strip().casefold() in self.two for name in flow)
+
+    def check_direct(self, *flow: str | None) -> None:
+        """Raises ApprovalNeededError for a write without a plan, which only one person takes part in."""
+        if self.separate or self.needs_two(*flow):
+            raise ApprovalNeededError(
+                "This service lets no flow be written by one person alone."
+                if self.separate
+                else "This flow is only written after two approvals.",
+                hint="Start a session for the change; somebody else approves it.",
+            )
+
+
+class Approvals:
+    """Applies the rules to answers."""
+
+    def __init__(self, rules: ApprovalRules, sessions: Sessions) -> None:
+        self._rules = rules
+        self._sessions = sessions
+
+    async def first_of_two(self, row: SessionRow, interrupt: Interrupt, given: Answer) -> SessionRow | None:
+        """The session with the caller's approval noted, when another person has to give the same answer; None when the
+        answer may be taken now.
+
+        Raises:
+            ScopeMissingError, ApprovalNeededError: the caller may not decide here.
+            SessionConflictError: the caller has given this answer before, or the question is no longer open.
+        """
+        action = str(given.value.get("action"))
+        if not decides(interrupt.type, action):
+            return None
+        require("approve")
+        if _is_free(given.value):
+            return None
+        if self._rules.separate:
+            await self._check_separate(row)
+        if not self._rules.needs_two(row.chatflow_id, _planned_name(row, interrupt)):
+            return None
+        approval = Approval(
+            by=current_caller().name, at=datetime.now(UTC), action=action, answer_sha256=_fingerprint(given.value)
+        )
+        return await self._sessions.approve(row.id, given, approval)
+
+    async def _check_separate(self, row: SessionRow) -> None:
+        starter, caller = await self._sessions.started_by(row.id), current_caller()
+        if starter is None:
+            return
+        same = starter.key_id == caller.key_id if starter.key_id or caller.key_id else starter.name == caller.name
+        if same:
+            raise ApprovalNeededError(
+                "You started this session, so somebody else has to decide.",
+                hint="Ask somebody who has a key with the scope 'approve'.",
+                details={"started_by": starter.name},
+            )
+
+
+def _is_free(answer: Mapping[str, Any]) -> bool:
+    """Whether one person gives it: it takes back what was written, or asks for changes within what is approved."""
+    return answer.get("action") == "rollback" or (answer.get("action") == "iterate" and not answer.get("ops"))
+
+
+def _planned_name(row: SessionRow, interrupt: Interrupt) -> str | None:
+    if interrupt.type == "plan_approval":
+        return interrupt.data.contract.flow_name
+    contract: Any = (row.plan or {}).get("contract") or {}
+    return contract.get("flow_name")
+
+
+def _fingerprint(answer: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(answer, sort_keys=True, default=str).encode()).hexdigest()
