@@ -54,5 +54,5 @@ async def test_a_session_that_began_with_words_is_opened_as_a_form(
     await screen.start("A chatbot for a zoo with gpt-4o that remembers the last 7 messages")
     await screen.question("The plan")
     await screen.page.get_by_role("link", name="Open as form").click()
-    await expect(screen.page.get_by_label("Memory")).to_have_value("7")
+    await expect(screen.page.get_by_label("Memory", exact=True)).to_have_value("7")
     await expect(screen.page.get_by_label("Prompt")).to_have_value("A chatbot for a zoo")

@@ -42,6 +42,31 @@ export const sessionDesign = (session_id: string) =>
     retry: false,
   });
 
+/** A node type with its fields. */
+export const nodeType = (name: string, instance: string) =>
+  queryOptions({
+    queryKey: ["node-type", instance, name],
+    queryFn: ({ signal }) =>
+      dataOf(api.GET("/nodes/{name}", { params: { path: { name }, query: { instance } }, signal })),
+    staleTime: 300_000,
+  });
+
+/** What a field may be set to, asked of the server. */
+export const nodeOptions = (name: string, param: string, instance: string) =>
+  queryOptions({
+    queryKey: ["node-options", instance, name, param],
+    queryFn: ({ signal }) =>
+      dataOf(
+        api.POST("/nodes/{name}/options", {
+          params: { path: { name }, query: { instance } },
+          body: { param, credential_id: null },
+          signal,
+        }),
+      ),
+    retry: false,
+    staleTime: 300_000,
+  });
+
 /** Flows that match the words by their name, nodes or prompts. */
 export const flowSearch = (query: string, instance: string | undefined) =>
   queryOptions({

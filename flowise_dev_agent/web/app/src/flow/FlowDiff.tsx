@@ -1,10 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useMemo, useState } from "react";
+import { type ReactNode, useContext, useMemo, useState } from "react";
 import { sessionChange } from "../api/queries";
 import type { Difference, FlowChange } from "../api/types";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import { Tabs } from "../ui/Tabs";
+import { EditingContext, edited } from "./edits";
 import { FlowCanvas } from "./FlowCanvas";
 import { MarkBadge } from "./MarkBadge";
 import { counts, type Mark, type Marked, merged, unmarked } from "./merge";
@@ -15,12 +16,20 @@ import "./flow.css";
 type Side = "before" | "change" | "after";
 
 /** The changes of a session, and meanwhile changes by others. For `revision` see `sessionChange`. */
-export function SessionDiff({ sessionId, revision }: { sessionId: string; revision?: unknown }) {
+export function SessionDiff({
+  sessionId,
+  revision,
+  instance,
+}: {
+  sessionId: string;
+  revision?: unknown;
+  instance?: string;
+}) {
   const { data: change, error, isPending } = useQuery(sessionChange(sessionId, revision));
   if (isPending) return <p className="empty-picture">{t("Loading the change…")}</p>;
   if (error) return <ErrorNote error={error} />;
   if (!change) return <p className="empty-picture">{t("No flow yet.")}</p>;
-  if (!change.meanwhile) return <FlowDiff change={change} />;
+  if (!change.meanwhile) return <FlowDiff change={change} {...(instance && { instance })} />;
   return (
     <div className="both-changes">
       <section aria-label={t("Changes by someone else")}>
@@ -36,10 +45,10 @@ export function SessionDiff({ sessionId, revision }: { sessionId: string; revisi
 }
 
 /** The changes of a flow: on the canvas, as a list, and as ops. It fills its container. */
-export function FlowDiff({ change }: { change: FlowChange }) {
+export function FlowDiff({ change, instance }: { change: FlowChange; instance?: string }) {
   const { ops } = change;
   const tabs = [
-    { name: t("Canvas"), content: <ChangeCanvas change={change} /> },
+    { name: t("Canvas"), content: <ChangeCanvas change={change} {...(instance && { instance })} /> },
     { name: t("List"), content: <ChangeList diff={change.diff} /> },
     ...(ops.length > 0 ? [{ name: t("Ops ({{number}})", { number: ops.length }), content: <OpList ops={ops} /> }] : []),
   ];
@@ -51,14 +60,16 @@ export function FlowDiff({ change }: { change: FlowChange }) {
   );
 }
 
-function ChangeCanvas({ change }: { change: FlowChange }) {
+function ChangeCanvas({ change, instance }: { change: FlowChange; instance?: string }) {
+  const edits = useContext(EditingContext)?.edits;
   const [side, setSide] = useState<Side>("change");
   const [chosen, setChosen] = useState<string | null>(null);
   const both = useMemo(() => merged(change), [change]);
   const shown = useMemo<Marked>(() => {
     const view = side === "change" ? null : change[side];
-    return view ? unmarked(view) : both;
-  }, [side, change, both]);
+    const drawn = view ? unmarked(view) : both;
+    return edits && side !== "before" ? edited(drawn, edits) : drawn;
+  }, [side, change, both, edits]);
   const marked = shown.nodes.find(({ node }) => node.id === chosen);
   const sides: [Side, string][] = [
     ...(change.before ? [["before", sideName(t("Before"), change.before_label)] as [Side, string]] : []),
@@ -88,7 +99,14 @@ function ChangeCanvas({ change }: { change: FlowChange }) {
         </fieldset>
         <Legend marked={both} />
       </FlowCanvas>
-      {marked && <NodeDetails marked={marked} onClose={() => setChosen(null)} />}
+      {marked && (
+        <NodeDetails
+          key={marked.node.id}
+          marked={marked}
+          {...(instance && { instance })}
+          onClose={() => setChosen(null)}
+        />
+      )}
     </div>
   );
 }

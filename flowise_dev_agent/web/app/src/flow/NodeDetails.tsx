@@ -1,10 +1,20 @@
+import { useContext } from "react";
 import type { FieldChange } from "../api/types";
 import { t } from "../i18n";
+import { EditingContext } from "./edits";
 import { MarkBadge } from "./MarkBadge";
 import type { MarkedNode } from "./merge";
+import { NodeForm } from "./NodeForm";
 
-/** All settings of a node; changed fields first, before and after. */
-export function NodeDetails({ marked, onClose }: { marked: MarkedNode; onClose: () => void }) {
+/** All settings of a node; changed fields first, before and after. While a plan or a result is open, as a form. */
+interface Props {
+  marked: MarkedNode;
+  instance?: string;
+  onClose: () => void;
+}
+
+export function NodeDetails({ marked, instance, onClose }: Props) {
+  const editing = useContext(EditingContext);
   const { node, mark, fields } = marked;
   const changed = new Set(fields.map((field) => root(field.name)));
   const rest = node.params.filter((param) => !changed.has(param.name));
@@ -37,7 +47,8 @@ export function NodeDetails({ marked, onClose }: { marked: MarkedNode; onClose: 
         </>
       )}
       {node.note && <p>{node.note}</p>}
-      {rest.length > 0 && (
+      {editing && instance && node.kind !== "note" && <NodeForm node={node} instance={instance} />}
+      {!editing && rest.length > 0 && (
         <>
           <h3>{fields.length > 0 ? t("Unchanged settings") : t("Settings")}</h3>
           <dl className="stack tight">
@@ -54,7 +65,7 @@ export function NodeDetails({ marked, onClose }: { marked: MarkedNode; onClose: 
           </dl>
         </>
       )}
-      {node.params.length === 0 && fields.length === 0 && !node.note && (
+      {!editing && node.params.length === 0 && fields.length === 0 && !node.note && (
         <p className="quiet">{t("All settings have their default.")}</p>
       )}
     </section>

@@ -1,7 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
-import { useMemo, useState } from "react";
+import { useContext, useMemo, useState } from "react";
 import { sessionPreview } from "../api/queries";
 import type { CanvasNode, Preview, SessionView } from "../api/types";
+import { EditingContext, edited } from "../flow/edits";
 import { FlowCanvas } from "../flow/FlowCanvas";
 import { Legend, SessionDiff } from "../flow/FlowDiff";
 import { previewed } from "../flow/merge";
@@ -20,8 +21,9 @@ export function Picture({ session, written, coming }: Props) {
   const revision = session.interrupt?.id ?? session.last_event_seq;
   const planned = !written && (session.plan !== null || session.interrupt?.type === "plan_approval");
   const { data: preview } = useQuery({ ...sessionPreview(session.thread_id, revision), enabled: planned });
-  if (written) return <SessionDiff sessionId={session.thread_id} revision={session.last_event_seq} />;
-  if (preview && preview.nodes.length > 0) return <Planned preview={preview} />;
+  if (written)
+    return <SessionDiff sessionId={session.thread_id} revision={session.last_event_seq} instance={session.instance} />;
+  if (preview && preview.nodes.length > 0) return <Planned preview={preview} instance={session.instance} />;
   if (coming.length > 0) return <Coming nodes={coming} />;
   return (
     <div className="empty-picture">
@@ -46,9 +48,11 @@ function Coming({ nodes }: { nodes: CanvasNode[] }) {
   );
 }
 
-function Planned({ preview }: { preview: Preview }) {
+function Planned({ preview, instance }: { preview: Preview; instance: string }) {
+  const edits = useContext(EditingContext)?.edits;
   const [chosen, setChosen] = useState<string | null>(null);
-  const flow = useMemo(() => previewed(preview), [preview]);
+  const drawn = useMemo(() => previewed(preview), [preview]);
+  const flow = useMemo(() => (edits ? edited(drawn, edits) : drawn), [drawn, edits]);
   const marked = flow.nodes.find(({ node }) => node.id === chosen);
   return (
     <div className="change-canvas">
@@ -67,7 +71,9 @@ function Planned({ preview }: { preview: Preview }) {
           </span>
         )}
       </FlowCanvas>
-      {marked && <NodeDetails marked={marked} onClose={() => setChosen(null)} />}
+      {marked && (
+        <NodeDetails key={marked.node.id} marked={marked} instance={instance} onClose={() => setChosen(null)} />
+      )}
     </div>
   );
 }

@@ -3,6 +3,7 @@ import { lazy, Suspense, useEffect, useMemo, useState } from "react";
 import { Link } from "wouter";
 import { Problem } from "../api/client";
 import { sessionTurns } from "../api/queries";
+import { EditingContext, useEdits } from "../flow/edits";
 import { LitContext } from "../flow/lit";
 import { TryOut } from "../flow/TryOut";
 import { t } from "../i18n";
@@ -39,6 +40,10 @@ function SessionById({ id }: { id: string }) {
   const question = session?.interrupt ?? null;
   const revision = session && `${session.status} ${question?.id}`;
   const said = useQuery({ ...sessionTurns(id, revision), enabled: Boolean(session) }).data;
+  const editing = useEdits(question?.id ?? id);
+  const editable =
+    question?.type === "result_review" ||
+    (question?.type === "plan_approval" && question.options.some((one) => one.value === "approve"));
   const elsewhere = useElsewhere(question?.id ?? null, feed.events);
   const [view, setView] = useState<View>("chat");
   const [lit, light] = useState<readonly string[]>([]);
@@ -78,48 +83,50 @@ function SessionById({ id }: { id: string }) {
   const made = session.outcome === "accepted" || session.outcome === "answered" ? session.chatflow_id : null;
 
   return (
-    <LitContext value={pointing}>
-      <Bench
-        view={view}
-        onView={setView}
-        header={<SessionHeader session={session} onTry={testable ? () => setView("try") : null} />}
-        talk={
-          <>
-            {session.chatflow_id && (
-              <Earlier chatflowId={session.chatflow_id} instance={session.instance} without={id} />
-            )}
-            {said ? (
-              <Turns turns={said.turns} open={question?.id ?? null} />
-            ) : (
-              <Said at={session.created_at} words={session.requirement} />
-            )}
-            <Story groups={timeline.groups} ended={feed.connection === "ended"} />
-            <SessionCards session={session} tests={timeline.tests.filter((one) => !one.before)} />
-            <NowBar session={session} timeline={timeline} writing={writing.sentence} connection={feed.connection} />
-            <ErrorNote error={feed.error} />
-            <Elsewhere notice={elsewhere.notice} onClose={elsewhere.close} />
-            <FallbackNotice session={session} />
-            <Conflicts session={session} />
-            {question && (
-              <QuestionCard key={question.id} session={session} question={question} onMine={elsewhere.mark} />
-            )}
-            {made && (
-              <NextSteps
-                chatflowId={made}
-                instance={session.instance}
-                url={session.chatflow_url}
-                onTry={() => setView("try")}
-              />
-            )}
-          </>
-        }
-        picture={
-          <Suspense fallback={<div className="empty-picture" />}>
-            <Picture session={session} written={written} coming={writing.nodes} />
-          </Suspense>
-        }
-        tryOut={testable ? <TryOut key={testable} chatflowId={testable} instance={session.instance} /> : null}
-      />
-    </LitContext>
+    <EditingContext value={editable ? editing : null}>
+      <LitContext value={pointing}>
+        <Bench
+          view={view}
+          onView={setView}
+          header={<SessionHeader session={session} onTry={testable ? () => setView("try") : null} />}
+          talk={
+            <>
+              {session.chatflow_id && (
+                <Earlier chatflowId={session.chatflow_id} instance={session.instance} without={id} />
+              )}
+              {said ? (
+                <Turns turns={said.turns} open={question?.id ?? null} />
+              ) : (
+                <Said at={session.created_at} words={session.requirement} />
+              )}
+              <Story groups={timeline.groups} ended={feed.connection === "ended"} />
+              <SessionCards session={session} tests={timeline.tests.filter((one) => !one.before)} />
+              <NowBar session={session} timeline={timeline} writing={writing.sentence} connection={feed.connection} />
+              <ErrorNote error={feed.error} />
+              <Elsewhere notice={elsewhere.notice} onClose={elsewhere.close} />
+              <FallbackNotice session={session} />
+              <Conflicts session={session} />
+              {question && (
+                <QuestionCard key={question.id} session={session} question={question} onMine={elsewhere.mark} />
+              )}
+              {made && (
+                <NextSteps
+                  chatflowId={made}
+                  instance={session.instance}
+                  url={session.chatflow_url}
+                  onTry={() => setView("try")}
+                />
+              )}
+            </>
+          }
+          picture={
+            <Suspense fallback={<div className="empty-picture" />}>
+              <Picture session={session} written={written} coming={writing.nodes} />
+            </Suspense>
+          }
+          tryOut={testable ? <TryOut key={testable} chatflowId={testable} instance={session.instance} /> : null}
+        />
+      </LitContext>
+    </EditingContext>
   );
 }

@@ -1,8 +1,9 @@
 import { useState } from "react";
 
 const PREFIX = "flowise-dev-agent-draft:";
-/** A long word of letters and digits may be a key: such a text is not written to the browser's storage. */
-const MAYBE_SECRET = /(?=[\w-]*\d)(?=[\w-]*[a-z])[\w-]{20,}/i;
+/** A long word of letters and several digits may be a key: such a text is not written to the browser's storage. */
+const MAYBE_SECRET = /(?=[\w-]*[a-z])(?=(?:[\w-]*?\d){3})[\w-]{20,}/i;
+const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
 /**
  * A state that this tab keeps over reloads and navigation, for what a person has typed but not sent. `keep(null)`
@@ -13,17 +14,20 @@ export function useDraft<Value>(
   initial: Value,
   fits: (kept: Value) => boolean = () => true,
 ): [Value, (value: Value | null) => void] {
-  const [value, setValue] = useState<Value>(() => {
+  const load = () => {
     const kept = read<Value>(PREFIX + key);
-    return kept !== null && fits(kept) ? kept : initial;
-  });
+    return { key, value: kept !== null && fits(kept) ? kept : initial };
+  };
+  const [held, setHeld] = useState(load);
+  const current = held.key === key ? held : load();
+  if (current !== held) setHeld(current);
   const keep = (next: Value | null) => {
-    setValue(next ?? initial);
+    setHeld({ key, value: next ?? initial });
     const text = JSON.stringify(next);
-    if (next === null || MAYBE_SECRET.test(text)) sessionStorage.removeItem(PREFIX + key);
+    if (next === null || MAYBE_SECRET.test(text.replaceAll(UUID, ""))) sessionStorage.removeItem(PREFIX + key);
     else sessionStorage.setItem(PREFIX + key, text);
   };
-  return [value, keep];
+  return [current.value, keep];
 }
 
 function read<Value>(key: string): Value | null {

@@ -1,8 +1,10 @@
-import { useState } from "react";
+import { useContext, useState } from "react";
 import type { Action, InterruptOf } from "../../api/types";
+import { countEdits, EditingContext } from "../../flow/edits";
 import { t } from "../../i18n";
 import { AddCredential } from "../../ui/AddCredential";
 import { useDraft } from "../../ui/useDraft";
+import { EditBar } from "../EditBar";
 import { Choices, type FormProps, useFeedback } from "./controls";
 import { PlanSections } from "./PlanSections";
 
@@ -14,6 +16,8 @@ export function PlanApprovalForm({ question, session, busy, send }: FormProps<In
   const [approach, setApproach] = useState(approaches[0]?.label);
   const [questions, setQuestions] = useDraft(`questions:${question.id}`, contract.test_questions);
   const feedback = useFeedback(question.id);
+  const editing = useContext(EditingContext);
+  const edits = editing && countEdits(editing.edits) > 0 ? editing.edits : null;
   const approvable = question.options.some((one) => one.value === "approve");
 
   function choose(action: Action) {
@@ -24,7 +28,12 @@ export function PlanApprovalForm({ question, session, busy, send }: FormProps<In
     else if (action === "approve" && feedback.empty(t("Approve"))) {
       const asked = questions.map((one) => one.trim()).filter(Boolean);
       const changed = asked.length > 0 && asked.join("\n") !== contract.test_questions.join("\n");
-      send({ action, ...(approach ? { approach } : {}), ...(changed ? { test_questions: asked } : {}) });
+      send({
+        action,
+        ...(approach ? { approach } : {}),
+        ...(changed ? { test_questions: asked } : {}),
+        ...(edits ? { edits } : {}),
+      });
     }
   }
 
@@ -73,7 +82,13 @@ export function PlanApprovalForm({ question, session, busy, send }: FormProps<In
       )}
       {approvable && <TestQuestions questions={questions} onChange={setQuestions} />}
       <Choices
-        options={question.options}
+        options={
+          edits
+            ? question.options.map((one) =>
+                one.value === "approve" ? { ...one, label: t("Approve with my edits") } : one,
+              )
+            : question.options
+        }
         busy={busy}
         onChoose={choose}
         composer={{
@@ -81,7 +96,9 @@ export function PlanApprovalForm({ question, session, busy, send }: FormProps<In
           label: approvable ? t("What should be different?") : t("What should be built instead?"),
           sends: "request_changes",
         }}
-      />
+      >
+        {approvable && <EditBar />}
+      </Choices>
     </div>
   );
 }

@@ -1,8 +1,10 @@
-import { useId, useState } from "react";
+import { useContext, useId, useState } from "react";
 import type { Action, InterruptOf } from "../../api/types";
+import { countEdits, EditingContext, opsOf } from "../../flow/edits";
 import { t } from "../../i18n";
 import { AddCredential } from "../../ui/AddCredential";
 import { plural } from "../../ui/format";
+import { EditBar } from "../EditBar";
 import { TestList } from "../TestList";
 import { HEADLINES, VerdictView } from "../VerdictView";
 import { Choices, Findings, type FormProps, useFeedback } from "./controls";
@@ -18,20 +20,23 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
   const feedback = useFeedback(question.id);
   const [deploy, setDeploy] = useState(true);
   const [chosen, setChosen] = useState(newest);
+  const editing = useContext(EditingContext);
+  const edits = editing && countEdits(editing.edits) > 0 ? editing.edits : null;
   const updates = session.operation_mode === "update";
   const worse = [...new Set(regressions.filter((one) => one.worse).map((one) => one.question))];
 
-  const options = question.options.map((one) =>
-    one.value === "accept" && !updates && !deploy
-      ? { ...one, description: t("Keep the chatflow without deploying it.") }
-      : one,
-  );
+  const options = question.options.map((one) => {
+    if (one.value !== "accept") return one;
+    if (edits) return { ...one, label: t("Write and test my changes"), description: "" };
+    return updates || deploy ? one : { ...one, description: t("Keep the chatflow without deploying it.") };
+  });
 
   function choose(action: Action) {
     if (action === "iterate") {
       const text = feedback.required();
       if (text) send({ action, feedback: text });
     } else if (action === "accept") {
+      if (edits) return send({ action: "iterate", ops: opsOf(edits) });
       const earlier = chosen === newest ? {} : { iteration: chosen };
       if (feedback.empty(t("Accept"))) send({ action, deploy, ...earlier });
     } else if (action === "rollback" && feedback.empty(t("Roll back"))) send({ action });
@@ -99,7 +104,8 @@ export function ResultReviewForm({ question, session, busy, send }: FormProps<In
         onChoose={choose}
         composer={{ feedback, label: t("What should be different?"), sends: "iterate" }}
       >
-        {!updates && (
+        <EditBar />
+        {!updates && !edits && (
           <label className="check">
             <input type="checkbox" checked={deploy} onChange={(event) => setDeploy(event.target.checked)} />
             {t("Deploy the chatflow when I accept")}

@@ -1,0 +1,92 @@
+/** What a person changes by hand on the picture, before it is sent: with undo and redo. */
+import { createContext } from "react";
+import type { PatchOp } from "../api/types";
+import { useDraft } from "../ui/useDraft";
+import { paramLabel } from "./layout";
+import type { Mark, Marked } from "./merge";
+
+export type EditValue = string | number | boolean;
+
+export interface Edits {
+  values: { node_id: string; param: string; value: EditValue }[];
+  removals: string[];
+}
+
+interface Kept {
+  past: Edits[];
+  now: Edits;
+  future: Edits[];
+}
+
+const NONE: Edits = { values: [], removals: [] };
+const EMPTY: Kept = { past: [], now: NONE, future: [] };
+
+export interface Editing {
+  edits: Edits;
+  set: (node_id: string, param: string, value: EditValue) => void;
+  /** Remove a node, or keep it after all. */
+  toggleRemoval: (node_id: string) => void;
+  undo: (() => void) | null;
+  redo: (() => void) | null;
+  clear: () => void;
+}
+
+/** Null where nothing can be edited. */
+export const EditingContext = createContext<Editing | null>(null);
+
+/** Edits for an open question; the tab keeps them until they are sent. */
+export function useEdits(questionId: string): Editing {
+  const [{ past, now, future }, keep] = useDraft<Kept>(`edits:${questionId}`, EMPTY);
+  const go = (next: Edits) => keep({ past: [...past, now], now: next, future: [] });
+  const before = past.at(-1);
+  const after = future[0];
+  return {
+    edits: now,
+    set: (node_id, param, value) => {
+      const others = now.values.filter((one) => one.node_id !== node_id || one.param !== param);
+      go({ ...now, values: [...others, { node_id, param, value }] });
+    },
+    toggleRemoval: (id) =>
+      go(
+        now.removals.includes(id)
+          ? { ...now, removals: now.removals.filter((one) => one !== id) }
+          : { values: now.values.filter((one) => one.node_id !== id), removals: [...now.removals, id] },
+      ),
+    undo: before ? () => keep({ past: past.slice(0, -1), now: before, future: [now, ...future] }) : null,
+    redo: after ? () => keep({ past: [...past, now], now: after, future: future.slice(1) }) : null,
+    clear: () => keep(null),
+  };
+}
+
+export const countEdits = ({ values, removals }: Edits): number => values.length + removals.length;
+
+/** The same as ops, for a flow that is written already. */
+export const opsOf = ({ values, removals }: Edits): PatchOp[] =>
+  [
+    ...values.map(({ node_id, param, value }) => ({ op_type: "SetParam", node_id, param_name: param, value })),
+    ...removals.map((node_id) => ({ op_type: "RemoveNode", node_id })),
+  ] as unknown as PatchOp[];
+
+/** The drawing with the edits in it. */
+export function edited(flow: Marked, { values, removals }: Edits): Marked {
+  if (values.length + removals.length === 0) return flow;
+  const byNode = Map.groupBy(values, (one) => one.node_id);
+  return {
+    ...flow,
+    nodes: flow.nodes.map((marked) => {
+      const { node } = marked;
+      const set = byNode.get(node.id) ?? [];
+      const removed = removals.includes(node.id);
+      if (!removed && set.length === 0) return marked;
+      const known = new Map(node.params.map((one) => [one.name, one]));
+      for (const one of set)
+        known.set(one.param, {
+          name: one.param,
+          label: known.get(one.param)?.label ?? paramLabel(one.param),
+          value: String(one.value),
+        });
+      const mark: Mark = removed ? "removed" : marked.mark === "added" ? "added" : "changed";
+      return { ...marked, mark, node: { ...node, params: [...known.values()] } };
+    }),
+  };
+}

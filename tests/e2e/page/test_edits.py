@@ -1,0 +1,61 @@
+"""A node is changed by hand: in the plan before it is approved, and in the result before it is accepted."""
+
+import json
+from typing import Any
+
+import pytest
+from playwright.async_api import expect
+
+from flowise_dev_agent.flowise import FlowiseClient
+from tests.e2e.page.screen import WORK_MS, Screen
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+ZOO = "Build a chatbot with GPT-4o and memory for a zoo"
+
+
+async def inputs(flowise: FlowiseClient, session: str, node: str) -> dict[str, Any]:
+    """What is set on a node of the flow that the session wrote."""
+    (row,) = [row async for row in flowise.iter_chatflows() if f"fda:{session}:flow" in row.tags]
+    flow = json.loads((await flowise.get_chatflow(row.id)).flow_data)
+    return next(one["data"]["inputs"] for one in flow["nodes"] if one["id"] == node)
+
+
+async def test_a_plan_and_a_result_are_changed_by_hand_with_undo_and_written_as_said(
+    screen: Screen, flowise_flows: FlowiseClient
+) -> None:
+    page = screen.page
+    session = await screen.start(ZOO)
+    await screen.question("The plan")
+    await page.locator('.react-flow__node[data-id="chatOpenAI_0"]').click()
+    form = page.locator(".node-form")
+    await form.get_by_text("More settings").click()
+    await form.get_by_label("Temperature").fill("0.3")
+    await form.get_by_label("Streaming").click()
+    # A choice keeps the focus where it was made.
+    await expect(form.get_by_label("Streaming")).to_be_focused()
+    await screen.reads("2 changed by hand")
+    assert await screen.violations() == []
+    await screen.press("Undo")
+    await screen.reads("1 changed by hand")
+    await expect(form.get_by_label("Streaming")).to_be_checked()
+    await screen.press("Redo")
+    await screen.press("Undo")
+    await page.reload()
+    # The edits are kept, and seen in the picture.
+    await expect(page.locator('.react-flow__node[data-id="chatOpenAI_0"]')).to_contain_text("0.3")
+    await screen.press("Approve with my edits")
+    await screen.question("The result")
+    assert str((await inputs(flowise_flows, session, "chatOpenAI_0"))["temperature"]) == "0.3"
+
+    await page.locator('.react-flow__node[data-id="conversationChain_0"]').click()
+    prompt = form.get_by_label("System Message")
+    await prompt.fill("You know every animal of the zoo.")
+    await prompt.blur()
+    assert await screen.violations() == []
+    await screen.press("Write and test my changes")
+    await expect(page.get_by_label("Iteration to accept")).to_be_visible(timeout=WORK_MS)
+    said = await inputs(flowise_flows, session, "conversationChain_0")
+    assert said["systemMessagePrompt"] == "You know every animal of the zoo."
+    await screen.press("Accept")
+    await screen.status("Accepted")
