@@ -43,7 +43,9 @@ class PlanDetails(Contract):
 def plan_markdown(plan: PlanContract, details: PlanDetails | None = None) -> str:
     """The plan; without `details` nodes of the flow are named by their ids."""
     if plan.declined:
-        return f"# This cannot be built\n\n{plan.declined}\n"
+        # One that ends in a question is settled by its answer.
+        title = "One question first" if plan.declined.rstrip().endswith("?") else "This cannot be built"
+        return f"# {title}\n\n{plan.declined}\n"
     if plan.answer is not None:
         return f"{plan.answer}\n"
     given = details or PlanDetails(

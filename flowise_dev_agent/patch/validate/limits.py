@@ -13,7 +13,7 @@ from flowise_dev_agent.patch.model.values import is_empty, without_markup
 from flowise_dev_agent.patch.validate.context import FlowContext, rule
 
 #: Smallest and largest value by the name of the field; None is no bound.
-_BOUNDS: Final[Mapping[str, tuple[float, float | None]]] = {
+BOUNDS: Final[Mapping[str, tuple[float, float | None]]] = {
     "chunkOverlap": (0, None),
     "chunkSize": (1, None),
     "frequencyPenalty": (-2, 2),
@@ -54,8 +54,8 @@ def bounds(flow: FlowContext) -> Iterator[Finding]:
             if is_empty(value) or has_variable(value):
                 continue
             field = f"{path}{name}"
-            if name in _BOUNDS and (number := _number(value)) is not None:
-                low, high = _BOUNDS[name]
+            if name in BOUNDS and (number := _number(value)) is not None:
+                low, high = BOUNDS[name]
                 if number < low or (high is not None and number > high):
                     most = f" to {high:g}" if high is not None else " on"
                     yield error(

@@ -284,6 +284,48 @@ def test_a_setting_is_set_and_no_word_of_it_gets_into_the_prompt(
     assert {(value.node_id, value.param): value.value for value in plan.values} == changed
 
 
+def test_of_a_sentence_of_which_a_part_is_a_setting_nothing_is_written_into_the_prompt() -> None:
+    for wish in (
+        "Er soll sich nur noch die letzten 5 Nachrichten merken, das wird sonst zu teuer",
+        'Put a moderation in front so nobody can insult our volunteers, message should be "Keep it friendly."',
+    ):
+        plan = planned(BOATS, wish)
+        assert plan.values
+        assert prompt_after(BOATS, plan) == BOATS
+
+
+def test_an_old_and_a_new_number_without_unit_change_the_number_alone() -> None:
+    prompt = f"{BOATS}\nThe deposit is 100 pounds, returned within three days."
+    plan = planned(prompt, "the deposit is 150 now not 100, someone got it wrong yesterday and I had to argue with him")
+    assert prompt_after(prompt, plan) == prompt.replace("100 pounds", "150 pounds")
+
+
+def test_one_shared_word_without_a_contradiction_is_no_evidence() -> None:
+    prompt = f"{BOATS}\nTail-lift delivery costs 25 euros more."
+    assert [value.mode for value in planned(prompt, "never promise delivery dates").values] == ["append"]
+
+
+def test_a_story_is_not_proposed_as_a_sentence() -> None:
+    story = "Pupils noticed that asking for discounts in verse makes the thing give in to them on every single occasion"
+    question = planned(BOATS, story).declined or ""
+    assert "How should that sentence read" in question
+    plan = planned(BOATS, story, (question, "Never mention discounts, not even in verse."))
+    assert "Never mention discounts, not even in verse." in prompt_after(BOATS, plan)
+    assert story not in prompt_after(BOATS, plan)
+
+
+def test_a_value_out_of_range_is_asked_for_and_the_answer_set() -> None:
+    question = planned(HORSES, "Temperatur vom Modell auf 3 setzen").declined or ""
+    assert "0 – 2" in question
+    plan = planned(HORSES, "Temperatur vom Modell auf 3 setzen", (question, "dann 0,3"))
+    assert [(value.param, value.value) for value in plan.values] == [("temperature", 0.3)]
+
+
+def test_settings_are_emptied_and_switched_off_by_their_titles() -> None:
+    plan = planned(HORSES, "max tokens auf 800 und das Timeout weg, außerdem Streaming aus")
+    assert {value.param: value.value for value in plan.values} == {"maxTokens": 800, "timeout": "", "streaming": False}
+
+
 def test_the_name_of_a_flow_that_exists_is_declined_for_its_reason() -> None:
     assert "changed in Flowise" in (planned(BOATS, "rename the flow to Heron Desk").declined or "")
 

@@ -8,6 +8,7 @@ from typing import Any
 from flowise_dev_agent.contracts.plan import Design, Part, PlanContract, PlannedNode, PlannedValue
 from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY
+from flowise_dev_agent.patch.validate.limits import BOUNDS
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.credential_requirements import credential_type, required_types
 from flowise_dev_agent.reasoning.playbook import is_advice
@@ -21,7 +22,7 @@ from flowise_dev_agent.reasoning.rules.design.tools import changed_tools, is_too
 from flowise_dev_agent.reasoning.rules.design.values import MAX_TOKENS, Said, default_text, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.wording import held, without_remarks, worded
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
-from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, table, words
+from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, pattern, table, words
 from flowise_dev_agent.reasoning.rules.language.text import (
     Span,
     mentioned,
@@ -88,6 +89,7 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     for id_, schema in _meant(request, stays, text, world).items():
         own = parameters(schema, Said(change), language=world.language, asked_only=True)
         values += [PlannedValue(node_id=id_, param=name, value=value) for name, value in own.items()]
+    ranged = _in_range(request, values, world)
     spans, gone = spans_of(change, {**stays, **added}), [existing[node_id] for node_id in going]
     if not (change.system_text or change.prompt_text):
         # Nobody is asked about words of a wish that names parts which have no place here.
@@ -98,7 +100,7 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     understood = bool(values or names or ids or going)
     said = worded(request, change, spans, places, chosen, world, understood=understood)
     texts = [*(value for value in moved if f"{value.node_id}.{value.param}" not in said.places), *said.values]
-    values += texts
+    ranged, values = [*ranged, *texts], [*values, *texts]
     if not values and not names and not ids and not going:
         raise world.decline("declined_no_change")
     account = Account(change.text, spans, {**stays, **added}, values, gone)
@@ -115,7 +117,7 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
         **_heading(request, wish, world),
         nodes=telling.planned(shown, world, existing=set(request.existing), labels=names),
         removals=[node_id for node_id in going if node_id in request.existing],
-        values=values,
+        values=ranged,
         credential_requirements=list(needed),
         parts=account.parts(
             world,
@@ -128,6 +130,27 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     )
     told = telling.told(design, shown, Said(change, "\n".join(str(text.value) for text in texts)), world)
     return _merged(planned, told, going, request, world, pending=pending) if planned else told
+
+
+def _in_range(request: PlanRequest, values: Sequence[PlannedValue], world: World) -> list[PlannedValue]:
+    """The values, with the answers about those that no field of their name takes. Raises DeclinedError, a question."""
+    found: list[PlannedValue] = []
+    for value in values:
+        number = value.value
+        low, high = BOUNDS.get(value.param.rpartition(".")[2], (None, None))
+        if (
+            isinstance(number, int | float)
+            and low is not None
+            and not low <= number <= (number if high is None else high)
+        ):
+            high_ = "" if high is None else f" – {high:g}"
+            question = world.say("question_range", where=value.param, value=f"{number:g}", low=f"{low:g}", high=high_)
+            answer = re.search(NUMBER, dict(request.clarifications).get(question, ""))
+            if answer is None:
+                raise DeclinedError(question)
+            value = value.model_copy(update={"value": to_number(answer[0])})
+        found.append(value)
+    return found
 
 
 def unheard(request: PlanRequest, reason: DeclinedError) -> PlanContract | None:
@@ -171,7 +194,8 @@ def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, wo
         return {order[index]: places[order[index]]}
     if len(models) < 2 or not pattern("inside", "ordinal").search(wish):
         return places
-    raise world.decline("declined_which", nodes=", ".join(dict.fromkeys(models.values())))
+    names = (request.labels.get(id_) or id_ for id_ in dict.fromkeys(models.values()))
+    raise world.decline("declined_which", nodes=", ".join(names))
 
 
 def _names(request: PlanRequest, node_id: str, wish: str) -> bool:
@@ -357,7 +381,7 @@ def design_inside(request: PlanRequest, wish: str, world: World) -> Design:
     names, text = take_names(wish, schemas, request.labels)
     change, remarks = _read(request, text, world)
     tooled = changed_tools(with_planned(request.agents, planned.values if planned else ()), change.text, change, world)
-    values = _models(request, change, wish, world)
+    values = _in_range(request, _models(request, change, wish, world), world)
     places = dict.fromkeys((place for place in request.texts if place.endswith(_SYSTEM_TEXT)), "")
     if _beyond(change.text, change, world, tooled=tooled is not None):
         raise world.decline("declined_inside")

@@ -11,7 +11,7 @@ from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.rules.design.prompt import Unit, units
 from flowise_dev_agent.reasoning.rules.design.world import World
 from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, READ, wordset
-from flowise_dev_agent.reasoning.rules.language.text import Span, signals, squeeze, to_number
+from flowise_dev_agent.reasoning.rules.language.text import Span, quoted, signals, squeeze, to_number
 from flowise_dev_agent.sanitize import shortened
 
 #: Nodes that do what a kind of signal speaks of.
@@ -54,14 +54,15 @@ class Account:
             effects = [effect for span in self._done if _meet(span, unit) and (effect := self._effect(span))]
             nodes = list(dict.fromkeys(node for effect in effects for node in effect[0]))
             values = list(dict.fromkeys(value for effect in effects for value in effect[1]))
+            values += [f"{one.node_id}.{one.param}" for one in self._values if _holds(quote, one.value)]
+            unheard = not (nodes or values) and any(quote.casefold() in line.casefold() for line in left)
             values += [] if unit.structure else prompts
             neutral = all(word in wordset("empty_role_words") for word in said)
-            lost = any(_meet(span, unit) for span in self._missed) or any(
-                quote.casefold() in line.casefold() for line in left
-            )
+            lost = unheard or any(_meet(span, unit) for span in self._missed)
             covered = not lost and bool(unit.structure or nodes or values or neutral or not found)
             # Of a language that the rules do not read a wish for a part may be told to the model, too.
-            assumed = covered and not nodes and world.language not in READ
+            told = set(values) <= set(prompts)
+            assumed = covered and told and not nodes and world.language not in READ
             found.append(
                 Part(
                     id=f"p{len(found) + 1}",
@@ -142,6 +143,11 @@ class Account:
         return not schema.name.startswith("requests") or any(not stands_in(value.value) for value in mine)
 
 
+def _holds(quote: str, value: object) -> bool:
+    """Whether a stretch gives a text word for word."""
+    return isinstance(value, str) and value in quoted(quote)
+
+
 def _meet(span: Span | Unit, other: Span | Unit) -> bool:
     return span.start < other.end and other.start < span.end
 
@@ -195,5 +201,6 @@ def _answered(part: Part, plan: PlanContract, former: Mapping[str, Part]) -> Par
     # A remark beside something that is done leaves nothing open.
     done = [own for own in mine if own.state == "covered"]
     lost = next((own for own in mine if own.state != "covered" and not (done and own.state == "assumed")), None)
-    said = f"«{lost.quote}»: {lost.reason}" if lost and len(mine) > 1 else lost.reason if lost else ""
+    quotes = " ".join(f"«{own.quote}»" for own in mine if lost and own.state == lost.state)
+    said = f"{quotes}: {lost.reason}" if lost and len(mine) > 1 else lost.reason if lost else ""
     return _joined(part, mine, state=lost.state if lost else "covered", reason=said)

@@ -196,12 +196,12 @@ def _says_something(line: str) -> bool:
 @dataclass(frozen=True)
 class Clause:
     """One thing that a wish says beside structure: as it was said, `bare` with NULs for what was recognised in it, and
-    as an `instruction`, '' where it is put as none. `places` are its stretches of the text."""
+    as an `instruction`, '' where it is put as none. `taken`: a part of it was recognised, so it is no whole wish."""
 
     line: str
     bare: str
     instruction: str
-    places: tuple[tuple[int, int], ...]
+    taken: bool
 
 
 def clauses_of(text: str, spans: Sequence[Span]) -> list[Clause]:
@@ -227,13 +227,18 @@ def clauses_of(text: str, spans: Sequence[Span]) -> list[Clause]:
         address = _ADDRESS.match(plain)
         said = _without(plain[address.end() :] if address else plain, wordset("also"))
         behaves = _BEHAVES.match(said)
-        if not _says_something(said) and not (behaves and said.count(" ") > 1):
+        own = [unit for unit in group if not unit.structure]
+        if not own or (not _says_something(said) and not (behaves and said.count(" ") > 1)):
             continue
         condition, _, then = said.partition(", ")
         is_wish = address or behaves or (_IF.match(condition) and _BEHAVES.match(then))
-        places = tuple((unit.start, unit.end) for unit in group if not unit.structure)
-        rest = " ".join(bare[start:end] for start, end in places)
-        found.append(Clause(line, rest, capital(said if behaves else plain) if is_wish else "", places))
+        rest = " ".join(bare[unit.start : unit.end] for unit in own)
+        # What stands behind a comma or "and" is another wish.
+        apart = len(own) < len(group) and re.match(rf"[,;:]|(?:{'|'.join(wordset('ands'))})\s", text[own[-1].end :])
+        last = own[-1].end if apart else group[-1].end
+        taken = any(one.start < last and group[0].start < one.end for one in spans
+                    if not (one.task or one.keep or one.denied) and (one.names or one.params))  # fmt: skip
+        found.append(Clause(line, rest, capital(said if behaves else plain) if is_wish else "", taken))
     return found
 
 

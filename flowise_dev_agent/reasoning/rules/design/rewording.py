@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from flowise_dev_agent.reasoning.rules.design.prompt import behaves
@@ -19,7 +19,8 @@ _TOPICS = tuple(f"about_{name}" for name in ("price", "phone", "hours", "place",
 #: Of these a prompt says one thing only.
 _ONE_OF = frozenset({"about_apology", "about_address", "about_length", "about_place"})
 _JOINT = re.compile(rf"[,;]?\s(?:{'|'.join(sorted(wordset('ands')))})\s|[,;]\s")
-_WORD = re.compile(r"[^\W\d_]{4,}|[\u4e00-\u9fff]{2,}|[\u30a0-\u30ff]{3,}")
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
+_WORD = re.compile(r"[^\W\d_\u3040-\u30ff\u3400-\u9fff]{4,}|[\u4e00-\u9fff]{2,}|[\u30a0-\u30ff]{3,}")
 _SHORTEST_STEM, _SHARE_OF_STEM, _RARE = 4, 0.57, 2
 _LONGEST_OLD, _NEXT_TO = 60, 8
 _CLAUSE_END = re.compile(r"[,;.!?](?:\s|$)|[、。]")
@@ -37,13 +38,15 @@ class Value:
 
 @dataclass(frozen=True)
 class Amendment:
-    """A sentence of a prompt and what it would become; '' takes it out. `certain`: the wish says so itself."""
+    """A sentence of a prompt and what it would become; '' takes it out. `certain`: the wish says so itself; `swapped`:
+    only a value of it changes."""
 
     start: int
     end: int
     old: str
     new: str
     certain: bool
+    swapped: bool
 
 
 def sentences(prompt: str) -> Iterator[re.Match[str]]:
@@ -55,7 +58,11 @@ def values_in(text: str) -> list[Value]:
     """The values of a text in their order; each letter belongs to one at most."""
     found = [Value("quote", start, end, text[start:end]) for start, end in quoted_spans(text)]
     matches = [(kind, match) for kind, shape in _SHAPES.items() for match in shape.finditer(text)]
-    for kind, match in [*matches, *((str(match["unit"]).casefold(), match) for match in _COUNT.finditer(text))]:
+    counts = ((str(match["unit"]).casefold(), match) for match in _COUNT.finditer(text))
+    for kind, match in [
+        *matches,
+        *(one for one in counts if not any(one[0] in words_ for words_ in FUNCTION_WORDS.values())),
+    ]:
         if not any(value.start < match.end() and match.start() < value.end for value in found):
             found.append(Value(kind, *match.span(), match.group()))
     return sorted(found, key=lambda value: value.start)
@@ -69,7 +76,7 @@ def amendment(line: str, prompt: str, *, settled: bool = False) -> Amendment | N
     top = [one for rank, one in found if rank == best]
     if not top or top[0].new == top[0].old:
         return None
-    return top[0] if len(top) == 1 else Amendment(top[0].start, top[0].end, top[0].old, top[0].new, certain=False)
+    return top[0] if len(top) == 1 else replace(top[0], certain=False)
 
 
 def relates(line: str, prompt: str) -> bool:
@@ -84,7 +91,8 @@ def _about(line: str, match: re.Match[str], prompt: str, *, settled: bool) -> tu
     wanted, former = _former(line)
     shared, topics = _shared(line, sentence, prompt), _topics(line, sentence)
     about = shared | {topic for topic in topics if not any(words(topic).search(word) for word in shared)}
-    swapped, named = _swapped(wanted, former, sentence, tied=bool(about))
+    number = _numbered(wanted, former, sentence)
+    swapped, named = (number, True) if number else _swapped(wanted, former, sentence, tied=bool(about))
     now, more, out = (words(name).search(line) is not None for name in ("now", "addition", "taken_out"))
     goes, opposed = out or words("goes").search(line) is not None, _opposed(line, sentence)
     if named or (former and _shared(former, sentence, prompt)):
@@ -93,6 +101,9 @@ def _about(line: str, match: re.Match[str], prompt: str, *, settled: bool) -> tu
         return None
     elif swapped:
         rank, certain = 6 + len(about), settled or (now and not more)
+    elif goes and words("forbids").search(sentence) and not out:
+        # It is forbidden already, or something else of the kind.
+        return None
     elif goes and about:
         rank, certain = 4 + len(about), True
     elif (opposed and about) or topics & _ONE_OF or len(about) > 1 or (goes and _common(line, sentence)):
@@ -100,7 +111,7 @@ def _about(line: str, match: re.Match[str], prompt: str, *, settled: bool) -> tu
     else:
         return None
     new = _in_part("", sentence, line, prompt) if out else swapped or _in_part(line, sentence, line, prompt)
-    return rank, Amendment(*match.span(), sentence, new, certain)
+    return rank, Amendment(*match.span(), sentence, new, certain, bool(swapped) or out)
 
 
 def _former(line: str) -> tuple[str, str]:
@@ -143,6 +154,15 @@ def _swapped(wanted: str, former: str, sentence: str, *, tied: bool) -> tuple[st
         if pairs:
             return _with(sentence, pairs), False
     return "", False
+
+
+def _numbered(wanted: str, former: str, sentence: str) -> str:
+    """The sentence with a number changed that a wish gives without its unit ("150, not 100")."""
+    old, new = _NUMBER.match(former.strip()), _NUMBER.search(wanted)
+    places = list(re.finditer(rf"(?<![\d.,]){re.escape(old.group())}(?![\d]|[.,]\d)", sentence)) if old else []
+    if not new or len(places) != 1 or values_in(former):
+        return ""
+    return sentence[: places[0].start()] + new.group() + sentence[places[0].end() :]
 
 
 def _chosen(wanted: str, new: Value, sentence: str, same: Sequence[Value]) -> list[Value]:
@@ -211,8 +231,10 @@ def _topics(line: str, sentence: str) -> set[str]:
 
 
 def _opposed(line: str, sentence: str) -> bool:
-    """Whether one forbids and the other does not."""
-    return (words("forbids").search(line) is None) is not (words("forbids").search(sentence) is None)
+    """Whether one allows or asks for what the other forbids; a plain fact forbids nothing."""
+    forbids = [words("forbids").search(text) is not None for text in (line, sentence)]
+    allows = words("allows").search(line) is not None
+    return (forbids[1] and (allows or not forbids[0])) or (forbids[0] and not forbids[1] and behaves(sentence))
 
 
 def _ended(line: str, sentence: str) -> str:

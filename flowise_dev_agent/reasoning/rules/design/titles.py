@@ -11,6 +11,7 @@ from flowise_dev_agent.reasoning.rules.language.text import is_negated, to_numbe
 _WORD = re.compile(r"[A-Za-z0-9]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _LINK, _ON, _OFF = (f"(?:{pattern('titles', name).pattern})" for name in ("link", "on", "off"))
+_EMPTIED, _GONE = (f"(?:{pattern('titles', name).pattern})" for name in ("emptied", "gone"))
 _QUOTED = r"(?:\"(?P<a>[^\"]*)\"|“(?P<b>[^”]*)”|„(?P<c>[^“”]*)[“”]|«\s*(?P<d>[^»]*?)\s*»|'(?P<e>[^'\n]{1,80})')"
 _SKIPPED = frozenset({"modelName", "model", "systemMessagePrompt", "systemMessage"})
 _SECRET = ("key", "token", "secret", "password")
@@ -30,12 +31,12 @@ def named_fields(schema: NodeSchema, text: str) -> dict[str, tuple[Any, int, int
 
 
 @lru_cache(maxsize=512)
-def _patterns(schema: NodeSchema) -> list[tuple[InputParam, list[tuple[re.Pattern[str], bool | None]]]]:
+def _patterns(schema: NodeSchema) -> list[tuple[InputParam, list[tuple[re.Pattern[str], bool | str | None]]]]:
     """For each field the ways to name it with a value, and the value where the words alone give it."""
     return [(param, forms) for param in schema.params if param.name not in _SKIPPED and (forms := _forms(param))]
 
 
-def _forms(param: InputParam) -> list[tuple[re.Pattern[str], bool | None]]:
+def _forms(param: InputParam) -> list[tuple[re.Pattern[str], bool | str | None]]:
     titles = {" ".join(_WORD.findall(text)).casefold() for text in (param.label, _CAMEL.sub(" ", param.name))}
     titles = {title for title in titles if len(title) > 3 and title not in wordset("bare_titles")}
     if not titles:
@@ -44,7 +45,8 @@ def _forms(param: InputParam) -> list[tuple[re.Pattern[str], bool | None]]:
     name = rf"\b(?:{choices})\b"
     match param.type:
         case "number":
-            return [(_compiled(name + _LINK + NUMBER + r"(?!\w)"), None)]
+            set_ = (_compiled(name + _LINK + NUMBER + r"(?!\w)"), None)
+            return [set_, (_compiled(rf"\b{_EMPTIED}{name}(?!\s*\d)|{name}{_GONE}"), "")] if param.optional else [set_]
         case "boolean":
             on = rf"\b{_ON}{name}|{name}{_LINK}(?:on|true|yes|enabled|an|ein)\b"
             return [(_compiled(rf"\b{_OFF}{name}|{name}{_LINK}(?:off|false|disabled|aus)\b"), False),

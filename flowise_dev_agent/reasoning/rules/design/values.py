@@ -13,7 +13,7 @@ from flowise_dev_agent.reasoning.rules.design.providers import belongs, provider
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
 from flowise_dev_agent.reasoning.rules.design.titles import named_fields
 from flowise_dev_agent.reasoning.rules.language.lexicon import constants
-from flowise_dev_agent.reasoning.rules.language.text import squeeze
+from flowise_dev_agent.reasoning.rules.language.text import quoted, squeeze
 
 _MAX_TOKENS_PARAMS = ("maxTokens", "maxTokensToSample", "maxOutputTokens", "maxCompletionTokens")
 MAX_TOKENS = frozenset(_MAX_TOKENS_PARAMS)
@@ -105,7 +105,8 @@ def _asked(schema: NodeSchema, said: Said) -> dict[str, Any]:
         case "Vector Stores" | "Retrievers":
             return {"topK": numbers.top_k, "minSimilarityScore": numbers.similarity}
         case "Moderation":
-            return {"denyList": "\n".join(reading.denied_words) or None}
+            error = next((quote for quote in quoted(reading.text) if quote not in reading.denied_words), None)
+            return {"denyList": "\n".join(reading.denied_words) or None, "moderationErrorMessage": error}
         case "Output Parsers":
             rows = [{"property": f.name, "type": f.kind, "description": f.description} for f in reading.fields]
             return {"jsonStructure": rows or None, "length": numbers.list_length}

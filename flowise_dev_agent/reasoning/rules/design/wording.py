@@ -9,6 +9,7 @@ from flowise_dev_agent.patch.model.nested import parse_path, value_at
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.rules.design.prompt import (
     Clause,
+    Unit,
     begins_wish,
     clauses_of,
     is_empty,
@@ -20,12 +21,12 @@ from flowise_dev_agent.reasoning.rules.design.reading import Reading
 from flowise_dev_agent.reasoning.rules.design.rewording import Amendment, amendment, relates, sentences, values_in
 from flowise_dev_agent.reasoning.rules.design.values import without_braces
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
-from flowise_dev_agent.reasoning.rules.language.lexicon import words
+from flowise_dev_agent.reasoning.rules.language.lexicon import words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import Span, quoted, squeeze
 
 #: A number, an address, or a name within a sentence. German writes every noun like a name.
 _FACT, _NAME = re.compile(r"\d|@|://"), re.compile(r"(?<=[\w,] )[A-ZÀ-Ý][a-zà-ÿ]")
-_FEWEST_WORDS = 3
+_FEWEST_WORDS, _LONGEST_FACT = 3, 15
 _WISHES = ("change", "add", "remove", "copy")
 _MOST_SHOWN = 3
 
@@ -49,7 +50,14 @@ def without_remarks(text: str, spans: Sequence[Span]) -> tuple[str, list[str]]:
     """(the text without the stretches that say why something is wished for, those); nothing goes where no other
     stretch asks for anything."""
     all_, quotes = units(text, spans), [text[unit.start : unit.end] for unit in units(text, spans)]
-    remarks = [unit for unit, quote in zip(all_, quotes, strict=True) if _is_remark(quote, text[unit.start :])]
+    remarks: list[Unit] = []
+    for unit, before, quote in zip(all_, [None, *all_], quotes, strict=False):
+        # "... with him" goes with what it hangs on.
+        hangs = before in remarks and not unit.opens and quote.split(" ", 1)[0].casefold() in _hanging()
+        if hangs or _is_remark(quote, text[unit.start :], opens=unit.opens):
+            # "and" in front of it goes, too.
+            remarks += [before] if before and text[before.start : before.end].strip(" ,") in wordset("ands") else []
+            remarks.append(unit)
     if not any(unit not in remarks and re.search(r"\w{2}", text[unit.start : unit.end]) for unit in all_):
         return text, []
     rest = text
@@ -58,11 +66,15 @@ def without_remarks(text: str, spans: Sequence[Span]) -> tuple[str, list[str]]:
     return rest, [squeeze(text[unit.start : unit.end]).strip(" ,;:") for unit in remarks]
 
 
-def _is_remark(stretch: str, behind: str) -> bool:
-    asks = re.match(r"[^.!?\n]*[?？]", behind)
-    says = words("remark").search(stretch) or asks
-    wishes = begins_wish(stretch.strip(" ,;:")) or any(words(name).search(stretch) for name in _WISHES)
-    return says is not None and not wishes
+def _hanging() -> frozenset[str]:
+    return wordset("relatives") | wordset("prepositions")
+
+
+def _is_remark(stretch: str, behind: str, *, opens: bool) -> bool:
+    asks, said = re.match(r"[^.!?\n]*[?？]", behind), stretch.strip(" ,;:")
+    reason = not opens and words("because").match(said) and not re.search(r"\d", said)
+    wishes = begins_wish(said) or any(words(name).search(said) for name in _WISHES)
+    return bool(words("remark").search(said) or asks or reason) and not wishes
 
 
 def worded(
@@ -78,55 +90,62 @@ def worded(
     given = change.system_text or change.prompt_text
     if not lines and not given:
         return Words(left=tuple(left))
-    place = _one_prompt(list(chosen) or list(places), lines, texts, world)
+    place = _one_prompt(request, list(chosen) or list(places), [line for line, _ in lines], texts, world)
     node_id, _, param = place.partition(".")
     text = texts[place]
     if given and not change.adds:
         made = given if param == "template" else without_braces(given)
         made += f"\n\n{places[place]}" if "{context}" in places[place] and "{context}" not in made else ""
         values = [PlannedValue(node_id=node_id, param=param, value=made)]
-        values += [PlannedValue(node_id=node_id, param=param, value=line, mode="append") for line in lines]
+        values += [PlannedValue(node_id=node_id, param=param, value=line, mode="append") for line, _ in lines]
         return Words(tuple(values), left=tuple(left))
     html, steps, added = text.lstrip().startswith("<p"), list[str](), list[str]()
-    for line in map(without_braces, [*lines, *([given] if given else [])]):
-        found = _settled(request, line, text, world)
+    for line, whole in [*lines, *([(given, True)] if given else [])]:
+        found = _settled(request, without_braces(line), text, world, whole=whole)
         if isinstance(found, Amendment):
             steps.append(world.say("step_reword", where=place, old=found.old, new=found.new or "–"))
             text = _with(text, found)
         else:
             added.append(f"<p>{found}</p>" if html else found)
-    if steps:
-        whole = "\n".join([text, *added])
-        return Words((PlannedValue(node_id=node_id, param=param, value=whole),), tuple(steps), tuple(left))
-    if places[place] and not held(request, place):
-        whole = "\n".join([places[place], *added])
-        return Words((PlannedValue(node_id=node_id, param=param, value=whole),), left=tuple(left))
+    if steps or (places[place] and not held(request, place)):
+        made = "\n".join([text, *added])
+        return Words((PlannedValue(node_id=node_id, param=param, value=made),), tuple(steps), tuple(left))
     more = [PlannedValue(node_id=node_id, param=param, value=line, mode="append") for line in added]
     return Words(tuple(more), left=tuple(left))
 
 
 def _heard(
     change: Reading, spans: Sequence[Span], texts: Mapping[str, str], world: World, *, understood: bool, trusting: bool
-) -> tuple[list[str], list[str]]:
-    """(lines for a prompt, what is not understood beside other things). Raises DeclinedError."""
+) -> tuple[list[tuple[str, bool]], list[str]]:
+    """(lines for a prompt, each with whether it is a whole instruction; what is not understood beside other things).
+    Raises DeclinedError."""
     clauses = [clause for clause in clauses_of(change.text, spans) if not _is_rest(clause)]
     certain = {
         clause for clause in clauses
-        if clause.instruction or (trusting and _holds_fact(clause, change.language) and speaks_of_no_part(clause.line))
-        or any(relates(clause.bare, text) for text in texts.values())
+        if not clause.taken and not _names_structure(clause)
+        and (clause.instruction or (trusting and _holds_fact(clause, change.language))
+             or any(relates(clause.bare, text) for text in texts.values()))
     }  # fmt: skip
-    lines: list[str] = []
+    lines: list[tuple[str, bool]] = []
     left: list[str] = []
     for clause in clauses:
-        free = speaks_of_no_part(clause.line)
-        if clause in certain or (trusting and free and not understood and says_enough(clause.line)):
+        free = speaks_of_no_part(clause.bare)
+        own = trusting and free and not understood and not clause.taken and says_enough(clause.line)
+        if clause in certain or own:
             # What speaks of no part of the flow can only be for the model.
-            lines.append(clause.instruction or clause.line)
+            whole = bool(clause.instruction) or len(clause.line.split()) <= _LONGEST_FACT
+            lines.append((clause.instruction or clause.line, whole))
         elif free and (understood or certain):
             left.append(clause.line)
         else:
             raise world.decline("declined_wish", parts=f"«{clause.line}»")
     return lines, left
+
+
+def _names_structure(clause: Clause) -> bool:
+    """Whether a clause that is put as no instruction asks for a part of the flow ("add a third branch")."""
+    asks = any(words(name).search(clause.line) for name in ("add", "remove", "create"))
+    return not clause.instruction and asks and words("structure").search(clause.line) is not None
 
 
 def _holds_fact(clause: Clause, language: str) -> bool:
@@ -138,7 +157,9 @@ def _holds_fact(clause: Clause, language: str) -> bool:
 def _is_rest(clause: Clause) -> bool:
     """Whether a clause is one or two words around what was recognised: in a language without words here a verb."""
     said = [word for word in re.findall(r"[^\W\d_]{3,}", clause.bare) if not is_empty(word)]
-    return not clause.instruction and "\x00" in clause.bare and len(said) < _FEWEST_WORDS
+    if "\x00" in clause.bare and not clause.instruction:
+        return len(said) < _FEWEST_WORDS
+    return clause.taken and not said
 
 
 def held(request: PlanRequest, place: str) -> str:
@@ -153,18 +174,21 @@ def held(request: PlanRequest, place: str) -> str:
     return text
 
 
-def _one_prompt(places: Sequence[str], lines: Sequence[str], texts: Mapping[str, str], world: World) -> str:
+def _one_prompt(
+    request: PlanRequest, places: Sequence[str], lines: Sequence[str], texts: Mapping[str, str], world: World
+) -> str:
     """The only prompt, else the only one that holds what the lines speak about. Raises DeclinedError."""
     if not places:
         raise world.decline("declined_no_prompt")
     if len(places) > 1:
         places = [place for place in places if any(amendment(line, texts[place]) for line in lines)] or places
     if len(places) > 1:
-        raise world.decline("declined_which", nodes=", ".join(place.partition(".")[0] for place in places))
+        ids = [place.partition(".")[0] for place in places]
+        raise world.decline("declined_which", nodes=", ".join(request.labels.get(id_) or id_ for id_ in ids))
     return places[0]
 
 
-def _settled(request: PlanRequest, line: str, text: str, world: World) -> Amendment | str:
+def _settled(request: PlanRequest, line: str, text: str, world: World, *, whole: bool) -> Amendment | str:
     """What becomes of a sentence of the prompt, or the line that is added. Raises DeclinedError, a question."""
     answers = dict(request.clarifications)
     vague = words("by_amount").search(line) is not None
@@ -176,15 +200,21 @@ def _settled(request: PlanRequest, line: str, text: str, world: World) -> Amendm
             raise DeclinedError(question)
         line = without_braces(answers[question])
     found = amendment(line, text, settled=vague or request.intent.operation == "copy")
-    if found is None or found.certain:
+    clean = found is not None and (found.swapped or whole)
+    if found is None or (found.certain and clean):
         return found or line
-    question = world.say("question_replace", old=found.old, line=line, new=found.new or "–")
+    key = "question_replace" if clean else "question_reword"
+    question = world.say(key, old=found.old, line=line, new=found.new or "–")
     if question not in answers:
         raise DeclinedError(question)
     answer = answers[question].strip(" .!\"'«»“”„")
     if words("to_keep_both").fullmatch(answer):
         return line
-    return found if words("to_replace").fullmatch(answer) else replace(found, new=without_braces(answers[question]))
+    return (
+        found
+        if clean and words("to_replace").fullmatch(answer)
+        else replace(found, new=without_braces(answers[question]))
+    )
 
 
 def _with(text: str, change: Amendment) -> str:
