@@ -9,6 +9,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
+from flowise_dev_agent.persistence.audit import Fact, record
 from flowise_dev_agent.persistence.database import Database, jsonb
 from flowise_dev_agent.persistence.queue import Queue
 
@@ -85,6 +86,13 @@ class FlowTests:
                 "DELETE FROM flow_tests WHERE status IN ('done', 'failed') AND id IN"
                 " (SELECT id FROM flow_tests WHERE instance_id = %s ORDER BY created_at DESC OFFSET %s)",
                 (instance_id, _KEPT),
+            )
+            # A text is written to the server, as a draft.
+            await record(
+                connection,
+                Fact(
+                    "test", instance_id=instance_id, chatflow_id=chatflow_id, after_sha256=(draft or {}).get("sha256")
+                ),
             )
         assert row is not None  # noqa: S101 - the insert returns it
         return row

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
+from flowise_dev_agent.persistence.audit import Fact, record
 from flowise_dev_agent.persistence.database import Database, jsonb
 from flowise_dev_agent.sanitize import clean_text
 
@@ -91,6 +92,9 @@ class Patterns:
                 " ORDER BY COALESCE(last_used_at, created_at) DESC, id DESC OFFSET %s)",
                 (pattern.owner, pattern.instance_id, MAX_PATTERNS),
             )
+            if row is not None and not replace:  # a person brings it in; the other kind follows from an acceptance
+                fact = Fact("pattern.import", instance_id=pattern.instance_id, words=pattern.name)
+                await record(connection, fact)
         return None if row is None else int(row["id"])
 
     async def matching(
@@ -147,9 +151,15 @@ class Patterns:
 
     async def delete(self, owner: str, pattern_id: int) -> bool:
         """Remove one; False when the owner has none with this id."""
-        async with self._database.connection() as connection:
-            gone = await connection.execute("DELETE FROM patterns WHERE id = %s AND owner = %s", (pattern_id, owner))
-        return gone.rowcount > 0
+        async with self._database.transaction() as connection:
+            gone = await (
+                await connection.execute(
+                    "DELETE FROM patterns WHERE id = %s AND owner = %s RETURNING instance_id, name", (pattern_id, owner)
+                )
+            ).fetchone()
+            if gone is not None:
+                await record(connection, Fact("pattern.delete", instance_id=gone["instance_id"], words=gone["name"]))
+        return gone is not None
 
     async def _read(self, rest: LiteralString, params: dict[str, Any]) -> list[StoredPattern]:
         async with (
