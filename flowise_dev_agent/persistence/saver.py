@@ -255,9 +255,18 @@ class FencedSaver(AsyncPostgresSaver):
                 yield cursor
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """As the base class, which has no other use here than to keep the latest; fenced, one statement a thread."""
-        if strategy != "keep_latest":
-            raise NotImplementedError(strategy)
+        """As the base class, with its strategies `keep_latest` and `delete`; fenced, one statement a thread to keep.
+
+        Raises ValueError for another strategy.
+        """
+        if strategy not in {"keep_latest", "delete"}:
+            raise ValueError(f"The prune strategy must be 'keep_latest' or 'delete', not {strategy!r}.")
+        if strategy == "delete":
+            self._held.clear()
+            self._known, self._latest, self._rows = True, None, {}
+            for thread in thread_ids:
+                await self.adelete_thread(thread)
+            return
         async with self._database.connection() as connection:
             for thread in thread_ids:
                 params = {"run": self._lease.run_id, "epoch": self._lease.epoch, "thread": thread}

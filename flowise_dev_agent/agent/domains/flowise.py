@@ -1,5 +1,6 @@
 """The Flowise domain: retrieval over node schemas, ops, validation, predictions, verdicts."""
 
+import asyncio
 from collections.abc import Sequence, Set
 from dataclasses import replace
 from typing import Final
@@ -30,7 +31,8 @@ from flowise_dev_agent.agent.trials import Conversation, ConversationRunner, Tri
 from flowise_dev_agent.contracts.plan import Expectation, FunctionSample, TestCase
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.knowledge.flow_check import check_flow
-from flowise_dev_agent.patch import Finding, GraphIR, PatchOp, summarize
+from flowise_dev_agent.knowledge.templates import Template
+from flowise_dev_agent.patch import Finding, GraphIR, NodeSchema, PatchOp, summarize
 from flowise_dev_agent.reasoning.contracts import (
     JudgeRequest,
     PatchRequest,
@@ -89,10 +91,17 @@ class FlowiseCapability(FlowDomain):
         credentials = by_type(listed.data)
         text = f"{request.requirement}\n{request.feedback or ''}"
         counts = {type_: len(items) for type_, items in credentials.items()}
-        suggested = context.reasoner.suggest_node_types(text, store, counts)
-        shown = candidates(store, text, similar=[*suggested, *request.similar], kind=request.kind)
+        known_templates = await context.knowledge.templates()
+
+        def fitting() -> tuple[tuple[NodeSchema, ...], list[Template]]:
+            suggested = context.reasoner.suggest_node_types(text, store, counts)
+            shown = candidates(store, text, similar=[*suggested, *request.similar], kind=request.kind)
+            return shown, known_templates.find_flows(text, store.schemas)
+
+        # The first time, expressions are compiled and an index is made. That takes up to seconds of a busy machine, in
+        # which the worker could not say that it is alive.
+        shown, templates = await asyncio.to_thread(fitting)
         known = f"{len(shown)} candidate node types of {len(store.schemas)} (Flowise {store.flowise_version})"
-        templates = (await context.knowledge.templates()).find_flows(text, store.schemas)
         return DomainDiscoveryResult(
             summary=f"{known}. {listed.summary}",
             facts=listed.facts,

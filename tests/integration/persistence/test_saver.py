@@ -221,6 +221,25 @@ async def test_the_latest_checkpoint_is_read_once_and_each_reader_gets_its_own(d
     assert later.reads == 1
 
 
+async def test_all_checkpoints_of_a_thread_are_deleted_by_the_owner_and_no_other_strategy_is_known(
+    database: Database,
+) -> None:
+    session_id, lease = await add_run(database)
+    saver = FencedSaver(database, lease)
+    await saver.aput(config(session_id), checkpoint({"a": 1}), {}, {"x": 1})
+    before = await rows(database)
+    with pytest.raises(ValueError, match="'keep_latest' or 'delete', not 'oldest'"):
+        await saver.aprune([str(session_id)], strategy="oldest")
+    await take_over(database, lease)
+    with pytest.raises(LeaseLostError):
+        await saver.aprune([str(session_id)], strategy="delete")
+    assert await rows(database) == before
+    owner = FencedSaver(database, Lease(lease.run_id, lease.epoch + 1))
+    await owner.aprune([str(session_id)], strategy="delete")
+    assert await owner.aget_tuple(config(session_id)) is None
+    assert await rows(database) == [0]
+
+
 async def test_who_lost_the_lease_settles_nothing(database: Database, database_dsn: str) -> None:
     session_id, old = await add_run(database)
     new = await take_over(database, old)
