@@ -148,6 +148,18 @@ class NewWebhook:
 
 
 @dataclass(frozen=True)
+class FlowSessionRow:
+    """A session on a flow, in short."""
+
+    chatflow_id: str
+    id: UUID
+    name: str | None
+    status: str
+    outcome: str | None
+    updated_at: datetime
+
+
+@dataclass(frozen=True)
 class EarlierAnswer:
     """What was answered, by its fingerprint, and the number of the last event before it."""
 
@@ -197,6 +209,20 @@ class Sessions:
             found = await cursor.fetchone()
         assert found is not None  # noqa: S101 - an aggregate has one row
         return found
+
+    async def newest_of_flows(self, instance_id: str, chatflow_ids: Sequence[str]) -> dict[str, FlowSessionRow]:
+        """By chatflow the newest session on it."""
+        async with (
+            self._database.connection() as connection,
+            connection.cursor(row_factory=class_row(FlowSessionRow)) as cursor,
+        ):
+            await cursor.execute(
+                "SELECT newest.* FROM unnest(%s::text[]) AS flow (id) CROSS JOIN LATERAL ("
+                " SELECT chatflow_id, id, name, status, outcome, updated_at FROM sessions"
+                " WHERE chatflow_id = flow.id AND instance_id = %s ORDER BY created_at DESC LIMIT 1) AS newest",
+                (list(chatflow_ids), instance_id),
+            )
+            return {row.chatflow_id: row for row in await cursor.fetchall()}
 
     async def change(self, session_id: UUID) -> dict[str, Any] | None:
         """What the session does to its flow, by reference; None before there is anything to see."""

@@ -81,9 +81,11 @@ async def find_flows(
     instance: Instance = None,
     drafts: Annotated[bool, Query(description="Also drafts of sessions.")] = False,
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    cursor: Annotated[str | None, Query(max_length=200, description="`next_cursor` of the page before.")] = None,
 ) -> FlowPage:
-    """Flows of a server by their name, id, tags, node types and prompts; without words those changed last."""
-    return await flows.find(instance, query, limit=limit, drafts=drafts)
+    """Flows of a server by their name, id, tags, node types and prompts, each with the newest session on it; without
+    words those changed last."""
+    return await flows.find(instance, query, limit=limit, drafts=drafts, cursor=cursor)
 
 
 @router.get("/flows/{chatflow_id}/graph", responses=declared(404, 502, 504))

@@ -1,8 +1,6 @@
 """Node types of an instance for clients: the tools that a model looks them up with."""
 
 import asyncio
-import base64
-import binascii
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -22,6 +20,7 @@ from flowise_dev_agent.patch import KIND_OF_CATEGORY, InputEntry, NodeSchema
 from flowise_dev_agent.patch.model.definitions import PARAM_TYPES
 from flowise_dev_agent.runtime.admin.node_form import node_form
 from flowise_dev_agent.runtime.agent import Agent
+from flowise_dev_agent.runtime.sessions.views import decode_offset, encode_offset
 from flowise_dev_agent.sanitize import shortened
 
 _MOST: Final = 500
@@ -44,7 +43,7 @@ class NodeTypes:
         self, instance: str | None, *, query: str, category: str | None, limit: int, cursor: str | None
     ) -> NodeTypePage:
         """A page of the node types that fit."""
-        begin = _offset(cursor)
+        begin = decode_offset(cursor, _MOST)
         found: list[NodeSchema]
         _, found = await self._call(
             instance, "search_nodes", {"query": query, "category": category or "", "limit": _MOST}
@@ -54,7 +53,7 @@ class NodeTypes:
         return NodeTypePage(
             nodes=[node_type_view(schema) for schema in page],
             total=len(found),
-            next_cursor=_cursor(begin + limit) if more else None,
+            next_cursor=encode_offset(begin + limit) if more else None,
         )
 
     async def details(self, instance: str | None, name: str, *, with_options: bool = False) -> NodeTypeDetails:
@@ -144,21 +143,3 @@ def _input(entry: InputEntry) -> NodeInputView:
         options=[str(option["name"]) for option in entry.get("options") or ()],
         lists_options=bool(entry.get("loadMethod")),
     )
-
-
-def _cursor(offset: int) -> str:
-    return base64.urlsafe_b64encode(str(offset).encode()).decode().rstrip("=")
-
-
-def _offset(cursor: str | None) -> int:
-    if cursor is None:
-        return 0
-    try:
-        offset = int(base64.urlsafe_b64decode((cursor + "=" * (-len(cursor) % 4)).encode()))
-    except (ValueError, binascii.Error):
-        offset = -1
-    if not 0 < offset < _MOST:
-        raise InvalidInputError(
-            "The cursor is not one that this service gave out.", hint="Pass `next_cursor` of the page before unchanged."
-        )
-    return offset

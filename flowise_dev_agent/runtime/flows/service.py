@@ -10,11 +10,12 @@ from flowise_dev_agent.errors import InvalidInputError, PatchError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.patch import CanvasView, GraphIR, canvas_view, decompile, payload_sha256, summarize
 from flowise_dev_agent.persistence import Blobs, FlowVersion, Sessions, Versions
+from flowise_dev_agent.persistence.sessions import FlowSessionRow
 from flowise_dev_agent.runtime.flows.chat import ChatAnswer, TryOut
 from flowise_dev_agent.runtime.flows.proposals import Proposals
-from flowise_dev_agent.runtime.flows.search import FlowSearch, searchable
-from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSummary, FlowView, change_of
-from flowise_dev_agent.runtime.sessions.views import ChatflowLink
+from flowise_dev_agent.runtime.flows.search import MAX_SEARCHED, FlowSearch, searchable
+from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSession, FlowSummary, FlowView, change_of
+from flowise_dev_agent.runtime.sessions.views import ChatflowLink, decode_offset, encode_offset, public_status
 
 #: What a comparison of versions names the flow on the server.
 LIVE: Final = "live"
@@ -46,10 +47,24 @@ class FlowService:
         self._search = FlowSearch(link)
         self._tries = TryOut()
 
-    async def find(self, instance_id: str | None, query: str, *, limit: int, drafts: bool = False) -> FlowPage:
-        """Flows of an instance that fit the words of `query`; drafts of sessions only when asked for."""
-        known = instance_id or self._instances.default_id
-        return await self._search.find(known, self._instances.client(known), query, limit=limit, drafts=drafts)
+    async def find(
+        self, instance_id: str | None, query: str, *, limit: int, drafts: bool = False, cursor: str | None = None
+    ) -> FlowPage:
+        """A page of the flows of an instance that fit the words of `query`, each with the newest session on it; drafts
+        of sessions only when asked for. Raises InvalidInputError for a foreign cursor."""
+        known, begin = instance_id or self._instances.default_id, decode_offset(cursor, MAX_SEARCHED)
+        found = await self._search.find(known, self._instances.client(known), query, limit=begin + limit, drafts=drafts)
+        shown = found.flows[begin:]
+        sessions = await self._sessions.newest_of_flows(known, [flow.id for flow in shown])
+        return found.model_copy(
+            update={
+                "flows": [
+                    flow.model_copy(update={"last_session": _session(row)}) if (row := sessions.get(flow.id)) else flow
+                    for flow in shown
+                ],
+                "next_cursor": encode_offset(begin + limit) if found.total > begin + limit else None,
+            }
+        )
 
     async def live(self, chatflow_id: str, instance_id: str | None, *, params: bool = True) -> FlowView:
         """A flow as the server holds it now."""
@@ -147,6 +162,16 @@ class FlowService:
 
     async def _graph_of(self, version: FlowVersion) -> GraphIR:
         return _read(await self._versions.text(version))
+
+
+def _session(row: FlowSessionRow) -> FlowSession:
+    return FlowSession(
+        thread_id=row.id,
+        session_name=row.name,
+        status=public_status(row.status),
+        outcome=row.outcome,
+        updated_at=row.updated_at,
+    )
 
 
 def _read(flow_data: str) -> GraphIR:

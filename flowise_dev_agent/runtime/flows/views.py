@@ -1,12 +1,15 @@
 """What clients see of flows: facts for lists, pictures, differences, answers. Never a credential or a secret."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Final
+from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from flowise_dev_agent.contracts.base import JsonMapping
 from flowise_dev_agent.contracts.change import Difference, FlowChange, public_ops_of_rows
+from flowise_dev_agent.contracts.session import PublicStatus
 from flowise_dev_agent.patch import CanvasView, GraphIR, canvas_view, diff
 
 #: Entries of each list of a difference, and characters of its text; `summary` counts all.
@@ -16,6 +19,16 @@ _LONGEST_TEXT: Final = 20_000
 
 class _View(BaseModel):
     model_config = ConfigDict(frozen=True)
+
+
+class FlowSession(_View):
+    """A session on a flow, in short."""
+
+    thread_id: UUID
+    session_name: str | None
+    status: PublicStatus
+    outcome: str | None
+    updated_at: datetime
 
 
 class FlowFacts(_View):
@@ -33,6 +46,7 @@ class FlowFacts(_View):
     deployed: bool
     public: bool
     draft: bool = Field(description="The draft of a session.")
+    last_session: FlowSession | None = Field(default=None, description="The newest session on it; in lists only.")
 
 
 class FlowPage(_View):
@@ -41,6 +55,7 @@ class FlowPage(_View):
     flows: list[FlowFacts]
     total: int = Field(description="Flows that fit, shown or not.")
     searched: int = Field(description="Flows of the instance that were looked at, 2 000 at most.")
+    next_cursor: str | None = Field(default=None, description="Gets the next page; null on the last one.")
 
 
 class FlowView(_View):

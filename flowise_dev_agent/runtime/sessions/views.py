@@ -27,6 +27,8 @@ _PUBLIC: Final[Mapping[str, PublicStatus]] = {
     "failed": "error",
     "cancelled": "cancelled",
 }
+_FOREIGN_CURSOR: Final = "The cursor is not one that this service gave out."
+_SEND_UNCHANGED: Final = "Pass `next_cursor` of the page before unchanged."
 #: (instance id, chatflow id) -> where the flow opens in the Flowise editor, None when the instance is not known.
 ChatflowLink = Callable[[str, str], str | None]
 
@@ -128,6 +130,22 @@ def decode_cursor(cursor: str) -> tuple[datetime, UUID]:
             raise ValueError("no time zone")  # noqa: TRY301 - one place says what is wrong
         return moment, UUID(session_id)
     except (ValueError, TypeError, AttributeError, binascii.Error):
-        raise InvalidInputError(
-            "The cursor is not one that this service gave out.", hint="Pass `next_cursor` of the page before unchanged."
-        ) from None
+        raise InvalidInputError(_FOREIGN_CURSOR, hint=_SEND_UNCHANGED) from None
+
+
+def encode_offset(offset: int) -> str:
+    """Where a page of a list begins that is made anew for each page; opaque to clients."""
+    return base64.urlsafe_b64encode(str(offset).encode()).decode().rstrip("=")
+
+
+def decode_offset(cursor: str | None, most: int) -> int:
+    """The inverse, 0 for none. Raises InvalidInputError for a cursor that we did not make, or beyond `most`."""
+    if cursor is None:
+        return 0
+    try:
+        offset = int(base64.urlsafe_b64decode((cursor + "=" * (-len(cursor) % 4)).encode()))
+    except (ValueError, binascii.Error):
+        offset = -1
+    if not 0 < offset < most:
+        raise InvalidInputError(_FOREIGN_CURSOR, hint=_SEND_UNCHANGED)
+    return offset

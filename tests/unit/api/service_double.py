@@ -351,7 +351,9 @@ class FlowsDouble:
         empty = change_of(None, GraphIR.empty(), labels=("nothing", "the new flow"))
         return SessionChange(**dict(empty), chatflow_id=None, draft_id=None, meanwhile=None)
 
-    async def find(self, instance: str | None, query: str, *, limit: int, drafts: bool = False) -> FlowPage:
+    async def find(
+        self, instance: str | None, query: str, *, limit: int, drafts: bool = False, cursor: str | None = None
+    ) -> FlowPage:
         self.calls.append((instance, query, limit, drafts))
         return FlowPage(flows=[], total=0, searched=0)
 

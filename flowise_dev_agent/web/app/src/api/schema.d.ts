@@ -221,7 +221,8 @@ export interface paths {
         };
         /**
          * Find Flows
-         * @description Flows of a server by their name, id, tags, node types and prompts; without words those changed last.
+         * @description Flows of a server by their name, id, tags, node types and prompts, each with the newest session on it; without
+         *     words those changed last.
          */
         get: operations["find_flows"];
         put?: never;
@@ -3826,6 +3827,8 @@ export interface components {
             id: string;
             /** Instance */
             instance: string;
+            /** @description The newest session on it; in lists only. */
+            last_session?: components["schemas"]["FlowSession"] | null;
             /** Name */
             name: string;
             /**
@@ -3878,6 +3881,11 @@ export interface components {
             /** Flows */
             flows: components["schemas"]["FlowFacts"][];
             /**
+             * Next Cursor
+             * @description Gets the next page; null on the last one.
+             */
+            next_cursor?: string | null;
+            /**
              * Searched
              * @description Flows of the instance that were looked at, 2 000 at most.
              */
@@ -3887,6 +3895,31 @@ export interface components {
              * @description Flows that fit, shown or not.
              */
             total: number;
+        };
+        /**
+         * FlowSession
+         * @description A session on a flow, in short.
+         */
+        FlowSession: {
+            /** Outcome */
+            outcome: string | null;
+            /** Session Name */
+            session_name: string | null;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "in_progress" | "pending_interrupt" | "completed" | "error" | "cancelled";
+            /**
+             * Thread Id
+             * Format: uuid
+             */
+            thread_id: string;
+            /**
+             * Updated At
+             * Format: date-time
+             */
+            updated_at: string;
         };
         /**
          * FlowSummary
@@ -8867,6 +8900,8 @@ export interface operations {
                 /** @description Also drafts of sessions. */
                 drafts?: boolean;
                 limit?: number;
+                /** @description `next_cursor` of the page before. */
+                cursor?: string | null;
             };
             header?: never;
             path?: never;

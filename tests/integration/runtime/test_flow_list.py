@@ -1,0 +1,62 @@
+"""The flows of a server page by page, each with the newest session on it, on a real Postgres."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.flowise.models import Chatflow
+from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.runtime import Runtime
+from tests.integration.runtime.test_flow_writes import apply
+from tests.writing_world import BOT, Servers, writing_service
+
+
+@pytest.fixture
+def servers(catalogue: NodeStore) -> Servers:
+    servers = Servers(catalogue)
+    bot = servers.dev.flows[BOT]
+    for number in range(230):
+        id_ = f"00000000-0000-4000-8000-{number:012d}"
+        servers.dev.flows[id_] = bot.model_copy(update={"id": id_, "name": f"Flow {number:03d}"})
+    return servers
+
+
+@pytest.fixture
+async def runtime(database_dsn: str, servers: Servers, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Runtime]:
+    async def rows(**_: object) -> AsyncIterator[Chatflow]:
+        for row in servers.dev.flows.values():
+            yield row
+
+    monkeypatch.setattr(servers.dev, "iter_chatflows", rows, raising=False)
+    async with writing_service(database_dsn, servers) as runtime:
+        yield runtime
+
+
+async def test_every_flow_of_a_server_is_on_one_page(runtime: Runtime) -> None:
+    names: list[str] = []
+    cursor: str | None = None
+    while True:
+        page = await runtime.flows.find(None, "flow", limit=100, cursor=cursor)
+        names += [flow.name for flow in page.flows]
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    assert page.total == len(names) == len(set(names)) == 230
+    with pytest.raises(InvalidInputError):
+        await runtime.flows.find(None, "", limit=5, cursor="mine")
+
+
+async def test_a_flow_comes_with_the_newest_session_on_it(runtime: Runtime) -> None:
+    await apply(runtime)
+    done = await apply(
+        runtime, ops=[{"op_type": "SetParam", "node_id": "chatOpenAI_0", "param_name": "topP", "value": 1}]
+    )
+    assert done.session_id is not None
+    await runtime.service.rename(done.session_id, "Look further")
+    (bot,) = (await runtime.flows.find(None, "bot", limit=5)).flows
+    assert bot.last_session is not None
+    assert (bot.last_session.thread_id, bot.last_session.session_name) == (done.session_id, "Look further")
+    assert (bot.last_session.status, bot.last_session.outcome) == ("completed", "accepted")
+    (other,) = (await runtime.flows.find(None, "flow 007", limit=5)).flows
+    assert other.last_session is None
