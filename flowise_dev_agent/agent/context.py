@@ -1,11 +1,13 @@
 """What the nodes work with at run time: resolved per session from its instance, never checkpointed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from flowise_dev_agent.agent.targets import Sketch, flow_sketches
 from flowise_dev_agent.contracts.attachments import AttachmentFacts
 from flowise_dev_agent.flowise.client import FlowiseClient
+from flowise_dev_agent.flowise.flow_list import FlowList
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.knowledge.drift import CatalogueChange
 from flowise_dev_agent.knowledge.nodes import NodeStore
@@ -85,6 +87,8 @@ class AgentContext:
     drift_policy: DriftPolicy = "warn"
     #: The models inside the flows are the devkit's stand-in: their answers say nothing about content.
     model_stand_in: bool = False
+    #: What is searched of the instance's flows.
+    flows: FlowList[Sketch] = field(default_factory=flow_sketches)
     #: Accepted flows that new ones may start from; None: patterns are neither used nor stored.
     patterns: PatternLibrary | None = None
     files: SessionFiles | None = None

@@ -9,6 +9,7 @@ from flowise_dev_agent.agent.context import AgentContext, Knowledge, SessionBlob
 from flowise_dev_agent.agent.credentials import Available
 from flowise_dev_agent.agent.registry import ToolRegistry
 from flowise_dev_agent.agent.state import PatchScope
+from flowise_dev_agent.agent.targets import Sketch, flow_sketches
 from flowise_dev_agent.agent.tools import DomainTools, ToolResult
 from flowise_dev_agent.agent.trials import Conversation, TrialRun
 from flowise_dev_agent.contracts.attachments import AttachmentFacts
@@ -18,6 +19,7 @@ from flowise_dev_agent.contracts.plan import FunctionSample, PatchAnswer, TestCa
 from flowise_dev_agent.contracts.verdict import Trace, Trial
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.flowise.client import FlowiseClient
+from flowise_dev_agent.flowise.flow_list import FlowList
 from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
 from flowise_dev_agent.knowledge.templates import Template
 from flowise_dev_agent.patch import Finding, GraphIR, NodeSchema, PatchOp, errors
@@ -45,6 +47,7 @@ class ToolScope:
 
     flowise: FlowiseClient
     knowledge: Knowledge
+    flows: FlowList[Sketch] = field(default_factory=flow_sketches)
     patterns: PatternLibrary | None = None
     session_id: str = ""
     #: A flow is made that does not exist yet.

@@ -61,6 +61,7 @@ async def _scope(state: AgentState, context: AgentContext, phase: ToolPhase) -> 
     common: dict[str, Any] = {
         "flowise": context.flowise,
         "knowledge": context.knowledge,
+        "flows": context.flows,
         "session_id": context.session_id,
         "chosen": state.credentials.chosen,
         "stored": await flow_so_far(state, context),

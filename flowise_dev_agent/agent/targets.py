@@ -4,12 +4,13 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from flowise_dev_agent.agent.state import TargetSearch
 from flowise_dev_agent.contracts.interrupts import TargetCandidate
+from flowise_dev_agent.flowise.flow_list import FlowList
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.patch import NodeData
 from flowise_dev_agent.patch.model.shape import parse_document
@@ -102,6 +103,19 @@ _ABOUT: Final = 160
 
 
 @dataclass(frozen=True)
+class Sketch:
+    """What is searched of a flow. `made_of` and `texts` are stems, each with a blank on both sides."""
+
+    id: str
+    name: str
+    kind: FlowKind | None
+    draft: bool
+    made_of: str
+    texts: str
+    shown: TargetCandidate
+
+
+@dataclass(frozen=True)
 class FoundTargets:
     """Flows that fit, best first, or the flows changed last when none fits.
 
@@ -113,34 +127,49 @@ class FoundTargets:
     exact: str | None
 
 
-async def find_targets(
-    rows: AsyncIterator[Chatflow], *, target: str | None, hint: str | None, text: str
-) -> FoundTargets:
-    """Search the flows of an instance; drafts of sessions are left out.
+def find_targets(flows: Sequence[Sketch], *, target: str | None, hint: str | None, text: str) -> FoundTargets:
+    """Search the flows of an instance, last updated first; drafts of sessions are left out.
 
     `target` is the request's own id or name, `hint` what the intent found, `text` the requirement.
     """
-    flows: list[Chatflow] = []
-    async for row in rows:
-        if not is_draft(row.category):
-            flows.append(row)
-        if len(flows) >= MAX_SCANNED:
-            break
-    usable = [row for row in flows if kind_of(row)]
+    usable = [flow for flow in flows if flow.kind and not flow.draft]
     likeness = _Likeness(usable, target or hint or text)
     scored = sorted(
-        ((_score(row, target, hint, text), likeness.of(row), -index, row) for index, row in enumerate(usable)),
+        ((_score(flow, target, hint, text), likeness.of(flow), -index, flow) for index, flow in enumerate(usable)),
         key=lambda item: item[:3],
         reverse=True,
     )
-    fitting = [row for score, alike, _, row in scored if score or alike >= _ALIKE]
-    shown = fitting or [row for _, _, _, row in scored]
+    fitting = [flow for score, alike, _, flow in scored if score or alike >= _ALIKE]
+    shown = fitting or [flow for _, _, _, flow in scored]
     named = bool(scored) and scored[0][0] >= _NAME
     return FoundTargets(
-        candidates=[_candidate(row) for row in shown[:MAX_CANDIDATES]],
+        candidates=[flow.shown for flow in shown[:MAX_CANDIDATES]],
         search=TargetSearch(fits=bool(fitting), named=named, total=len(usable), wanted=target or hint),
         exact=_exact(usable, target, hint, text),
     )
+
+
+def sketched(row: Chatflow) -> Sketch:
+    """What is kept of a flow for the search."""
+    nodes = _nodes(row)
+    return Sketch(
+        id=row.id,
+        name=row.name,
+        kind=kind_of(row),
+        draft=is_draft(row.category),
+        made_of=_spread(_made_of(nodes)),
+        texts=_spread(_texts(nodes)),
+        shown=_candidate(row, nodes),
+    )
+
+
+def flow_sketches() -> FlowList[Sketch]:
+    """The sketches of an instance's flows, none read yet."""
+    return FlowList(sketched, MAX_SCANNED)
+
+
+def _spread(texts: Iterable[str]) -> str:
+    return f" {' '.join(sorted(_stems(texts)))} "
 
 
 def kind_of(row: Chatflow) -> FlowKind | None:
@@ -149,8 +178,7 @@ def kind_of(row: Chatflow) -> FlowKind | None:
     return next((kind for kind in KINDS if kind == type_), None)
 
 
-def _candidate(row: Chatflow) -> TargetCandidate:
-    nodes = _nodes(row)
+def _candidate(row: Chatflow, nodes: list[NodeData]) -> TargetCandidate:
     names = Counter(str(node.get("name") or "?") for node in nodes)
     return TargetCandidate(
         id=row.id,
@@ -164,7 +192,7 @@ def _candidate(row: Chatflow) -> TargetCandidate:
     )
 
 
-def _exact(rows: list[Chatflow], target: str | None, hint: str | None, text: str) -> str | None:
+def _exact(rows: list[Sketch], target: str | None, hint: str | None, text: str) -> str | None:
     """The one flow that an id means, or the request's `target` as a whole name, or the words for the flow by its name.
 
     A longer name wins over those inside it: "Billing bot 003" is not "Billing bot".
@@ -185,7 +213,7 @@ def _exact(rows: list[Chatflow], target: str | None, hint: str | None, text: str
     return longest.id if sum(row.name == longest.name for row in named) == 1 else None
 
 
-def _score(row: Chatflow, target: str | None, hint: str | None, text: str) -> int:
+def _score(row: Sketch, target: str | None, hint: str | None, text: str) -> int:
     """How surely the words name the flow; 0 when they do not."""
     if row.id in " ".join(filter(None, (target, hint, text))):
         return _ID
@@ -195,7 +223,7 @@ def _score(row: Chatflow, target: str | None, hint: str | None, text: str) -> in
     return _NAME if any(_says_name(row, part) for part in (target, hint, text) if part) else 0
 
 
-def _says_name(row: Chatflow, words: str) -> bool:
+def _says_name(row: Sketch, words: str) -> bool:
     name = row.name.casefold().strip()
     return len(name) >= 3 and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", words.casefold()) is not None
 
@@ -206,23 +234,28 @@ class _Likeness:
     Rare words count more than those that most flows have, and a word in the name more than one in a prompt.
     """
 
-    def __init__(self, rows: list[Chatflow], words: str) -> None:
+    def __init__(self, flows: list[Sketch], words: str) -> None:
         self._wanted = _stems((words,))
-        self._fields: dict[str, tuple[set[str], ...]] = {}
-        for row in rows:
-            nodes = _nodes(row)
-            self._fields[row.id] = (_stems((row.name,)), _stems(_made_of(nodes)), _stems(_texts(nodes)))
-        found = Counter(stem for fields in self._fields.values() for stem in self._wanted & set().union(*fields))
-        self._rarity = {stem: math.log(1 + (len(rows) + 1) / (1 + found[stem])) for stem in self._wanted}
+        self._found = {flow.id: self._weighed(flow) for flow in flows}
+        counts = Counter(stem for found in self._found.values() for stem in found)
+        self._rarity = {stem: math.log(1 + (len(flows) + 1) / (1 + counts[stem])) for stem in self._wanted}
 
-    def of(self, row: Chatflow) -> float:
+    def of(self, flow: Sketch) -> float:
         """0 (nothing) to 1 (all of it is in the name)."""
         total = sum(self._rarity.values())
-        best = {
-            stem: max(weight for weight, stems in zip(_WEIGHTS, self._fields[row.id], strict=True) if stem in stems)
-            for stem in self._wanted & set().union(*self._fields[row.id])
-        }
-        return sum(self._rarity[stem] * weight for stem, weight in best.items()) / total if total else 0.0
+        return (
+            sum(self._rarity[stem] * weight for stem, weight in self._found[flow.id].items()) / total if total else 0.0
+        )
+
+    def _weighed(self, flow: Sketch) -> dict[str, float]:
+        """The wanted stems that the flow has, each with what it counts in the best place."""
+        fields = (_spread((flow.name,)), flow.made_of, flow.texts)
+        best: dict[str, float] = {}
+        for stem in self._wanted:
+            weights = [weight for weight, field in zip(_WEIGHTS, fields, strict=True) if f" {stem} " in field]
+            if weights:
+                best[stem] = max(weights)
+        return best
 
 
 def _stems(texts: Iterable[str]) -> set[str]:

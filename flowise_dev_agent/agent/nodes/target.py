@@ -33,8 +33,8 @@ async def resolve_target(state: AgentState, runtime: Runtime[AgentContext]) -> U
     request, classified = state.request, state.intent.classified
     hint = classified and classified.target_hint
     said = [request.requirement, *(answer for _, answer in state.intent.clarifications)]
-    flows = runtime.context.flowise.iter_chatflows()
-    found = await find_targets(flows, target=request.target, hint=hint, text="\n".join(said))
+    flows = await runtime.context.flows.read(runtime.context.flowise)
+    found = find_targets(flows, target=request.target, hint=hint, text="\n".join(said))
     exact = found.exact if state.intent.operation != "create" else None
     Emitter(runtime, "resolve_target").put(
         ArtifactData(candidates=[candidate.id for candidate in found.candidates], exact=exact),

@@ -4,11 +4,13 @@ import asyncio
 import re
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from flowise_dev_agent.errors import FlowiseTimeoutError
 from flowise_dev_agent.flowise.client import FlowiseClient
+from flowise_dev_agent.flowise.flow_list import FlowList
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.patch import FlowNode
 from flowise_dev_agent.patch.model.shape import parse_document
@@ -49,7 +51,8 @@ class FlowSearch:
 
     def __init__(self, link: ChatflowLink) -> None:
         self._link = link
-        self._kept: dict[str, tuple[float, list[Searchable]]] = {}
+        self._lists: dict[str, FlowList[Searchable]] = {}
+        self._kept: dict[str, tuple[float, Sequence[Searchable]]] = {}
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def find(self, instance_id: str, client: FlowiseClient, query: str, *, limit: int, drafts: bool) -> FlowPage:
@@ -62,18 +65,17 @@ class FlowSearch:
             rows = [row for score, row in sorted(scored, key=lambda item: -item[0]) if score]
         return FlowPage(flows=[row.facts for row in rows[:limit]], total=len(rows), searched=len(everything))
 
-    async def _read(self, instance_id: str, client: FlowiseClient) -> list[Searchable]:
+    async def _read(self, instance_id: str, client: FlowiseClient) -> Sequence[Searchable]:
         async with self._locks.setdefault(instance_id, asyncio.Lock()):
             kept = self._kept.get(instance_id)
             if kept is not None and time.monotonic() - kept[0] < _KEPT_SECS:
                 return kept[1]
-            found: list[Searchable] = []
+            flows = self._lists.setdefault(
+                instance_id, FlowList(lambda row: searchable(row, instance_id, self._link), MAX_SEARCHED)
+            )
             try:
                 async with asyncio.timeout(_READ_SECS):
-                    async for row in client.iter_chatflows():
-                        found.append(searchable(row, instance_id, self._link))
-                        if len(found) >= MAX_SEARCHED:
-                            break
+                    found = await flows.read(client)
             except TimeoutError:
                 raise FlowiseTimeoutError(
                     f"Flowise at {client.endpoint} did not list its flows within {_READ_SECS:.0f} s."

@@ -1,7 +1,7 @@
 """The graph on a bench: real nodes, compiler and validator; Flowise, the tables and the reasoner in memory."""
 
 import hashlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -19,7 +19,7 @@ from flowise_dev_agent.contracts.interrupts import INTERRUPT
 from flowise_dev_agent.contracts.plan import OpsAnswer, PatchAnswer
 from flowise_dev_agent.contracts.verdict import CriterionVerdict, Evidence
 from flowise_dev_agent.errors import AgentError, InvalidInputError
-from flowise_dev_agent.flowise.models import Chatflow, HumanAnswer, Prediction
+from flowise_dev_agent.flowise.models import ChatflowPage, HumanAnswer, Prediction
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.knowledge.drift import CatalogueChange, compare
 from flowise_dev_agent.knowledge.nodes import NodeStore
@@ -72,9 +72,9 @@ class BenchFlowise(FakeFlowise):
         self.asked_of: list[str] = []
         self.forgotten: list[tuple[str, str]] = []
 
-    async def iter_chatflows(self) -> AsyncIterator[Chatflow]:
-        for row in list(self.flows.values()):
-            yield row
+    async def list_chatflows(self, page: int, limit: int) -> ChatflowPage:
+        rows = list(self.flows.values())
+        return ChatflowPage(data=rows[(page - 1) * limit : page * limit], total=len(rows))
 
     async def delete_messages(self, chatflow_id: str, session_id: str) -> None:
         self.forgotten.append((chatflow_id, session_id))

@@ -170,11 +170,10 @@ async def test_nothing_found_is_said_and_never_a_silent_create() -> None:
 async def test_a_list_that_cannot_be_read_is_an_error_and_never_a_silent_create(monkeypatch: Any) -> None:
     bench = made_for("update")
 
-    async def broken() -> Any:
+    async def broken(page: int, limit: int) -> Any:
         raise FlowiseUnreachableError("Flowise does not answer.")
-        yield
 
-    monkeypatch.setattr(bench.flowise, "iter_chatflows", broken)
+    monkeypatch.setattr(bench.flowise, "list_chatflows", broken)
     with pytest.raises(FlowiseUnreachableError):
         await bench.start("make it colder")
     assert bench.flowise.calls == []

@@ -1,13 +1,12 @@
 """Flows found by words, talked to and compared, with a Flowise in memory."""
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from flowise_dev_agent.errors import InvalidInputError
-from flowise_dev_agent.flowise.models import Chatflow, Prediction
+from flowise_dev_agent.flowise.models import Chatflow, ChatflowPage, Prediction
 from flowise_dev_agent.patch import AddNode, GraphIR, SetParam
 from flowise_dev_agent.runtime.flows.chat import CHAT_PREFIX, TryOut
 from flowise_dev_agent.runtime.flows.search import FlowSearch
@@ -31,10 +30,9 @@ class Server:
         self.lists = 0
         self.asked: list[tuple[str, str, str]] = []
 
-    async def iter_chatflows(self) -> AsyncIterator[Chatflow]:
+    async def list_chatflows(self, page: int, limit: int) -> ChatflowPage:
         self.lists += 1
-        for row in self.rows:
-            yield row
+        return ChatflowPage(data=list(self.rows[(page - 1) * limit : page * limit]), total=len(self.rows))
 
     async def predict(self, chatflow_id: str, question: str, *, session_id: str) -> Prediction:
         self.asked.append((chatflow_id, question, session_id))

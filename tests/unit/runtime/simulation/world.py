@@ -8,7 +8,6 @@ import asyncio
 import hashlib
 import json
 import random as global_random
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from functools import cache
 from random import Random
@@ -31,7 +30,7 @@ from flowise_dev_agent.contracts.base import read_as
 from flowise_dev_agent.contracts.interrupts import INTERRUPT
 from flowise_dev_agent.contracts.plan import OpsAnswer, PatchAnswer
 from flowise_dev_agent.errors import FlowiseServerError, FlowiseTimeoutError
-from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
+from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate, ChatflowPage
 from flowise_dev_agent.patch import GraphIR, SetParam, compile_ops, payload_sha256
 from flowise_dev_agent.persistence import Lease
 from flowise_dev_agent.persistence.saver import CanWait
@@ -123,10 +122,10 @@ class Flowise(Server, BenchFlowise):
         if CURRENT.get() is not None and not self.world.approved:
             self.world.wrong.append("a write before the approval")
 
-    async def iter_chatflows(self) -> AsyncIterator[Chatflow]:
+    async def list_chatflows(self, page: int, limit: int) -> ChatflowPage:
         self._refuse(0.03)
-        for row in list(self.flows.values()):
-            yield row
+        rows = list(self.flows.values())
+        return ChatflowPage(data=rows[(page - 1) * limit : page * limit], total=len(rows))
 
     async def predict(self, chatflow_id: str, question: str | None = None, *, session_id: str, **given: Any) -> Any:
         if self.faults and self.random.random() < 0.03:
