@@ -284,6 +284,30 @@ def test_a_setting_is_set_and_no_word_of_it_gets_into_the_prompt(
     assert {(value.node_id, value.param): value.value for value in plan.values} == changed
 
 
+@pytest.mark.parametrize(
+    ("wish", "node"),
+    [
+        ("the agent that drafts should also put the claim number first", "agentAgentflow_0"),
+        ("the agent should also put the claim number first", "agentAgentflow_0"),
+        ("the proofreader should keep capitals", "llmAgentflow_0"),
+        ("answer in Irish", ""),
+    ],
+)
+def test_the_step_that_a_wish_means_is_found_by_its_title_or_asked_about_by_it(wish: str, node: str) -> None:
+    steps = [
+        AddNode(node_name="startAgentflow", node_id="startAgentflow_0"),
+        AddNode(node_name="agentAgentflow", node_id="agentAgentflow_0", label="Drafter",
+                params={"agentMessages": [{"role": "system", "content": "<p>Write a reply.</p>"}]}),
+        AddNode(node_name="llmAgentflow", node_id="llmAgentflow_0", label="Proofreader",
+                params={"llmMessages": [{"role": "system", "content": "<p>Correct it.</p>"}]}),
+    ]  # fmt: skip
+    plan = planned("", wish, graph=compile_ops(GraphIR.empty(), steps, STORE.schemas).graph)
+    if node:
+        assert [(value.node_id, value.mode) for value in plan.values] == [(node, "append")]
+    else:
+        assert plan.declined == "This could mean: Drafter, Proofreader. Which one?"
+
+
 def test_of_a_sentence_of_which_a_part_is_a_setting_nothing_is_written_into_the_prompt() -> None:
     for wish in (
         "Er soll sich nur noch die letzten 5 Nachrichten merken, das wird sonst zu teuer",

@@ -18,6 +18,7 @@ from flowise_dev_agent.reasoning.rules.design.naming import is_named, take_flow_
 from flowise_dev_agent.reasoning.rules.design.parts import Account
 from flowise_dev_agent.reasoning.rules.design.providers import chat_providers
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
+from flowise_dev_agent.reasoning.rules.design.rewording import akin
 from flowise_dev_agent.reasoning.rules.design.tools import changed_tools, is_tool, with_planned
 from flowise_dev_agent.reasoning.rules.design.values import MAX_TOKENS, Said, default_text, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.wording import held, without_remarks, worded
@@ -269,7 +270,17 @@ def _named_places(request: PlanRequest, places: Iterable[str], wish: str) -> lis
     named = [place for place in places if _names(request, place.partition(".")[0], wish)]
     # A title may be an everyday word, too: as it is written it is the title.
     exact = [place for place in named if request.labels.get(place.partition(".")[0], "") in wish]
-    return exact or named
+    if named:
+        return exact or named
+    # "The one that drafts" is the Drafter, "the agent" the only one.
+    said = [word.casefold() for word in re.findall(r"[^\W\d_]{4,}", wish)]
+    titles = {place: _own_names(request, place.partition(".")[0])[1:] for place in places}
+    alike = [
+        place for place, names in titles.items() if any(akin(name.casefold(), one) for name in names for one in said)
+    ]
+    agents = [place for place in titles if request.existing.get(place.partition(".")[0]) == "agentAgentflow"]
+    only = agents if len(agents) == 1 and words("an_agent").search(wish) else []
+    return alike if len(alike) == 1 else only
 
 
 def _moved(
@@ -382,7 +393,9 @@ def design_inside(request: PlanRequest, wish: str, world: World) -> Design:
     change, remarks = _read(request, text, world)
     tooled = changed_tools(with_planned(request.agents, planned.values if planned else ()), change.text, change, world)
     values = _in_range(request, _models(request, change, wish, world), world)
-    places = dict.fromkeys((place for place in request.texts if place.endswith(_SYSTEM_TEXT)), "")
+    places = dict.fromkeys(
+        [*(place for place in request.texts if place.endswith(_SYSTEM_TEXT)), *_messages(request)], ""
+    )
     if _beyond(change.text, change, world, tooled=tooled is not None):
         raise world.decline("declined_inside")
     said = worded(request, change, change.spans, places, _named_places(request, places, wish), world,
@@ -420,6 +433,14 @@ def design_inside(request: PlanRequest, wish: str, world: World) -> Design:
         ],
         credential_requirements=credentials,
     )
+
+
+def _messages(request: PlanRequest) -> list[str]:
+    """The instructions in the nodes of an agentflow, as `node.path`; short ones are not among the texts."""
+    lists = ((node.id, name, rows) for node in (request.base.nodes if request.base else ())
+             for name, rows in node.inputs.items() if name.endswith("Messages") and isinstance(rows, list))  # fmt: skip
+    return [f"{id_}.{name}[0].content" for id_, name, rows in lists if rows and isinstance(rows[0], dict)
+            and rows[0].get("role") == "system"]  # fmt: skip
 
 
 def _parts_inside(

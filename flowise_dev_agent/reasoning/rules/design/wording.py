@@ -85,8 +85,9 @@ def worded(
     `chosen` are those that the wish names. `understood`: something else of it is done. Raises DeclinedError."""
     texts = {place: held(request, place) or default for place, default in places.items()}
     lines, left = _heard(
-        change, spans, texts, world, understood=understood, trusting=request.intent.operation == "update"
-    )
+        change, spans, texts, world, understood=understood, trusting=request.intent.operation == "update",
+        named=bool(chosen),
+    )  # fmt: skip
     given = change.system_text or change.prompt_text
     if not lines and not given:
         return Words(left=tuple(left))
@@ -115,7 +116,14 @@ def worded(
 
 
 def _heard(
-    change: Reading, spans: Sequence[Span], texts: Mapping[str, str], world: World, *, understood: bool, trusting: bool
+    change: Reading,
+    spans: Sequence[Span],
+    texts: Mapping[str, str],
+    world: World,
+    *,
+    understood: bool,
+    trusting: bool,
+    named: bool,
 ) -> tuple[list[tuple[str, bool]], list[str]]:
     """(lines for a prompt, each with whether it is a whole instruction; what is not understood beside other things).
     Raises DeclinedError."""
@@ -129,7 +137,8 @@ def _heard(
     lines: list[tuple[str, bool]] = []
     left: list[str] = []
     for clause in clauses:
-        free = speaks_of_no_part(clause.bare)
+        # A wish that names the node whose prompt it is for may well say "agent".
+        free = speaks_of_no_part(clause.bare) or (named and not _names_structure(clause))
         own = trusting and free and not understood and not clause.taken and says_enough(clause.line)
         if clause in certain or own:
             # What speaks of no part of the flow can only be for the model.
@@ -157,9 +166,8 @@ def _holds_fact(clause: Clause, language: str) -> bool:
 def _is_rest(clause: Clause) -> bool:
     """Whether a clause is one or two words around what was recognised: in a language without words here a verb."""
     said = [word for word in re.findall(r"[^\W\d_]{3,}", clause.bare) if not is_empty(word)]
-    if "\x00" in clause.bare and not clause.instruction:
-        return len(said) < _FEWEST_WORDS
-    return clause.taken and not said
+    around = "\x00" in clause.bare and not clause.instruction
+    return clause.taken and len(said) < (_FEWEST_WORDS if around else 1)
 
 
 def held(request: PlanRequest, place: str) -> str:
