@@ -66,25 +66,32 @@ async def test_p71_an_update_is_seen_from_proposal_over_promotion_to_rollback(si
     done = await site.answer(tested, action="accept")
     assert done["outcome"] == "accepted"
 
-    async with site.page(f"/versions/{session_id}", color_scheme="dark") as page:
-        await expect(page.locator("tbody tr")).to_have_count(2)
-        await expect(page.get_by_label("Compare").get_by_text("1 field changed").first).to_be_visible()
+    async with site.page(f"/history/{row.id}", color_scheme="dark") as page:
+        versions = page.get_by_role("list").filter(has=page.locator(".version")).locator(".version")
+        await expect(versions).to_have_count(2)
+        # Versions are counted over all sessions and named by the wish.
+        await expect(versions.first).to_contain_text("v2")
+        await expect(versions.first).to_contain_text("temperature")
+        picture = page.get_by_role("region", name="Compare")
+        await expect(picture.get_by_text("1 field changed").first).to_be_visible()
+        await page.get_by_role("button", name="Bookmark v1").click()
+        await expect(page.get_by_role("button", name="Bookmark v1")).to_have_attribute("aria-pressed", "true")
+        # What is compared is in the address.
         await page.get_by_role("combobox", name="From").select_option("live")
-        await expect(page.get_by_text("No differences.").or_(page.get_by_text("no difference"))).to_be_visible()
-        await page.get_by_role("button", name="Roll back to v1.0").click()
+        await expect(picture.get_by_text("no difference").or_(picture.get_by_text("No differences."))).to_be_attached()
+        await page.reload()
+        await expect(page.get_by_role("combobox", name="From")).to_have_value("live")
+        await page.get_by_role("button", name="Go back to v1").click()
         await page.get_by_role("button", name="No, go back").click()
         assert temperature(await site.flowise.get_chatflow(row.id)) == "0.2"
-        await page.get_by_role("button", name="Roll back to v1.0").click()
-        await page.get_by_role("button", name="Write v1.0 to Flowise").click()
-        await expect(page.get_by_text("Rolled back to v1.0")).to_be_visible()
+        await page.get_by_role("button", name="Go back to v1").click()
+        await page.get_by_role("button", name="Write v1 to Flowise").click()
+        await expect(page.get_by_text("The flow is as v1 again")).to_be_visible()
         assert (await site.flowise.get_chatflow(row.id)).flow_data == row.flow_data
-        await expect(page.locator("tbody tr")).to_have_count(3)
-    async with site.page(f"/history/{row.id}") as page:
-        await expect(page.locator("tbody tr")).to_have_count(3)
-        await expect(page.locator("tbody tr").first).to_contain_text("rolled back")
+        await expect(versions).to_have_count(3)
+        await expect(versions.first).to_contain_text("as v1")
         await page.get_by_role("button", name="Skip to content").press("Enter")
         await expect(page.locator("main")).to_be_focused()
-        await expect(page.get_by_role("heading", name="History of the flow")).to_be_visible()
 
 
 async def test_p07_p71_a_stale_base_is_decided_on_the_canvas_and_the_draft_promoted(site: Site) -> None:

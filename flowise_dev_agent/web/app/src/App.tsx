@@ -17,8 +17,7 @@ const Sessions = lazy(() => import("./sessions/SessionsPage").then((module) => (
 const Build = lazy(() => import("./sessions/BuildPage").then((module) => ({ default: module.BuildPage })));
 const Session = lazy(() => import("./session/SessionPage").then((module) => ({ default: module.SessionPage })));
 const Flow = lazy(() => import("./flow/FlowPage").then((module) => ({ default: module.FlowPage })));
-const Versions = lazy(() => import("./admin/VersionsView").then((module) => ({ default: module.VersionsView })));
-const History = lazy(() => import("./admin/VersionsView").then((module) => ({ default: module.HistoryView })));
+const History = lazy(() => import("./flow/HistoryPage").then((module) => ({ default: module.HistoryPage })));
 const Patterns = lazy(() => import("./admin/PatternsView").then((module) => ({ default: module.PatternsView })));
 const Instances = lazy(() => import("./admin/InstancesView").then((module) => ({ default: module.InstancesView })));
 const Knowledge = lazy(() => import("./admin/KnowledgeView").then((module) => ({ default: module.KnowledgeView })));
@@ -34,7 +33,6 @@ const VIEWS: View[] = [
   { path: "/build/:id", view: Build },
   { path: "/f/:id/:instance?", view: Flow },
   { path: "/f/:id/:instance/:action", view: Flow },
-  { path: "/versions/:id", view: Versions },
   { path: "/history/:id", view: History },
   { path: "/patterns", title: "Patterns", view: Patterns },
   { path: "/instances", title: "Instances", view: Instances },

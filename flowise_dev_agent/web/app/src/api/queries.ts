@@ -121,6 +121,21 @@ export const sessionTurns = (session_id: string, revision: unknown) =>
     placeholderData: keepPreviousData,
   });
 
+/** The versions of a flow over all sessions, newest first. */
+export const flowVersions = (chatflow_id: string) =>
+  infiniteQueryOptions({
+    queryKey: ["versions", "flow", chatflow_id],
+    queryFn: ({ pageParam, signal }) =>
+      dataOf(
+        api.GET("/flows/{chatflow_id}/versions", {
+          params: { path: { chatflow_id }, query: { limit: 20, before: pageParam ?? undefined } },
+          signal,
+        }),
+      ),
+    initialPageParam: null as number | null,
+    getNextPageParam: (page) => page.next_before,
+  });
+
 /** The sessions on a flow as one conversation, a page at a time, the newest page first. */
 export const flowConversation = (chatflow_id: string, instance?: string) =>
   infiniteQueryOptions({
@@ -144,7 +159,7 @@ export const sessionChange = (session_id: string, revision: unknown = null) =>
       dataOf(api.GET("/sessions/{session_id}/change", { params: { path: { session_id } }, signal })),
   });
 
-/** Two versions of a flow, each `<session>:<label>` or `live`. */
+/** Two versions of a flow, each `v4`, `<session>:<label>` or `live`. */
 export const comparison = (chatflow_id: string, before: string, after: string) =>
   queryOptions({
     queryKey: ["compare", chatflow_id, before, after],

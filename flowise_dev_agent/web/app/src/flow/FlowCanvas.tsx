@@ -26,7 +26,7 @@ import "./flow.css";
 const NODE_TYPES = { flow: NodeBox };
 const HANDLE = 10;
 /** The tools over the canvas cover no node. */
-const FIT = { padding: { top: "64px", bottom: "56px", x: "5%" }, maxZoom: 1 } as const;
+const FIT = { padding: { top: "92px", bottom: "56px", x: "5%" }, maxZoom: 1 } as const;
 /** Number of nodes from which the minimap is shown. */
 const LARGE = 25;
 

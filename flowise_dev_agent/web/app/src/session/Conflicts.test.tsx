@@ -37,6 +37,7 @@ function show(change: Partial<SessionView> = {}, versions = VERSIONS) {
   });
   const session = {
     thread_id: "s1",
+    chatflow_id: "f1",
     status: "completed",
     interrupt: null,
     last_event_seq: 9,
@@ -61,7 +62,7 @@ it("P90: says whose text was replaced and restores either version after a confir
   await userEvent.click(screen.getByRole("button", { name: "Restore their text" }));
   await userEvent.click(screen.getByRole("button", { name: "Write v3.0 to Flowise" }));
   expect(sent).toEqual(["/sessions/s1/rollback?version=v2.0", "/sessions/s1/rollback?version=v3.0"]);
-  expect(screen.getByRole("link", { name: "Compare the versions" }).getAttribute("href")).toContain("/versions/s1");
+  expect(screen.getByRole("link", { name: "Compare the versions" }).getAttribute("href")).toContain("/history/f1");
 });
 
 it("restores nothing while the session works or asks", async () => {

@@ -57,7 +57,7 @@ function Kept({ session, conflicts }: { session: SessionView; conflicts: Conflic
               {ended && theirs && (
                 <Restore version={theirs} whose="their text" busy={restore.isPending} onYes={restore.mutate} />
               )}
-              <Link className="button" href={`/versions/${id}`}>
+              <Link className="button" href={`/history/${session.chatflow_id}`}>
                 {t("Compare the versions")}
               </Link>
             </div>

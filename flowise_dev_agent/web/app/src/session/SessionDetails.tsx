@@ -68,7 +68,14 @@ export function Figures({ session }: { session: SessionView }) {
         </span>
       ),
     ],
-    [t("Versions"), session.chatflow_id && <VersionLinks key="versions" session={session} />],
+    [
+      t("Versions"),
+      session.chatflow_id && (
+        <Link key="versions" href={`/history/${session.chatflow_id}`}>
+          {t("History")}
+        </Link>
+      ),
+    ],
     [t("Flowise server"), session.instance],
     [t("Operation"), session.operation_mode],
     [t("Iterations"), session.iteration + 1],
@@ -119,15 +126,6 @@ export function FallbackNotice({ session }: { session: SessionView }) {
         ))}
       </ul>
     </div>
-  );
-}
-
-function VersionLinks({ session }: { session: SessionView }) {
-  return (
-    <>
-      <Link href={`/versions/${session.thread_id}`}>{t("this session")}</Link>,{" "}
-      <Link href={`/history/${session.chatflow_id}`}>{t("all sessions")}</Link>
-    </>
   );
 }
 

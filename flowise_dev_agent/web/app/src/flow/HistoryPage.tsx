@@ -1,0 +1,228 @@
+/** The versions of a flow as people count them: what each brought, any two compared, one press back. */
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { lazy, Suspense, useState } from "react";
+import { Link, useLocation, useSearch } from "wouter";
+import { api, dataOf } from "../api/client";
+import { comparison, flowVersions } from "../api/queries";
+import type { NumberedVersion } from "../api/types";
+import { t } from "../i18n";
+import { ConfirmButton } from "../ui/ConfirmButton";
+import { ErrorNote } from "../ui/ErrorNote";
+import { ago, moment } from "../ui/format";
+import "./history.css";
+
+const FlowDiff = lazy(() => import("./FlowDiff").then((module) => ({ default: module.FlowDiff })));
+
+/** The flow as Flowise has it now, in a comparison. */
+const LIVE = "live";
+
+export function HistoryPage({ params }: { params: Record<string, string> }) {
+  const id = params.id ?? "";
+  const pages = useInfiniteQuery(flowVersions(id));
+  const versions = pages.data?.pages.flatMap((page) => page.versions) ?? [];
+  const [, go] = useLocation();
+  const asked = new URLSearchParams(useSearch());
+  const [newest, older] = versions;
+  const after = asked.get("after") ?? newest?.name ?? LIVE;
+  const before = asked.get("before") ?? older?.name ?? newest?.name ?? LIVE;
+  // The two are in the address, so that a link shows a colleague the same.
+  const compare = (from: string, to: string) => go(`/history/${id}?before=${from}&after=${to}`, { replace: true });
+  const earlierThan = (name: string) => versions[versions.findIndex((one) => one.name === name) + 1]?.name ?? name;
+  return (
+    <div className="stack">
+      <div className="row apart">
+        <div className="row">
+          <Link href={`/f/${id}`} className="back" aria-label={t("Back to the flow")}>
+            ←
+          </Link>
+          <h1>{t("History of the flow")}</h1>
+        </div>
+        <CopyLink />
+      </div>
+      <ErrorNote error={pages.error} />
+      {pages.isPending && <p className="quiet">{t("Loading the versions…")}</p>}
+      {pages.data && versions.length === 0 && (
+        <p className="quiet">{t("No versions yet. Each write of a session creates one.")}</p>
+      )}
+      {versions.length > 0 && (
+        <div className="history">
+          <section className="stack tight" aria-label={t("Versions")}>
+            <ol className="plain version-list">
+              {versions.map((version) => (
+                <Version
+                  key={version.name}
+                  flow={id}
+                  version={version}
+                  shown={version.name === after}
+                  onShow={() => compare(earlierThan(version.name), version.name)}
+                />
+              ))}
+            </ol>
+            {pages.hasNextPage && (
+              <button
+                type="button"
+                className="button"
+                disabled={pages.isFetchingNextPage}
+                onClick={() => pages.fetchNextPage()}
+              >
+                {t("Earlier versions")}
+              </button>
+            )}
+          </section>
+          <Comparison flow={id} versions={versions} before={before} after={after} onCompare={compare} />
+        </div>
+      )}
+    </div>
+  );
+}
+
+interface VersionProps {
+  flow: string;
+  version: NumberedVersion;
+  shown: boolean;
+  onShow: () => void;
+}
+
+function Version({ flow, version, shown, onShow }: VersionProps) {
+  const queries = useQueryClient();
+  const refresh = () => {
+    for (const key of ["versions", "compare", "flow"]) void queries.invalidateQueries({ queryKey: [key] });
+  };
+  const restore = useMutation({
+    mutationFn: () =>
+      dataOf(
+        api.POST("/sessions/{session_id}/rollback", {
+          params: { path: { session_id: version.session_id }, query: { version: version.label } },
+        }),
+      ),
+    onSuccess: refresh,
+  });
+  const mark = useMutation({
+    mutationFn: async (marked: boolean) => {
+      const path = { chatflow_id: flow, version: version.name };
+      if (marked)
+        await api.PUT("/flows/{chatflow_id}/versions/{version}/bookmark", { params: { path }, body: { note: "" } });
+      else await api.DELETE("/flows/{chatflow_id}/versions/{version}/bookmark", { params: { path } });
+    },
+    onSuccess: refresh,
+  });
+  const marked = version.bookmark !== null;
+  const { name } = version;
+  return (
+    <li className={shown ? "version shown" : "version"}>
+      <button type="button" className="version-title" aria-pressed={shown} onClick={onShow}>
+        <strong>{name}</strong> <span className="words">{version.title}</span>
+      </button>
+      <p className="row">
+        {version.current && <span className="badge ok">{t("current")}</span>}
+        {version.origin === "elsewhere" && <span className="badge">{t("saved by someone else")}</span>}
+        {version.restores && <span className="badge">{t("as {{name}}", { name: version.restores })}</span>}
+        <small>
+          <time dateTime={version.created_at} title={moment(version.created_at)}>
+            {ago(version.created_at)}
+          </time>
+        </small>
+        <button
+          type="button"
+          className="star"
+          aria-pressed={marked}
+          aria-label={t("Bookmark {{name}}", { name })}
+          disabled={mark.isPending}
+          onClick={() => mark.mutate(!marked)}
+        >
+          {marked ? "★" : "☆"}
+        </button>
+      </p>
+      <div className="row">
+        <Link href={`/s/${version.session_id}`}>{t("Conversation")}</Link>
+        {!version.current && (
+          <ConfirmButton
+            label={t("Go back")}
+            name={t("Go back to {{name}}", { name })}
+            look="plain"
+            question={t("Go back to {{name}}?", { name })}
+            yes={t("Write {{name}} to Flowise", { name })}
+            busy={restore.isPending}
+            onYes={() => restore.mutate()}
+          >
+            <p>{t("What the flow holds now is saved as a version first, so you can undo this.")}</p>
+          </ConfirmButton>
+        )}
+      </div>
+      <div role="status">
+        {restore.data && (
+          <p className="note ok">
+            {restore.data.already_there
+              ? t("The flow already is as {{name}}; nothing was written.", { name })
+              : t("The flow is as {{name}} again, and verified in Flowise.", { name })}
+          </p>
+        )}
+      </div>
+      <ErrorNote error={restore.error ?? mark.error} />
+    </li>
+  );
+}
+
+interface ComparisonProps {
+  flow: string;
+  versions: NumberedVersion[];
+  before: string;
+  after: string;
+  onCompare: (before: string, after: string) => void;
+}
+
+function Comparison({ flow, versions, before, after, onCompare }: ComparisonProps) {
+  const { data, error, isPending } = useQuery(comparison(flow, before, after));
+  const choice = (name: string, value: string, choose: (value: string) => void) => (
+    <label className="field">
+      {name}
+      <select value={value} onChange={(event) => choose(event.target.value)}>
+        {versions.map((version) => (
+          <option key={version.name} value={version.name}>
+            {version.name} {version.title}
+          </option>
+        ))}
+        <option value={LIVE}>{t("Flowise, now")}</option>
+      </select>
+    </label>
+  );
+  return (
+    <section className="comparison" aria-label={t("Compare")}>
+      <div className="row">
+        {choice(t("From"), before, (value) => onCompare(value, after))}
+        {choice(t("To"), after, (value) => onCompare(before, value))}
+        <button type="button" className="button" onClick={() => onCompare(after, before)}>
+          {t("Swap")}
+        </button>
+      </div>
+      <ErrorNote error={error} />
+      {isPending && <p className="quiet">{t("Comparing…")}</p>}
+      {data && (
+        <div className="comparison-picture">
+          <Suspense>
+            <FlowDiff key={`${before} ${after}`} change={data} />
+          </Suspense>
+        </div>
+      )}
+    </section>
+  );
+}
+
+/** The address of what is shown; who may open it is up to the service's keys. */
+function CopyLink() {
+  const [copied, setCopied] = useState(false);
+  return (
+    <span className="row">
+      <span role="status" className="quiet">
+        {copied && t("Copied")}
+      </span>
+      <button
+        type="button"
+        className="button"
+        onClick={() => navigator.clipboard?.writeText(location.href).then(() => setCopied(true))}
+      >
+        {t("Copy the link")}
+      </button>
+    </span>
+  );
+}
