@@ -12,14 +12,14 @@ from flowise_dev_agent.reasoning.plan_findings import replaced_text
 from flowise_dev_agent.redaction import MASK, looks_secret
 
 
-def plan_details(plan: PlanContract, base: GraphIR) -> PlanDetails:
+def plan_details(plan: PlanContract, base: GraphIR, language: str = "en") -> PlanDetails:
     """Values beside those that they replace, and names of nodes; what could be a secret is not shown."""
     types = {node.node_id: node.node_name for node in plan.nodes}
     return PlanDetails(
         values=[_shown(value, types, base) for value in plan.values],
         removed=_named(plan.removals, base),
         kept=_named(plan.kept, base),
-        allows=capability_words(plan.capability),
+        allows=capability_words(plan.capability, language),
     )
 
 

@@ -107,7 +107,7 @@ def approved_plan(interrupt: Interrupt, answer: JsonMapping) -> PlanView | None:
     details = details and PlanDetails(**redacted(details.model_dump()))
     approach = answer.get("approach")
     return PlanView(
-        text=plan_markdown(shown, details)[:_MAX_PLAN_CHARS],
+        text=plan_markdown(shown, details, interrupt.data.language)[:_MAX_PLAN_CHARS],
         contract=shown,
         approach=str(approach) if approach is not None else None,
     )

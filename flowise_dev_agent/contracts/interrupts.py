@@ -115,6 +115,7 @@ class PlanApprovalData(Decided):
     """What a `plan_approval` is about."""
 
     plan: str = Field(default="", description="Markdown.")
+    language: str = Field(default="en", description="Of the person, and of the plan's fixed words where known.")
     contract: PlanContract
     approaches: list[Approach] = Field(default_factory=list)
     missing_credentials: list[str] = Field(default_factory=list, description="Credential types.")

@@ -242,7 +242,7 @@ def _about_parts(plan: PlanContract) -> list[str]:
 
 def _plan_approval(state: AgentState, base: GraphIR) -> PlanApprovalInterrupt:
     plan, verdict, target = state.plan.current, state.review.verdict, state.target.flow
-    agreed = state.plan.agreed
+    agreed, language = state.plan.agreed, state.intent.current.language
     if questions := state.tests.questions:
         plan = plan.with_questions(questions)
     cancel = option("cancel", "Cancel", "End the session; nothing is written.")
@@ -256,9 +256,9 @@ def _plan_approval(state: AgentState, base: GraphIR) -> PlanApprovalInterrupt:
                 else option("request_changes", "Ask for something else", "Say what to build instead."),
                 cancel,
             ],
-            data=PlanApprovalData(plan=plan_markdown(plan), contract=plan),
+            data=PlanApprovalData(plan=plan_markdown(plan, language=language), contract=plan, language=language),
         )
-    details = plan_details(plan, base)
+    details = plan_details(plan, base, language)
     added = beyond_approval(plan.capability, agreed) if plan.capability and agreed else None
     if added:
         reason, message = "plan_widened", "The plan needs more than you approved. " + (state.plan.amended or "")
@@ -281,7 +281,8 @@ def _plan_approval(state: AgentState, base: GraphIR) -> PlanApprovalInterrupt:
             cancel,
         ],
         data=PlanApprovalData(
-            plan=plan_markdown(plan, details),
+            plan=plan_markdown(plan, details, language),
+            language=language,
             contract=plan,
             details=details,
             approaches=plan.approaches,

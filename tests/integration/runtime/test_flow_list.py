@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from flowise_dev_agent.errors import InvalidInputError
-from flowise_dev_agent.flowise.models import Chatflow
+from flowise_dev_agent.flowise.models import Chatflow, ChatflowPage
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.runtime import Runtime
 from tests.integration.runtime.test_flow_writes import apply
@@ -28,7 +28,12 @@ async def runtime(database_dsn: str, servers: Servers, monkeypatch: pytest.Monke
         for row in servers.dev.flows.values():
             yield row
 
+    async def page(page: int = 1, limit: int = 20) -> ChatflowPage:
+        every = list(servers.dev.flows.values())
+        return ChatflowPage(data=every[(page - 1) * limit : page * limit], total=len(every))
+
     monkeypatch.setattr(servers.dev, "iter_chatflows", rows, raising=False)
+    monkeypatch.setattr(servers.dev, "list_chatflows", page, raising=False)
     async with writing_service(database_dsn, servers) as runtime:
         yield runtime
 

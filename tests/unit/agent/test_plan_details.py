@@ -1,11 +1,17 @@
 """What the person sees of a plan: real names and values, old beside new, and what an approval allows."""
 
+import pytest
+
 from flowise_dev_agent.agent.plan_binding import capability_of
 from flowise_dev_agent.agent.plan_details import plan_details
 from flowise_dev_agent.contracts.plan import Part
 from flowise_dev_agent.contracts.plan_text import plan_markdown
+from flowise_dev_agent.contracts.plan_words import WORDS
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import GraphIR, compile_ops
+from flowise_dev_agent.reasoning.contracts import Intent
+from tests.unit.agent.rig import OPENAI, Bench
+from tests.unit.agent.test_graph import credentials, ops
 from tests.unit.agent.test_plan_binding import CHAT, contract, planned, value
 from tests.unit.agent.test_update import add_flow, made_for, plan
 
@@ -64,3 +70,26 @@ async def test_the_question_shows_what_the_flow_holds_now() -> None:
     data = (await bench.start("make it colder", target=row.id))["data"]
     assert [(one["old"], one["new"]) for one in data["details"]["values"]] == [(0.9, 0.1)]
     assert "0.1 (now: 0.9)" in data["plan"]
+
+
+@pytest.mark.parametrize(("language", "heading"), [("de", "## Werte"), ("fr", "## Valeurs"), ("es", "## Valores")])
+def test_the_fixed_words_of_a_plan_are_in_the_persons_language(language: str, heading: str) -> None:
+    wanted = plan(values=[value("chatOpenAI_0", "temperature", 0.1)], tests=[], criteria=[])
+    shown = plan_markdown(wanted, plan_details(wanted, GraphIR.empty(), language), language)
+    assert heading in shown
+    assert not [line for line in shown.splitlines() if line.startswith("## ") and line[3:] in WORDS["de"]]
+    assert plan_markdown(wanted, None, "nl") == plan_markdown(wanted)
+
+
+def test_every_language_has_all_fixed_words_with_their_places() -> None:
+    assert {frozenset(words) for words in WORDS.values()} == {frozenset(WORDS["de"])}
+    for words in WORDS.values():
+        assert [key for key, text in words.items() if key.count("{}") != text.count("{}")] == []
+
+
+async def test_a_german_wish_gets_its_plan_under_german_headings() -> None:
+    bench = Bench(ops(), credentials(OPENAI))
+    bench.reasoner.intents = [Intent(operation="create", ambiguity=0, title="Hilfe", language="de")]
+    asked = await bench.start("Ich brauche einen Chatbot")
+    assert "## Knoten" in asked["data"]["plan"]
+    assert asked["data"]["language"] == "de"

@@ -5609,6 +5609,12 @@ export interface components {
             /** @description What the plan means for the flow as it is. */
             details: components["schemas"]["PlanDetails"] | null;
             /**
+             * Language
+             * @description Of the person, and of the plan's fixed words where known.
+             * @default en
+             */
+            language: string;
+            /**
              * Missing Credentials
              * @description Credential types.
              */
