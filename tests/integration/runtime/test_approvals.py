@@ -129,6 +129,15 @@ async def test_two_persons_have_to_give_the_same_answer(database_dsn: str) -> No
         assert (await answered(engine, view, ADA, action="approve", approach="two")).outcome == "accepted"
 
 
+async def test_an_approval_that_its_person_has_replaced_no_longer_counts(database_dsn: str) -> None:
+    async with service(database_dsn, two=frozenset({"*"})) as engine:
+        view = await asked(engine, ADA, "ask:plan", "end:accepted")
+        await answered(engine, view, ADA, action="approve", approach="one")
+        await answered(engine, view, ADA, action="approve", approach="two")
+        assert (await answered(engine, view, GRACE, action="approve", approach="one")).status == "pending_interrupt"
+        assert (await answered(engine, view, LINUS, action="approve", approach="two")).outcome == "accepted"
+
+
 async def test_of_approvals_at_once_two_are_enough_and_one_is_taken(database_dsn: str) -> None:
     async with service(database_dsn, two=frozenset({"*"})) as engine:
         view = await asked(engine, ADA, "ask:plan", "work:a", "end:accepted")

@@ -224,6 +224,20 @@ async def test_a_missing_or_changed_row_shows(
     assert (await engine.audit.verify(uuid4())).findings == []
 
 
+@pytest.mark.parametrize(("forged", "found"), [(1, (2, "changed")), (2, (3, "changed")), (3, (3, "missing"))])
+async def test_a_row_that_was_changed_with_its_hash_shows_by_its_successor_or_the_end(
+    engine: Runtime, tamper: Tamper, forged: int, found: tuple[int, str]
+) -> None:
+    view = await asked(engine, person("Ada"), "ask:q", "ask:r", "end:accepted")
+    view = await answered(engine, view, person("Ada"), action="go_on")
+    await answered(engine, view, person("Ada"), action="go_on")
+    row = (await rows_of(engine, session_id=view.thread_id))[forged - 1]
+    new = row.model_copy(update={"actor": "Grace"}).computed_hash()
+    tamper(f"UPDATE audit_log SET actor = 'Grace', hash = '{new}' WHERE seq = {forged}")  # noqa: S608
+    findings = (await engine.audit.verify(None)).findings
+    assert [(finding.seq, finding.problem) for finding in findings] == [found]
+
+
 async def test_erased_words_are_gone_and_the_chain_still_holds(engine: Runtime, database: Database) -> None:
     first = await asked(engine, person("Ada"), "ask:q", "end:accepted")
     await answered(engine, first, person("Grace"), action="answer", answers=["my address"])
