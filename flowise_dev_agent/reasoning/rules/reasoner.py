@@ -20,7 +20,14 @@ from flowise_dev_agent.reasoning.contracts import (
 )
 from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.reasoner import Reasoner
-from flowise_dev_agent.reasoning.rules.design.build import asked, declined, design_form, design_new, open_question
+from flowise_dev_agent.reasoning.rules.design.build import (
+    asked,
+    declined,
+    design_form,
+    design_new,
+    left_open,
+    open_question,
+)
 from flowise_dev_agent.reasoning.rules.design.change import design_change, design_inside, is_agentflow, unheard, wish_of
 from flowise_dev_agent.reasoning.rules.design.naming import copy_name, take_flow_name, wish_for_copy
 from flowise_dev_agent.reasoning.rules.design.parts import for_request
@@ -47,8 +54,7 @@ _ERROR_ANSWER = re.compile(
     r"internal server error|not found\s*$)",
     re.IGNORECASE,
 )
-#: A wish with fewer words of its own than these, and something vague in it, says nothing.
-_FEW_WORDS = 5
+_FEW_BEFORE = 3
 _TITLE_WORDS, _TITLE_CHARS, _TITLE_READ = 6, 60, 400
 _TITLE_END = re.compile(r"[.!?](?:\s|$)|[;:()（）。！？\n]|\s-\s")
 
@@ -125,14 +131,18 @@ def _classify(request: ClassifyRequest) -> Intent:
 def _title(text: str, language: str, *, new: bool) -> str:
     """The first words that say something, at most six."""
     said = re.sub(r"https?://|[\"“”„«»]", "", squeeze(text[:_TITLE_READ]))
+    stretch = _named(said) if new else []
     sentences = [one for one in _TITLE_END.split(said) if one.strip()] or [said]
     opened = [without_opening(one) for one in sentences] if new else sentences
-    stretch = next((one for one in opened if one), sentences[0]).split()
+    stretch = stretch or next((one for one in opened if one), sentences[0]).split()
     # Without "Please build me a simple".
     while new and len(stretch) > 1 and stretch[0].strip(",.:").casefold() in wordset("leads") | wordset("articles"):
         stretch.pop(0)
-    chosen = stretch[:_TITLE_WORDS]
-    if len(stretch) > len(chosen):
+    chosen, more = stretch[:_TITLE_WORDS], stretch[_TITLE_WORDS:]
+    loose = wordset("loose_ends") - wordset("connectors")
+    while more and len(chosen) < _TITLE_WORDS + 2 and (chosen[-1].casefold() in loose or chosen[-1].isdigit()):
+        chosen.append(more.pop(0))
+    if more:
         # Rather a whole thought than the beginning of the next.
         borders = (number for number, word in enumerate(stretch[1:_TITLE_WORDS], start=1)
                    if stretch[number - 1].endswith(",") or word.casefold() in wordset("relatives"))  # fmt: skip
@@ -142,6 +152,20 @@ def _title(text: str, language: str, *, new: bool) -> str:
         chosen.pop()
     found = " ".join(chosen).strip(" ,'’\"“”-")[:_TITLE_CHARS]
     return capital(found) if re.search(r"\w", found) else say("default_title", language)
+
+
+def _named(said: str) -> list[str]:
+    """From the word for a bot on, where a person speaks of themselves before: "I run a shop and need a bot for ..."."""
+    found = next((one for name in ("chat", "any_bot", "agent") if (one := words(name).search(said))), None)
+    if found is None:
+        return []
+    before = re.findall(r"\w+", said[: found.start()])
+    own = sum(not is_empty(word) for word in before)
+    themselves = bool(before) and ("," in said[: found.start()] or before[0].casefold() in wordset("speakers"))
+    if not (own >= _FEW_BEFORE or (own and themselves)):
+        return []
+    stretch = _TITLE_END.split(said[found.start() :], maxsplit=1)[0].split()
+    return stretch if len(stretch) > _FEW_BEFORE else []
 
 
 def _operation(text: str, target: str | None) -> Operation:
@@ -167,7 +191,7 @@ def _ambiguity(
     if reading.requested or reading.unknown or is_stepwise(reading):
         # Clear enough, if only to be declined.
         return 1, []
-    if not answered and (key := _open(reading, has_purpose=has_purpose)):
+    if not answered and (key := left_open(reading, has_purpose=has_purpose)):
         return 7, [say(key, language)]
     said = has_purpose or bool(prompt_of(reading.text, reading.spans))
     if said or reading.names_structure:
@@ -175,17 +199,6 @@ def _ambiguity(
     # Whoever was asked and answered is not asked the same again.
     keys = ("question_purpose", "question_knowledge", "question_tools")
     return (4, []) if answered else (8, [say(key, language) for key in keys])
-
-
-def _open(reading: Reading, *, has_purpose: bool) -> str | None:
-    """The question that "something smart" leaves open, or a text that is spoken of and not named."""
-    told = [] if has_purpose else re.findall(r"[^\W\d_]{3,}", prompt_of(reading.text, reading.spans))
-    plain = sum(not is_empty(word) and not words("vague").fullmatch(word) for word in told)
-    structure = reading.transform or reading.tools or reading.knowledge or reading.structured or reading.chain
-    if told and mentioned(reading.text, words("vague")) and plain <= _FEW_WORDS and not structure and not has_purpose:
-        return "question_vague"
-    asks_for_text = words("not_there").search(reading.text) and not reading.knowledge
-    return "question_knowledge" if asks_for_text else None
 
 
 def _hint(text: str) -> str | None:

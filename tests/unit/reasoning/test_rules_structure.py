@@ -147,3 +147,81 @@ def test_no_flow_of_steps_is_built_beside_structure_that_was_not_read(wish: str,
         told = " ".join(str(value.value) for value in plan.values)
         assert more == "with a bearer token"
         assert "bearer" in told
+
+
+#: What is named and that no node does -> a word of the reason.
+NAMED = {
+    "An agent that looks things up on Wikipedia and in our manual (docx)": "Wikipedia",
+    "flow that listens to the tractor's CAN bus over bluetooth and stops the engine": "outside of Flowise",
+    "Jeden Morgen um 6:30 soll der Flow https://api.wetter.example/heute holen und in zwei Sätzen sagen": "Zeitplan",
+    "todo dia útil às 7h30 o fluxo busca https://porto.example/avisos.json e me faz um resumo": "horário",
+    "flusso: un primo agente scrive il comunicato, un secondo lo critica. ripeti 3 volte": "ripeti 3 volte",
+}
+
+
+@pytest.mark.parametrize("wish", NAMED)
+def test_what_is_named_and_not_done_is_told(wish: str) -> None:
+    assert NAMED[wish] in (planned(wish)[1].declined or "")
+
+
+def test_an_address_is_used_once_for_what_its_sentence_says() -> None:
+    text = (
+        "bot over our docs site https://docs.kiln.example (crawl max 50 pages), pgvector as the store, GPT-4.1 at 0.1"
+    )
+    values = {value.param: value.value for value in planned(text)[1].values}
+    assert (values["url"], values["limit"], values["temperature"]) == ("https://docs.kiln.example", 50, 0.1)
+    assert "kiln" not in str(values["host"])
+
+
+@pytest.mark.parametrize(
+    ("wish", "kinds"),
+    [
+        ("extract from each note: sender, pallets (number), adr yes/no. only those fields",
+         {"sender": "string", "pallets": "number", "adr": "boolean"}),
+        ("Aus Bewerbungen diese Felder rausziehen: name, jahre (Zahl), fuehrerschein (ja/nein). Nur JSON.",
+         {"name": "string", "jahre": "number", "fuehrerschein": "boolean"}),
+        ("Extrais ces champs: nom, prix (nombre), disponible (oui/non). En JSON",
+         {"nom": "string", "prix": "number", "disponible": "boolean"}),
+    ],
+)  # fmt: skip
+def test_fields_after_a_colon_have_the_kinds_that_are_said(wish: str, kinds: dict[str, str]) -> None:
+    rows = next(value.value for value in planned(wish)[1].values if value.param == "jsonStructure")
+    assert isinstance(rows, list)
+    assert {row["property"]: row["type"] for row in rows if isinstance(row, dict)} == kinds
+
+
+def test_a_time_of_day_asks_for_no_clock() -> None:
+    _, plan = planned("bot for our chess club. club night tues 7pm, clocks are provided")
+    assert "currentDateTime" not in {node.node_name for node in plan.nodes}
+
+
+def test_branches_by_arrows_and_the_rest_are_built() -> None:
+    text = (
+        "decide if its an EMERGENCY (no heat, gas smell), a BILLING question or anything else. Emergency -> give 0800 "
+        "441 221. Billing -> ask for the invoice number. Rest -> normal friendly answer. (agentflow)"
+    )
+    told = [value.value for value in planned(text)[1].values if value.param == "agentMessages"]
+    said = [row["content"] for rows in told if isinstance(rows, list) for row in rows if isinstance(row, dict)]
+    assert said == ["Give 0800 441 221", "Ask for the invoice number", "Normal friendly answer"]
+
+
+def test_a_vague_wish_that_stays_vague_is_not_built_from_its_vague_words() -> None:
+    text = "graag iets handigs voor de receptie"
+    intent, _ = planned(text)
+    _, plan = planned(text, clarifications=((intent.questions[0], "go on"),))
+    assert (plan.declined or "").endswith("?")
+
+
+@pytest.mark.parametrize(
+    ("wish", "name"),
+    [
+        ("I run a small bike shop and would like a chatbot that answers questions about repairs and prices of parts",
+         "Chatbot that answers questions about repairs"),
+        ("Dev team here, need a bot that explains our git rules", "Bot that explains our git rules"),
+        ("bot for my pension with 14 rooms, breakfast 7-10, dogs welcome", "Bot for my pension with 14 rooms"),
+        ("Assistant pour le musée de la dentelle et ses visiteurs, il explique",
+         "Assistant pour le musée de la dentelle"),
+    ],
+)  # fmt: skip
+def test_the_name_of_a_flow_is_what_it_is_and_ends_at_a_whole_word(wish: str, name: str) -> None:
+    assert planned(wish)[0].title == name

@@ -1,5 +1,6 @@
 """The design of a new flow, from what a person said or from a form."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +13,7 @@ from flowise_dev_agent.reasoning.credential_requirements import required_types
 from flowise_dev_agent.reasoning.phrases import say
 from flowise_dev_agent.reasoning.rules.design.details import Field, Quantities
 from flowise_dev_agent.reasoning.rules.design.parts import Account
-from flowise_dev_agent.reasoning.rules.design.prompt import prompt_of
+from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, prompt_of
 from flowise_dev_agent.reasoning.rules.design.providers import (
     CHATS,
     MODEL_PARAMS,
@@ -22,14 +23,16 @@ from flowise_dev_agent.reasoning.rules.design.providers import (
 )
 from flowise_dev_agent.reasoning.rules.design.reading import Reading, read, tool_named
 from flowise_dev_agent.reasoning.rules.design.selection import select, usable
-from flowise_dev_agent.reasoning.rules.design.steps import design_steps, is_stepwise
+from flowise_dev_agent.reasoning.rules.design.steps import clauses, design_steps, is_stepwise
 from flowise_dev_agent.reasoning.rules.design.titles import named_fields
 from flowise_dev_agent.reasoning.rules.design.values import Said, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
-from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, words, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, pattern, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import Span, mentioned, normalised
 from flowise_dev_agent.reasoning.rules.render import telling
 
+#: A wish with fewer words of its own than these, and something vague in it, says nothing.
+_FEW_WORDS = 4
 #: The question that the service asks after a plan that declines; its answer is another requirement.
 _INSTEAD = "This cannot be built as described. What should be built instead?"
 _LOADERS = {"text": "plainText", "pdf": "pdfFile", "csv": "csvFile", "docx": "docxFile", "web": "cheerioWebScraper"}
@@ -55,10 +58,12 @@ def asked(requirement: str, clarifications: Sequence[tuple[str, str]]) -> Asked:
         plain = answer.strip()
         if question == _INSTEAD:
             found = Asked(plain)
-        elif plain.casefold().strip(" .!") in wordset("nothing_more"):
+        elif plain.casefold().strip(" .!") in wordset("nothing_more") or words("go_on").fullmatch(plain.strip(" .!")):
             continue
-        elif _is(question, "question_purpose"):
+        elif _is(question, "question_purpose", "question_vague"):
             found = replace(found, purpose=f"{found.purpose}\n{plain}")
+        elif _is(question, "question_steps") and plain.count(" ") > _FEW_WORDS:
+            found = replace(found, text=f"AgentFlow: {plain}")
         elif question.endswith("?"):
             found = replace(found, details=f"{found.details}\n{plain}")
         else:
@@ -84,6 +89,24 @@ def open_question(said: Asked, reading: Reading, language: str, *, described: bo
     return None
 
 
+def left_open(reading: Reading, *, has_purpose: bool) -> str | None:
+    """The question that "something smart" leaves open, or a text that is spoken of and not named."""
+    told = [] if has_purpose else re.findall(r"[^\W\d_]{3,}", prompt_of(reading.text, reading.spans))
+    plain = sum(not is_empty(word) and not words("vague").fullmatch(word) for word in told)
+    structure = reading.transform or reading.tools or reading.knowledge or reading.structured or reading.chain
+    if told and mentioned(reading.text, words("vague")) and plain <= _FEW_WORDS and not structure and not has_purpose:
+        return "question_vague"
+    parts = reading.knowledge or reading.tools or reading.agent or reading.requested or reading.prompt_text
+    if (
+        pattern("steps", "a_flow").search(reading.text)
+        and not (parts or reading.chat)
+        and len(clauses(reading.text)) > 2
+    ):
+        return "question_steps"
+    asks_for_text = words("not_there").search(reading.text) and not reading.knowledge
+    return "question_knowledge" if asks_for_text else None
+
+
 def design_new(request: PlanRequest, world: World) -> Design:
     """A flow that is not there yet: a chatflow, or steps where the text speaks of steps. Raises DeclinedError."""
     said = asked(request.requirement, request.clarifications)
@@ -99,6 +122,8 @@ def design_new(request: PlanRequest, world: World) -> Design:
     # An answer may ask for parts, too: "calculate with fractions".
     if said.purpose or said.details:
         reading = _with_answers(reading, read(normalised(f"{said.purpose}\n{said.details}"), world.store))
+    if left_open(reading, has_purpose=bool(said.purpose or said.details)) == "question_vague":
+        raise world.decline("question_vague")
     anything = mentioned(said.text, words("any_bot")) or reading.agent or reading.chat
     if not (prompt or reading.names_structure or anything):
         raise world.decline("declined_nothing")

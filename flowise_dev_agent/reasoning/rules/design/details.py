@@ -84,6 +84,8 @@ STRUCTURED, WANTS_LIST = pattern("fields", "structured"), pattern("fields", "wan
 _SEPARATOR, _ARTICLE = pattern("fields", "separator"), pattern("fields", "article")
 _NUMBER_LIKE, _NOT_NUMBER = pattern("fields", "number_like"), pattern("fields", "not_number")
 _BOOLEAN_LIKE = pattern("fields", "boolean_like")
+_AS_NUMBER, _AS_BOOLEAN = pattern("fields", "as_number"), pattern("fields", "as_boolean")
+_MARKED = {" yesno": "boolean", " asnumber": "number"}
 _MAX_FIELDS = 20
 
 
@@ -99,6 +101,7 @@ class Field:
 def find_fields(text: str) -> tuple[Field, ...]:
     """The fields that the text lists, () when it lists none."""
     # What is in brackets explains a field.
+    text = _AS_BOOLEAN.sub(" yesno", _AS_NUMBER.sub(" asnumber", text))
     text = re.sub(r"\s?\([^()\n]{0,40}\)", "", text)
     listings = (match.group(1) for one in patterns("fields", "lists") for match in one.finditer(text))
     return next((found for listing in listings if (found := _listed(listing))), ())
@@ -107,12 +110,15 @@ def find_fields(text: str) -> tuple[Field, ...]:
 def _listed(listing: str) -> tuple[Field, ...]:
     found: dict[str, Field] = {}
     for part in _SEPARATOR.split(listing):
+        # The kind in brackets became a last word of its own.
+        typed = next((kind for mark, kind in _MARKED.items() if part.rstrip().endswith(mark)), None)
+        part = part.replace(" yesno", "").replace(" asnumber", "")
         said = _ARTICLE.sub("", squeeze(part).strip(" \"'`“”«»"))
         name = _identifier(said)
         # A long stretch is prose, not the name of a field.
         if name and len(said.split()) <= 5 and name not in wordset("no_fields"):
             number = _NUMBER_LIKE.search(said) and not _NOT_NUMBER.search(said)
-            kind = "boolean" if _BOOLEAN_LIKE.search(said) else "number" if number else "string"
+            kind = typed or ("boolean" if _BOOLEAN_LIKE.search(said) else "number" if number else "string")
             found.setdefault(name, Field(name, kind, said))
     return tuple(found.values())[:_MAX_FIELDS]
 

@@ -10,7 +10,7 @@ from flowise_dev_agent.patch.model.placeholders import stands_in
 from flowise_dev_agent.reasoning.contracts import PlanRequest
 from flowise_dev_agent.reasoning.rules.design.prompt import Unit, units
 from flowise_dev_agent.reasoning.rules.design.world import World
-from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, READ, wordset
+from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, READ, pattern, wordset
 from flowise_dev_agent.reasoning.rules.language.text import Span, quoted, signals, squeeze, to_number
 from flowise_dev_agent.sanitize import shortened
 
@@ -18,8 +18,9 @@ from flowise_dev_agent.sanitize import shortened
 _APIS = {"getApiChain", "postApiChain", "openApiChain"}
 _DOERS = {"branch": {"multiPromptChain", "multiRetrievalQAChain"}, "call": _APIS, "service": {*_APIS, "apiLoader"},
           "output": {"structuredOutputParser", "advancedStructuredOutputParser"}}  # fmt: skip
+_PRODUCT = pattern("facts", "product")
 #: What a model in the settings would not make possible either.
-_IMPOSSIBLE = {"train", "guarantee", "pay", "phone"}
+_IMPOSSIBLE = {"train", "guarantee", "pay", "phone", "device"}
 _MOST, _LONGEST_REASON = 40, 120
 
 
@@ -100,7 +101,9 @@ class Account:
     def _without_effect(self) -> list[Span]:
         """Recognised stretches that the design does nothing about."""
         lost = (span for span in self._spans if self._effect(span) is None)
-        return [span for span in lost if not any(_meet(other, span) for other in self._done)]
+        return [
+            span for span in lost if "://" in self._quote(span) or not any(_meet(other, span) for other in self._done)
+        ]
 
     def _telling(self) -> list[Span]:
         """Stretches about structure that order or count parts, where nothing was read of that."""
@@ -121,7 +124,7 @@ class Account:
             # Several agents are none of the one flow that is made, whatever else the words name.
             if not present & _DOERS.get(kind, set())
             and kind not in self._kinds_done
-            and (kind == "team" or not any(_meet(span, Span(*match.span())) for span in self._done))
+            and (kind == "team" or not any(_does(span, match) for span in self._done))
         ]
 
     def _effect(self, span: Span) -> tuple[list[str], list[str]] | None:
@@ -146,6 +149,12 @@ class Account:
 def _holds(quote: str, value: object) -> bool:
     """Whether a stretch gives a text word for word."""
     return isinstance(value, str) and value in quoted(quote)
+
+
+def _does(span: Span, match: re.Match[str]) -> bool:
+    """Whether what was done for a stretch is what a signal speaks of; a product by its name alone."""
+    within = span.start >= match.start() and span.end <= match.end()
+    return _meet(span, Span(*match.span())) and (within or not _PRODUCT.search(match.group()))
 
 
 def _meet(span: Span | Unit, other: Span | Unit) -> bool:

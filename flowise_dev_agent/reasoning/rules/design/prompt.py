@@ -122,8 +122,14 @@ def _sentence(text: str, sentence: Sequence[Unit]) -> str:
         said = _without(said, wordset("connectors"))
     said = _without(said, wordset("connectors") | wordset("prepositions"), front=False)
     said += whole[-1:] if whole[-1:] in ".!?" and said and said[-1] not in ".!?" else ""
-    # Rather a word of structure in the prompt than half a bracket.
-    whole = whole if any(said.count(a) != said.count(b) for a, b in ("()", "[]", "（）")) else said
+    if not _says_something(said):
+        return ""
+    # Rather a word of structure in the prompt than half a bracket, or a clause without what it hangs on.
+    whole = (
+        whole
+        if _hangs(text, sentence, kept) or any(said.count(a) != said.count(b) for a, b in ("()", "[]", "（）"))
+        else said
+    )
     return whole if re.search(r"\w", whole) else ""
 
 
@@ -140,6 +146,15 @@ def _kept(text: str, sentence: Sequence[Unit]) -> list[Unit]:
         if not unit.structure or (hangs and _first(text, unit) in wordset("prepositions")):
             kept.append(unit)
     return kept
+
+
+def _hangs(text: str, sentence: Sequence[Unit], kept: Sequence[Unit]) -> bool:
+    """Whether a stretch behind one that goes is a bracket about it, with more of the sentence behind."""
+    said = [unit for unit in sentence if _first(text, unit)]
+    return any(
+        one not in kept and two in kept and text[two.start] in "([（" and three in kept
+        for one, two, three in zip(said, said[1:], said[2:], strict=False)
+    )
 
 
 def _continued(text: str, sentence: Sequence[Unit], kept: Sequence[Unit]) -> list[str]:

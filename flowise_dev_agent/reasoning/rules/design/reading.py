@@ -169,7 +169,10 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
     called = any("requests" in name for names in tools for name in names)
     urls = () if called else tuple(match.group().rstrip(".,;") for match in _URL.finditer(plain))
     model_url = next((url for url in urls if _SERVER.match(url) and _is_model(plain[: plain.index(url)])), None)
-    urls = tuple(url for url in urls if url != model_url)
+    # An address is used once: for the model, for the store that was named before it, or as a page.
+    stores = {url for url in urls if any(one.search(plain[: plain.index(url)]) for one, _ in table("vector_stores"))}
+    stores = {url for url in stores if _SERVER.match(url)} if loaders or len(urls) > 1 else stores
+    urls = tuple(url for url in urls if url != model_url and url not in stores)
     if model_url:
         at = scan.text.index(model_url)
         scan.note(at, at + len(model_url), Span(0, 0, params=frozenset({"baseUrl", "basepath"})))
@@ -198,7 +201,7 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
         inline_text=inline,
         urls=urls,
         model_url=model_url,
-        address=next((one for one in addresses if one != model_url), None),
+        address=next((one for one in addresses if one != model_url and one not in urls), None),
         path=next(iter(paths), None),
         loaders=loaders,
         stored=bool(scan.find(pattern("words", "stored"), task=True)),

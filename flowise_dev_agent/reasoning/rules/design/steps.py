@@ -61,14 +61,18 @@ class _Flow:
 def is_stepwise(reading: Reading) -> bool:
     """Whether the text speaks of steps that a chatflow does not have."""
     text = reading.text[:_LONGEST_TEXT]
-    if mentioned(text, words("flow")) and any(_is("case", clause) for clause in _clauses(text)):
+    if mentioned(text, words("flow")) and any(_is("case", clause) for clause in clauses(text)):
         return True
     # A node type asked for by name is a part of a chatflow.
     named = reading.requested or reading.prompt_text or reading.system_text
     kinds = {"team"} if named else _STEPWISE
     # A request to an address is a step, where no tool and no chain makes it.
+    if pattern("steps", "a_flow").search(text) and not (reading.chat or reading.knowledge or reading.tools or named):
+        kinds = kinds | {"then"} if pattern("steps", "then_next").search(text) else kinds
     kinds = kinds if named or reading.tools or reading.chain or reading.loaders else kinds | {"call"}
-    return any(kind in kinds and (kind != "call" or "://" in match.group()) for match, kind in signals(text))
+    return "then" in kinds or any(
+        kind in kinds and (kind != "call" or "://" in match.group()) for match, kind in signals(text)
+    )
 
 
 def design_steps(request: PlanRequest, reading: Reading, said: Any, world: World) -> Design:
@@ -104,7 +108,7 @@ class _Builder:
     def __init__(self, reading: Reading, answer: str, world: World) -> None:
         self._reading, self._answer, self._world = reading, answer, world
         self._stepwise = is_stepwise(reading)
-        self._clauses = _clauses(reading.text) if self._stepwise else [squeeze(reading.text)]
+        self._clauses = clauses(reading.text) if self._stepwise else [squeeze(reading.text)]
         self._provider = provider_for(reading, world, knowledge=False)
         # A model and its settings that one clause names are for all steps, else each step has its own.
         named = [one for one in (read(clause, world.store) for clause in self._clauses) if _about_model(one)]
@@ -145,15 +149,16 @@ class _Builder:
             cases[-1] = (cases[-1][0], clause)
             return
         self._choose(clause[match.end() :] if match else "")
-        if match or (len(self._flow.nodes) > 1 and not _content(clause, self._flow.branches)):
+        goes_on = len(self._flow.nodes) > 1 or clause is not self._clauses[-1]
+        if match or (goes_on and not _content(clause, self._flow.branches)):
             # "... and replies", "a billing agent and a technical agent answer": that is what they do anyway.
             return
         if any(kind == "approval" for _, kind in signals(clause)):
             self._approve(clause)
         elif match := _is("each", clause) or _is("each_last", clause):
             self._each(clause, match)
-        elif match := _is("sorts", clause):
-            self._sort(clause, match["rest"])
+        elif match := _is("sorts", clause) or _is("decides", clause):
+            self._sort(clause, match[1])
         elif match := _is("calls", clause):
             self._call(clause, match["url"].rstrip(".,;"))
         elif match := _is("again", clause):
@@ -199,18 +204,21 @@ class _Builder:
         """A node that looks at the message, and a branch with its own answer for each kind."""
         rest = pattern("steps", "answers_each").sub("", rest)
         each = [squeeze(one["topic"]) for one in pattern("steps", "to_each").finditer(rest)]
-        into = _is("into", rest)
-        listed = pattern("steps", "listed").split(into["list"]) if into else []
+        into = _is("decides", clause) or _is("into", rest)
+        # What is in brackets explains a branch.
+        plain = re.sub(r"\([^()]*\)", lambda one: one[0].replace(",", "\x01"), into["list"]) if into else ""
+        listed = [part.replace("\x01", ",") for part in pattern("steps", "listed").split(plain)] if into else []
         names = each if len(each) > 1 else [squeeze(pattern("steps", "kinds").sub("", part)) for part in listed]
         names = [re.sub(r"^(?:either|an?|the)\s", "", name, flags=re.IGNORECASE) for name in names if name]
-        odd = any(len(name.split()) > 4 or pattern("steps", "no_topic").search(name) for name in names)
-        odd = odd or any(" " in name and pattern("steps", "does").match(name) for name in names)
+        short = [re.sub(r"\s?\(.*", "", name) for name in names]
+        odd = any(len(name.split()) > 4 or pattern("steps", "no_topic").search(name) for name in short)
+        odd = odd or any(" " in name and pattern("steps", "does").match(name) for name in short)
         if self._flow.branches or len(names) < 2 or odd:
             raise self._not_parsed(clause)
         fork = self._fork(self._world.say("route"), names)
         agent = not pattern("steps", "model_node").search(self._reading.text)
         tools = self._reading.tools if agent else ()
-        for number, name in enumerate(names):
+        for number, name in enumerate(short):
             node = self._model_node(name, self._world.say("expert_in", topic=name), tools, agent=agent)
             self._flow.links.append(DesignConnection(source=fork, output=str(number), target=node))
             self._flow.branches[name.casefold()] = node
@@ -218,7 +226,7 @@ class _Builder:
 
     def _branch_step(self, clause: str) -> bool:
         """ "For complaint: apologise": what is done on a branch takes the place of its general instruction."""
-        match = _is("on_branch", clause) if self._flow.branches else None
+        match = (_is("on_arrow", clause) or _is("on_branch", clause)) if self._flow.branches else None
         node = self._branch(match["topic"]) if match else None
         if match is None or node is None:
             return False
@@ -236,6 +244,8 @@ class _Builder:
 
     def _branch(self, said: str) -> str | None:
         """The one branch whose name shares a word with what is said."""
+        if self._flow.branches and pattern("steps", "rest").match(said):
+            return [*self._flow.branches.values()][-1]
         wanted = _stems(said)
         found = [node for name, node in self._flow.branches.items() if wanted & _stems(name)]
         return found[0] if len(found) == 1 else None
@@ -378,7 +388,7 @@ class _Builder:
         return node_id
 
 
-def _clauses(text: str) -> list[str]:
+def clauses(text: str) -> list[str]:
     """The clauses of a text without what introduces them."""
     first, *others = [part for part in pattern("steps", "next").split(text) if part] or [""]
     rest = squeeze(first)
@@ -387,7 +397,7 @@ def _clauses(text: str) -> list[str]:
     lead = _is("lead", rest)
     clauses = [rest[lead.end() :] if lead else rest, *others]
     found = [pattern("steps", "opening").sub("", clause.strip(" ,.;:!\x00")) for clause in clauses]
-    return [clause for clause in found if re.search(r"\w", clause)]
+    return [clause for clause in found if re.search(r"\w", clause) and not pattern("steps", "flow_alone").match(clause)]
 
 
 def _about_model(reading: Reading) -> bool:

@@ -76,7 +76,8 @@ def patterns(section: str, name: str) -> tuple[re.Pattern[str], ...]:
 
 
 def _filled(slot: re.Match[str]) -> str:
-    return NUMBER if slot[1] == "number" else f"(?:{'|'.join(_said('slots', slot[1]))})"
+    alternatives = [*_NAMED["slots"].get(slot[1], ()), *_said("slots", slot[1])]
+    return NUMBER if slot[1] == "number" else f"(?:{'|'.join(alternatives)})"
 
 
 def pattern(section: str, name: str) -> re.Pattern[str]:
@@ -93,4 +94,4 @@ def constants(name: str) -> dict[str, Any]:
 
 
 def _whole(alternatives: list[str]) -> re.Pattern[str]:
-    return re.compile(rf"{BEGINS}(?:{'|'.join(alternatives)}){ENDS}", re.IGNORECASE)
+    return re.compile(rf"{BEGINS}(?:{_SLOT.sub(_filled, '|'.join(alternatives))}){ENDS}", re.IGNORECASE)
