@@ -7,7 +7,7 @@ from playwright.async_api import Browser, expect
 
 from flowise_dev_agent.flowise import FlowiseClient
 from flowise_dev_agent.flowise.models import ChatflowCreate
-from tests.e2e.page.screen import WORK_MS, Screen
+from tests.e2e.page.screen import AUTHORIZATION, WORK_MS, Screen
 from tests.e2e.people import MakeService
 from tests.e2e.test_update_over_http import make_flow
 
@@ -38,6 +38,17 @@ async def test_flows_are_found_by_their_cards_and_each_action_leads_on(
     await page.get_by_text("Deployed only").click()
     await screen.reads("No matching flows.")
     await page.get_by_text("Deployed only").click()
+
+    changed = await screen.page.request.post(
+        f"{screen.url}/sessions?wait=60",
+        headers=AUTHORIZATION,
+        data={"requirement": "Be brief", "target": "Lighthouse 07"},
+    )
+    await page.reload()
+    await expect(cards.first.locator(".last-session")).to_contain_text("Waiting for you", timeout=WORK_MS)
+    await expect(cards.first.locator(".last-session")).to_have_attribute(
+        "href", f"#/s/{(await changed.json())['thread_id']}"
+    )
 
     await page.get_by_role("button", name="Copy: Lighthouse 07").click()
     await expect(page.get_by_label("What should the chatbot do?")).to_be_focused()

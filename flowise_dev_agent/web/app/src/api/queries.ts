@@ -76,14 +76,21 @@ export const flowSearch = (query: string, instance: string | undefined) =>
     placeholderData: keepPreviousData,
   });
 
-/** Flows on the server, newest first; with words only those that match them. */
+/** Flows on the server, newest first, a page at a time; with words only those that match them. */
 export const flowList = (query: string, instance: string | undefined, limit: number) =>
-  queryOptions({
-    queryKey: ["flows", instance ?? null, query, limit],
-    queryFn: ({ signal }) =>
-      dataOf(api.GET("/flows", { params: { query: { query: query || undefined, instance, limit } }, signal })),
+  infiniteQueryOptions({
+    queryKey: ["flows", "list", instance ?? null, query, limit],
+    queryFn: ({ pageParam, signal }) =>
+      dataOf(
+        api.GET("/flows", {
+          params: { query: { query: query || undefined, instance, limit, cursor: pageParam ?? undefined } },
+          signal,
+        }),
+      ),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next_cursor,
     placeholderData: keepPreviousData,
-    // Flows also come from Flowise itself; the service reads its list anew at most this often.
+    // Flows also come from Flowise itself; the service reads its list again at most this often.
     refetchInterval: 15_000,
   });
 

@@ -53,16 +53,16 @@ export const STATUS: Record<SessionStatus, StatusWord> = {
   cancelled: { text: "Cancelled", tone: "" },
 };
 
-const OUTCOMES: Record<NonNullable<SessionView["outcome"]>, string> = {
+const OUTCOMES: Record<string, string> = {
   accepted: "Accepted",
   answered: "Answered",
   rolled_back: "Rolled back",
   declined: "Not possible",
   cancelled: "Cancelled",
-};
+} satisfies Record<NonNullable<SessionView["outcome"]>, string>;
 
 /** The outcome of a completed session, else its status. */
-export function statusWord(status: SessionStatus, outcome: SessionView["outcome"]): StatusWord {
+export function statusWord(status: SessionStatus, outcome: string | null): StatusWord {
   const word = STATUS[status];
   const text = outcome ? OUTCOMES[outcome] : undefined;
   if (status !== "completed" || !text) return { ...word, text: t(word.text) };

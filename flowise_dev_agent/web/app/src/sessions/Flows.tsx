@@ -1,5 +1,5 @@
 /** The flows on the server as cards, with search and filter in the address. */
-import { useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { useDeferredValue } from "react";
 import { Link, useSearchParams } from "wouter";
 import { flowList } from "../api/queries";
@@ -8,10 +8,11 @@ import { LiveThumbnail } from "../flow/FlowThumbnail";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, plural } from "../ui/format";
+import { StatusBadge } from "../ui/StatusBadge";
 
-/** Cards of a page; the service lists at most 100 flows, a search finds all of them. */
+/** Cards of a page; of many when only some of them are shown. */
 export const FLOWS_SHOWN = 12;
-const MOST = 100;
+const MANY = 100;
 
 interface Props {
   instance: string;
@@ -22,11 +23,10 @@ export function Flows({ instance, onCopy }: Props) {
   const [params, setParams] = useSearchParams();
   const text = params.get("flow") ?? "";
   const live = params.get("live") === "1";
-  const all = params.get("all") === "1";
   const query = useDeferredValue(text.trim());
-  const list = useQuery(flowList(query, instance || undefined, live || all || query ? MOST : FLOWS_SHOWN + 1));
-  const found = (list.data?.flows ?? []).filter((flow) => !live || flow.deployed);
-  const flows = all || query ? found : found.slice(0, FLOWS_SHOWN);
+  const list = useInfiniteQuery(flowList(query, instance || undefined, live ? MANY : FLOWS_SHOWN));
+  const pages = list.data?.pages ?? [];
+  const flows = pages.flatMap((page) => page.flows).filter((flow) => !live || flow.deployed);
   const set = (name: string, value: string) =>
     setParams(
       (before) => {
@@ -40,7 +40,9 @@ export function Flows({ instance, onCopy }: Props) {
   return (
     <section className="stack" aria-labelledby="flows-title">
       <div className="row apart">
-        <h2 id="flows-title">{t("Your flows")}</h2>
+        <h2 id="flows-title">
+          {t("Your flows")} {pages[0] && <small>{pages[0].total}</small>}
+        </h2>
         <div className="row grow finder">
           <input
             type="search"
@@ -74,9 +76,14 @@ export function Flows({ instance, onCopy }: Props) {
           ))}
         </ul>
       )}
-      {!all && !query && found.length > FLOWS_SHOWN && (
+      {list.hasNextPage && (
         <div>
-          <button type="button" className="button" onClick={() => set("all", "1")}>
+          <button
+            type="button"
+            className="button"
+            disabled={list.isFetchingNextPage}
+            onClick={() => list.fetchNextPage()}
+          >
             {t("More flows")}
           </button>
         </div>
@@ -102,6 +109,12 @@ function FlowCard({ flow, onCopy }: { flow: FlowFacts; onCopy: (flow: FlowFacts)
           {plural(flow.nodes, "node")} · {ago(flow.updated)}
         </small>
       </p>
+      {flow.last_session && (
+        <Link href={`/s/${flow.last_session.thread_id}`} className="last-session">
+          <span className="clip">{flow.last_session.session_name}</span>
+          <StatusBadge session={flow.last_session} />
+        </Link>
+      )}
       <div className="card-actions">
         <Link href={`${at}/change`} aria-label={named(t("Change"))}>
           {t("Change")}

@@ -1,4 +1,4 @@
-import { type InfiniteData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { type InfiniteData, useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
 import { useDeferredValue, useState } from "react";
 import { Link, useSearchParams } from "wouter";
 import { flowList } from "../api/queries";
@@ -29,8 +29,8 @@ const FILTERS: [SessionStatus | undefined, string][] = [
 /** The start page: a form for a new session, what waits, the flows, and all sessions. */
 export function SessionsPage() {
   const [draft, keep] = useDraft<Draft>("start", EMPTY);
-  const flows = useQuery(flowList("", draft.instance || undefined, FLOWS_SHOWN + 1));
-  const first = flows.data?.flows.length === 0;
+  const flows = useInfiniteQuery(flowList("", draft.instance || undefined, FLOWS_SHOWN));
+  const first = flows.data?.pages[0]?.total === 0;
   function copy(flow: FlowFacts) {
     keep({ ...draft, operation: "copy", target: { id: flow.id, name: flow.name }, instance: flow.instance });
     document.getElementById("requirement")?.focus();

@@ -1,8 +1,8 @@
-import type { SessionView } from "../api/types";
+import type { SessionStatus } from "../api/types";
 import { statusWord } from "../session/words";
 
 /** A session's status, with a dot that is animated while it works. */
-export function StatusBadge({ session }: { session: Pick<SessionView, "status" | "outcome"> }) {
+export function StatusBadge({ session }: { session: { status: SessionStatus; outcome: string | null } }) {
   const { text, tone } = statusWord(session.status, session.outcome);
   return (
     <span className={`badge ${tone}`}>
