@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
 
+from platformdirs import user_data_path
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic.networks import HttpUrl
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -363,6 +364,13 @@ class DomainSettings(BaseSettings):
     model_config = _CONFIG
 
     choice: str = Field(default="", alias="DOMAINS")
+    #: Each domain has a folder in it for what its refresh brings.
+    dir: Path | None = Field(default=None, alias="DOMAINS_DIR")
+
+    @cached_property
+    def folder(self) -> Path:
+        """Where domains keep what they know."""
+        return self.dir or user_data_path("flowise-dev-agent", appauthor=False) / "domains"
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Final, TypeAlias
 
 from flowise_dev_agent.agent.context import AgentContext, Knowledge, SessionBlobs
@@ -17,9 +18,10 @@ from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.contracts.interrupts import CredentialCandidate
 from flowise_dev_agent.contracts.plan import FunctionSample, PatchAnswer, TestCase
 from flowise_dev_agent.contracts.verdict import Trace, Trial
-from flowise_dev_agent.errors import ConfigurationError
+from flowise_dev_agent.errors import ConfigurationError, InvalidInputError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.flow_list import FlowList
+from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
 from flowise_dev_agent.knowledge.templates import Template
 from flowise_dev_agent.patch import Finding, GraphIR, NodeSchema, PatchOp, errors
@@ -107,6 +109,8 @@ class DomainDiscoveryResult:
     templates: tuple[Template, ...] = ()
     #: What the domain brings for this requirement; code adds it to the plan.
     ready_tools: tuple[ReadyTool, ...] = ()
+    #: What a planner must know of the domain; words of its code, not of anybody else.
+    skill: str = ""
 
 
 #: Ops for a plan, what the plan must say in addition, or that nothing is to be changed; with what the answer cost.
@@ -166,6 +170,8 @@ class DomainCapability(ABC):
     """What the graph asks of a domain."""
 
     name: str
+    #: Where it may keep what it knows; its own, and set when the domain is loaded.
+    folder: Path = Path()
 
     @abstractmethod
     def domain_tools(self, scope: ToolScope) -> DomainTools:
@@ -198,6 +204,14 @@ class DomainCapability(ABC):
     async def evaluate(self, context: AgentContext, request: EvaluateRequest) -> Reasoned[Verdict]:
         """Code decides what failed; content is judged only when nothing failed."""
 
+    async def refresh(self) -> str:
+        """Renew what the domain knows and keeps in `folder`; says in one line what there is now.
+
+        Raises:
+            InvalidInputError: there is nothing to refresh.
+        """
+        raise InvalidInputError(f"The domain '{self.name}' keeps nothing that could be refreshed.")
+
 
 class FlowDomain(DomainCapability):
     """The domain that owns the flow: it also holds the tests and tries code."""
@@ -210,14 +224,36 @@ class FlowDomain(DomainCapability):
     async def run_trial(self, context: AgentContext, conversation: Conversation) -> TrialRun:
         """Hold one conversation with the written flow and classify what the transport and the shape say."""
 
+    @abstractmethod
+    async def flows(self, context: AgentContext) -> Sequence[Sketch]:
+        """All flows of the instance, last changed first. Raises FlowiseError."""
+
+    @abstractmethod
+    async def read_flow(self, context: AgentContext, chatflow_id: str) -> Chatflow:
+        """A flow as it is now. Raises FlowiseError."""
+
+    @abstractmethod
+    async def forget(self, context: AgentContext, chatflow_id: str, session: str) -> None:
+        """Take a conversation out of the chat history of a flow. Raises FlowiseError."""
+
+    @abstractmethod
+    async def review_plan(self, context: AgentContext, plan: PlanContract, base: GraphIR) -> list[Finding]:
+        """What is wrong with the nodes and values of a plan for the flow `base`, and what the server lacks for it."""
+
     async def try_code(
-        self, scope: ToolScope, flow_data: str, ops: Sequence[PatchOp], samples: Sequence[FunctionSample] = ()
+        self,
+        context: AgentContext,
+        plan: PlanContract,
+        flow_data: str,
+        ops: Sequence[PatchOp],
+        samples: Sequence[FunctionSample] = (),
     ) -> list[Finding]:
-        """What is wrong with the approved code that the ops write, as far as running it on samples can show.
+        """What is wrong with the code of the approved `plan` that the ops write, as far as running it on samples can
+        show.
 
         `SAMPLE_FAILS` is the code of a finding that a wrong sample would give, too.
         """
-        del scope, flow_data, ops, samples
+        del context, plan, flow_data, ops, samples
         return []
 
 

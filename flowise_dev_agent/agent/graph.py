@@ -45,9 +45,9 @@ def build_graph(
     nodes: dict[str, Node] = {
         "classify_intent": measured("classify_intent", intent.classify_intent, domains, phase="classify"),
         "hydrate_context": intent.hydrate_context,
-        "resolve_target": target.resolve_target,
+        "resolve_target": partial(target.resolve_target, domains=domains),
         "hitl_select_target": target.hitl_select_target,
-        "load_current_flow": target.load_current_flow,
+        "load_current_flow": partial(target.load_current_flow, domains=domains),
         "summarize_current_flow": target.summarize_current_flow,
         "plan_v2": measured("plan_v2", partial(plan.plan_v2, domains=domains), domains, phase="plan", tools="discover"),
         "hitl_plan_v2": plan.hitl_plan_v2,

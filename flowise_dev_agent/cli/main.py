@@ -492,6 +492,28 @@ def migrate_command() -> None:
     say("The database is up to date.")
 
 
+@app.command("domains")
+def domains(
+    refresh: Annotated[str | None, typer.Option(help="Renew what this domain knows.", metavar="NAME")] = None,
+) -> None:
+    """List the domains that are in use, or renew what one of them knows."""
+    settings = command_settings()
+    from flowise_dev_agent.agent.domains.installed import installed_domains
+    from flowise_dev_agent.cli.console import say
+    from flowise_dev_agent.errors import InvalidInputError
+
+    found = {
+        one.name: one for one in installed_domains(settings.domain_settings.names, settings.domain_settings.folder)
+    }
+    if refresh is None:
+        for name, one in found.items():
+            say(f"{name}: {(type(one).__doc__ or '').strip().splitlines()[0]}")
+        return
+    if refresh not in found:
+        raise InvalidInputError(f"There is no domain '{refresh}' in use.", hint=f"In use: {', '.join(found)}.")
+    say(f"{refresh}: {run_async(found[refresh].refresh())}")
+
+
 @app.command("doctor")
 def doctor() -> None:
     """Check the settings, the database, Flowise and the model provider. Exit code 0 when all of them work."""

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.knowledge.credential_store import CREDENTIALS_FILE, allowlist_problems
+from flowise_dev_agent.knowledge.openapi import ApiDescription
 from flowise_dev_agent.knowledge.reference import REFERENCE_FILE
 from flowise_dev_agent.knowledge.reference_parser import parse_reference
 from flowise_dev_agent.knowledge.snapshot import (
@@ -119,13 +120,16 @@ def check_workday_mcp(folder: Path, *, meta: bool = True) -> list[str]:
 
 
 def check_workday_api(folder: Path) -> list[str]:
-    """It is a stub and says so."""
+    """Each entry is an API with its operations; the meta file says that it is a stub as long as there is none."""
     problems, text = _text(folder / API_FILE)
     if problems:
         return problems
-    if _json_list(text) != []:
-        return [f"{API_FILE} is not an empty list, but nothing reads it yet"]
-    return _stub_meta(folder, API_FILE, text, "stub", 0)
+    entries = _json_list(text)
+    if entries is None:
+        return [f"{API_FILE} is not a JSON list of objects"]
+    for number, entry in enumerate(entries):
+        problems += [f"{API_FILE}, entry {number}: {problem}" for problem in _invalid(ApiDescription, entry)]
+    return problems + _stub_meta(folder, API_FILE, text, "ok" if entries else "stub", len(entries))
 
 
 #: By kind: the check, from the root of the checkout to what is wrong.

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from flowise_dev_agent.errors import InvalidInputError
@@ -112,6 +111,9 @@ def read_openapi(text: str) -> ApiDescription:
 
     Raises InvalidInputError: it is something else, or has no operations.
     """
+    # Not every service reads descriptions.
+    import yaml
+
     try:
         raw: Any = json.loads(text) if text.lstrip().startswith("{") else yaml.safe_load(text)
     except (ValueError, yaml.YAMLError, RecursionError) as error:

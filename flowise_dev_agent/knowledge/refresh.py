@@ -21,6 +21,7 @@ from flowise_dev_agent.knowledge import checks
 from flowise_dev_agent.knowledge.credential_store import CredentialStore, write_credentials
 from flowise_dev_agent.knowledge.drift import compare
 from flowise_dev_agent.knowledge.nodes import NodeStore
+from flowise_dev_agent.knowledge.openapi import read_openapi
 from flowise_dev_agent.knowledge.reference import REFERENCE_FILE, render_reference
 from flowise_dev_agent.knowledge.reference_parser import parse_reference
 from flowise_dev_agent.knowledge.snapshot import (
@@ -38,7 +39,14 @@ from flowise_dev_agent.knowledge.templates import (
     snapshot_text,
     write_templates,
 )
-from flowise_dev_agent.knowledge.workday import API_FILE, MCP_FILE, WorkdayMcpStore, check_tools, write_meta
+from flowise_dev_agent.knowledge.workday import (
+    API_FILE,
+    MCP_FILE,
+    WorkdayApiStore,
+    WorkdayMcpStore,
+    check_tools,
+    write_meta,
+)
 from flowise_dev_agent.patch import Schemas
 from flowise_dev_agent.settings import load_settings
 
@@ -55,6 +63,8 @@ class Refresh:
     instance: str | None = None
     from_server: bool = False
     dry_run: bool = False
+    #: A description of Workday's API to take in.
+    openapi: Path | None = None
     now: datetime = field(default_factory=lambda: datetime.now(UTC).replace(microsecond=0))
 
     @property
@@ -132,13 +142,20 @@ class Refresh:
         return f"{len(store.ids)} Workday blueprint: {', '.join(store.ids)}. {result}"
 
     async def workday_api(self) -> str:
-        """Nothing to refresh yet."""
+        """Take in an OpenAPI description of Workday, or date what is there."""
+        file = self.schemas / API_FILE
+        store = WorkdayApiStore.from_snapshot(self.schemas) if file.is_file() else WorkdayApiStore()
+        if self.openapi is not None:
+            store = store.with_api(read_openapi(await asyncio.to_thread(self.openapi.read_text, "utf-8")))
         if not self.dry_run:
-            write_text(self.schemas / API_FILE, "[]\n")
-            write_meta(self.schemas, API_FILE, "stub", 0, self.now)
-        return (
-            "Workday's own API is a stub: there is nothing to refresh. Workday is reached by --workday-mcp blueprints."
-        )
+            store.write(self.schemas)
+            write_meta(self.schemas, API_FILE, "ok" if store.apis else "stub", len(store.apis), self.now)
+        if not store.apis:
+            return "No API of Workday is known. Give its OpenAPI description: --workday-api --openapi FILE."
+        told = [
+            f"{api.title} ({len(api.tools)} of {len(api.operations)} operations can be tools)" for api in store.apis
+        ]
+        return f"{', '.join(told)}."
 
     def _nodes_of_page(self) -> tuple[NodeStore, SnapshotMeta]:
         path = self.root / REFERENCE_FILE
@@ -207,7 +224,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     if options.validate:
         return _validate(kinds)
-    run = Refresh(_ROOT, instance=options.instance, from_server=options.from_server, dry_run=options.dry_run)
+    run = Refresh(
+        _ROOT,
+        instance=options.instance,
+        from_server=options.from_server,
+        dry_run=options.dry_run,
+        openapi=options.openapi,
+    )
     for kind in kinds:
         try:
             report = asyncio.run(getattr(run, kind)())
@@ -238,7 +261,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--templates", action="store_true", help="what the marketplace offers, without its flows")
     parser.add_argument("--credentials", action="store_true", help="ids, names and types; the file stays out of git")
     parser.add_argument("--workday-mcp", action="store_true", help="the Workday blueprints")
-    parser.add_argument("--workday-api", action="store_true", help="a stub")
+    parser.add_argument("--workday-api", action="store_true", help="what is known of Workday's own API; see --openapi")
+    parser.add_argument("--openapi", type=Path, help="with --workday-api: an OpenAPI description to take in")
     parser.add_argument(
         "--from-server",
         action="store_true",

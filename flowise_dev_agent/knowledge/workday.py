@@ -4,6 +4,7 @@ The node of Flowise 3.1.4 takes no credential: the token comes from a variable o
 """
 
 import json
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
@@ -11,7 +12,8 @@ from typing import Any, Final, Literal, Protocol
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from flowise_dev_agent.errors import ConfigurationError, InvalidInputError
-from flowise_dev_agent.knowledge.snapshot import schemas_dir, sha256_of, write_text
+from flowise_dev_agent.knowledge.openapi import ApiDescription
+from flowise_dev_agent.knowledge.snapshot import lines_text, schemas_dir, sha256_of, write_text
 from flowise_dev_agent.patch import AddNode, Connect, OptionEntry, PatchOp, Values
 from flowise_dev_agent.patch.model.references import variables
 
@@ -64,6 +66,9 @@ class WorkdayBlueprint(BaseModel):
     auth_var: str
     credential_type: str
     chatflow_only: bool
+    #: What passes from Workday into the flow, and what of it is about a person.
+    data_fields: tuple[str, ...] = ()
+    pii_fields: tuple[str, ...] = ()
 
     def ops(self, agent_id: str) -> list[PatchOp]:
         """The MCP node with its server and the tools to use, connected to the ``tools`` of an agent of the flow."""
@@ -101,6 +106,42 @@ class WorkdayMcpStore:
                 f"There is no Workday blueprint called {blueprint_id[:64]!r}.", hint=f"Known: {', '.join(self.ids)}."
             )
         return self._blueprints[blueprint_id]
+
+
+class WorkdayApiStore:
+    """What refreshes of Workday's own OpenAPI descriptions brought; empty until one did."""
+
+    def __init__(self, apis: Sequence[ApiDescription] = ()) -> None:
+        self.apis = tuple(apis)
+
+    @classmethod
+    def from_snapshot(cls, folder: Path | None = None) -> "WorkdayApiStore":
+        """The APIs of the data file."""
+        entries = json.loads(((folder or schemas_dir()) / API_FILE).read_bytes())
+        return cls([ApiDescription.model_validate(entry) for entry in entries])
+
+    def with_api(self, api: ApiDescription) -> "WorkdayApiStore":
+        """The same with this API in place of an older description of it."""
+        return WorkdayApiStore([*(one for one in self.apis if one.title != api.title), api])
+
+    def write(self, folder: Path) -> None:
+        """The data file, one API a line."""
+        write_text(
+            folder / API_FILE, lines_text(api.model_dump(mode="json") for api in self.apis) if self.apis else "[]\n"
+        )
+
+
+class WorkdayKnowledgeProvider:
+    """Everything that is known of Workday without asking it."""
+
+    def __init__(self, mcp: WorkdayMcpStore, api: WorkdayApiStore) -> None:
+        self.mcp = mcp
+        self.api = api
+
+    @classmethod
+    def from_snapshot(cls, folder: Path | None = None) -> "WorkdayKnowledgeProvider":
+        """Both data files."""
+        return cls(WorkdayMcpStore.from_snapshot(folder), WorkdayApiStore.from_snapshot(folder))
 
 
 class ToolSource(Protocol):

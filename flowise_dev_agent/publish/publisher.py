@@ -152,6 +152,10 @@ class Publisher(WriteSteps):
             raise stale_base(current.name, result, undone="rolled back")
         return result
 
+    async def read(self, chatflow_id: str) -> Chatflow:
+        """What the server holds now. Raises FlowiseError."""
+        return await self._client.get_chatflow(chatflow_id)
+
     async def check(self, chatflow_id: str, base: Base) -> Stale | None:
         """`Stale` when the server no longer holds `base`."""
         current = await self._client.get_chatflow(chatflow_id)

@@ -271,6 +271,8 @@ class PlanRequest(_Request):
     templates: tuple[Template, ...] = ()
     #: What domains bring for this requirement. Code adds it to the plan, which needs an agent for it.
     ready_tools: tuple[ReadyTool, ...] = ()
+    #: What a planner must know of these domains.
+    skills: tuple[str, ...] = ()
     #: What the person said, part by part; the plan accounts for each.
     parts: tuple[Part, ...] = ()
     #: What code finds in a plan by trying it against the flow and the server.

@@ -70,7 +70,7 @@ _FRESH_SECS: Final = 1.0
 @asynccontextmanager
 async def open_agent(settings: Settings, database: Database) -> AsyncGenerator[Agent]:
     """The agent of these settings. `database` need not be open yet; clients and reasoner are closed at the end."""
-    domains = installed_domains(settings.domain_settings.names)
+    domains = installed_domains(settings.domain_settings.names, settings.domain_settings.folder)
     async with AsyncExitStack() as stack:
         instances = Instances(settings.flowise, on_call=count_call)
         stack.push_async_callback(instances.aclose)

@@ -28,3 +28,14 @@ def test_p100_only_publish_writes_chatflows() -> None:
         or (isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("/chatflows"))
     }
     assert found == set()
+
+
+def test_nodes_reach_flowise_through_their_domain_and_the_write_path_only() -> None:
+    nodes = ROOT / "flowise_dev_agent" / "agent" / "nodes"
+    reaching = [
+        f"{path.name}:{part.lineno}"
+        for path in sorted(nodes.glob("*.py"))
+        for part in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(part, ast.Attribute) and part.attr == "flowise"
+    ]
+    assert reaching == []

@@ -23,6 +23,8 @@ from flowise_dev_agent.agent.domains.flowise_tools import CARD_CHARS, LIST_CHARS
 from flowise_dev_agent.agent.domains.function_trials import failing_functions
 from flowise_dev_agent.agent.domains.verdicts import failed_verdict, with_pass_k
 from flowise_dev_agent.agent.judging import checked, judged, remarks_on, uses_models
+from flowise_dev_agent.agent.plan_review import reviewed
+from flowise_dev_agent.agent.targets import Sketch
 from flowise_dev_agent.agent.test_cases import branch_cases, cases_for, why_not_testable
 from flowise_dev_agent.agent.tool_definition import as_tool
 from flowise_dev_agent.agent.tool_names import runtime_names
@@ -30,6 +32,7 @@ from flowise_dev_agent.agent.tools import DomainTools, execute_tool
 from flowise_dev_agent.agent.trials import Conversation, ConversationRunner, TrialRun
 from flowise_dev_agent.contracts.plan import Expectation, FunctionSample, TestCase
 from flowise_dev_agent.errors import FlowiseError
+from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.knowledge.flow_check import check_flow
 from flowise_dev_agent.knowledge.templates import Template
 from flowise_dev_agent.patch import Finding, GraphIR, NodeSchema, PatchOp, summarize
@@ -129,9 +132,28 @@ class FlowiseCapability(FlowDomain):
         )
         return ValidationReport(findings)
 
+    async def flows(self, context: AgentContext) -> Sequence[Sketch]:
+        return await context.flows.read(context.flowise)
+
+    async def read_flow(self, context: AgentContext, chatflow_id: str) -> Chatflow:
+        return await context.flowise.get_chatflow(chatflow_id)
+
+    async def forget(self, context: AgentContext, chatflow_id: str, session: str) -> None:
+        await context.flowise.delete_messages(chatflow_id, session)
+
+    async def review_plan(self, context: AgentContext, plan: PlanContract, base: GraphIR) -> list[Finding]:
+        store = await context.knowledge.nodes()
+        return await reviewed(plan, base=base, schemas=store.schemas, flowise=context.flowise)
+
     async def try_code(
-        self, scope: ToolScope, flow_data: str, ops: Sequence[PatchOp], samples: Sequence[FunctionSample] = ()
+        self,
+        context: AgentContext,
+        plan: PlanContract,
+        flow_data: str,
+        ops: Sequence[PatchOp],
+        samples: Sequence[FunctionSample] = (),
     ) -> list[Finding]:
+        scope = ToolScope(flowise=context.flowise, knowledge=context.knowledge, plan=plan)
         return await failing_functions(scope, flow_data, ops, samples)
 
     def generate_tests(self, plan: PlanContract, flow_data: str, *, trials: int) -> TestSuite:

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Final
 
 from flowise_dev_agent.agent.domain import DomainCapability
 from flowise_dev_agent.agent.domains.flowise import FlowiseCapability
 from flowise_dev_agent.agent.domains.openapi import OpenApiCapability
+from flowise_dev_agent.agent.domains.workday import WorkdayCapability
 from flowise_dev_agent.errors import ConfigurationError
 
 GROUP: Final = "flowise_dev_agent.domains"
@@ -15,11 +17,13 @@ FLOWISE: Final = FlowiseCapability.name
 _OURS: Final[Mapping[str, Callable[[], DomainCapability]]] = {
     FLOWISE: FlowiseCapability,
     OpenApiCapability.name: OpenApiCapability,
+    WorkdayCapability.name: WorkdayCapability,
 }
 
 
-def installed_domains(chosen: Sequence[str] = ()) -> list[DomainCapability]:
-    """The domains to work in, Flowise first; all that are installed, or those that are `chosen` (DOMAINS).
+def installed_domains(chosen: Sequence[str] = (), folder: Path | None = None) -> list[DomainCapability]:
+    """The domains to work in, Flowise first; all that are installed, or those that are `chosen` (DOMAINS). Each may
+    keep what it knows in a folder of its own inside of `folder`.
 
     Raises:
         ConfigurationError: a chosen domain is not installed, two claim one name, or one cannot be loaded.
@@ -30,7 +34,10 @@ def installed_domains(chosen: Sequence[str] = ()) -> list[DomainCapability]:
             f"DOMAINS names {', '.join(missing)}, which is not installed.",
             hint=f"Installed: {', '.join(known)}. Install the distribution that brings it, or correct DOMAINS.",
         )
-    return [make() for name, make in known.items() if name == FLOWISE or not chosen or name in chosen]
+    domains = [make() for name, make in known.items() if name == FLOWISE or not chosen or name in chosen]
+    for domain in domains:
+        domain.folder = (folder or Path()) / domain.name
+    return domains
 
 
 def _of_distributions() -> dict[str, Callable[[], DomainCapability]]:

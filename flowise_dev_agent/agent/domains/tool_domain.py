@@ -33,6 +33,9 @@ _REFUSED: Final = re.compile(r"\b(?:401|403)\b|unauthori[sz]ed|forbidden", re.IG
 class ToolDomain(DomainCapability):
     """Subclasses say which tools a requirement asks for (`tools_for`); everything else follows from these."""
 
+    #: What a planner must know to use the tools.
+    skill: str = ""
+
     @abstractmethod
     async def tools_for(self, context: AgentContext, request: DiscoverRequest) -> Sequence[ReadyTool]:
         """The tools that the requirement asks for, best first; none when it has nothing to do with this domain."""
@@ -48,6 +51,7 @@ class ToolDomain(DomainCapability):
             summary=f"{self.name}: {names or 'nothing'} for this requirement.",
             facts={"tools": [tool.node_id for tool in tools]} if tools else {},
             ready_tools=tools,
+            skill=self.skill if tools else "",
         )
 
     async def compile_ops(self, context: AgentContext, request: PatchRequest) -> DomainPatchResult:

@@ -142,7 +142,7 @@ async def _write_flow(state: AgentState, context: AgentContext, emit: Emitter) -
     if isinstance(result, Stale):
         return await _stopped(state, context, result, emit, where="work" if work_id else "live")
     if payload_sha256(flow_data) != result.sha256:  # stored otherwise than it was sent
-        flow_data = (await context.flowise.get_chatflow(result.chatflow_id)).flow_data
+        flow_data = (await context.publisher.read(result.chatflow_id)).flow_data
     blob = await context.blobs.put(flow_data)
     verb = "Adopted" if result.adopted else "Updated" if work_id else "Created"
     emit.put(WriteData(chatflow_id=result.chatflow_id, flow=result.sha256), f"{verb} '{result.name}'")
@@ -163,7 +163,7 @@ async def _create_draft(
     stale = await context.publisher.check(target.id, _known(state.write.live_base))
     if stale is not None:
         return stale
-    live = await context.flowise.get_chatflow(target.id)
+    live = await context.publisher.read(target.id)
     return await context.publisher.create(
         name=f"{target.name} (draft)",
         flow_data=flow_data,

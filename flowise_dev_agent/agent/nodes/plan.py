@@ -17,7 +17,6 @@ from flowise_dev_agent.agent.nodes.patch import flow_so_far
 from flowise_dev_agent.agent.own_hand import by_hand, ops_of
 from flowise_dev_agent.agent.plan_binding import beyond_approval, capability_of, with_agreed
 from flowise_dev_agent.agent.plan_details import plan_details
-from flowise_dev_agent.agent.plan_review import reviewed
 from flowise_dev_agent.agent.plan_values import with_files_to_come
 from flowise_dev_agent.agent.prompt_context import (
     agents_of,
@@ -77,7 +76,7 @@ async def plan_v2(
 
     async def review(plan: PlanContract) -> list[Finding]:
         whole = with_ready_tools(plan, ready, graph, nodes.schemas)
-        return await reviewed(whole, base=graph, schemas=nodes.schemas, flowise=context.flowise)
+        return await domains.primary.review_plan(context, whole, graph)
 
     result = await context.reasoner.plan(
         PlanRequest(
@@ -110,6 +109,7 @@ async def plan_v2(
             templates=discovery.templates,
             attachments=attachments,
             ready_tools=ready,
+            skills=tuple(other.skill for other in found.values() if other.skill),
             tools=tools,
         )
     )

@@ -67,9 +67,11 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
     context = runtime.context
     before = state.write.stage is Stage.BASELINE
     chatflow_id = str(state.write.draft_id or state.write.chatflow_id)
-    # Of a draft what is tested goes live: it is looked at right before.
-    read = context.flowise.get_chatflow if state.write.draft_id else context.publisher.current
-    flow_data = (await read(chatflow_id)).flow_data
+    if state.write.draft_id:
+        # What is tested of a draft goes live: it is looked at right before.
+        flow_data = (await domains.primary.read_flow(context, chatflow_id)).flow_data
+    else:
+        flow_data = (await context.publisher.current(chatflow_id)).flow_data
     suite = domains.tests(
         tested_plan(state),
         flow_data,
@@ -86,7 +88,9 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
             )
             run = await domains.primary.run_trial(context, conversation)
         if state.intent.operation == "update" and not state.write.draft_id:
-            await _forget(context, chatflow_id, session)
+            # A key that may not do so leaves it in the chat history of the flow in use.
+            with suppress(FlowiseError):
+                await domains.primary.forget(context, chatflow_id, session)
         trial = run.trial
         if not before:
             trial = trial.model_copy(update={"trace_sha256": await context.blobs.put(run.trace.model_dump_json())})
@@ -121,12 +125,6 @@ async def test_v2(state: AgentState, runtime: Runtime[AgentContext], *, domains:
 
 
 test_v2.__test__ = False  # type: ignore[attr-defined]  # a node, not a pytest function
-
-
-async def _forget(context: AgentContext, chatflow_id: str, session: str) -> None:
-    """Take a test out of the chat history of a flow in use; a key that may not do so leaves it there."""
-    with suppress(FlowiseError):
-        await context.flowise.delete_messages(chatflow_id, session)
 
 
 @asks_for_budget

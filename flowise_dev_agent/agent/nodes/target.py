@@ -6,6 +6,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
 from flowise_dev_agent.agent.context import AgentContext
+from flowise_dev_agent.agent.domain import Domains
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.state import (
@@ -28,12 +29,12 @@ from flowise_dev_agent.redaction import masked
 _VERBS = {"copy": "copied", "question": "asked about"}
 
 
-async def resolve_target(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
+async def resolve_target(state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains) -> Update:
     """Flows that the person may mean, best match first; a list that cannot be read ends the run with its error."""
     request, classified = state.request, state.intent.classified
     hint = classified and classified.target_hint
     said = [request.requirement, *(answer for _, answer in state.intent.clarifications)]
-    flows = await runtime.context.flows.read(runtime.context.flowise)
+    flows = await domains.primary.flows(runtime.context)
     found = find_targets(flows, target=request.target, hint=hint, text="\n".join(said))
     exact = found.exact if state.intent.operation != "create" else None
     Emitter(runtime, "resolve_target").put(
@@ -67,13 +68,13 @@ async def hitl_select_target(state: AgentState, runtime: Runtime[AgentContext]) 
             }
 
 
-async def load_current_flow(state: AgentState, runtime: Runtime[AgentContext]) -> Update:
+async def load_current_flow(state: AgentState, runtime: Runtime[AgentContext], *, domains: Domains) -> Update:
     """Read the target; the flow becomes a blob, the state keeps its hash and the base for the stale check."""
     target = state.target.chatflow_id
     if not target:
         raise InvalidInputError("No target flow was chosen.", hint="Name the chatflow to change.")
     context = runtime.context
-    flow = await context.flowise.get_chatflow(target)
+    flow = await domains.primary.read_flow(context, target)
     kind = kind_of(flow)
     if kind is None:
         raise InvalidInputError(

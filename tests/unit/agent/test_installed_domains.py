@@ -37,7 +37,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_domain_of_an_installed_distribution_is_found_behind_flowise(site: Path) -> None:
     install(site, "acme", "tickets = acme_module:Tickets")
 
-    assert [domain.name for domain in installed_domains()] == ["flowise", "openapi", "tickets"]
+    assert [domain.name for domain in installed_domains()] == ["flowise", "openapi", "workday", "tickets"]
 
 
 def test_domains_that_the_setting_leaves_out_are_off_and_not_loaded(

@@ -133,7 +133,7 @@ Change = Callable[[Any], Any]
             lambda rows: [rows[0] | {"selectedToolConfig": {"mcpServerConfig": {}, "mcpActions": ["a"]}}],
             "mcpServerConfig: Input should be a valid string",
         ),
-        ("workday-api", "workday_api.snapshot.json", lambda rows: [{}], "not an empty list"),
+        ("workday-api", "workday_api.snapshot.json", lambda rows: [{}], "title: Field required"),
         ("workday-api", "workday_api.meta.json", lambda meta: meta | {"status": "ok"}, "instead of 'stub'"),
     ],
 )

@@ -1,0 +1,55 @@
+"""A sentence that names Workday, over both domains: a real MCP server plays Workday, the real Flowise calls it."""
+
+from collections.abc import Iterator
+
+import httpx2
+import pytest
+
+from flowise_dev_agent.devkit.flowise import FlowiseAccess
+from flowise_dev_agent.devkit.standin import ModelStandIn, Reply, ToolCall
+from tests.e2e.people import SharedService, answer, http_of, ok
+from tests.fixtures.workday import TOKEN, WorkdayServer
+
+QUESTION = "Where does Grace Hopper work?"
+
+
+@pytest.fixture
+def variables(flowise: FlowiseAccess, workday: WorkdayServer) -> Iterator[None]:
+    """What the blueprint reads in Flowise: where Workday's server is, and how to be let in."""
+    with httpx2.Client(
+        base_url=f"{flowise.endpoint}/api/v1",
+        headers={"Authorization": f"Bearer {flowise.api_key.get_secret_value()}"},
+        trust_env=False,
+    ) as http:
+        given = (("workdayMcpUrl", workday.url), ("workdayToken", TOKEN))
+        made = [http.post("/variables", json={"name": n, "value": v, "type": "static"}) for n, v in given]
+        ids = [one.raise_for_status().json()["id"] for one in made]
+        yield
+        for one in ids:
+            http.delete(f"/variables/{one}").raise_for_status()
+
+
+@pytest.mark.usefixtures("variables")
+async def test_a_session_over_two_domains_calls_workdays_tool_and_shows_its_personal_data(
+    shared_service: SharedService, standin: ModelStandIn, workday: WorkdayServer
+) -> None:
+    service = await shared_service()
+    standin.script(QUESTION, Reply(tool_calls=(ToolCall("searchForWorker", {"name": "Grace Hopper"}),)), times=1)
+    async with http_of(service) as http:
+        body = {
+            "requirement": "Build an assistant with GPT-4o that looks up workers in Workday",
+            "test_questions": [QUESTION],
+        }
+        planned = await ok(await http.post("/sessions?wait=60", json=body))
+        data = planned["interrupt"]["data"]
+        assert data["contract"]["domain_targets"] == ["flowise", "workday"]
+        assert data["contract"]["pii_fields"] == ["worker.location", "worker.name"]
+        assert TOKEN not in str(data)
+
+        tested = await answer(http, planned, action="approve")
+
+    assert tested["interrupt"]["type"] == "result_review", tested["interrupt"]["message"]
+    (test,) = tested["interrupt"]["data"]["tests"]
+    assert (test["passed"], test["used_tools"]) == (True, ["searchForWorker"]), test
+    assert workday.called == [("searchForWorker", {"name": "Grace Hopper"})]
+    assert "worker 21042 in Zurich" in test["answer"]
