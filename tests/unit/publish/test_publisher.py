@@ -14,6 +14,7 @@ from flowise_dev_agent.errors import (
     FlowiseTimeoutError,
     FlowiseUnreachableError,
     HashMismatchError,
+    StaleBaseError,
     ValidationRequiredError,
     WriteFailedError,
 )
@@ -429,6 +430,44 @@ async def test_p90_a_save_between_read_and_write_stops_the_write(desk: Desk) -> 
     assert isinstance(result, Stale)
     assert result.flow_data == mine
     assert desk.flowise.flows[first.chatflow_id].flow_data == mine
+
+
+async def test_p90_a_save_at_the_moment_of_a_rollback_is_said_and_nothing_is_rolled_back(desk: Desk) -> None:
+    first = await desk.create()
+    await desk.again().update(**change(first))
+    mine = '{"nodes":[],"edges":[],"by":"a person"}'
+    record = desk.versions.record
+
+    async def save_meanwhile(*args: Any, **named: Any) -> None:
+        await record(*args, **named)
+        await desk.flowise.update_chatflow(first.chatflow_id, flow_data=mine)
+
+    desk.versions.record = save_meanwhile  # type: ignore[method-assign]
+    with pytest.raises(StaleBaseError):
+        await desk.again().restore(
+            chatflow_id=first.chatflow_id, flow_data=FLOW, sha256=payload_sha256(FLOW), iteration=0
+        )
+    assert desk.flowise.flows[first.chatflow_id].flow_data == mine
+
+
+async def test_p90_a_save_over_a_text_that_was_there_already_is_no_conflict(desk: Desk) -> None:
+    first = await desk.create()
+    mine = '{"nodes":[],"edges":[],"by":"a person"}'
+    read, reads = desk.flowise.get_chatflow, 0
+
+    async def save_after_the_first(chatflow_id: str) -> Any:
+        nonlocal reads
+        reads += 1
+        row = await read(chatflow_id)
+        return row if reads == 1 else row.model_copy(update={"flow_data": mine})
+
+    desk.flowise.get_chatflow = save_after_the_first  # type: ignore[method-assign]
+    kept = list(desk.versions.rows)
+    unchanged = {**change(first), "flow_data": FLOW, "validated_sha256": payload_sha256(FLOW)}
+    result = await desk.again().update(**unchanged)
+    assert isinstance(result, Stale)
+    assert (result.flow_data, result.conflict) == (mine, None)
+    assert desk.versions.rows == kept
 
 
 async def test_p90_a_save_right_after_the_write_is_told_and_both_texts_are_kept(desk: Desk) -> None:
