@@ -213,7 +213,7 @@ class PlanApprovalInterrupt(_Interrupt):
     """The plan, before anything is written."""
 
     type: Literal["plan_approval"] = "plan_approval"
-    reason: Literal["plan_ready", "plan_revised", "plan_widened", "declined"]
+    reason: Literal["plan_ready", "plan_revised", "plan_widened", "question", "declined"]
     data: PlanApprovalData
     response_schema: JsonObject = _schema_of("plan_approval")
 

@@ -276,6 +276,11 @@ class PlanContract(_Plan, Versioned):
         return [part for part in self.parts if part.state in ("not_possible", "not_understood")]
 
     @property
+    def asks(self) -> bool:
+        """Whether it is declined with a question whose answer would settle it."""
+        return bool(self.declined) and str(self.declined).rstrip().endswith("?")
+
+    @property
     def new_nodes(self) -> set[str]:
         """The ids of the nodes that it adds."""
         return {node.node_id for node in self.nodes if not node.existing}

@@ -49,7 +49,8 @@ def plan_markdown(plan: PlanContract, details: PlanDetails | None = None, langua
         return in_language(words, language, *values)
 
     if plan.declined:
-        return f"# {said('This cannot be built')}\n\n{plan.declined}\n"
+        title = said("One question first" if plan.asks else "This cannot be built")
+        return f"# {title}\n\n{plan.declined}\n"
     if plan.answer is not None:
         return f"{plan.answer}\n"
     given = details or PlanDetails(

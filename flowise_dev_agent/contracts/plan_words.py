@@ -6,6 +6,7 @@ from typing import Final
 WORDS: Final[Mapping[str, Mapping[str, str]]] = {
     "de": {
         "This cannot be built": "Das lässt sich nicht bauen",
+        "One question first": "Zuerst eine Frage",
         "Nodes": "Knoten",
         "Values": "Werte",
         "Removed or replaced": "Entfernt oder ersetzt",
@@ -42,6 +43,7 @@ WORDS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "fr": {
         "This cannot be built": "Ceci ne peut pas être construit",
+        "One question first": "D'abord une question",
         "Nodes": "Nœuds",
         "Values": "Valeurs",
         "Removed or replaced": "Supprimé ou remplacé",
@@ -78,6 +80,7 @@ WORDS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "es": {
         "This cannot be built": "Esto no se puede construir",
+        "One question first": "Primero, una pregunta",
         "Nodes": "Nodos",
         "Values": "Valores",
         "Removed or replaced": "Eliminado o sustituido",

@@ -120,7 +120,7 @@ async def answer_plainly(credentials: httpx2.AsyncClient, interrupt: Interrupt) 
                 return {"action": "select", "chatflow_id": data.candidates[0].id}
             raise CaseFailedError(f"target: {interrupt.message}")
         case PlanApprovalInterrupt():
-            if interrupt.reason == "declined":
+            if interrupt.reason in ("question", "declined"):
                 raise CaseFailedError(f"plan: declined: {interrupt.message}")
             return {"action": "approve"}
         case CredentialCheckInterrupt(data=data):

@@ -123,7 +123,9 @@ class Reading:
             # The person knows which flow is meant, if it is offered.
             return {"action": "select", "chatflow_id": base} if base in offered else {"action": "cancel"}
         if isinstance(interrupt, PlanApprovalInterrupt):
-            if interrupt.reason == "declined":
+            if interrupt.reason == "question" and answers:
+                return {"action": "request_changes", "feedback": answers.pop(0)}
+            if interrupt.reason in ("question", "declined"):
                 return {"action": "cancel"}
             if feedback:
                 return {"action": "request_changes", "feedback": feedback.pop(0)}

@@ -169,7 +169,8 @@ async def hitl_plan_v2(state: AgentState, runtime: Runtime[AgentContext]) -> Upd
     answer: dict[str, Any] = interrupt(_plan_approval(state, base).as_value())
     declined = state.plan.current.declined
     if answer["action"] == "cancel":
-        return {"answer": answer, "outcome": "declined" if declined else "cancelled"}
+        impossible = declined and not state.plan.current.asks
+        return {"answer": answer, "outcome": "declined" if impossible else "cancelled"}
     if answer["action"] == "approve":
         plan, credentials = state.plan.current, state.credentials
         if ops := ops_of(answer):
@@ -194,16 +195,11 @@ async def hitl_plan_v2(state: AgentState, runtime: Runtime[AgentContext]) -> Upd
     if declined:
         # The answer to the question that was asked, or another requirement; both are read from the start, as answers.
         instead = "This cannot be built as described. What should be built instead?"
-        question = declined if is_question(declined) else instead
+        question = declined if state.plan.current.asks else instead
         update["intent"] = IntentState(clarifications=[*state.intent.clarifications, (question, answer["feedback"])])
     else:
         update["intent"] = state.with_words(answer["feedback"])
     return update
-
-
-def is_question(declined: str) -> bool:
-    """Whether a plan was declined with a question whose answer would settle it."""
-    return declined.rstrip().endswith("?")
 
 
 def _about_target(plan: PlanContract, state: AgentState) -> PlanContract:
@@ -248,11 +244,11 @@ def _plan_approval(state: AgentState, base: GraphIR) -> PlanApprovalInterrupt:
     cancel = option("cancel", "Cancel", "End the session; nothing is written.")
     if plan.declined:
         return PlanApprovalInterrupt(
-            reason="declined",
+            reason="question" if plan.asks else "declined",
             message=plan.declined,
             options=[
                 option("request_changes", "Answer", "One answer settles it, or say what to build instead.")
-                if is_question(plan.declined)
+                if plan.asks
                 else option("request_changes", "Ask for something else", "Say what to build instead."),
                 cancel,
             ],

@@ -83,7 +83,7 @@ async def test_the_answer_to_a_plan_that_is_declined_with_a_question_settles_it(
     declined = await bench.start(
         "Sorts messages into billing and technical, and asks a person to approve before any refund"
     )
-    assert (declined["reason"], declined["options"][0]["label"]) == ("declined", "Answer")
+    assert (declined["reason"], declined["options"][0]["label"]) == ("question", "Answer")
     assert declined["message"].endswith("?")
     approval = await bench.answer(action="request_changes", feedback="billing")
     assert approval["reason"] == "plan_ready"

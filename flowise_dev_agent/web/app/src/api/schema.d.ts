@@ -5668,7 +5668,7 @@ export interface components {
              * Reason
              * @enum {string}
              */
-            reason: "plan_ready" | "plan_revised" | "plan_widened" | "declined";
+            reason: "plan_ready" | "plan_revised" | "plan_widened" | "question" | "declined";
             /**
              * Response Schema
              * @description JSON Schema of `answer` in `resume`.

@@ -10,6 +10,7 @@ const TITLES: Record<Interrupt["type"], string> = {
 };
 /** Titles for reasons that differ from the usual one of their type. */
 const BY_REASON: Record<string, string> = {
+  question: "One question first",
   declined: "This cannot be built",
   stale_base: "The flow has changed in Flowise",
   budget: "The budget is used up",

@@ -9,6 +9,11 @@ import { Choices, type FormProps, useFeedback } from "./controls";
 import { PlanSections } from "./PlanSections";
 
 const MAX_QUESTIONS = 10;
+/** What the person's words are, where no plan can be approved. */
+const WORDED_AS: Record<string, () => string> = {
+  question: () => t("Your answer"),
+  declined: () => t("What should be built instead?"),
+};
 
 /** The plan with its approaches, test questions and missing credentials. */
 export function PlanApprovalForm({ question, session, busy, send }: FormProps<InterruptOf<"plan_approval">>) {
@@ -93,7 +98,7 @@ export function PlanApprovalForm({ question, session, busy, send }: FormProps<In
         onChoose={choose}
         composer={{
           feedback,
-          label: approvable ? t("What should be different?") : t("What should be built instead?"),
+          label: WORDED_AS[question.reason]?.() ?? t("What should be different?"),
           sends: "request_changes",
         }}
       >

@@ -13,6 +13,7 @@ import type {
   PlanContract,
   SessionView,
 } from "../../api/types";
+import { questionTitle } from "../questionTitles";
 import { ClarificationForm } from "./Clarification";
 import { CredentialCheckForm } from "./CredentialCheck";
 import type { FormProps } from "./controls";
@@ -42,10 +43,11 @@ function show<Question extends Interrupt>(
   Form: ComponentType<FormProps<Question>>,
   data: Partial<Question["data"]>,
   options: Option[],
+  reason = "",
 ) {
   vi.stubGlobal("fetch", () => new Promise(() => {}));
   const sent: Answer[] = [];
-  const question = { id: "i1", message: "", data: { truncated: [], ...data }, options } as unknown as Question;
+  const question = { id: "i1", reason, message: "", data: { truncated: [], ...data }, options } as unknown as Question;
   render(
     <QueryClientProvider client={new QueryClient()}>
       <Form question={question} session={SESSION} busy={false} send={(answer) => sent.push(answer)} />
@@ -118,14 +120,22 @@ const PLAN_OPTIONS = [option("approve", "Approve"), option("request_changes", "A
 
 it("shows once that something cannot be built, and asks for another requirement", async () => {
   const declined = { ...PLAN.contract, goal: "A time machine", declined: "No such node." };
-  const { sent, press } = show(PlanApprovalForm, { ...PLAN, contract: declined, approaches: [] }, [
-    option("request_changes", "Ask for something else"),
-    CANCEL,
-  ]);
+  const options = [option("request_changes", "Ask for something else"), CANCEL];
+  const { sent, press } = show(PlanApprovalForm, { ...PLAN, contract: declined, approaches: [] }, options, "declined");
   expect(screen.queryByText("A time machine")).toBeNull();
   await userEvent.type(screen.getByLabelText("What should be built instead?"), "a support bot");
   await press("Ask for something else");
   expect(sent).toEqual([{ action: "request_changes", feedback: "a support bot" }]);
+});
+
+it("asks one question instead of showing a plan, and takes the answer", async () => {
+  const open = { ...PLAN.contract, goal: "A bot", declined: "Which model?" };
+  const options = [option("request_changes", "Answer"), CANCEL];
+  const { sent, press } = show(PlanApprovalForm, { ...PLAN, contract: open, approaches: [] }, options, "question");
+  await userEvent.type(screen.getByLabelText("Your answer"), "the second");
+  await press("Answer");
+  expect(sent).toEqual([{ action: "request_changes", feedback: "the second" }]);
+  expect(questionTitle("plan_approval", "question")).toBe("One question first");
 });
 
 it("shows values beside the old ones, names of removed nodes, what is not done and what is allowed", () => {
