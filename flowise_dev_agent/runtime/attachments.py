@@ -7,7 +7,6 @@ from uuid import UUID, uuid4
 
 from flowise_dev_agent.contracts.attachments import AttachmentFacts, AttachmentView
 from flowise_dev_agent.errors import InvalidInputError
-from flowise_dev_agent.knowledge.documents import clean_name, read_apart
 from flowise_dev_agent.persistence.attachments import AttachmentRow, Attachments, NewAttachment
 
 #: Seconds that a file is kept without a session.
@@ -27,6 +26,9 @@ class AttachmentService:
 
     async def add(self, name: str, content: bytes) -> AttachmentView:
         """Read and store a file. Raises InvalidInputError, see `read_apart`, or too much is stored unused."""
+        # Not every service is given files.
+        from flowise_dev_agent.knowledge.documents import clean_name, read_apart
+
         if await self._attachments.unused_bytes() + len(content) > _MAX_UNUSED_BYTES:
             raise InvalidInputError(
                 "Too many files wait for a session.", hint="Delete some with DELETE /attachments/{id}, or try tomorrow."

@@ -7,17 +7,30 @@ from typing import Final
 
 from flowise_dev_agent.agent.domain import DomainCapability
 from flowise_dev_agent.agent.domains.flowise import FlowiseCapability
-from flowise_dev_agent.agent.domains.openapi import OpenApiCapability
-from flowise_dev_agent.agent.domains.workday import WorkdayCapability
 from flowise_dev_agent.errors import ConfigurationError
 
 GROUP: Final = "flowise_dev_agent.domains"
 #: Owns the flows: it is always there, and first.
 FLOWISE: Final = FlowiseCapability.name
+
+
+def _openapi() -> DomainCapability:
+    from flowise_dev_agent.agent.domains.openapi import OpenApiCapability
+
+    return OpenApiCapability()
+
+
+def _workday() -> DomainCapability:
+    from flowise_dev_agent.agent.domains.workday import WorkdayCapability
+
+    return WorkdayCapability()
+
+
+#: Loaded when they are used: a service may leave them out.
 _OURS: Final[Mapping[str, Callable[[], DomainCapability]]] = {
     FLOWISE: FlowiseCapability,
-    OpenApiCapability.name: OpenApiCapability,
-    WorkdayCapability.name: WorkdayCapability,
+    "openapi": _openapi,
+    "workday": _workday,
 }
 
 
