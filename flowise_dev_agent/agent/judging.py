@@ -362,8 +362,13 @@ def _part(part: Part, verdicts: Sequence[CriterionVerdict], plan: PlanContract, 
         return given("missing", f"The flow has no {', '.join(absent)}.")
     by_id = {verdict.id: verdict for verdict in verdicts}
     own = [by_id[item.id] for item in plan.criteria if item.part == part.id and item.id in by_id]
-    if not own and part.values and all(_PROSE.search(value) for value in part.values):
-        return given("not_shown", "It is said to the model in the prompt; no test shows what the model makes of it.")
+    said = [value for value in part.values if _PROSE.search(value)]
+    if not own and said:
+        # Of several wishes in one part some may be nodes and values, and the rest nothing but words.
+        what = "It" if said == part.values else "Some of it"
+        return given(
+            "not_shown", f"{what} is said to the model in the prompt; no test shows what the model makes of it."
+        )
     open_ = next((item for item in own if item.state != "shown"), None)
     return given("not_shown", open_.reason or open_.text) if open_ else given("done", part.reason)
 
