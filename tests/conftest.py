@@ -20,14 +20,16 @@ pytest_plugins = [
     if path.stem != "__init__"
 ]
 
-_LONGEST_TEXT = 20
+_LONGEST_TEXT = 12
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
     """Cut long texts in the names of tests; pytest numbers names that become equal."""
     text = val.decode("latin-1") if isinstance(val, bytes) else val
-    if isinstance(text, str) and len(text) > _LONGEST_TEXT:
-        return text[:_LONGEST_TEXT].strip().encode("unicode_escape").decode()
+    if isinstance(text, str) and not (len(text) <= _LONGEST_TEXT and text.isascii()):
+        # A letter that is not ASCII would take six.
+        plain = text[:_LONGEST_TEXT].encode("ascii", "ignore").decode().strip()
+        return plain.encode("unicode_escape").decode() or "text"
     return None
 
 

@@ -18,7 +18,16 @@ async def list_keys(client: AgentClient, *, every: bool, as_json: bool) -> None:
     if as_json:
         say(found.model_dump_json(indent=2))
         return
-    table = Table(Column("Id", no_wrap=True), "Name", "Scopes", "Last use", "Ends", "State", box=None, pad_edge=False)
+    table = Table(
+        Column("Id", no_wrap=True),
+        "Name",
+        Column("Scopes", no_wrap=True),
+        "Last use",
+        "Ends",
+        "State",
+        box=None,
+        pad_edge=False,
+    )
     for key in found.keys:
         if key.active or every:
             state = "in use" if key.active else "revoked" if key.revoked_at else "expired"

@@ -226,6 +226,7 @@ async def test_a_copy_leaves_the_original_alone_and_a_question_writes_nothing(
         assert view["interrupt"]["type"] == "result_review", view["interrupt"]["message"]
         view = await answer(http, view, action="accept")
         plain = await start(http, f'Make a copy of the flow {row.id} called "Another one"')
+        assert plain["interrupt"]["reason"] == "plan_ready", plain["interrupt"]["message"]
         plain = await answer(http, await answer(http, plain, action="approve"), action="accept")
     same = await flowise_client.get_chatflow(plain["chatflow_id"])
     assert (same.name, same.flow_data, same.id != row.id) == ("Another one", row.flow_data, True)

@@ -134,17 +134,17 @@ async def test_a_credential_that_the_plan_misses_is_added_in_place_and_the_work_
     screen: Screen, page_service: ServiceProcess, flowise_flows: FlowiseClient
 ) -> None:
     page = screen.page
-    await screen.start("Build a chatbot with Mistral AI and memory")
+    await screen.start("Build a chatbot with DeepSeek and memory")
     plan = await screen.question("The plan")
-    await expect(plan.get_by_role("button", name="Add a credential for mistralAIApi")).to_be_visible()
+    await expect(plan.get_by_role("button", name="Add a credential for deepseekApi")).to_be_visible()
     await screen.press("Approve", plan)
     card = await screen.question("Credentials")
-    await screen.press("Add a credential for mistralAIApi", card)
+    await screen.press("Add a credential for deepseekApi", card)
     form = page.get_by_role("dialog", name="Add a credential")
     # The browser does not send a required field that is empty.
     await screen.press("Store in Flowise", form)
-    await expect(form.get_by_label("MistralAI API Key")).to_be_focused()
-    await fill(form, "MistralAI API Key", PLAIN)
+    await expect(form.get_by_label("DeepseekAI API Key")).to_be_focused()
+    await fill(form, "DeepseekAI API Key", PLAIN)
     wire = await Wire.of(page)
     await screen.press("Store in Flowise", form)
     await expect(card).to_be_hidden(timeout=WORK_MS)

@@ -25,9 +25,9 @@ from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
         ("A chatbot that refuses messages with the words 'bet' or 'casino'", ["", "violates"]),
         ("A cooking chatbot with conversation summary memory", [""]),
         (
-            "Build an agentflow: if the message contains 'refund' reply \"Call 555\"; if the message starts with "
-            "'/sum', an agent computes it with a calculator; otherwise a general assistant answers",
-            ["Call 555", "/sum", "stand-in"],
+            "Build an agentflow that sorts messages into refunds and sums; for sums: an agent computes it with a "
+            "calculator; for refunds: a general assistant answers",
+            ["stand-in", "stand-in"],
         ),
     ],
 )

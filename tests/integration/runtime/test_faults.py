@@ -219,7 +219,7 @@ async def until_killed(process: Forked) -> None:
         (["poison:3,a", "poison:3,b", "poison:1,c", "poison:1,d", "poison:1,e"], 5, "worker_lost"),
     ],
 )
-async def test_p86_a_session_that_kills_its_workers_is_set_aside_and_its_neighbours_finish(
+async def test_p86_a_session_that_kills_workers_is_set_aside_alone(
     api: Runtime, world: World, start_worker: StartWorker, poison: list[str], deaths: int, code: str
 ) -> None:
     worker = await start_worker()

@@ -68,7 +68,7 @@ def test_a_named_domain_that_is_not_installed_is_an_error(site: Path) -> None:
         ("flowise = acme_module:Tickets", "'flowise' of acme 1.2 is already there"),
     ],
 )
-def test_an_entry_point_that_cannot_be_used_names_its_distribution(site: Path, entry: str, said: str) -> None:
+def test_an_unusable_entry_point_names_its_package(site: Path, entry: str, said: str) -> None:
     install(site, "acme", entry)
 
     with pytest.raises(ConfigurationError, match=said.replace(".", r"\.")):

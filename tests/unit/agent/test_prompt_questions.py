@@ -23,7 +23,7 @@ BOATS = "You answer for Heron Boats.\nNever mention discounts.\nKeep answers sho
         ),
     ],
 )
-async def test_the_answer_to_a_question_about_a_prompt_leads_to_its_approval(feedback: str, after: str) -> None:
+async def test_an_answer_about_a_prompt_leads_to_approval(feedback: str, after: str) -> None:
     bench = Bench([], credentials(OPENAI), reasoner=DeterministicReasoner())
     row = await add_flow(bench)
     data = json.loads(row.flow_data)

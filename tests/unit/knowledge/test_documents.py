@@ -66,7 +66,7 @@ def test_each_kind_of_file_gives_its_facts(name: str, content: bytes, kind: str,
         ("a.json", b'{"openapi": ', "cannot be read"),
     ],
 )
-async def test_what_cannot_be_used_is_refused_with_the_reason(name: str, content: bytes, said: str) -> None:
+async def test_an_unusable_file_is_refused(name: str, content: bytes, said: str) -> None:
     with pytest.raises(InvalidInputError, match=said):
         await read_apart(name, content)
 

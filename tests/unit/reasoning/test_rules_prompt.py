@@ -39,7 +39,7 @@ def prompt(text: str) -> str:
          "Answer questions from our safety handbook (about 14 PDFs). Be brief."),
     ],
 )  # fmt: skip
-def test_the_greeting_and_what_asks_for_a_flow_go_and_the_words_stay(wish: str, told: str) -> None:
+def test_the_greeting_goes_and_the_words_stay(wish: str, told: str) -> None:
     assert prompt(wish) == told
 
 

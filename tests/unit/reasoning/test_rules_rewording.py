@@ -103,7 +103,7 @@ def prompt_after(prompt: str, plan: PlanContract) -> str:
         (HELLO, "Statt „Moin“ soll er „Servus“ sagen.", "„Moin“", "„Servus“"),
     ],
 )
-def test_what_a_wish_itself_replaces_is_replaced_and_nothing_else(prompt: str, wish: str, old: str, new: str) -> None:
+def test_only_what_a_wish_replaces_goes(prompt: str, wish: str, old: str, new: str) -> None:
     plan = planned(prompt, wish)
     assert plan.declined is None
     assert prompt_after(prompt, plan) == prompt.replace(old, new)
@@ -126,9 +126,7 @@ ASKED = [
 
 
 @pytest.mark.parametrize(("prompt", "wish", "sentence", "replace", "both"), ASKED)
-def test_a_contradiction_is_asked_about_and_each_answer_settles_it(
-    prompt: str, wish: str, sentence: str, replace: str, both: str
-) -> None:
+def test_answers_settle_a_contradiction(prompt: str, wish: str, sentence: str, replace: str, both: str) -> None:
     question = planned(prompt, wish).declined or ""
     assert question.rstrip().endswith("?")
     assert f"«{sentence}»" in question
@@ -177,7 +175,7 @@ def test_a_value_that_is_not_said_is_asked_for_and_the_answer_set() -> None:
         ),
     ],
 )
-def test_a_remark_beside_a_wish_is_shown_and_written_nowhere(wish: str, remark: str, param: str) -> None:
+def test_a_remark_is_shown_and_written_nowhere(wish: str, remark: str, param: str) -> None:
     plan = planned(BOATS, wish)
     assert plan.declined is None
     assert param in {value.param for value in plan.values}
@@ -276,9 +274,7 @@ def test_a_conversation_that_gets_a_file_answers_from_it_with_its_prompt_kept() 
         ("use gpt-4o-mini everywhere, it gets the sums wrong", {("chatOpenAI_0", "modelName"): "gpt-4o-mini"}),
     ],
 )
-def test_a_setting_is_set_and_no_word_of_it_gets_into_the_prompt(
-    wish: str, changed: dict[tuple[str, str], Any]
-) -> None:
+def test_a_setting_gets_into_no_prompt(wish: str, changed: dict[tuple[str, str], Any]) -> None:
     plan = planned(BOATS, wish)
     assert plan.declined is None
     assert {(value.node_id, value.param): value.value for value in plan.values} == changed
@@ -293,7 +289,7 @@ def test_a_setting_is_set_and_no_word_of_it_gets_into_the_prompt(
         ("answer in Irish", ""),
     ],
 )
-def test_the_step_that_a_wish_means_is_found_by_its_title_or_asked_about_by_it(wish: str, node: str) -> None:
+def test_a_step_is_found_by_its_title_or_asked_about(wish: str, node: str) -> None:
     steps = [
         AddNode(node_name="startAgentflow", node_id="startAgentflow_0"),
         AddNode(node_name="agentAgentflow", node_id="agentAgentflow_0", label="Drafter",

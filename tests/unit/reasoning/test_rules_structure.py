@@ -223,5 +223,5 @@ def test_a_vague_wish_that_stays_vague_is_not_built_from_its_vague_words() -> No
          "Assistant pour le musée de la dentelle"),
     ],
 )  # fmt: skip
-def test_the_name_of_a_flow_is_what_it_is_and_ends_at_a_whole_word(wish: str, name: str) -> None:
+def test_the_name_of_a_flow_ends_at_a_whole_word(wish: str, name: str) -> None:
     assert planned(wish)[0].title == name

@@ -9,6 +9,8 @@ from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, patterns
 from flowise_dev_agent.reasoning.rules.language.text import quoted, squeeze
 
 _FLOW, _CALLED = pattern("naming", "flow"), pattern("copying", "called")
+#: How Flowise names a flow; its digits are no value.
+_ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
 _QUOTES = "\"“”„«»「」' "
 _LONGEST_NAME = 100
 #: What people call the one node of a category.
@@ -75,7 +77,7 @@ def copy_name(text: str) -> str | None:
 def wish_for_copy(text: str, original: str | None) -> str:
     """What `text` wants to be different in the copy, '' for nothing. `original` is the name of the flow to copy, which
     says nothing about the copy: a copy of the "Sales bot" is not told to be a sales bot."""
-    rest = squeeze(_CALLED.sub(" ", text))
+    rest = squeeze(_ID.sub(" ", _CALLED.sub(" ", text)))
     rest = re.sub(re.escape(original), " ", rest, flags=re.IGNORECASE) if original else rest
     copied = words("copy").search(rest)
     if copied is None:
