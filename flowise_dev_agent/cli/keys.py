@@ -24,7 +24,7 @@ async def list_keys(client: AgentClient, *, every: bool, as_json: bool) -> None:
         Column("Scopes", no_wrap=True),
         "Last use",
         "Ends",
-        "State",
+        Column("State", no_wrap=True),
         box=None,
         pad_edge=False,
     )

@@ -151,6 +151,14 @@ async def test_what_cannot_be_built_is_said_and_ends_as_declined(bench: Bench) -
     assert (await bench.state()).outcome == "declined"
 
 
+async def test_leaving_a_question_at_the_plan_is_a_cancel_and_no_refusal(bench: Bench) -> None:
+    bench.reasoner.plans = [plan(nodes=[], declined="Which of the two models should be changed?")]
+    approval = await bench.start()
+    assert (approval["reason"], [item["label"] for item in approval["options"]]) == ("question", ["Answer", "Cancel"])
+    await bench.answer(action="cancel")
+    assert (await bench.state()).outcome == "cancelled"
+
+
 async def test_another_wish_after_a_declined_one_is_classified_anew(bench: Bench) -> None:
     bench.reasoner.plans = [plan(nodes=[], declined="No."), plan()]
     await bench.start()

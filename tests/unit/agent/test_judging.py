@@ -511,6 +511,14 @@ def test_p83_a_part_that_is_only_told_to_the_model_is_not_done() -> None:
     assert [part.state for part in found.parts] == ["not_shown", "done"]
 
 
+def test_p83_a_part_of_which_some_is_only_told_to_the_model_is_not_done() -> None:
+    values = ["chatAnthropic_0.modelName", "conversationChain_0.systemMessagePrompt"]
+    some = Part(id="p1", quote="Claude, return top 6", state="covered", values=values)
+    (part,) = verdict(Verdict(done=True), contract(parts=[some]), by_model=False).parts
+    assert part.state == "not_shown"
+    assert part.reason.startswith("Some of it is said to the model")
+
+
 def test_a_part_whose_node_was_to_go_is_done_without_it() -> None:
     gone = Part(id="p1", quote="without the calculator", state="covered", nodes=["calculator_0"])
     assert verdict(vote(), contract(parts=[gone], removals=["calculator_0"])).parts[0].state == "done"

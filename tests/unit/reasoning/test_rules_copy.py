@@ -12,6 +12,7 @@ EXISTING = {
     "bufferMemory_0": "bufferMemory",
     "conversationChain_0": "conversationChain",
 }
+FLOW_ID = "6f4d9c1e-52b1-4b7e-9a51-0c1d2e3f4a5b"
 
 
 async def planned(wish: str, nodes: NodeStore, target: str = "Sales bot") -> PlanContract:
@@ -40,6 +41,7 @@ async def planned(wish: str, nodes: NodeStore, target: str = "Sales bot") -> Pla
         ("Duplica el Sales bot con el nombre Ventas", "Ventas"),
         ("Duplique le Sales bot nommé Ventes", "Ventes"),
         ("Faça uma cópia do Sales bot chamado Vendas", "Vendas"),
+        (f'Make a copy of the flow {FLOW_ID} called "Another one"', "Another one"),
     ],
 )
 async def test_a_plain_copy_has_no_changes_and_the_name_given(
@@ -56,6 +58,7 @@ async def test_a_plain_copy_has_no_changes_and_the_name_given(
     [
         ("Copy the Sales bot and switch the model to gpt-4o", None, "chatOpenAI_0", "gpt-4o"),
         ("Make a copy of the Sales bot called Cold bot with a temperature of 0.1", "Cold bot", "chatOpenAI_0", "0.1"),
+        (f"Copy the flow {FLOW_ID} called Cold bot with a temperature of 0.1", "Cold bot", "chatOpenAI_0", "0.1"),
         ("Copy the Sales bot and use Claude instead of GPT", None, "chatAnthropic_0", "Anthropic"),
         ("Dupliziere den Sales bot und setze die Temperatur auf 0.1", None, "chatOpenAI_0", "0.1"),
     ],
