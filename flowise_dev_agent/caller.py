@@ -14,6 +14,8 @@ Scope = Literal["read", "build", "approve", "admin"]
 #: Where a request came in; `service` for what the service does by itself.
 Door = Literal["rest", "page", "cli", "mcp", "webhook", "service"]
 
+#: Of `AGENT_API_KEY`, of a service without a key, and of keys that name no other.
+DEFAULT_OWNER: Final = "default"
 ALL_SCOPES: Final[frozenset[Scope]] = frozenset({"read", "build", "approve", "admin"})
 
 
@@ -26,12 +28,16 @@ def with_implied(scopes: Iterable[Scope]) -> frozenset[Scope]:
 
 @dataclass(frozen=True)
 class Caller:
-    """A person or program, under the name of its key. `key_id` is None for AGENT_API_KEY and without a key."""
+    """A person or program, under the name of its key. `key_id` is None for AGENT_API_KEY and without a key.
+
+    `owner` is the team or person that it acts for: whose sessions it sees, and whose those are that it starts.
+    """
 
     name: str
     scopes: frozenset[Scope]
     key_id: str | None = None
     door: Door = "service"
+    owner: str = DEFAULT_OWNER
 
     def may(self, any_of: Iterable[Scope]) -> bool:
         """True when it has one of the scopes, or none is needed."""
@@ -94,6 +100,7 @@ def as_stored() -> dict[str, str | None]:
         "name": caller.name,
         "key_id": caller.key_id,
         "door": caller.door,
+        "owner": caller.owner,
         "request_id": request.id,
         "traceparent": request.traceparent,
     }
@@ -103,7 +110,7 @@ def from_stored(row: Mapping[str, Any] | None) -> tuple[Caller, RequestIds]:
     """Whoever asked for it, and in which request. What runs for them was allowed when they asked: all scopes."""
     if row is None:
         return SERVICE, NO_REQUEST
-    caller = Caller(row["name"], ALL_SCOPES, row["key_id"], row["door"])
+    caller = Caller(row["name"], ALL_SCOPES, row["key_id"], row["door"], row.get("owner", DEFAULT_OWNER))
     return caller, RequestIds(row.get("request_id"), row.get("traceparent"))
 
 

@@ -255,6 +255,12 @@ class KeyNotFoundError(AgentError):
     code = "key_not_found"
 
 
+class OwnerNotFoundError(AgentError):
+    """No owner has this id."""
+
+    code = "owner_not_found"
+
+
 class KeyConflictError(AgentError):
     """The key is revoked, or its name is that of another key in use; nothing was changed."""
 

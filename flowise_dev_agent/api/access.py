@@ -105,6 +105,8 @@ ROUTES: Final[Mapping[str, tuple[Scope, ...]]] = {
 
 #: Sent by our own clients; a statement for the record, which opens nothing.
 DOOR_HEADER: Final = "x-door"
+#: For which owner a key with the scope `admin` acts; its own without it.
+OWNER_HEADER: Final = "x-owner"
 _DOORS: Final[Mapping[str, Door]] = {door: door for door in get_args(Door) if door in {"cli", "mcp", "webhook"}}
 
 

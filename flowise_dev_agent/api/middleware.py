@@ -17,10 +17,10 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from flowise_dev_agent.api.access import door_of
-from flowise_dev_agent.api.problems import problem_response
+from flowise_dev_agent.api.access import OWNER_HEADER, door_of
+from flowise_dev_agent.api.problems import problem_response, status_of
 from flowise_dev_agent.caller import ALL_SCOPES, Caller, RequestIds, acting_for, answering
-from flowise_dev_agent.errors import DatabaseUnavailableError
+from flowise_dev_agent.errors import AgentError
 from flowise_dev_agent.observability import log_context
 from flowise_dev_agent.observability.metrics import HTTP_SECONDS
 from flowise_dev_agent.runtime.runtime import Runtime
@@ -182,8 +182,10 @@ class ApiKeyMiddleware:
             return
         try:
             caller = await self._caller(scope)
-        except DatabaseUnavailableError as error:
-            response = problem_response(503, path=scope["path"], code=error.code, detail=error.message)
+        except AgentError as error:
+            response = problem_response(
+                status_of(error), path=scope["path"], code=error.code, detail=error.message, hint=error.hint
+            )
             await response(scope, receive, send)
             return
         if caller is not None:
@@ -201,6 +203,13 @@ class ApiKeyMiddleware:
 
     async def _caller(self, scope: Scope) -> Caller | None:
         headers = Headers(scope=scope)
+        caller = await self._holder(scope, headers)
+        if caller is None or (owner := headers.get(OWNER_HEADER)) is None:
+            return caller
+        runtime: Runtime = scope["app"].state.engine
+        return await runtime.keys.acting_for(caller, owner)
+
+    async def _holder(self, scope: Scope, headers: Headers) -> Caller | None:
         door = door_of(headers)
         scheme, _, token = headers.get("authorization", "").partition(" ")
         key = token.strip() if scheme.lower() == "bearer" else ""

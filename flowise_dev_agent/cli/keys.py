@@ -21,6 +21,7 @@ async def list_keys(client: AgentClient, *, every: bool, as_json: bool) -> None:
     table = Table(
         Column("Id", no_wrap=True),
         "Name",
+        "Owner",
         Column("Scopes", no_wrap=True),
         "Last use",
         "Ends",
@@ -32,16 +33,18 @@ async def list_keys(client: AgentClient, *, every: bool, as_json: bool) -> None:
         if key.active or every:
             state = "in use" if key.active else "revoked" if key.revoked_at else "expired"
             used, ends = _day(key.last_used_at, "never"), _day(key.expires_at, "never")
-            table.add_row(str(key.id), key.name, ", ".join(key.scopes), used, ends, state)
+            table.add_row(str(key.id), key.name, key.owner, ", ".join(key.scopes), used, ends, state)
     out.print(table)
 
 
 async def create_key(
-    client: AgentClient, name: str, scopes: Collection[Scope], *, days: float | None, as_json: bool
+    client: AgentClient, name: str, scopes: Collection[Scope], *, owner: str, days: float | None, as_json: bool
 ) -> None:
     """Make a key and show it, once."""
     ends = datetime.now(UTC) + timedelta(days=days) if days is not None else None
-    _show(await client.create_key(NewKey(name=name, scopes=sorted(scopes), expires_at=ends)), as_json=as_json)
+    _show(
+        await client.create_key(NewKey(name=name, owner=owner, scopes=sorted(scopes), expires_at=ends)), as_json=as_json
+    )
 
 
 async def rotate_key(client: AgentClient, key: str, *, keep_old_secs: int, as_json: bool) -> None:
@@ -69,7 +72,7 @@ def _show(made: MadeKey, *, as_json: bool) -> None:
         say(made.model_dump_json(indent=2))
         return
     # The key alone on standard output: `KEY=$(flowise-dev-agent keys create ...)`.
-    err.print(f"The key '{made.name}' ({', '.join(made.scopes)}). It is shown only now.", markup=False)
+    err.print(f"The key '{made.name}' of {made.owner} ({', '.join(made.scopes)}). It is shown only now.", markup=False)
     say(made.key)
 
 

@@ -364,6 +364,9 @@ def keys_create_command(
     name: Annotated[str, typer.Argument(help="Of the person or program; recorded with all that the key does.")],
     scope: Annotated[list[str], typer.Option("--scope", "-s", help="read, build, approve or admin. May be repeated.")],
     days: Annotated[float | None, typer.Option(min=0.001, help="Days until it ends. [default: it does not]")] = None,
+    owner: Annotated[
+        str, typer.Option(help="The team or person that the key acts for: whose sessions it sees.")
+    ] = "default",
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
@@ -378,7 +381,9 @@ def keys_create_command(
     if unknown := sorted(set(scope) - ALL_SCOPES):
         raise typer.BadParameter(f"There is no scope '{unknown[0]}': use read, build, approve or admin.")
     wanted = ALL_SCOPES.intersection(scope)
-    with_client(url, lambda client: keys_command.create_key(client, name, wanted, days=days, as_json=as_json))
+    with_client(
+        url, lambda client: keys_command.create_key(client, name, wanted, owner=owner, days=days, as_json=as_json)
+    )
 
 
 @keys_app.command("rotate")

@@ -54,7 +54,7 @@ class AgentClient:
     `ServiceUnreachableError` when nothing answers at `base_url`. `timeout` (seconds) is for the answer of a call, on
     top of the time that the call itself waits. `reconnects` is how often in a row `events` reopens a stream that broke;
     with 0 it ends with its first stream. `door` is what the service records as the way by which its callers came,
-    `request` the one that its calls belong to.
+    `request` the one that its calls belong to, `owner` the one for whom a key with the scope `admin` acts.
     """
 
     def __init__(
@@ -67,6 +67,7 @@ class AgentClient:
         transport: httpx2.AsyncBaseTransport | None = None,
         door: Door = "rest",
         request: RequestIds | None = None,
+        owner: str | None = None,
     ) -> None:
         self.base_url = base_url.rstrip("/")
         self._reconnects = reconnects
@@ -74,6 +75,8 @@ class AgentClient:
         headers = {"X-Door": door}
         if request and request.id and request.traceparent:
             headers |= {"X-Request-Id": request.id, "traceparent": request.traceparent}
+        if owner:
+            headers["X-Owner"] = owner
         if api_key:
             headers["Authorization"] = f"Bearer {api_key.get_secret_value()}"
         self._http = httpx2.AsyncClient(

@@ -6,11 +6,15 @@ from uuid import UUID
 
 from pydantic import AwareDatetime, Field, StringConstraints
 
-from flowise_dev_agent.caller import Scope
+from flowise_dev_agent.caller import DEFAULT_OWNER, Scope
 from flowise_dev_agent.contracts.base import Contract
 from flowise_dev_agent.contracts.requests import RequestBody
 
 KeyName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._@+-]{0,62}[A-Za-z0-9]$|^[A-Za-z0-9]$")]
+
+#: Of the id of an owner, as in the table.
+OWNER_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,62}$"
+OwnerId = Annotated[str, StringConstraints(pattern=OWNER_PATTERN)]
 
 
 class NewKey(RequestBody):
@@ -22,6 +26,11 @@ class NewKey(RequestBody):
         max_length=4,
         description="`read`: see everything but the keys. `build`: also start sessions, test, ask for changes."
         " `approve`: also decide what is written to Flowise. `admin`: everything, keys included.",
+    )
+    owner: OwnerId = Field(
+        default=DEFAULT_OWNER,
+        description="The team or person that the key acts for, as a short name in lower case. It is added with its"
+        " first key.",
     )
     expires_at: AwareDatetime | None = Field(default=None, description="None: it does not expire.")
 
@@ -39,6 +48,7 @@ class KeyView(Contract):
 
     id: UUID
     name: str
+    owner: str = Field(description="The team or person that the key acts for.")
     scopes: list[Scope]
     created_by: str
     created_at: datetime
@@ -66,4 +76,5 @@ class CallerView(Contract):
 
     name: str
     key_id: str | None = Field(description="None for `AGENT_API_KEY`, and on a service without a key.")
+    owner: str = Field(description="The team or person that it acts for.")
     scopes: list[Scope]

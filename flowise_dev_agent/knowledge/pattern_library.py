@@ -8,6 +8,7 @@ from uuid import UUID
 
 from pydantic import TypeAdapter, ValidationError
 
+from flowise_dev_agent.caller import DEFAULT_OWNER
 from flowise_dev_agent.contracts.base import JsonMapping
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.patch import (
@@ -26,8 +27,6 @@ from flowise_dev_agent.persistence import NewPattern, StoredPattern
 from flowise_dev_agent.redaction import looks_secret, masked
 
 Category = Literal["rag", "tool_agent", "conversational", "custom"]
-#: Who owns what a service with one key, or none, keeps.
-DEFAULT_OWNER: Final = "default"
 #: Relevance times reliability (both up to 1) from which a pattern is worth starting from.
 THRESHOLD: Final = 0.6
 #: Two requirements that share fewer words are unrelated, however short they are.

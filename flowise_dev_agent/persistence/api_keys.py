@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, Literal
 from uuid import UUID
 
 from psycopg.errors import UniqueViolation
@@ -16,19 +16,21 @@ from flowise_dev_agent.persistence.database import Database
 
 _ACTIVE: Final = "revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())"
 _COLUMNS: Final = (
-    f"id, name, scopes, created_by, created_at, expires_at, rotated_at, last_used_at, revoked_at, {_ACTIVE} AS active"
+    "id, name, owner, scopes, created_by, created_at, expires_at, rotated_at, last_used_at, revoked_at,"
+    f" {_ACTIVE} AS active"
 )
 # Last use is for people: one write a minute says enough.
 _FIND: Final = f"""
     WITH found AS (
-        SELECT id, name, scopes, last_used_at FROM api_keys WHERE {_ACTIVE}
+        SELECT id, name, owner, scopes, last_used_at FROM api_keys WHERE {_ACTIVE}
         AND (sha256 = %(hash)s OR previous_sha256 = %(hash)s AND previous_until > now())
     ), used AS (
         UPDATE api_keys SET last_used_at = now() FROM found
         WHERE api_keys.id = found.id AND COALESCE(found.last_used_at < now() - interval '1 minute', true)
     )
-    SELECT id, name, scopes FROM found
+    SELECT id, name, owner, scopes FROM found
 """
+_ADD_OWNER: Final = "INSERT INTO owners (id, name, kind) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class KeyRow:
 
     id: UUID
     name: str
+    owner: str
     scopes: list[Scope]
     created_by: str
     created_at: datetime
@@ -48,11 +51,12 @@ class KeyRow:
 
 
 @dataclass(frozen=True)
-class KeyOwner:
-    """Whom a key opens for."""
+class KeyHolder:
+    """Whom a key opens for, and the team or person that it acts for."""
 
     id: UUID
     name: str
+    owner: str
     scopes: list[Scope]
 
 
@@ -62,11 +66,11 @@ class ApiKeys:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def find(self, sha256: str) -> KeyOwner | None:
+    async def find(self, sha256: str) -> KeyHolder | None:
         """Whom the key with this hash opens for; None when it does not open. Notes the use, once a minute."""
         async with (
             self._database.connection() as connection,
-            connection.cursor(row_factory=class_row(KeyOwner)) as cursor,
+            connection.cursor(row_factory=class_row(KeyHolder)) as cursor,
         ):
             await cursor.execute(_FIND, {"hash": sha256})
             return await cursor.fetchone()
@@ -85,25 +89,29 @@ class ApiKeys:
         key_id: UUID,
         *,
         name: str,
+        owner: str,
         scopes: Sequence[Scope],
         sha256: str,
         created_by: str,
         expires_at: datetime | None,
     ) -> KeyRow:
-        """Keep a new key."""
+        """Keep a new key. An owner without a key so far is added as a team."""
+        await self.add_owner(owner)
         try:
             row = await self._change(
-                "INSERT INTO api_keys (id, name, scopes, sha256, created_by, expires_at)"
-                f" VALUES (%(id)s, %(name)s, %(scopes)s, %(hash)s, %(by)s, %(expires)s) RETURNING {_COLUMNS}",
+                "INSERT INTO api_keys (id, name, owner, scopes, sha256, created_by, expires_at)"
+                f" VALUES (%(id)s, %(name)s, %(owner)s, %(scopes)s, %(hash)s, %(by)s, %(expires)s)"
+                f" RETURNING {_COLUMNS}",
                 {
                     "id": key_id,
                     "name": name,
+                    "owner": owner,
                     "scopes": list(scopes),
                     "hash": sha256,
                     "by": created_by,
                     "expires": expires_at,
                 },
-                Fact("key.create", words=f"{name}: {', '.join(scopes)}"),
+                Fact("key.create", words=f"{name} of {owner}: {', '.join(scopes)}"),
             )
         except UniqueViolation:
             raise KeyConflictError(
@@ -111,6 +119,15 @@ class ApiKeys:
             ) from None
         assert row is not None  # noqa: S101 - an insert returns its row
         return row
+
+    async def add_owner(self, owner: str, *, name: str | None = None, kind: Literal["team", "person"] = "team") -> None:
+        """Add an owner, unless there is one of this id."""
+        async with self._database.connection() as connection:
+            await connection.execute(_ADD_OWNER, (owner, name or owner, kind))
+
+    async def has_owner(self, owner: str) -> bool:
+        """Whether there is an owner of this id."""
+        return await self._database.fetch_one("SELECT 1 FROM owners WHERE id = %s", (owner,)) is not None
 
     async def rotate(self, key_id: UUID, sha256: str, *, keep_old_secs: int) -> KeyRow:
         """Replace a key's hash; the old one opens for `keep_old_secs` more."""

@@ -28,6 +28,7 @@ from flowise_dev_agent.agent.interrupts import check_answer
 from flowise_dev_agent.agent.own_hand import wrong_by_hand
 from flowise_dev_agent.agent.plan_preview import planned_flow
 from flowise_dev_agent.agent.targets import Sketch, flow_sketches
+from flowise_dev_agent.caller import current_caller
 from flowise_dev_agent.contracts.attachments import AttachmentFacts
 from flowise_dev_agent.contracts.base import JsonMapping
 from flowise_dev_agent.contracts.interrupts import Interrupt
@@ -180,7 +181,7 @@ class _Contexts:
             drift_policy=self.drift_policy,
             flows=self._flows(session.instance_id),
             model_stand_in=self.model_stand_in,
-            patterns=PatternLibrary(self.patterns, instance_id=session.instance_id),
+            patterns=PatternLibrary(self.patterns, instance_id=session.instance_id, owner=current_caller().owner),
             files=_SessionFiles(session.id, self.files),
         )
 

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
 
+from flowise_dev_agent.api.access import OWNER_HEADER
 from flowise_dev_agent.api.problems import MAX_BODY_BYTES
 from flowise_dev_agent.client import AgentClient
 from flowise_dev_agent.client.asgi import StreamingASGITransport
@@ -81,6 +82,7 @@ def mount(app: FastAPI, server: ServerSettings) -> LazyEndpoint:
             SecretStr(key.strip()) if key.strip() else None,
             door="mcp",
             request=request.state.request,
+            owner=request.headers.get(OWNER_HEADER),
             # A stream that ends without `done` was ended by the stopping service.
             reconnects=0,
             transport=StreamingASGITransport(app, client=request.client),

@@ -3,17 +3,20 @@
 import hashlib
 import re
 import secrets
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 from uuid import UUID, uuid4
 
-from flowise_dev_agent.caller import Caller, Door, current_caller, with_implied
-from flowise_dev_agent.contracts.keys import KeyList, KeyView, MadeKey, NewKey
-from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.caller import Caller, Door, acting_for, current_caller, require, with_implied
+from flowise_dev_agent.contracts.keys import OWNER_PATTERN, KeyList, KeyView, MadeKey, NewKey
+from flowise_dev_agent.errors import InvalidInputError, OwnerNotFoundError
 from flowise_dev_agent.persistence import ApiKeys, Database, KeyRow
+from flowise_dev_agent.sanitize import shortened
 
 _PREFIX: Final = "fda_"
 _FORM: Final = re.compile(r"fda_[A-Za-z0-9_-]{43}")
+_OWNER: Final = re.compile(OWNER_PATTERN)
 _MAX_LISTED: Final = 1_000
 
 
@@ -27,8 +30,23 @@ class KeyService:
         """Whom a key opens for; None when it does not. What cannot be a key costs no query."""
         if not _FORM.fullmatch(key):
             return None
-        owner = await self._rows.find(_hash(key))
-        return owner and Caller(owner.name, with_implied(owner.scopes), key_id=str(owner.id), door=door)
+        found = await self._rows.find(_hash(key))
+        return found and Caller(found.name, with_implied(found.scopes), str(found.id), door, found.owner)
+
+    async def acting_for(self, caller: Caller, owner: str) -> Caller:
+        """The caller for another owner, which takes the scope `admin`.
+
+        Raises ScopeMissingError, and OwnerNotFoundError for an unknown owner.
+        """
+        if owner == caller.owner:
+            return caller
+        with acting_for(caller):
+            require("admin")
+        if not _OWNER.fullmatch(owner) or not await self._rows.has_owner(owner):
+            raise OwnerNotFoundError(
+                f"There is no owner '{shortened(owner, 63)}'.", hint="GET /keys names the owners of all keys."
+            )
+        return replace(caller, owner=owner)
 
     async def all(self) -> KeyList:
         """All keys, newest first."""
@@ -42,6 +60,7 @@ class KeyService:
         row = await self._rows.add(
             uuid4(),
             name=new.name,
+            owner=new.owner,
             scopes=sorted(set(new.scopes)),
             sha256=_hash(key),
             created_by=current_caller().name,

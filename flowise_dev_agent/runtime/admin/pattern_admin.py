@@ -3,21 +3,21 @@
 from functools import cached_property
 from typing import Any
 
+from flowise_dev_agent.caller import current_caller
 from flowise_dev_agent.errors import PatternNotFoundError
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.nodes import NodeStore
-from flowise_dev_agent.knowledge.pattern_library import DEFAULT_OWNER, make_pattern, read_ops, terms_of
+from flowise_dev_agent.knowledge.pattern_library import make_pattern, read_ops, terms_of
 from flowise_dev_agent.patch import Schemas
 from flowise_dev_agent.persistence import Database, Patterns, StoredPattern
 
 
 class PatternService:
-    """An owner's patterns on all instances."""
+    """The patterns of the caller's owner on all instances."""
 
-    def __init__(self, database: Database, instances: Instances, *, owner: str = DEFAULT_OWNER) -> None:
+    def __init__(self, database: Database, instances: Instances) -> None:
         self._rows = Patterns(database)
         self._instances = instances
-        self._owner = owner
 
     async def page(
         self, *, query: str | None, category: str | None, instance_id: str | None, limit: int
@@ -26,7 +26,9 @@ class PatternService:
         terms = terms_of(query) if query else []
         if query and not terms:
             return []
-        return await self._rows.page(self._owner, instance_id=instance_id, category=category, terms=terms, limit=limit)
+        return await self._rows.page(
+            current_caller().owner, instance_id=instance_id, category=category, terms=terms, limit=limit
+        )
 
     async def bring_in(
         self,
@@ -52,7 +54,7 @@ class PatternService:
             flow_kind=flow_kind,
             schema_fingerprint=schema_fingerprint,
             schemas=self._schemas,
-            owner=self._owner,
+            owner=current_caller().owner,
             instance_id=instance_id or self._instances.default_id,
             success_count=success_count,
             failure_count=failure_count,
@@ -70,5 +72,5 @@ class PatternService:
 
     async def delete(self, pattern_id: int) -> None:
         """Remove one. Raises PatternNotFoundError."""
-        if not await self._rows.delete(self._owner, pattern_id):
+        if not await self._rows.delete(current_caller().owner, pattern_id):
             raise PatternNotFoundError(f"There is no pattern {pattern_id}.", hint="List them with GET /patterns.")

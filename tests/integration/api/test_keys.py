@@ -178,3 +178,29 @@ async def test_tools_of_mcp_have_the_scopes_of_the_key(keys: Keys) -> None:
     assert refused["isError"]
     assert '"code": "scope_missing"' in refused["content"][0]["text"]
     assert not (await call("list_sessions")).get("isError")
+
+
+async def test_a_key_acts_for_its_owner_and_an_admin_for_any(keys: Keys) -> None:
+    async def acts_for(key: str, **headers: str) -> str:
+        response = await keys.client(key).get("/keys/current", headers=headers)
+        return response.json()["owner"] if response.status_code == 200 else response.json()["code"]
+
+    ada = await keys.make("Ada", "build", "approve", owner="sales")
+    assert ada["owner"] == "sales"
+    assert [await acts_for(key) for key in (ada["key"], SHARED)] == ["sales", "default"]
+    assert await acts_for(SHARED, **{"X-Owner": "sales"}) == "sales"
+    assert await acts_for(ada["key"], **{"X-Owner": "sales"}) == "sales"
+    assert await acts_for(ada["key"], **{"X-Owner": "default"}) == "scope_missing"
+    assert [await acts_for(SHARED, **{"X-Owner": name}) for name in ("nobody", "Sales", "x" * 64)] == [
+        "owner_not_found"
+    ] * 3
+
+
+async def test_patterns_belong_to_an_owner(keys: Keys) -> None:
+    ada = await keys.make("Ada", "build", owner="sales")
+    ops = [{"op_type": "AddNode", "node_name": "chatOpenAI", "node_id": "chatOpenAI_0"}]
+    pattern = {"requirement": "a chatbot for support", "name": "Support", "ops": ops}
+    brought = await keys.client(ada["key"]).post("/patterns/import", json={"patterns": [pattern]})
+    assert brought.status_code == 200, brought.text
+    shown = [len((await keys.client(key).get("/patterns")).json()["patterns"]) for key in (ada["key"], SHARED)]
+    assert shown == [1, 0]

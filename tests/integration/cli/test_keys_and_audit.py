@@ -33,7 +33,7 @@ def test_a_key_is_printed_once_listed_rotated_and_revoked_by_its_name(run: Run) 
     out, err = said(run, "keys", "create", "Ada", "-s", "build", "-s", "approve", "--days", "30")
     key = out.strip()
     assert key.startswith("fda_")
-    assert "The key 'Ada' (approve, build). It is shown only now." in err
+    assert "The key 'Ada' of default (approve, build). It is shown only now." in err
     table = said(run, "keys", "list")[0]
     assert "approve, build" in table
     assert key not in table

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import pytest
 
+from flowise_dev_agent.caller import DEFAULT_OWNER
 from flowise_dev_agent.contracts.plan import (
     AmendAnswer,
     OpsAnswer,
@@ -24,7 +25,7 @@ from flowise_dev_agent.contracts.plan import (
 )
 from flowise_dev_agent.flowise.models import ChatflowCreate, Credential
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
-from flowise_dev_agent.knowledge.pattern_library import DEFAULT_OWNER, PatternLibrary, terms_of
+from flowise_dev_agent.knowledge.pattern_library import PatternLibrary, terms_of
 from flowise_dev_agent.knowledge.templates import Template, TemplateStore
 from flowise_dev_agent.patch import (
     AddNode,

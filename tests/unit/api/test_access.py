@@ -284,8 +284,12 @@ async def test_without_a_service_key_a_named_key_says_who_and_what_it_may(
         everyone = (await http.get("/keys/current")).json()
         named = (await http.get("/keys/current", headers={"Authorization": "Bearer fda_one"})).json()
         unknown = (await http.get("/keys/current", headers={"Authorization": "Bearer other"})).json()
-    assert everyone == unknown == {"name": "local", "key_id": None, "scopes": ["admin", "approve", "build", "read"]}
-    assert named == {"name": "ci", "key_id": "1", "scopes": ["read"]}
+    assert (
+        everyone
+        == unknown
+        == {"name": "local", "key_id": None, "owner": "default", "scopes": ["admin", "approve", "build", "read"]}
+    )
+    assert named == {"name": "ci", "key_id": "1", "owner": "default", "scopes": ["read"]}
 
 
 async def test_keys_cannot_be_looked_up_while_the_database_is_away(make_app: MakeApp, engine: EngineDouble) -> None:

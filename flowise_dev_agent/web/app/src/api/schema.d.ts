@@ -2063,6 +2063,11 @@ export interface components {
             key_id: string | null;
             /** Name */
             name: string;
+            /**
+             * Owner
+             * @description The team or person that it acts for.
+             */
+            owner: string;
             /** Scopes */
             scopes: ("read" | "build" | "approve" | "admin")[];
         };
@@ -4491,6 +4496,11 @@ export interface components {
             last_used_at: string | null;
             /** Name */
             name: string;
+            /**
+             * Owner
+             * @description The team or person that the key acts for.
+             */
+            owner: string;
             /** Revoked At */
             revoked_at: string | null;
             /** Rotated At */
@@ -4749,6 +4759,11 @@ export interface components {
             last_used_at: string | null;
             /** Name */
             name: string;
+            /**
+             * Owner
+             * @description The team or person that the key acts for.
+             */
+            owner: string;
             /** Revoked At */
             revoked_at: string | null;
             /** Rotated At */
@@ -4840,6 +4855,12 @@ export interface components {
              * @description Of the person or program; it is recorded with everything that the key does.
              */
             name: string;
+            /**
+             * Owner
+             * @description The team or person that the key acts for, as a short name in lower case. It is added with its first key.
+             * @default default
+             */
+            owner: string;
             /**
              * Scopes
              * @description `read`: see everything but the keys. `build`: also start sessions, test, ask for changes. `approve`: also decide what is written to Flowise. `admin`: everything, keys included.
