@@ -245,6 +245,24 @@ async def test_p88_a_session_that_works_settles_its_own_twins(
     assert set(server.flows) == {ours, twin}
 
 
+@pytest.mark.parametrize("status", ["queued", "running"])
+async def test_p88_twins_of_a_session_at_work_are_not_looked_for(
+    database: Database, client: FlowiseClient, server: FakeFlowise, sweep: Reconciler, status: str
+) -> None:
+    _, ours, twin = await session_with_twin(database, client, status=status)
+    assert await sweep.pass_once() == 0
+    assert (set(server.flows), await left(database)) == ({ours, twin}, 0)
+
+
+async def test_drafts_of_failed_sessions_stay_for_ever_when_the_setting_is_0(
+    database: Database, client: FlowiseClient, server: FakeFlowise, instances: Instances
+) -> None:
+    _, failed = await session_with_draft(database, client, status="failed", age_secs=1000 * DAY)
+    _, cancelled = await session_with_draft(database, client)
+    assert await Reconciler(Leftovers(database), instances, failed_days=0).pass_once() == 1
+    assert (failed in server.flows, cancelled in server.flows) == (True, False)
+
+
 @pytest.mark.parametrize("known", [True, False])
 async def test_p88_the_flow_of_a_deleted_session_that_failed_is_removed(
     database: Database, database_dsn: str, client: FlowiseClient, server: FakeFlowise, sweep: Reconciler, known: bool

@@ -494,6 +494,24 @@ async def test_p90_a_save_over_a_write_is_asked_about_told_and_both_texts_are_ke
     assert len(project(await bench.values())["conflicts"]) == 1
 
 
+async def test_p90_the_conflicts_of_earlier_iterations_stay_in_the_result() -> None:
+    bench, row, _ = await overtaken_by_a_person("direct write")
+    await bench.answer(action="rebase")
+    update, moved = bench.flowise.update_chatflow, bench.flowise.flows[row.id].flow_data
+
+    async def save_over(chatflow_id: str, **fields: Any) -> Chatflow:
+        made = await update(chatflow_id, **fields)
+        bench.flowise.update_chatflow = update  # type: ignore[method-assign]
+        bench.flowise.flows[row.id] = made.model_copy(update={"flow_data": moved})
+        return made
+
+    bench.flowise.update_chatflow = save_over  # type: ignore[method-assign]
+    bench.reasoner.patches = [[SetParam(node_id="chatOpenAI_0", param_name="temperature", value=0.4)]]
+    await bench.answer(action="iterate", feedback="0.4")
+    conflicts = project(await bench.values())["conflicts"]
+    assert len({conflict["ours"] for conflict in conflicts}) == len(conflicts) == 2
+
+
 async def test_planning_again_after_a_stale_base_starts_from_the_flow_as_it_is() -> None:
     bench = made_for("update")
     row = await add_flow(bench)

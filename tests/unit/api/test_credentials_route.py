@@ -31,6 +31,7 @@ class Flowise:
 
     def __init__(self) -> None:
         self.made: list[dict[str, Any]] = []
+        self.types = [OPEN_AI, CredentialType(name="awsApi", label="AWS" * 100)]
 
     def client(self, _: str | None) -> "Flowise":
         return self
@@ -41,7 +42,7 @@ class Flowise:
         return OPEN_AI
 
     async def list_credential_types(self) -> list[CredentialType]:
-        return [OPEN_AI, CredentialType(name="awsApi", label="AWS" * 100)]
+        return self.types
 
     async def create_credential(self, *, name: str, type_: str, fields: dict[str, str]) -> Credential:
         if name == "broken":
@@ -108,3 +109,12 @@ async def test_the_types_of_a_server_say_what_is_typed_unseen_and_what_is_requir
         "choices": [],
     }
     assert (organization["required"], organization["choices"]) == (False, ["a"])
+
+
+async def test_of_a_server_with_endless_types_and_fields_a_bounded_list_is_shown(
+    make_app: MakeApp, flowise: Flowise
+) -> None:
+    flowise.types = [OPEN_AI.model_copy(update={"inputs": [OPEN_AI.inputs[0]] * 200})] * 5_000
+    async with client_of(make_app()) as http:
+        body = (await http.get("/credentials/types")).json()
+    assert (len(body["types"]), {len(one["fields"]) for one in body["types"]}) == (1_000, {50})
