@@ -15,7 +15,7 @@ from flowise_dev_agent.patch.model.agentflow import NOTE_NAMES
 from flowise_dev_agent.patch.model.json_text import is_uuid
 from flowise_dev_agent.patch.model.nested import nested_components
 from flowise_dev_agent.patch.model.references import referenced
-from flowise_dev_agent.reasoning.contracts import AgentTools, PlanContract
+from flowise_dev_agent.reasoning.contracts import PlanContract
 from flowise_dev_agent.redaction import looks_secret, masked
 from flowise_dev_agent.sanitize import shortened
 
@@ -95,18 +95,6 @@ def components_of(graph: GraphIR) -> dict[str, str]:
         if node.is_agentflow
         for nested in nested_components(node.params, node.inputs)
     }
-
-
-def agents_of(graph: GraphIR) -> tuple[AgentTools, ...]:
-    """The agentflow nodes that may use tools, with those that they have."""
-    return tuple(
-        AgentTools(node.id, node.label, entry["name"], tuple(row for row in rows if isinstance(row, dict)))
-        for node in graph.nodes
-        if node.is_agentflow
-        for entry in node.params
-        if any(part.get("name") == "agentSelectedTool" for part in entry.get("array") or ())
-        and isinstance(rows := node.inputs.get(entry["name"]) or [], list)
-    )
 
 
 async def like_flows(context: AgentContext, plan: PlanContract, nodes: NodeStore) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ dataclasses: they carry live objects (the node store) and are never stored.
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Generic, Literal, Protocol, TypeVar
+from typing import Final, Generic, Literal, Protocol, TypeVar
 
 from pydantic import Field, JsonValue
 
@@ -35,7 +35,6 @@ __all__ = [
     "FLOW_BUGS",
     "MAX_SUMMARY_CHARS",
     "MAX_TOOL_CALLS",
-    "AgentTools",
     "Approach",
     "Budget",
     "ClassifyRequest",
@@ -199,17 +198,6 @@ class Pattern:
     nodes: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class AgentTools:
-    """An agent inside an agentflow. `rows` is the list of its tools in `field` as it is stored, with all values: for
-    rules, never for a prompt."""
-
-    node_id: str
-    label: str
-    field: str
-    rows: tuple[Mapping[str, Any], ...] = ()
-
-
 @dataclass(frozen=True, kw_only=True)
 class ReadyTool:
     """A tool that a domain brings: a node of a flow with its values. Code adds it to the plan.
@@ -258,8 +246,6 @@ class PlanRequest(_Request):
     occupied: frozenset[str] = frozenset()
     #: `node id.path` -> the model or tool that stands there inside an agentflow node.
     inside: Mapping[str, str] = field(default_factory=dict)
-    #: The agents inside agentflow nodes with their tools.
-    agents: tuple[AgentTools, ...] = ()
     #: `node id.field` -> what stands in the longer text fields in scope, each shortened.
     texts: Mapping[str, str] = field(default_factory=dict)
     previous: PlanContract | None = None
@@ -316,8 +302,6 @@ class PatchRequest(_Request):
     occupied: frozenset[str] = frozenset()
     #: `node id.path` -> the model or tool that stands there inside an agentflow node.
     inside: Mapping[str, str] = field(default_factory=dict)
-    #: The agents inside agentflow nodes with their tools.
-    agents: tuple[AgentTools, ...] = ()
     #: `node id.field` -> what stands in the longer text fields in scope, each shortened.
     texts: Mapping[str, str] = field(default_factory=dict)
     feedback: str | None = None

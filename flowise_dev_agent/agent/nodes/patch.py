@@ -23,7 +23,6 @@ from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.ops_checks import UNUSABLE, compiled, completed, findings_of
 from flowise_dev_agent.agent.plan_binding import amended, beyond_approval, capability_of, with_agreed
 from flowise_dev_agent.agent.prompt_context import (
-    agents_of,
     components_of,
     connected_inputs,
     focused_summary,
@@ -112,7 +111,6 @@ async def compile_patch_ir(
         occupied=connected_inputs(graph),
         texts=texts_in_scope(graph, [*scope.nodes, *plan.removals]),
         inside=components_of(graph),
-        agents=agents_of(graph),
         feedback=state.plan.feedback,
         verdict=state.review.verdict,
         findings=tuple(findings),

@@ -19,7 +19,6 @@ from flowise_dev_agent.agent.plan_binding import beyond_approval, capability_of,
 from flowise_dev_agent.agent.plan_details import plan_details
 from flowise_dev_agent.agent.plan_values import with_files_to_come
 from flowise_dev_agent.agent.prompt_context import (
-    agents_of,
     components_of,
     connected_inputs,
     focused_summary,
@@ -98,7 +97,6 @@ async def plan_v2(
             labels={node.id: node.label for node in graph.nodes},
             occupied=connected_inputs(graph),
             inside=components_of(graph),
-            agents=agents_of(graph),
             texts=texts_in_scope(graph),
             previous=previous,
             parts=parts_of(state),

@@ -19,7 +19,6 @@ from flowise_dev_agent.reasoning.rules.design.parts import Account
 from flowise_dev_agent.reasoning.rules.design.providers import chat_providers
 from flowise_dev_agent.reasoning.rules.design.reading import DOCUMENTS, Reading, read
 from flowise_dev_agent.reasoning.rules.design.rewording import akin
-from flowise_dev_agent.reasoning.rules.design.tools import changed_tools, is_tool, with_planned
 from flowise_dev_agent.reasoning.rules.design.values import MAX_TOKENS, Said, default_text, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.wording import held, without_remarks, worded
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
@@ -377,7 +376,7 @@ def _numbered(prefix: str, items: Sequence[Any]) -> list[Any]:
     return [item.model_copy(update={"id": f"{prefix}{number}"}) for number, item in enumerate(items, start=1)]
 
 
-# --- Agentflows: models with their values, instructions and tools inside the nodes ---------------------------------
+# --- Agentflows: models with their values and instructions inside the nodes ---------------------------------
 
 
 def is_agentflow(request: PlanRequest) -> bool:
@@ -391,25 +390,19 @@ def design_inside(request: PlanRequest, wish: str, world: World) -> Design:
     schemas, planned = world.schemas(request.existing), request.previous
     names, text = take_names(wish, schemas, request.labels)
     change, remarks = _read(request, text, world)
-    tooled = changed_tools(with_planned(request.agents, planned.values if planned else ()), change.text, change, world)
     values = _in_range(request, _models(request, change, wish, world), world)
     places = dict.fromkeys(
         [*(place for place in request.texts if place.endswith(_SYSTEM_TEXT)), *_messages(request)], ""
     )
-    if _beyond(change.text, change, world, tooled=tooled is not None):
+    if _beyond(change.text, change):
         raise world.decline("declined_inside")
     said = worded(request, change, change.spans, places, _named_places(request, places, wish), world,
-                  understood=bool(values or names or tooled))  # fmt: skip
+                  understood=bool(values or names))  # fmt: skip
     values += said.values
-    if not (values or names or tooled):
+    if not (values or names):
         raise world.decline("declined_inside")
-    nothing: tuple[list[PlannedValue], list[str], list[str]] = ([], [], [])
-    lists, steps, needed = tooled or nothing
-    values += lists
-    if not values and not names:
-        raise world.decline("declined_as_it_is")
     models = (world.store.get(value.value) for value in values if isinstance(value.value, str))
-    needed += [kind for schema in models if schema and schema.category == _MODELS
+    needed = [kind for schema in models if schema and schema.category == _MODELS
                and (kind := credential_type(schema, world.available))]  # fmt: skip
     fresh = {(value.node_id, value.param) for value in values if value.mode == "set"}
     earlier = planned.values if planned else []
@@ -417,7 +410,6 @@ def design_inside(request: PlanRequest, wish: str, world: World) -> Design:
     before = [node.node_id for node in planned.nodes if node.node_id in schemas] if planned else []
     changed = {id_: schemas[id_] for id_ in dict.fromkeys([*before, *(v.node_id for v in values), *names])}
     credentials: list[str] = list(dict.fromkeys([*needed, *(planned.credential_requirements if planned else [])]))
-    shown = [value for value in values if not value.param.startswith("agentTools")]
     return Design(
         **_heading(request, wish, world),
         flow_kind="AGENTFLOW",
@@ -425,9 +417,8 @@ def design_inside(request: PlanRequest, wish: str, world: World) -> Design:
         values=values,
         parts=_parts_inside(change, values, said.left, remarks, world),
         steps=[
-            *steps,
             *said.steps,
-            *(telling.value_step(value, world) for value in shown),
+            *(telling.value_step(value, world) for value in values),
             *(world.say("step_set", where=f"{id_}.label", value=name) for id_, name in names.items()),
             *(world.say("step_credential", type=name) for name in credentials),
         ],
@@ -467,13 +458,12 @@ def _models(request: PlanRequest, change: Reading, wish: str, world: World) -> l
     return found
 
 
-def _beyond(text: str, change: Reading, world: World, *, tooled: bool) -> bool:
+def _beyond(text: str, change: Reading) -> bool:
     """Whether more is asked for than the rules can do inside a node: half of a wish is not carried out."""
-    others = [name for name in change.requested if not is_tool(world.store.get(name))]
-    parts = change.memory or change.no_memory or change.knowledge or others or change.unknown
+    parts = change.memory or change.no_memory or change.knowledge or change.requested or change.unknown or change.tools
     for quote in quoted(text):
         text = text.replace(quote, "")
     given = change.provider or change.system_text or change.prompt_text
-    removes = mentioned(text, words("remove")) and not given and not tooled
+    removes = mentioned(text, words("remove")) and not given
     signals = (looked_for for looked_for, (kind, *_) in table("signals") if kind != "setting")
     return bool(parts) or removes or any(mentioned(text, looked_for) for looked_for in signals)

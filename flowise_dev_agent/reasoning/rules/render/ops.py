@@ -74,12 +74,12 @@ def to_ops(request: PatchRequest) -> list[PatchOp]:
 
 def _bound(request: PatchRequest, schema: NodeSchema, node_id: str, values: Mapping[str, Any]) -> list[PatchOp]:
     """Credentials for the models and tools that these values put inside an agentflow node."""
-    before = {agent.node_id: [row.get("agentSelectedTool") for row in agent.rows] for agent in request.agents}
+    before = {name for place, name in request.inside.items() if place.startswith(f"{node_id}.")}
     found: list[PatchOp] = []
     for nested in nested_components(schema.input_definitions, values) if schema.is_agentflow else ():
         inner = request.nodes.get(nested.component)
         index = nested.path.partition("[")[2].partition("]")[0]
-        if inner is None or (index.isdigit() and nested.component in before.get(node_id, [])):
+        if inner is None or (index.isdigit() and nested.component in before):
             continue
         if needed := credential_type(inner, request.plan.credential_requirements):
             found.append(BindCredential(node_id=node_id, credential_type=needed, path=nested.path))
