@@ -20,8 +20,6 @@ _LISTED: Final = (
     .replace("totals ||", "totals - 'phase_metrics' ||")
 )
 
-#: As in the index `sessions_words`; a query that spells it otherwise does not use it.
-_WORDS: Final = "to_tsvector('simple', COALESCE(name, '') || ' ' || left(requirement, 4000))"
 _WORD: Final = re.compile(r"\w+")
 _MAX_WORDS: Final = 20
 
@@ -52,7 +50,7 @@ class SessionFilter:
             conditions.append("chatflow_id = %(chatflow_id)s")
             params["chatflow_id"] = self.chatflow_id
         if self.text:
-            conditions.append(f"{_WORDS} @@ to_tsquery('simple', %(words)s)")
+            conditions.append("words @@ to_tsquery('simple', %(words)s)")
             params["words"] = " & ".join(f"{word}:*" for word in _WORD.findall(self.text)[:_MAX_WORDS])
         return " AND ".join(conditions), params
 

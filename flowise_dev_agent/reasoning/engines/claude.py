@@ -11,7 +11,6 @@ from anthropic.lib.vertex import AsyncAnthropicVertex
 from anthropic.types import (
     ContentBlockParam,
     MessageParam,
-    RawMessageStreamEvent,
     TextBlockParam,
     ToolParam,
     ToolResultBlockParam,
@@ -19,6 +18,7 @@ from anthropic.types import (
 )
 from anthropic.types import Message as ClaudeMessage
 from anthropic.types.message_create_params import MessageCreateParamsBase
+from pydantic import BaseModel, ConfigDict
 
 from flowise_dev_agent.reasoning.contracts import DeltaSink, Message
 from flowise_dev_agent.reasoning.engines.base import Refusal, SdkEngine, SdkErrors
@@ -106,9 +106,17 @@ class ClaudeEngine(SdkEngine):
             # A proxy's HTML page arrives as plain text.
             buffer = _from_message(answer) if isinstance(answer, ClaudeMessage) else ResponseBuffer()
         else:
-            # The raw events and not the SDK's accumulator: that one raises on a tool input that is broken JSON,
-            # which the reasoner must see in order to hand it back to the model.
-            stream = await self._client.messages.create(**params, stream=True, timeout=self._stream_timeout)
+            # The events as they come: the SDK's own models of them take most of the time of a stream, and its
+            # accumulator raises on a tool input that is broken JSON, which the reasoner must see in order to hand it
+            # back to the model.
+            stream = await self._client.post(
+                "/v1/messages",
+                body={**params, "stream": True},
+                cast_to=object,
+                options={"timeout": self._stream_timeout},
+                stream=True,
+                stream_cls=anthropic.AsyncStream[object],
+            )
             async with stream:
                 buffer = await _from_stream(stream, completion.on_delta)
         buffer.use_call_as_text(_ANSWER)
@@ -241,53 +249,100 @@ def _from_message(answer: ClaudeMessage) -> ResponseBuffer:
     return buffer
 
 
-async def _from_stream(events: AsyncIterator[RawMessageStreamEvent], on_delta: DeltaSink) -> ResponseBuffer:
+class _Usage(BaseModel):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+
+
+class _Message(BaseModel):
+    model: str = ""
+    usage: _Usage | None = None
+
+
+class _Block(BaseModel):
+    """Whole, since a block of thinking goes back to the provider as it came."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str
+    id: str = ""
+    name: str = ""
+
+
+class _Delta(BaseModel):
+    type: str = ""
+    text: str = ""
+    thinking: str = ""
+    signature: str = ""
+    partial_json: str = ""
+    stop_reason: str | None = None
+
+
+class _Event(BaseModel):
+    """What is read of an event."""
+
+    type: str = ""
+    index: int = 0
+    message: _Message | None = None
+    content_block: _Block | None = None
+    delta: _Delta | None = None
+    usage: _Usage | None = None
+
+
+async def _from_stream(events: AsyncIterator[object], on_delta: DeltaSink) -> ResponseBuffer:
+    """Raises ValueError for what is not an event."""
     buffer = ResponseBuffer()
     places: dict[int, int] = {}
     thinking: dict[int, dict[str, Any]] = {}
-    async for event in events:
-        if event.type == "message_start":
+    async for item in events:
+        event = _Event.model_validate(item)
+        if event.message is not None:
             buffer.model = event.message.model
             _count(buffer.counts, event.message.usage)
-        elif event.type == "content_block_start" and event.content_block.type == "tool_use":
-            places[event.index] = buffer.start_call(event.content_block.id, event.content_block.name)
-        elif event.type == "content_block_start" and event.content_block.type in ("thinking", "redacted_thinking"):
-            thinking[event.index] = event.content_block.model_dump(exclude_none=True)
-            buffer.thinking.append(thinking[event.index])
-        elif event.type == "content_block_delta" and event.delta.type == "thinking_delta":
-            block = thinking.get(event.index, {})
-            block["thinking"] = block.get("thinking", "") + event.delta.thinking
-        elif event.type == "content_block_delta" and event.delta.type == "signature_delta":
-            thinking.get(event.index, {})["signature"] = event.delta.signature
-        elif event.type == "content_block_delta" and event.delta.type == "text_delta":
-            buffer.add_text(event.delta.text)
-            on_delta(clean_text(event.delta.text))
-        elif event.type == "content_block_delta" and event.delta.type == "input_json_delta":
-            if (place := places.get(event.index)) is None:
-                continue
-            buffer.add_arguments(place, event.delta.partial_json)
-            if buffer.call_name(place) == _ANSWER:
-                on_delta(clean_text(event.delta.partial_json))
+        elif (block := event.content_block) is not None:
+            if block.type == "tool_use":
+                places[event.index] = buffer.start_call(block.id, block.name)
+            elif block.type in ("thinking", "redacted_thinking"):
+                thinking[event.index] = block.model_dump(exclude_none=True, exclude_unset=True)
+                buffer.thinking.append(thinking[event.index])
         elif event.type == "message_delta":
-            buffer.stop_reason = event.delta.stop_reason or ""
+            buffer.stop_reason = (event.delta and event.delta.stop_reason) or ""
             _count(buffer.counts, event.usage)
+        elif (delta := event.delta) is None:
+            continue
+        elif delta.type == "thinking_delta":
+            kept = thinking.get(event.index, {})
+            kept["thinking"] = kept.get("thinking", "") + delta.thinking
+        elif delta.type == "signature_delta":
+            thinking.get(event.index, {})["signature"] = delta.signature
+        elif delta.type == "text_delta":
+            buffer.add_text(delta.text)
+            on_delta(clean_text(delta.text))
+        elif delta.type == "input_json_delta" and (place := places.get(event.index)) is not None:
+            buffer.add_arguments(place, delta.partial_json)
+            if buffer.call_name(place) == _ANSWER:
+                on_delta(clean_text(delta.partial_json))
     return buffer
 
 
 class _Counts(Protocol):
-    """The token counts that `Usage` and `MessageDeltaUsage` have in common."""
+    """The token counts of a whole answer and of an event."""
 
     @property
     def input_tokens(self) -> int | None: ...
     @property
-    def output_tokens(self) -> int: ...
+    def output_tokens(self) -> int | None: ...
     @property
     def cache_read_input_tokens(self) -> int | None: ...
     @property
     def cache_creation_input_tokens(self) -> int | None: ...
 
 
-def _count(counts: TokenCounts, usage: _Counts) -> None:
+def _count(counts: TokenCounts, usage: _Counts | None) -> None:
+    if usage is None:
+        return
     # Later counts are cumulative and replace; what an event leaves out keeps its value.
     if usage.input_tokens is not None:
         counts.uncached = usage.input_tokens
@@ -295,7 +350,8 @@ def _count(counts: TokenCounts, usage: _Counts) -> None:
         counts.cache_read = usage.cache_read_input_tokens
     if usage.cache_creation_input_tokens is not None:
         counts.cache_written = usage.cache_creation_input_tokens
-    counts.output = usage.output_tokens
+    if usage.output_tokens is not None:
+        counts.output = usage.output_tokens
 
 
 def _sentence(error: anthropic.APIStatusError) -> str:

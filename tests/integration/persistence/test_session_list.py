@@ -14,7 +14,8 @@ FILL = """
     INSERT INTO sessions (id, name, requirement, request, instance_id, status, chatflow_id, totals, interrupt,
                           interrupt_id, created_at)
     SELECT gen_random_uuid(), 'Session ' || n,
-           'Build a support chatbot for shop number' || n || ' with memory and returns. ' || repeat('text ', 80),
+           'Build a support chatbot for shop number' || n || ' with memory and returns of ' || md5((n %% 300)::text)
+               || repeat(' text', 80),
            '{}', CASE n %% 50 WHEN 0 THEN 'rare' ELSE 'default' END,
            CASE WHEN n %% 200 = 0 THEN 'waiting' WHEN n %% 100 = 1 THEN 'running' ELSE 'completed' END,
            CASE WHEN n %% 3 = 0 THEN 'flow-' || n %% 300 END,
@@ -59,6 +60,7 @@ FILTERS = {
     "instance": (SessionFilter(instance_id="rare"), "sessions_by_instance", MANY // 50),
     "chatflow": (SessionFilter(chatflow_id="flow-33"), "sessions_by_chatflow", 34),
     "text": (SessionFilter(text="Number4711 SUPP"), "sessions_words", 1),
+    "text that all have": (SessionFilter(text="support shop"), "sessions_newest", MANY),
     "text, no hit": (SessionFilter(text="zebra's"), "sessions_words", 0),
 }
 
@@ -74,6 +76,13 @@ async def test_p46_every_filter_walks_an_index_and_finds_what_it_should(many: Se
         sums = await many.sums(which)
         assert (sums.sessions, sums.input_tokens, sums.output_tokens) == (count, count * 100, count * 10), name
         assert sums.usd == pytest.approx(count * 0.25), name
+
+
+async def test_p46_the_search_makes_no_words_of_texts_that_it_looks_through(many: Sessions, database: Database) -> None:
+    which = SessionFilter(text="support shop")
+    for query, params in (page_query(which, limit=21), sums_query(which)):
+        row = await database.fetch_one(f"EXPLAIN (VERBOSE, FORMAT JSON) {query}", params)
+        assert "to_tsvector" not in str(row)
 
 
 async def test_p46_a_page_deep_in_the_list_starts_at_its_key(many: Sessions, database: Database) -> None:
