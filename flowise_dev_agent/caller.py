@@ -52,6 +52,11 @@ class RequestIds:
     id: str | None = None
     traceparent: str | None = None
 
+    @property
+    def trace_id(self) -> str | None:
+        """The trace that the request belongs to."""
+        return self.traceparent.split("-")[1] if self.traceparent else None
+
 
 NO_REQUEST: Final = RequestIds()
 #: What the service does by itself: recovery, retention, commands with the database's own address.

@@ -279,6 +279,12 @@ class AttachmentNotFoundError(AgentError):
     code = "attachment_not_found"
 
 
+class ArtifactNotFoundError(AgentError):
+    """No artifact has this id here; it may have gone by its age or with its session."""
+
+    code = "artifact_not_found"
+
+
 class DesignNotFoundError(AgentError):
     """A session has no plan that could be shown as a design."""
 

@@ -5,7 +5,15 @@ from typing import Any, Final
 from langgraph.runtime import Runtime
 
 from flowise_dev_agent.agent.context import AgentContext
-from flowise_dev_agent.contracts.events import CostData, EventData, FallbackData, NodeEvent, TokenData
+from flowise_dev_agent.contracts.events import (
+    CostData,
+    EventData,
+    FallbackData,
+    NodeArtifactData,
+    NodeEvent,
+    TokenData,
+)
+from flowise_dev_agent.contracts.node_artifacts import NodeArtifact
 from flowise_dev_agent.reasoning.contracts import DeltaSink, Reasoned
 
 #: The phase that each node belongs to.
@@ -31,6 +39,12 @@ NODE_PHASES: Final[dict[str, str]] = {
 }
 
 
+def artifact_event(node: str, artifact: NodeArtifact) -> NodeEvent:
+    """The event with which an artifact is stored."""
+    summary = f"Stored a {artifact.payload.artifact_type} of {node}"
+    return NodeEvent(node, NODE_PHASES[node], summary, NodeArtifactData(), artifact)
+
+
 class Emitter:
     """Writes events of one node into the run's stream."""
 
@@ -41,6 +55,10 @@ class Emitter:
     def put(self, data: EventData, summary: str = "") -> None:
         """One event; its type follows from `data` (4 KB at most are kept)."""
         self._write(NodeEvent(node=self._node, phase=NODE_PHASES[self._node], summary=summary, data=data))
+
+    def artifact(self, artifact: NodeArtifact) -> None:
+        """Have an artifact stored."""
+        self._write(artifact_event(self._node, artifact))
 
     def reasoned(self, phase: str, result: Reasoned[Any]) -> None:
         """What a reasoning phase cost, and whether the other mode had to answer."""

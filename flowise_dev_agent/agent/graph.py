@@ -13,7 +13,8 @@ from langgraph.runtime import Runtime
 from flowise_dev_agent.agent import routing
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.domain import DomainCapability, Domains
-from flowise_dev_agent.agent.emit import NODE_PHASES
+from flowise_dev_agent.agent.emit import NODE_PHASES, artifact_event
+from flowise_dev_agent.agent.node_artifacts import artifacts_of, artifacts_of_decision
 from flowise_dev_agent.agent.nodes import apply, check, intent, patch, plan, review, target
 from flowise_dev_agent.agent.phases import measured
 from flowise_dev_agent.agent.state import AgentState, Update, channel_writes
@@ -69,7 +70,7 @@ def build_graph(
     builder = StateGraph(AgentState, context_schema=AgentContext)
     builder.set_node_defaults(timeout=NODE_TIMEOUT)
     for name, node in nodes.items():
-        builder.add_node(name, _stored(node))
+        builder.add_node(name, _stored(name, node))
     builder.add_edge(START, "classify_intent")
     for source, destination in routing.EDGES:
         builder.add_edge(source, destination)
@@ -84,11 +85,14 @@ def can_wait(ended: Set[str], following: Set[str]) -> bool:
     return bool(following) and ended <= _REPEATABLE and not following & _EFFECTIVE
 
 
-def _stored(node: Node) -> Callable[..., Awaitable[dict[str, Any]]]:
-    """The node as LangGraph runs it: what it changes becomes the JSON of the channels."""
+def _stored(name: str, node: Node) -> Callable[..., Awaitable[dict[str, Any]]]:
+    """The node as LangGraph runs it: what it changes becomes the JSON of the channels, and artifacts."""
 
     async def run(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
-        return channel_writes(state, await node(state, runtime))
+        update = await node(state, runtime)
+        for artifact in artifacts_of(name, state, update, runtime.context.session_id):
+            runtime.stream_writer(artifact_event(name, artifact))
+        return channel_writes(state, update)
 
     return run
 
@@ -101,7 +105,8 @@ def _recorded(source: str, router: routing.Router) -> Callable[[AgentState], Awa
 
     async def edge(state: AgentState) -> str:
         decision = router(state)
-        get_stream_writer()(
+        write = get_stream_writer()
+        write(
             NodeEvent(
                 node=source,
                 phase=NODE_PHASES[source],
@@ -113,6 +118,8 @@ def _recorded(source: str, router: routing.Router) -> Callable[[AgentState], Awa
                 ),
             )
         )
+        for artifact in artifacts_of_decision(source, decision, state):
+            write(artifact_event(source, artifact))
         return decision.to
 
     edge.__name__ = router.__name__

@@ -9,11 +9,13 @@ from uuid import UUID
 
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.emit import Emitter
+from flowise_dev_agent.agent.node_artifacts import remembered, retrieved
 from flowise_dev_agent.agent.state import AgentState, PatternState
 from flowise_dev_agent.contracts.events import ArtifactData, Candidate, DecisionData
+from flowise_dev_agent.contracts.node_artifacts import RememberedFlow
 from flowise_dev_agent.contracts.verdict import Verdict
 from flowise_dev_agent.errors import DatabaseUnavailableError, PatchError
-from flowise_dev_agent.knowledge.pattern_library import Match, trimmed
+from flowise_dev_agent.knowledge.pattern_library import MOST_MATCHES, Match, trimmed
 from flowise_dev_agent.patch import AddNode, GraphIR, compile_ops, errors, summarize
 from flowise_dev_agent.reasoning.contracts import Pattern, PlanContract
 from flowise_dev_agent.reasoning.phrases import say
@@ -49,6 +51,11 @@ async def find_pattern(state: AgentState, context: AgentContext, emit: Emitter) 
         DecisionData(taken=taken, candidates=candidates),
         f"Start from {taken}" if chosen else "No pattern fits",
     )
+    found = [
+        RememberedFlow(memory_id=match.id, text=match.requirement, score=match.score, refused=match.refused)
+        for match in matches
+    ]
+    emit.artifact(retrieved(state.request.requirement, found, chosen.id if chosen else None, MOST_MATCHES))
     return chosen
 
 
@@ -145,6 +152,7 @@ async def keep_as_pattern(state: AgentState, context: AgentContext, emit: Emitte
         return
     if kept is not None:
         emit.put(ArtifactData(pattern_id=kept), f"Kept as pattern {kept}")
+        emit.artifact(remembered(kept, state.full_requirement))
 
 
 async def count_failure(state: AgentState, context: AgentContext) -> None:

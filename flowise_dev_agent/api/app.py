@@ -30,6 +30,7 @@ from flowise_dev_agent.api.routes import (
     keys,
     knowledge,
     mcp,
+    node_artifacts,
     nodes,
     page,
     patterns,
@@ -92,6 +93,7 @@ def create_app(settings: Settings, engine: Runtime | None = None) -> FastAPI:
     problems.install(app)
     app.include_router(sessions.build_router(settings.server, limiter))
     app.include_router(attachments.router)
+    app.include_router(node_artifacts.router)
     app.include_router(versions.router)
     app.include_router(flows.router)
     app.include_router(keys.router)

@@ -47,6 +47,7 @@ _STATUS: dict[type[errors.AgentError], int] = {
     errors.KeyConflictError: 409,
     errors.DeliveryNotFoundError: 404,
     errors.AttachmentNotFoundError: 404,
+    errors.ArtifactNotFoundError: 404,
     errors.DesignNotFoundError: 404,
     errors.NotAFlowError: 400,
     errors.FlowTestNotFoundError: 404,

@@ -10,6 +10,7 @@ from typing_extensions import TypeAliasType
 
 from flowise_dev_agent.contracts.answers import InterruptType
 from flowise_dev_agent.contracts.base import Bounded, Contract, JsonMapping, JsonObject, Outcome
+from flowise_dev_agent.contracts.node_artifacts import ArtifactKind, NodeArtifact
 from flowise_dev_agent.contracts.verdict import VerdictCategory
 
 StoredType: TypeAlias = Literal[
@@ -27,6 +28,7 @@ StoredType: TypeAlias = Literal[
     "drift",
     "error",
     "done",
+    "node_artifact:persisted",
 ]
 #: Sent to whoever listens, not stored.
 LiveType: TypeAlias = Literal["token", "tool_call", "tool_result"]
@@ -216,6 +218,20 @@ class DoneData(EventData):
     chatflow_id: str | None = None
 
 
+class NodeArtifactData(EventData):
+    """Of `node_artifact:persisted`: an artifact was stored; the address has it."""
+
+    event_type = "node_artifact:persisted"
+    artifact_id: UUID | None = None
+    artifact_type: ArtifactKind | None = None
+    flowchart_id: UUID | None = Field(default=None, description="The session.")
+    flowchart_run_id: UUID | None = None
+    flowchart_node_id: str | None = Field(default=None, description="The graph's node.")
+    reference: str = Field(default="", description="Address of the artifact.")
+    request_id: str | None = None
+    correlation_id: str | None = None
+
+
 class TokenData(EventData):
     """Of `token`: a piece of a model's text while it is written."""
 
@@ -355,6 +371,13 @@ class DoneEvent(_Event):
     data: DoneData
 
 
+class NodeArtifactEvent(_Event):
+    """An artifact was stored."""
+
+    type: Literal["node_artifact:persisted"]
+    data: NodeArtifactData
+
+
 class TokenEvent(_Event):
     """A piece of a model's text."""
 
@@ -393,6 +416,7 @@ SessionEvent = TypeAliasType(
         | DriftEvent
         | ErrorEvent
         | DoneEvent
+        | NodeArtifactEvent
         | TokenEvent
         | ToolCallEvent
         | ToolResultEvent,
@@ -417,6 +441,8 @@ class NodeEvent:
     phase: str | None
     summary: str
     data: EventData
+    #: Stored with the event, which refers to it.
+    artifact: NodeArtifact | None = None
 
 
 def session_event(fields: JsonMapping) -> SessionEvent:

@@ -31,6 +31,8 @@ Category = Literal["rag", "tool_agent", "conversational", "custom"]
 THRESHOLD: Final = 0.6
 #: Two requirements that share fewer words are unrelated, however short they are.
 MIN_SHARED: Final = 2
+#: Patterns that a search gives.
+MOST_MATCHES: Final = 5
 #: Longer texts are a flow's content, not its form.
 _LONGEST_VALUE = 2_000
 _MAX_TERMS = 200
@@ -86,13 +88,14 @@ class PatternLibrary:
         self._instance_id = instance_id
 
     async def find(self, requirement: str, nodes: NodeStore) -> list[Match]:
-        """Patterns that share words with a requirement, best first, at most five; only the first may be usable."""
+        """Patterns that share words with a requirement, best first, `MOST_MATCHES` at most; only the first may
+        be usable."""
         wanted = terms_of(requirement)
         if not wanted:
             return []
         rows = await self._rows.matching(self._owner, self._instance_id, wanted)
         found = [_match(row, set(wanted), nodes) for row in rows]
-        return sorted(found, key=lambda match: (match.refused is not None, -match.score, match.id))[:5]
+        return sorted(found, key=lambda match: (match.refused is not None, -match.score, match.id))[:MOST_MATCHES]
 
     async def accepted(
         self,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from flowise_dev_agent.persistence.intents import WriteIntent, WriteIntents
     from flowise_dev_agent.persistence.lease import Lease
     from flowise_dev_agent.persistence.leftovers import Leftover, Leftovers
+    from flowise_dev_agent.persistence.node_artifacts import ArtifactFilter, ArtifactRow, NodeArtifacts
     from flowise_dev_agent.persistence.pattern_rows import NewPattern, Patterns, StoredPattern
     from flowise_dev_agent.persistence.queue import Queue
     from flowise_dev_agent.persistence.read_model import SessionFilter, SessionRow
@@ -40,6 +41,9 @@ _HOMES = {
     "Leftovers": "leftovers",
     "AttachmentRow": "attachments",
     "Attachments": "attachments",
+    "ArtifactFilter": "node_artifacts",
+    "ArtifactRow": "node_artifacts",
+    "NodeArtifacts": "node_artifacts",
     "AuditFilter": "audit",
     "Blobs": "blobs",
     "CatalogueHead": "instance_nodes",
@@ -79,6 +83,8 @@ _HOMES = {
 
 __all__ = [
     "ApiKeys",
+    "ArtifactFilter",
+    "ArtifactRow",
     "AttachmentRow",
     "Attachments",
     "AuditFilter",
@@ -102,6 +108,7 @@ __all__ = [
     "Leftovers",
     "NewEvent",
     "NewPattern",
+    "NodeArtifacts",
     "Outbox",
     "Patterns",
     "Queue",

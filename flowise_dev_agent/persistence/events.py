@@ -30,11 +30,24 @@ MAX_LIVE_BYTES: Final = 7_500
 #: The parameter `events` as rows, in order: an item of a FROM clause.
 ITEMS: Final = """
     ROWS FROM (jsonb_to_recordset(%(events)s) AS (
-        ts timestamptz, type text, node text, phase text, status text, duration_ms integer, summary text, data jsonb
-    )) WITH ORDINALITY AS item (ts, type, node, phase, status, duration_ms, summary, data, number)
+        ts timestamptz, type text, node text, phase text, status text, duration_ms integer, summary text, data jsonb,
+        artifact jsonb
+    )) WITH ORDINALITY AS item (ts, type, node, phase, status, duration_ms, summary, data, artifact, number)
 """
-#: Stores them under the numbers that follow `head.base`, in the session `head.id`.
+#: Goes on with a list of CTEs: stores them under the numbers that follow `head.base`, in the session `head.id`, and
+#: their artifacts. One that follows from an answer refers to its row in the audit ledger: the last of the session.
 INSERT_ITEMS: Final = f"""
+    , kept AS (
+        INSERT INTO node_artifacts (id, session_id, run_id, kind, node, memory_id, payload, request_id, correlation_id,
+            audit_seq, created_at)
+        SELECT made.id, head.id, %(run)s, made.kind, item.node, made.memory_id, made.payload, made.request_id,
+            made.correlation_id,
+            CASE WHEN made.answered THEN (SELECT max(seq) FROM audit_log WHERE chain = head.id
+                AND (action LIKE 'plan_approval.%%' OR action LIKE 'result_review.%%')) END, item.ts
+        FROM head, {ITEMS}, jsonb_to_record(item.artifact) AS made (id uuid, kind text, memory_id bigint, payload jsonb,
+            request_id text, correlation_id text, answered boolean)
+        WHERE item.artifact IS NOT NULL
+    )
     INSERT INTO session_events
         (session_id, seq, ts, run_id, type, node, phase, status, duration_ms, summary, data)
     SELECT head.id, head.base + item.number, item.ts, %(run)s, item.type, item.node, item.phase, item.status,
@@ -64,6 +77,19 @@ _READ: Final = (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class NewArtifact:
+    """An artifact to be stored with an event. `answered`: it follows from the session's last answer."""
+
+    id: UUID
+    kind: str
+    payload: Mapping[str, Any]
+    memory_id: int | None = None
+    answered: bool = False
+    request_id: str | None = None
+    correlation_id: str | None = None
+
+
 @dataclass(frozen=True)
 class NewEvent:
     """An event to be stored. `summary` and `data` are cut to what the log takes, with secrets masked."""
@@ -76,6 +102,7 @@ class NewEvent:
     summary: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
     ts: datetime = field(default_factory=lambda: datetime.now(UTC))
+    artifact: NewArtifact | None = None
 
 
 @dataclass(frozen=True)
@@ -218,6 +245,7 @@ def event_params(session_id: UUID, run_id: UUID | None, events: Sequence[NewEven
             "duration_ms": event.duration_ms,
             "summary": shortened(masked(event.summary), MAX_SUMMARY_CHARS),
             "data": bounded(redacted(event.data), MAX_DATA_BYTES),
+            "artifact": event.artifact and {**vars(event.artifact), "payload": redacted(event.artifact.payload)},
         }
         for event in events
     ]

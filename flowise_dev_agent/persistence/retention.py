@@ -43,6 +43,19 @@ _UNUSED_FILES: Final = """
     DELETE FROM attachments WHERE id IN (
         SELECT id FROM attachments WHERE session_id IS NULL AND expires_at < now() LIMIT %(batch)s)
 """
+_AGED_ARTIFACTS: Final = """
+    DELETE FROM node_artifacts WHERE id IN (
+        SELECT id FROM node_artifacts WHERE kind = ANY(%(kinds)s)
+        AND created_at < now() - make_interval(secs => %(ttl)s) LIMIT %(batch)s)
+"""
+#: The oldest of each kind, session and node beyond the number.
+_SURPLUS_ARTIFACTS: Final = """
+    DELETE FROM node_artifacts WHERE id IN (
+        SELECT id FROM (
+            SELECT id, row_number() OVER (PARTITION BY session_id, kind, node ORDER BY created_at DESC, id) AS number
+            FROM node_artifacts WHERE kind = ANY(%(kinds)s)) AS numbered
+        WHERE number > %(kept)s LIMIT %(batch)s)
+"""
 _UNPRUNED: Final = """
     SELECT id FROM sessions WHERE status IN ('completed', 'failed', 'cancelled')
     AND (SELECT count(*) FROM checkpoints WHERE thread_id = sessions.id::text) > 1
@@ -63,8 +76,8 @@ class Retention:
         self._settings = settings
 
     async def pass_once(self) -> dict[str, int]:
-        """Remove what is due; how many sessions, threads, events, artifacts and unused attachments that were, and how
-        many threads were cut down to their last checkpoint (`pruned`).
+        """Remove what is due; how many sessions, threads, events, stored texts (`artifacts`), artifacts of steps and
+        unused attachments that were, and how many threads were cut down to their last checkpoint (`pruned`).
 
         Raises DatabaseUnavailableError; what was removed until then stays removed.
         """
@@ -76,6 +89,7 @@ class Retention:
             + await self._all(self._delete_orphans),
             "events": await self._all(lambda: self._execute(_OLD_EVENTS, events), events),
             "artifacts": await self._all(lambda: self._execute(_OLD_ARTIFACTS, artifacts), artifacts),
+            "node_artifacts": await self._all(self._delete_aged) + await self._all(self._delete_surplus),
             "attachments": await self._all(lambda: self._execute(_UNUSED_FILES, 1)),
             "pruned": await self._all(self._prune),
         }
@@ -92,6 +106,26 @@ class Retention:
     async def _execute(self, statement: LiteralString, days: float) -> int:
         async with self._database.connection() as connection:
             return (await connection.execute(statement, {"days": days, "batch": _BATCH})).rowcount
+
+    async def _delete_aged(self) -> int:
+        kinds = [kind for kind, mode in self._settings.modes.items() if mode in ("ttl", "ttl_max_count")]
+        return await self._delete_artifacts(_AGED_ARTIFACTS, kinds)
+
+    async def _delete_surplus(self) -> int:
+        kinds = [kind for kind, mode in self._settings.modes.items() if mode in ("max_count", "ttl_max_count")]
+        return await self._delete_artifacts(_SURPLUS_ARTIFACTS, kinds)
+
+    async def _delete_artifacts(self, statement: LiteralString, kinds: list[str]) -> int:
+        if not kinds:
+            return 0
+        params = {
+            "kinds": kinds,
+            "ttl": self._settings.ttl_seconds,
+            "kept": self._settings.max_count,
+            "batch": _BATCH,
+        }
+        async with self._database.connection() as connection:
+            return (await connection.execute(statement, params)).rowcount
 
     async def _delete_sessions(self, days: float) -> int:
         rows = await self._database.fetch_all(

@@ -17,6 +17,7 @@ from flowise_dev_agent.persistence import (
     InstanceNodes,
     Ledger,
     Leftovers,
+    NodeArtifacts,
     Outbox,
     Queue,
     Refreshes,
@@ -48,6 +49,7 @@ from flowise_dev_agent.runtime.runs.recovery import Recovery
 from flowise_dev_agent.runtime.runs.timings import Timings
 from flowise_dev_agent.runtime.runs.worker import Worker
 from flowise_dev_agent.runtime.sessions.approvals import ApprovalRules
+from flowise_dev_agent.runtime.sessions.artifacts import ArtifactService
 from flowise_dev_agent.runtime.sessions.conversation import Conversations
 from flowise_dev_agent.runtime.sessions.feed import Feed
 from flowise_dev_agent.runtime.sessions.service import SessionService
@@ -83,6 +85,7 @@ class Runtime:
         catalogue: CatalogueService,
         node_types: NodeTypes,
         attachments: AttachmentService,
+        artifacts: ArtifactService,
         feed: Feed,
         health: HealthReporter,
     ) -> None:
@@ -103,6 +106,7 @@ class Runtime:
         self.catalogue = catalogue
         self.node_types = node_types
         self.attachments = attachments
+        self.artifacts = artifacts
         self._feed = feed
         self._health = health
 
@@ -254,6 +258,7 @@ class Runtime:
                 catalogue=CatalogueService(database, agent.instances),
                 node_types=NodeTypes(agent),
                 attachments=AttachmentService(Attachments(database)),
+                artifacts=ArtifactService(NodeArtifacts(database), sessions),
                 feed=feed,
                 health=HealthReporter(database, agent.instances, feed, consumer, silent=timings.stalled),
             )

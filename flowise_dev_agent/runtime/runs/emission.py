@@ -7,26 +7,29 @@ import asyncio
 import logging
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Final, Protocol, get_args
-from uuid import UUID
+from uuid import UUID, uuid4
 
+from flowise_dev_agent.caller import current_request
 from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.contracts.events import (
     CostData,
     EventData,
     FallbackData,
     LiveType,
+    NodeArtifactData,
     NodeEvent,
     TokenData,
     ToolResultData,
 )
+from flowise_dev_agent.contracts.node_artifacts import MAX_ARTIFACT_BYTES, NodeArtifact
 from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.observability.metrics import FALLBACKS, MODEL_CALLS, MODEL_TOKENS, MODEL_USD, TOOL_SECONDS
 from flowise_dev_agent.persistence import Events, Lease, NewEvent, StoredEvent
-from flowise_dev_agent.persistence.events import MAX_DATA_BYTES
+from flowise_dev_agent.persistence.events import MAX_DATA_BYTES, NewArtifact
 from flowise_dev_agent.runtime.runs.call_count import CallCount
 from flowise_dev_agent.runtime.runs.tasks import end_tasks
 
@@ -34,7 +37,9 @@ logger = logging.getLogger(__name__)
 
 _LIVE_TYPES: Final = frozenset(get_args(LiveType))
 #: The others are the run's own.
-_NODE_TYPES: Final = frozenset({"decision", "retry", "fallback", "write", "test", "cost", "artifact", "drift"})
+_NODE_TYPES: Final = frozenset(
+    {"decision", "retry", "fallback", "write", "test", "cost", "artifact", "drift", "node_artifact:persisted"}
+)
 _BATCH: Final = 50
 _TOKEN_DELAY_SECS: Final = 0.05
 _TOKEN_CHUNK_CHARS: Final = 900  # below 4 KB even at 4 bytes a character
@@ -95,6 +100,8 @@ class EventWriter:
             self._send_text()
             _count(event)
             self._put_live(event)
+        elif event.artifact is not None:
+            self.put(_with_artifact(event, event.artifact, self._session_id, self._lease.run_id))
         elif event.data.event_type in _NODE_TYPES:
             _count(event)
             self.put(new_event(event.data, node=event.node, phase=event.phase, summary=event.summary))
@@ -233,6 +240,32 @@ def new_event(
 def _stored(data: EventData) -> JsonObject:
     """What is at its default is left out: reading adds it again."""
     return data.fitted(MAX_DATA_BYTES).model_dump(mode="json", exclude_defaults=True)
+
+
+def _with_artifact(event: NodeEvent, artifact: NodeArtifact, session_id: UUID, run_id: UUID) -> NewEvent:
+    """The event that an artifact is stored with, and refers to it."""
+    id_, kind, request = uuid4(), artifact.payload.artifact_type, current_request()
+    data = NodeArtifactData(
+        artifact_id=id_,
+        artifact_type=kind,
+        flowchart_id=session_id,
+        flowchart_run_id=run_id,
+        flowchart_node_id=event.node,
+        reference=f"/sessions/{session_id}/artifacts/{id_}",
+        request_id=request.id,
+        correlation_id=request.trace_id,
+    )
+    stored = new_event(data, node=event.node, phase=event.phase, summary=event.summary)
+    new = NewArtifact(
+        id=id_,
+        kind=kind,
+        payload=artifact.payload.fitted(MAX_ARTIFACT_BYTES).model_dump(mode="json"),
+        memory_id=artifact.memory_id,
+        answered=artifact.answered,
+        request_id=request.id,
+        correlation_id=request.trace_id,
+    )
+    return replace(stored, artifact=new)
 
 
 def _count(event: NodeEvent) -> None:

@@ -1,13 +1,26 @@
 """What retention and deletion remove and what they leave."""
 
 import uuid
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from psycopg import sql
 
 from flowise_dev_agent.errors import DatabaseUnavailableError, InvalidInputError, SessionNotFoundError
-from flowise_dev_agent.persistence import Blobs, Database, Events, NewEvent, Queue, Retention, Sessions, WriteIntents
+from flowise_dev_agent.persistence import (
+    ArtifactFilter,
+    Blobs,
+    Database,
+    Events,
+    NewEvent,
+    NodeArtifacts,
+    Queue,
+    Retention,
+    Sessions,
+    WriteIntents,
+)
+from flowise_dev_agent.persistence.events import NewArtifact
 from flowise_dev_agent.settings import RetentionSettings
 from tests.integration.persistence.test_saver import add_run
 
@@ -139,7 +152,15 @@ async def test_retention_removes_by_age_only_what_has_ended(database: Database, 
     untouched = {name: await traces(database, name) for name in (young, waiting)}
     ages = {name.replace("KEEP", ""): 5 for name in KEEP}
     removed = await retention(database, sessions, **ages).pass_once()
-    assert removed == {"sessions": 0, "threads": 1, "events": 2, "artifacts": 1, "attachments": 0, "pruned": 2}
+    assert removed == {
+        "sessions": 0,
+        "threads": 1,
+        "events": 2,
+        "artifacts": 1,
+        "node_artifacts": 0,
+        "attachments": 0,
+        "pruned": 2,
+    }
     left = await traces(database, old)
     assert not {"checkpoints", "session_events"} & set(left)
     assert left["blobs"] == 2
@@ -203,3 +224,64 @@ async def test_a_statement_and_an_idle_transaction_are_ended_by_the_server(datab
     with pytest.raises(DatabaseUnavailableError):
         await database.fetch_one("SELECT pg_sleep(5)")
     assert await database.fetch_one("SELECT 1 AS one") == {"one": 1}
+
+
+async def artifacts(
+    database: Database, *, ages: list[float], kind: str = "decision", node: str = "plan_v2"
+) -> uuid.UUID:
+    """A session with an artifact of each age in seconds."""
+    session_id, lease = await add_run(database)
+    now = datetime.now(UTC)
+    made = [
+        NewEvent(
+            "node_artifact:persisted",
+            node=node,
+            ts=now - timedelta(seconds=age),
+            artifact=NewArtifact(id=uuid.uuid4(), kind=kind, payload={"age": age}),
+        )
+        for age in ages
+    ]
+    await Events(database).append(lease, session_id, made)
+    return session_id
+
+
+async def ages_left(database: Database, session_id: uuid.UUID) -> list[float]:
+    rows, _ = await NodeArtifacts(database).page(ArtifactFilter(session_id=session_id), limit=100, offset=0)
+    return [row.payload["age"] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("mode", "left"),
+    [
+        ("forever", [10, 20, 30, 900, 1000]),
+        ("ttl", [10, 20, 30]),
+        ("max_count", [10, 20, 30, 900]),
+        ("ttl_max_count", [10, 20, 30]),
+    ],
+)
+async def test_artifacts_of_steps_go_by_the_mode_of_their_kind(
+    database: Database, sessions: Sessions, mode: str, left: list[float]
+) -> None:
+    session_id = await artifacts(database, ages=[10, 20, 30, 900, 1000])
+    other_kind = await artifacts(database, ages=[1000], kind="plan")
+    settings = {"RETENTION_MODE_DECISION": mode, "RETENTION_TTL_SECONDS": 600, "RETENTION_MAX_COUNT": 4}
+    removed = await retention(database, sessions, **settings).pass_once()
+    assert await ages_left(database, session_id) == left
+    assert removed["node_artifacts"] == 5 - len(left)
+    assert await ages_left(database, other_kind) == [1000]
+
+
+async def test_the_number_of_artifacts_counts_by_session_kind_and_node(database: Database, sessions: Sessions) -> None:
+    kept = [await artifacts(database, ages=[10, 20], node=node) for node in ("plan_v2", "evaluate")]
+    settings = {"RETENTION_MODE_DECISION": "ttl_max_count", "RETENTION_TTL_SECONDS": 600, "RETENTION_MAX_COUNT": 1}
+    await retention(database, sessions, **settings).pass_once()
+    assert [await ages_left(database, session_id) for session_id in kept] == [[10], [10]]
+
+
+async def test_artifacts_go_with_their_session_and_the_ledger_stays(database: Database, sessions: Sessions) -> None:
+    session_id = await artifacts(database, ages=[10])
+    async with database.connection() as connection:
+        await connection.execute("UPDATE runs SET status = 'done' WHERE session_id = %s", (session_id,))
+        await connection.execute("UPDATE sessions SET status = 'completed' WHERE id = %s", (session_id,))
+    await sessions.delete(session_id)
+    assert await ages_left(database, session_id) == []

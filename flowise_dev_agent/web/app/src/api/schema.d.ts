@@ -212,6 +212,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/flowcharts/{flowchart_id}/nodes/{flowchart_node_id}/decision-artifacts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Decision Artifacts
+         * @description Where a session went on from a node of the graph, and why, newest first.
+         */
+        get: operations["list_decision_artifacts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/flowcharts/{flowchart_id}/nodes/{flowchart_node_id}/decision-artifacts/{artifact_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Decision Artifact
+         * @description One of them.
+         */
+        get: operations["get_decision_artifact"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/flows": {
         parameters: {
             query?: never;
@@ -815,6 +855,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/memories/{memory_id}/artifacts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Memory Artifacts
+         * @description When a pattern was kept and when sessions started from it, newest first.
+         */
+        get: operations["list_memory_artifacts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/memories/{memory_id}/artifacts/{artifact_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Memory Artifact
+         * @description One of them.
+         */
+        get: operations["get_memory_artifact"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/metrics": {
         parameters: {
             query?: never;
@@ -827,6 +907,46 @@ export interface paths {
          * @description What this process counts and how the service stands, for Prometheus.
          */
         get: operations["get_metrics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/milestones/{milestone_id}/artifacts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Milestone Artifacts
+         * @description The phases, iterations and the acceptance of a session, newest first.
+         */
+        get: operations["list_milestone_artifacts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/milestones/{milestone_id}/artifacts/{artifact_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Milestone Artifact
+         * @description One of them.
+         */
+        get: operations["get_milestone_artifact"];
         put?: never;
         post?: never;
         delete?: never;
@@ -976,6 +1096,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/plans/{plan_id}/artifacts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Plan Artifacts
+         * @description How the plan of a session came about: each time it was stored, newest first.
+         */
+        get: operations["list_plan_artifacts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/plans/{plan_id}/artifacts/{artifact_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Plan Artifact
+         * @description One of them.
+         */
+        get: operations["get_plan_artifact"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/ready": {
         parameters: {
             query?: never;
@@ -1061,6 +1221,46 @@ export interface paths {
          *     flows from which it can be restored.
          */
         delete: operations["delete_session"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sessions/{session_id}/artifacts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Session Artifacts
+         * @description All artifacts of a session, newest first.
+         */
+        get: operations["list_session_artifacts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sessions/{session_id}/artifacts/{artifact_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Session Artifact
+         * @description One artifact of a session.
+         */
+        get: operations["get_session_artifact"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1714,6 +1914,39 @@ export interface components {
             truncated?: string[];
         };
         /**
+         * ArtifactDetail
+         * @description One artifact.
+         */
+        ArtifactDetail: {
+            /**
+             * Correlation Id
+             * @description Trace id of this request.
+             */
+            correlation_id?: string | null;
+            /** Flowchart Id */
+            flowchart_id?: string | null;
+            /** Flowchart Node Id */
+            flowchart_node_id?: string | null;
+            item: components["schemas"]["ArtifactView"];
+            /** Memory Id */
+            memory_id?: number | null;
+            /** Milestone Id */
+            milestone_id?: string | null;
+            /**
+             * Ok
+             * @default true
+             * @constant
+             */
+            ok: true;
+            /** Plan Id */
+            plan_id?: string | null;
+            /**
+             * Request Id
+             * @description Of this request.
+             */
+            request_id: string | null;
+        };
+        /**
          * ArtifactEvent
          * @description Something was found or made.
          */
@@ -1756,6 +1989,99 @@ export interface components {
              * @enum {string}
              */
             type: "artifact";
+        };
+        /**
+         * ArtifactPage
+         * @description Artifacts, newest first, with the ids that they were asked for by.
+         */
+        ArtifactPage: {
+            /**
+             * Correlation Id
+             * @description Trace id of this request.
+             */
+            correlation_id?: string | null;
+            /**
+             * Count
+             * @description Of all that fit.
+             */
+            count: number;
+            /** Flowchart Id */
+            flowchart_id?: string | null;
+            /** Flowchart Node Id */
+            flowchart_node_id?: string | null;
+            /** Items */
+            items: components["schemas"]["ArtifactView"][];
+            /** Limit */
+            limit: number;
+            /** Memory Id */
+            memory_id?: number | null;
+            /** Milestone Id */
+            milestone_id?: string | null;
+            /** Offset */
+            offset: number;
+            /**
+             * Ok
+             * @default true
+             * @constant
+             */
+            ok: true;
+            /** Plan Id */
+            plan_id?: string | null;
+            /**
+             * Request Id
+             * @description Of this request.
+             */
+            request_id: string | null;
+        };
+        /**
+         * ArtifactView
+         * @description A stored artifact.
+         */
+        ArtifactView: {
+            /**
+             * Artifact Type
+             * @enum {string}
+             */
+            artifact_type: "plan" | "memory" | "milestone" | "decision";
+            /**
+             * Audit Seq
+             * @description The row of the session's audit ledger that is the same fact.
+             */
+            audit_seq: number | null;
+            /** Correlation Id */
+            correlation_id: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Flowchart Id
+             * Format: uuid
+             * @description The session.
+             */
+            flowchart_id: string;
+            /**
+             * Flowchart Node Id
+             * @description The graph's node.
+             */
+            flowchart_node_id: string;
+            /** Flowchart Run Id */
+            flowchart_run_id: string | null;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /**
+             * Memory Id
+             * @description The pattern that it is about.
+             */
+            memory_id: number | null;
+            /** Payload */
+            payload: components["schemas"]["PlanPayload"] | components["schemas"]["MemoryPayload"] | components["schemas"]["MilestonePayload"] | components["schemas"]["DecisionPayload"];
+            /** Request Id */
+            request_id: string | null;
         };
         /**
          * AttachmentFacts
@@ -2848,6 +3174,40 @@ export interface components {
             type: "decision";
         };
         /**
+         * DecisionPayload
+         * @description Of `decision`: a fork of the graph. The connectors are its edges.
+         */
+        DecisionPayload: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            artifact_type: "decision";
+            /** Evaluations */
+            evaluations: components["schemas"]["Evaluation"][];
+            /** Matched Connector Ids */
+            matched_connector_ids: string[];
+            /** No Match */
+            no_match: boolean;
+            /** Resolved Route Key */
+            resolved_route_key: string | null;
+            /** Resolved Route Path */
+            resolved_route_path: string | null;
+            /**
+             * @default {
+             *       "iteration": 0,
+             *       "node": "",
+             *       "phase": ""
+             *     }
+             */
+            routing_state: components["schemas"]["RoutingState"];
+            /**
+             * Truncated
+             * @description Fields that were left out because of their size, if any.
+             */
+            truncated?: string[];
+        };
+        /**
          * DegradedPhase
          * @description A reasoning phase whose configured mode failed and whose other mode answered.
          */
@@ -3524,6 +3884,20 @@ export interface components {
              * @enum {string}
              */
             type: "error";
+        };
+        /**
+         * Evaluation
+         * @description One way on, and whether its condition held.
+         */
+        Evaluation: {
+            /** Condition Text */
+            condition_text: string;
+            /** Connector Id */
+            connector_id: string;
+            /** Matched */
+            matched: boolean;
+            /** Reason */
+            reason: string;
         };
         /**
          * EventPage
@@ -4791,6 +5165,184 @@ export interface components {
             type: string;
         };
         /**
+         * MemoryAdd
+         * @description What is kept, and how.
+         */
+        MemoryAdd: {
+            /** Confidence */
+            confidence: number | null;
+            /**
+             * Store Mode
+             * @enum {string}
+             */
+            store_mode: "append" | "replace";
+            /** Text */
+            text: string;
+        };
+        /**
+         * MemoryPayload
+         * @description Of `memory`: patterns that were looked for, or kept. No model takes part, so the mode is deterministic.
+         */
+        MemoryPayload: {
+            /**
+             * Action
+             * @enum {string}
+             */
+            action: "add" | "retrieve";
+            /**
+             * Action Prompt Template
+             * @default
+             */
+            action_prompt_template: string;
+            /** Action Results */
+            action_results: string[];
+            /**
+             * Additive Prompt
+             * @default
+             */
+            additive_prompt: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            artifact_type: "memory";
+            /**
+             * Effective Prompt
+             * @default
+             */
+            effective_prompt: string;
+            /**
+             * Execution Status
+             * @default success
+             * @enum {string}
+             */
+            execution_status: "success" | "success_with_warning";
+            /** Failed Mode */
+            failed_mode: ("llm_guided" | "deterministic") | null;
+            /** Fallback Mode */
+            fallback_mode: ("llm_guided" | "deterministic") | null;
+            /** Fallback Reason */
+            fallback_reason: string | null;
+            /**
+             * Fallback Used
+             * @default false
+             */
+            fallback_used: boolean;
+            /**
+             * Inferred Prompt
+             * @default
+             */
+            inferred_prompt: string;
+            /**
+             * Internal Action Prompt
+             * @default
+             */
+            internal_action_prompt: string;
+            llm_guided_add: components["schemas"]["MemoryAdd"] | null;
+            llm_guided_retrieve: components["schemas"]["MemoryRetrieve"] | null;
+            /** Mcp Server Keys */
+            mcp_server_keys: string[];
+            /** Retrieved Memories */
+            retrieved_memories: components["schemas"]["RememberedFlow"][];
+            /**
+             * @default {
+             *       "iteration": 0,
+             *       "node": "",
+             *       "phase": ""
+             *     }
+             */
+            routing_state: components["schemas"]["RoutingState"];
+            stored_memory: components["schemas"]["RememberedFlow"] | null;
+            /**
+             * Truncated
+             * @description Fields that were left out because of their size, if any.
+             */
+            truncated?: string[];
+        };
+        /**
+         * MemoryRetrieve
+         * @description What was looked for.
+         */
+        MemoryRetrieve: {
+            /** Confidence */
+            confidence: number | null;
+            /**
+             * Limit
+             * @default 5
+             */
+            limit: number;
+            /** Memory Id */
+            memory_id: number | null;
+            /**
+             * Query Text
+             * @default
+             */
+            query_text: string;
+        };
+        /**
+         * MilestonePayload
+         * @description Of `milestone`.
+         */
+        MilestonePayload: {
+            /**
+             * Action
+             * @enum {string}
+             */
+            action: "create_or_update" | "mark_complete";
+            /** Action Results */
+            action_results: string[];
+            /**
+             * Additive Prompt
+             * @default
+             */
+            additive_prompt: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            artifact_type: "milestone";
+            before_milestone: components["schemas"]["MilestoneState"] | null;
+            /** Checkpoint Hit */
+            checkpoint_hit: boolean;
+            milestone: components["schemas"]["MilestoneState"];
+            /**
+             * @default {
+             *       "iteration": 0,
+             *       "node": "",
+             *       "phase": ""
+             *     }
+             */
+            routing_state: components["schemas"]["RoutingState"];
+            /**
+             * Truncated
+             * @description Fields that were left out because of their size, if any.
+             */
+            truncated?: string[];
+        };
+        /**
+         * MilestoneState
+         * @description A phase, an iteration or the acceptance.
+         */
+        MilestoneState: {
+            /**
+             * Detail
+             * @default
+             */
+            detail: string;
+            /**
+             * Iteration
+             * @default 0
+             */
+            iteration: number;
+            /** Milestone Key */
+            milestone_key: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "planned" | "in_progress" | "completed";
+        };
+        /**
          * MissingCredential
          * @description A credential type that the plan needs: without candidates there is none, with several one must be chosen.
          */
@@ -4866,6 +5418,87 @@ export interface components {
              * @description `read`: see everything but the keys. `build`: also start sessions, test, ask for changes. `approve`: also decide what is written to Flowise. `admin`: everything, keys included.
              */
             scopes: ("read" | "build" | "approve" | "admin")[];
+        };
+        /**
+         * NodeArtifactData
+         * @description Of `node_artifact:persisted`: an artifact was stored; the address has it.
+         */
+        NodeArtifactData: {
+            /** Artifact Id */
+            artifact_id: string | null;
+            /** Artifact Type */
+            artifact_type: ("plan" | "memory" | "milestone" | "decision") | null;
+            /** Correlation Id */
+            correlation_id: string | null;
+            /**
+             * Flowchart Id
+             * @description The session.
+             */
+            flowchart_id: string | null;
+            /**
+             * Flowchart Node Id
+             * @description The graph's node.
+             */
+            flowchart_node_id: string | null;
+            /** Flowchart Run Id */
+            flowchart_run_id: string | null;
+            /**
+             * Reference
+             * @description Address of the artifact.
+             * @default
+             */
+            reference: string;
+            /** Request Id */
+            request_id: string | null;
+            /**
+             * Truncated
+             * @description Fields that were left out because of their size, if any.
+             */
+            truncated?: string[];
+        };
+        /**
+         * NodeArtifactEvent
+         * @description An artifact was stored.
+         */
+        NodeArtifactEvent: {
+            data: components["schemas"]["NodeArtifactData"];
+            /** Duration Ms */
+            duration_ms: number | null;
+            /** Node */
+            node: string | null;
+            /** Phase */
+            phase: string | null;
+            /**
+             * Request Id
+             * @description Of the request that the run follows from.
+             */
+            request_id: string | null;
+            /** Run Id */
+            run_id: string | null;
+            /**
+             * Seq
+             * @description Number in the session's log; null for events that are not stored.
+             */
+            seq: number | null;
+            /**
+             * Session Id
+             * Format: uuid
+             */
+            session_id: string;
+            /** Status */
+            status: string | null;
+            /** Summary */
+            summary: string;
+            /**
+             * Ts
+             * Format: date-time
+             */
+            ts: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "node_artifact:persisted";
         };
         /**
          * NodeCapability
@@ -5234,6 +5867,32 @@ export interface components {
             next_before: number | null;
             /** Versions */
             versions: components["schemas"]["NumberedVersion"][];
+        };
+        /**
+         * OperationCounts
+         * @description What storing did, in stages and tasks.
+         */
+        OperationCounts: {
+            /**
+             * Created
+             * @default 0
+             */
+            created: number;
+            /**
+             * Replaced
+             * @default 0
+             */
+            replaced: number;
+            /**
+             * Skipped Missing
+             * @default 0
+             */
+            skipped_missing: number;
+            /**
+             * Updated
+             * @default 0
+             */
+            updated: number;
         };
         /**
          * Option
@@ -5843,6 +6502,105 @@ export interface components {
             values?: components["schemas"]["EditedValue"][];
         };
         /**
+         * PlanPayload
+         * @description Of `plan`: the plan as it is stored now, and what was done to it.
+         */
+        PlanPayload: {
+            /** Action Results */
+            action_results: string[];
+            /**
+             * Additive Prompt
+             * @description What the person asked to be changed.
+             * @default
+             */
+            additive_prompt: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            artifact_type: "plan";
+            /** Errors */
+            errors: string[];
+            /** Failed Mode */
+            failed_mode: ("llm_guided" | "deterministic") | null;
+            /** Fallback Mode */
+            fallback_mode: ("llm_guided" | "deterministic") | null;
+            /** Fallback Reason */
+            fallback_reason: string | null;
+            /** Llm Transform Summary */
+            llm_transform_summary: string | null;
+            /**
+             * Mode
+             * @enum {string}
+             */
+            mode: "llm_guided" | "deterministic";
+            /**
+             * Mode Fallback Used
+             * @default false
+             */
+            mode_fallback_used: boolean;
+            operation_counts: components["schemas"]["OperationCounts"];
+            plan: components["schemas"]["StoredPlan"] | null;
+            /**
+             * @default {
+             *       "iteration": 0,
+             *       "node": "",
+             *       "phase": ""
+             *     }
+             */
+            routing_state: components["schemas"]["RoutingState"];
+            /**
+             * Store Mode
+             * @enum {string}
+             */
+            store_mode: "append" | "replace" | "update";
+            /**
+             * Touched
+             * @description Ids of stages and tasks.
+             */
+            touched: string[];
+            /**
+             * Truncated
+             * @description Fields that were left out because of their size, if any.
+             */
+            truncated?: string[];
+            /** Warnings */
+            warnings: string[];
+        };
+        /**
+         * PlanStage
+         * @description Tasks of one kind.
+         */
+        PlanStage: {
+            /** Stage Id */
+            stage_id: string;
+            /** Stage Key */
+            stage_key: string;
+            /** Tasks */
+            tasks: components["schemas"]["PlanTask"][];
+        };
+        /**
+         * PlanTask
+         * @description One thing to do: a node, a value, a test.
+         */
+        PlanTask: {
+            /**
+             * Status
+             * @default planned
+             * @enum {string}
+             */
+            status: "planned" | "approved" | "written" | "passed" | "failed";
+            /** Task Id */
+            task_id: string;
+            /** Task Key */
+            task_key: string;
+            /**
+             * Title
+             * @default
+             */
+            title: string;
+        };
+        /**
          * PlanView
          * @description The plan that the person approved last, as it was shown, with what the answer changed of it.
          */
@@ -6278,6 +7036,26 @@ export interface components {
             worse: boolean;
         };
         /**
+         * RememberedFlow
+         * @description A pattern, or what became of it in a search.
+         */
+        RememberedFlow: {
+            /** Memory Id */
+            memory_id: number;
+            /**
+             * Refused
+             * @description Why it is not used.
+             */
+            refused: string | null;
+            /** Score */
+            score: number | null;
+            /**
+             * Text
+             * @default
+             */
+            text: string;
+        };
+        /**
          * RemoveNode
          * @description Remove a node with its connections; an iteration goes with the nodes inside it.
          */
@@ -6646,6 +7424,32 @@ export interface components {
             keep_old_secs: number;
         };
         /**
+         * RoutingState
+         * @description Where the session was when the artifact was made.
+         */
+        RoutingState: {
+            /**
+             * Iteration
+             * @default 0
+             */
+            iteration: number;
+            /**
+             * Node
+             * @default
+             */
+            node: string;
+            /**
+             * Phase
+             * @default
+             */
+            phase: string;
+            /**
+             * Route Key
+             * @description Where it went on to, if that was decided here.
+             */
+            route_key: string | null;
+        };
+        /**
          * SelectTarget
          * @description The flow to change.
          */
@@ -6739,7 +7543,7 @@ export interface components {
              */
             ops: (components["schemas"]["AddNode"] | components["schemas"]["SetParam"] | components["schemas"]["UnsetParam"] | components["schemas"]["Connect"] | components["schemas"]["Disconnect"] | components["schemas"]["BindCredential"] | components["schemas"]["RemoveNode"] | components["schemas"]["ReplaceNode"] | components["schemas"]["UpgradeNode"] | components["schemas"]["SetLabel"] | components["schemas"]["SetOutput"] | components["schemas"]["SetPosition"] | components["schemas"]["SetParent"])[];
         };
-        SessionEvent: components["schemas"]["NodeStartEvent"] | components["schemas"]["NodeEndEvent"] | components["schemas"]["NodeErrorEvent"] | components["schemas"]["InterruptEvent"] | components["schemas"]["DecisionEvent"] | components["schemas"]["RetryEvent"] | components["schemas"]["FallbackEvent"] | components["schemas"]["WriteEvent"] | components["schemas"]["TestEvent"] | components["schemas"]["CostEvent"] | components["schemas"]["ArtifactEvent"] | components["schemas"]["DriftEvent"] | components["schemas"]["ErrorEvent"] | components["schemas"]["DoneEvent"] | components["schemas"]["TokenEvent"] | components["schemas"]["ToolCallEvent"] | components["schemas"]["ToolResultEvent"];
+        SessionEvent: components["schemas"]["NodeStartEvent"] | components["schemas"]["NodeEndEvent"] | components["schemas"]["NodeErrorEvent"] | components["schemas"]["InterruptEvent"] | components["schemas"]["DecisionEvent"] | components["schemas"]["RetryEvent"] | components["schemas"]["FallbackEvent"] | components["schemas"]["WriteEvent"] | components["schemas"]["TestEvent"] | components["schemas"]["CostEvent"] | components["schemas"]["ArtifactEvent"] | components["schemas"]["DriftEvent"] | components["schemas"]["ErrorEvent"] | components["schemas"]["DoneEvent"] | components["schemas"]["NodeArtifactEvent"] | components["schemas"]["TokenEvent"] | components["schemas"]["ToolCallEvent"] | components["schemas"]["ToolResultEvent"];
         /**
          * SessionPage
          * @description Sessions, newest first. `next_cursor` gets the next page; None on the last one.
@@ -7195,6 +7999,21 @@ export interface components {
              * @description The change in a sentence.
              */
             text?: string | null;
+        };
+        /**
+         * StoredPlan
+         * @description The plan as stages with tasks.
+         */
+        StoredPlan: {
+            /** Plan Id */
+            plan_id: string;
+            /** Stages */
+            stages: components["schemas"]["PlanStage"][];
+            /**
+             * Title
+             * @default
+             */
+            title: string;
         };
         /**
          * TargetAction
@@ -8917,6 +9736,87 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    list_decision_artifacts: {
+        parameters: {
+            query?: {
+                limit?: number;
+                offset?: number;
+                /** @description Only of this run. */
+                flowchart_run_id?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                flowchart_id: string;
+                /** @description The name of the graph's node, such as `plan_v2`. */
+                flowchart_node_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArtifactPage"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_decision_artifact: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                flowchart_id: string;
+                /** @description The name of the graph's node, such as `plan_v2`. */
+                flowchart_node_id: string;
+                /** @description The artifact's id. */
+                artifact_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArtifactDetail"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
     find_flows: {
         parameters: {
             query?: {
@@ -10160,6 +11060,85 @@ export interface operations {
             };
         };
     };
+    list_memory_artifacts: {
+        parameters: {
+            query?: {
+                limit?: number;
+                offset?: number;
+                /** @description Only of this session. */
+                flowchart_id?: string | null;
+                /** @description Only of this run. */
+                flowchart_run_id?: string | null;
+                /** @description Only of this node of the graph. */
+                flowchart_node_id?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description The pattern's id. */
+                memory_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArtifactPage"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_memory_artifact: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The pattern's id. */
+                memory_id: number;
+                /** @description The artifact's id. */
+                artifact_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArtifactDetail"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
     get_metrics: {
         parameters: {
             query?: never;
@@ -10183,6 +11162,85 @@ export interface operations {
             401: components["responses"]["Problem401"];
             /** @description Forbidden */
             403: components["responses"]["Problem403"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_milestone_artifacts: {
+        parameters: {
+            query?: {
+                limit?: number;
+                offset?: number;
+                /** @description Only of this run. */
+                flowchart_run_id?: string | null;
+                /** @description Only of this node of the graph. */
+                flowchart_node_id?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                milestone_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArtifactPage"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_milestone_artifact: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                milestone_id: string;
+                /** @description The artifact's id. */
+                artifact_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArtifactDetail"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */
@@ -10451,6 +11509,85 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    list_plan_artifacts: {
+        parameters: {
+            query?: {
+                limit?: number;
+                offset?: number;
+                /** @description Only of this run. */
+                flowchart_run_id?: string | null;
+                /** @description Only of this node of the graph. */
+                flowchart_node_id?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                plan_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArtifactPage"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_plan_artifact: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id. */
+                plan_id: string;
+                /** @description The artifact's id. */
+                artifact_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArtifactDetail"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
     get_ready: {
         parameters: {
             query?: never;
@@ -10688,6 +11825,87 @@ export interface operations {
             404: components["responses"]["Problem404"];
             /** @description Conflict */
             409: components["responses"]["Problem409"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_session_artifacts: {
+        parameters: {
+            query?: {
+                /** @description Only of this kind. */
+                kind?: ("plan" | "memory" | "milestone" | "decision") | null;
+                limit?: number;
+                offset?: number;
+                /** @description Only of this run. */
+                flowchart_run_id?: string | null;
+                /** @description Only of this node of the graph. */
+                flowchart_node_id?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description The session's id (`thread_id`). */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArtifactPage"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_session_artifact: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id (`thread_id`). */
+                session_id: string;
+                /** @description The artifact's id. */
+                artifact_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArtifactDetail"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */

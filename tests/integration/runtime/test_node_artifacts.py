@@ -1,0 +1,159 @@
+"""Artifacts of a whole session by the rules, over REST, on a real Postgres."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import uuid4
+
+import httpx2
+import pytest
+from pydantic import SecretStr
+
+from flowise_dev_agent.api import create_app
+from flowise_dev_agent.api.server import Server, bind, url_of
+from flowise_dev_agent.runtime import Runtime
+from flowise_dev_agent.settings import (
+    DatabaseSettings,
+    FlowiseSettings,
+    ReasoningSettings,
+    ServerSettings,
+    load_settings,
+)
+from tests.chaos.fake_flowise import FakeFlowise
+
+KEY = "artifacts"
+WISH = "A customer support chatbot with GPT-4o and memory"
+TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736"
+
+
+@pytest.fixture
+async def http(database_dsn: str) -> AsyncIterator[httpx2.AsyncClient]:
+    server = ServerSettings(host="127.0.0.1", port=0, rate_limit_sessions_per_min=0, wait_secs=60, api_key=None)
+    with FakeFlowise(api_key=KEY, latency=0) as flowise:
+        settings = load_settings(
+            server=server,
+            database=DatabaseSettings(POSTGRES_DSN=SecretStr(database_dsn)),
+            flowise=FlowiseSettings(
+                FLOWISE_API_ENDPOINT=f"http://127.0.0.1:{flowise.port}", FLOWISE_API_KEY=SecretStr(KEY)
+            ),
+            reasoning=ReasoningSettings(engine_choice="deterministic"),
+        )
+        async with Runtime.open(settings, worker=True) as runtime:
+            running = Server(create_app(settings, runtime))
+            listener = bind(server)
+            serving = asyncio.create_task(running.serve(sockets=[listener]))
+            listener.listen()
+            async with httpx2.AsyncClient(base_url=url_of(listener), timeout=90) as http:
+                yield http
+            running.stop()
+            await serving
+
+
+async def answered(http: httpx2.AsyncClient, view: Any, **answer: Any) -> Any:
+    body = {"interrupt_id": view["interrupt"]["id"], "answer": answer}
+    headers = {"traceparent": f"00-{TRACE_ID}-00f067aa0ba902b7-01", "X-Request-Id": f"my-{answer['action']}"}
+    response = await http.post(f"/sessions/{view['thread_id']}/resume", json=body, headers=headers)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+async def accepted(http: httpx2.AsyncClient) -> str:
+    view = (await http.post("/sessions", json={"requirement": WISH})).json()
+    view = await answered(http, view, action="request_changes", feedback="Call it Helper")
+    view = await answered(http, view, action="approve")
+    view = await answered(http, view, action="accept")
+    assert view["outcome"] == "accepted"
+    return view["thread_id"]
+
+
+async def read(http: httpx2.AsyncClient, path: str, **params: Any) -> Any:
+    response = await http.get(path, params=params)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+async def test_an_accepted_session_leaves_artifacts_of_every_kind(http: httpx2.AsyncClient) -> None:
+    session = await accepted(http)
+    ledger = (await read(http, "/audit", session=session))["rows"]
+    rows_of = {row["action"]: row["seq"] for row in ledger}
+
+    plans = await read(http, f"/plans/{session}/artifacts")
+    assert (plans["ok"], plans["plan_id"], plans["limit"], plans["offset"]) == (True, session, 50, 0)
+    assert plans["count"] == len(plans["items"])
+    payloads = [item["payload"] for item in reversed(plans["items"])]
+    assert payloads[0]["store_mode"] == "replace"
+    assert payloads[0]["operation_counts"]["created"] > 3
+    assert payloads[0]["mode"] == "deterministic"
+    approved = [item for item in plans["items"] if item["flowchart_node_id"] == "hitl_plan_v2"]
+    assert approved[0]["payload"]["store_mode"] == "update"
+    assert approved[0]["audit_seq"] == rows_of["plan_approval.approve"]
+    assert (approved[0]["request_id"], approved[0]["correlation_id"]) == ("my-approve", TRACE_ID)
+    assert {task["status"] for stage in payloads[-1]["plan"]["stages"] for task in stage["tasks"]} == {
+        "written",
+        "passed",
+    }
+    assert any(payload["additive_prompt"] == "Call it Helper" for payload in payloads)
+
+    milestones = (await read(http, f"/milestones/{session}/artifacts"))["items"]
+    done = [item["payload"]["milestone"]["milestone_key"] for item in reversed(milestones)]
+    assert set(done) >= {"intent", "plan", "patch", "check", "apply", "test", "review", "acceptance"}
+    acceptance = next(item for item in milestones if item["payload"]["milestone"]["milestone_key"] == "acceptance")
+    assert acceptance["payload"]["action"] == "mark_complete"
+    assert acceptance["payload"]["milestone"]["detail"] == "accepted"
+
+    path = f"/flowcharts/{session}/nodes/hitl_plan_v2/decision-artifacts"
+    decisions = await read(http, path)
+    assert (decisions["flowchart_id"], decisions["flowchart_node_id"]) == (session, "hitl_plan_v2")
+    taken = decisions["items"][0]["payload"]
+    assert taken["resolved_route_key"] == "define_patch_scope"
+    assert taken["matched_connector_ids"] == ["hitl_plan_v2->define_patch_scope"]
+    assert [one["matched"] for one in taken["evaluations"]].count(True) == 1
+    one = await read(http, f"{path}/{decisions['items'][0]['id']}")
+    assert one["item"] == decisions["items"][0]
+
+    every = await read(http, f"/sessions/{session}/artifacts", limit=200)
+    memory = next(item for item in every["items"] if item["artifact_type"] == "memory")
+    kept = await read(http, f"/memories/{memory['memory_id']}/artifacts")
+    assert kept["memory_id"] == memory["memory_id"]
+    assert kept["items"][0]["payload"]["action"] == "add"
+    assert WISH in kept["items"][0]["payload"]["stored_memory"]["text"]
+
+
+async def test_a_second_session_leaves_which_pattern_it_started_from(http: httpx2.AsyncClient) -> None:
+    first = await accepted(http)
+    kept = (await read(http, f"/sessions/{first}/artifacts", kind="memory"))["items"][0]["memory_id"]
+    second = (await http.post("/sessions", json={"requirement": WISH})).json()["thread_id"]
+
+    found = await read(http, f"/memories/{kept}/artifacts", flowchart_id=second)
+
+    assert found["count"] == 1
+    payload = found["items"][0]["payload"]
+    assert payload["action"] == "retrieve"
+    assert payload["retrieved_memories"][0]["memory_id"] == kept
+    assert payload["llm_guided_retrieve"]["query_text"] == WISH
+
+
+async def test_each_artifact_has_an_event_that_refers_to_it(http: httpx2.AsyncClient) -> None:
+    session = (await http.post("/sessions", json={"requirement": WISH})).json()["thread_id"]
+    events = await read(http, f"/sessions/{session}/events", type="node_artifact:persisted", limit=200)
+    artifacts = await read(http, f"/sessions/{session}/artifacts", limit=200)
+
+    assert {event["data"]["artifact_id"] for event in events["events"]} == {item["id"] for item in artifacts["items"]}
+    data = events["events"][0]["data"]
+    one = await read(http, data["reference"])
+    assert one["item"]["id"] == data["artifact_id"]
+    assert (data["flowchart_id"], data["flowchart_run_id"]) == (session, one["item"]["flowchart_run_id"])
+
+
+async def test_pages_filters_and_unknown_ids_of_artifacts(http: httpx2.AsyncClient) -> None:
+    session = (await http.post("/sessions", json={"requirement": WISH})).json()["thread_id"]
+    whole = await read(http, f"/milestones/{session}/artifacts")
+    part = await read(http, f"/milestones/{session}/artifacts", limit=1, offset=1)
+    of_node = await read(http, f"/milestones/{session}/artifacts", flowchart_node_id="hydrate_context")
+    nowhere = await http.get(f"/plans/{uuid4()}/artifacts")
+    elsewhere = await http.get(f"/plans/{session}/artifacts/{whole['items'][0]['id']}")
+
+    assert (part["count"], part["items"]) == (whole["count"], whole["items"][1:2])
+    assert {item["flowchart_node_id"] for item in of_node["items"]} == {"hydrate_context"}
+    assert (nowhere.status_code, nowhere.json()["code"]) == (404, "session_not_found")
+    assert (elsewhere.status_code, elsewhere.json()["code"]) == (404, "artifact_not_found")
