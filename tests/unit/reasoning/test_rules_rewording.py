@@ -110,19 +110,83 @@ def test_only_what_a_wish_replaces_goes(prompt: str, wish: str, old: str, new: s
     assert any(f"«{one.group()}»" in step for one in sentences(prompt) for step in plan.steps)
 
 
-ASKED = [
-    (HORSES, "Bitte die Gäste siezen.", "Antworte immer auf Deutsch und duze die Gäste.", "ersetzen", "beides"),
-    (BOATS, "it can mention discounts now", "Never mention discounts.", "replace", "keep both"),
-    (BOATS, "answers may have up to 200 words", "Keep answers under 120 words.", "replace it please", "both"),
-    (BREAD, "Il faut tutoyer les clients.", "Vouvoie les clients.", "remplacer", "les deux"),
-    (DIVING, "Trata a los alumnos de usted.", "Tutea a los alumnos.", "reemplazar", "ambas"),
-    (BIKES, "Odpowiadaj po angielsku.", "Odpowiadaj zawsze po polsku.", "zastąp", "oba"),
-    (SWIMMING, "Spreek ouders voortaan aan met je.", "Spreek ouders aan met u.", "vervang", "beide"),
-    (BOATS, "don't apologise for the wait", "Start every answer by apologising for the wait.", "replace", "both"),
-    (SHOP, "We're open on Sundays now.", "We are closed on Sundays.", "yes please", "keep both"),
-    (SHOP, "we moved to 12 Quay Street", "Our address is 3 Mill Lane.", "replace", "both"),
-    (CLAY, "Dai del tu ai clienti", "Dai del lei ai clienti.", "sostituire", "entrambe"),
+CLEAR = [
+    (HORSES, "Bitte die Gäste siezen.", "und duze die Gäste.", ". Bitte die Gäste siezen."),
+    (BOATS, "it can mention discounts now", "Never mention discounts.", "It can mention discounts now."),
+    (BOATS, "answers may have up to 200 words", "under 120 words", "under 200 words"),
+    (BREAD, "Il faut tutoyer les clients.", "Vouvoie les clients.", "Il faut tutoyer les clients."),
+    (DIVING, "Trata a los alumnos de usted.", "Tutea a los alumnos.", "Trata a los alumnos de usted."),
+    (BIKES, "Odpowiadaj po angielsku.", "po polsku.", "po angielsku."),
+    (SWIMMING, "Spreek ouders voortaan aan met je.", "Spreek ouders aan met u.", "Spreek ouders voortaan aan met je."),
+    (BOATS, "don't apologise for the wait", BOATS.split("\n")[1], "Don't apologise for the wait."),
+    (SHOP, "We're open on Sundays now.", "We are closed on Sundays.", "We're open on Sundays now."),
+    (SHOP, "we moved to 12 Quay Street", "Our address is 3 Mill Lane.", "We moved to 12 Quay Street."),
+    (CLAY, "Dai del tu ai clienti", "Dai del lei ai clienti.", "Dai del tu ai clienti."),
+    ("You tutor in maths. Be friendly and give long answers.", "be brief", "and give long answers.", ". Be brief."),
 ]
+
+
+@pytest.mark.parametrize(("prompt", "wish", "old", "new"), CLEAR)
+def test_a_clear_new_rule_replaces_the_one_sentence_that_says_otherwise(
+    prompt: str, wish: str, old: str, new: str
+) -> None:
+    plan = planned(prompt, wish)
+    assert plan.declined is None
+    assert prompt_after(prompt, plan) == prompt.replace(f" {old}" if new[0] == "." else old, new)
+    assert any(f"«{one.group()}»" in step for one in sentences(prompt) for step in plan.steps)
+
+
+PARROTS = (
+    "You are the assistant of Dr. Bo & Co. in St. Ives, founded in 1990.\nOpen Mon-Fri 9:00 to 18:00 and on Sat. from "
+    "9:00 to 12:00.\nA parrot costs £45, a perch £12. Seeds, e.g. millet, are £3.\nKeep answers short."
+)
+
+
+@pytest.mark.parametrize(
+    ("wish", "old", "new"),
+    [
+        ("On Saturdays we are open until 14:00 now", "to 12:00", "to 14:00"),
+        ("From Monday to Friday we open at 8:30", "Fri 9:00", "Fri 8:30"),
+        ("The perch is £15", "£12", "£15"),
+        ("perches cost £15 and parrots £50", "£45, a perch £12", "£50, a perch £15"),
+        ("millet is £4 now", "£3", "£4"),
+        ("answers can be long", "Keep answers short.", "Answers can be long."),
+    ],
+)
+def test_a_value_is_replaced_only_where_what_it_belongs_to_is_named(wish: str, old: str, new: str) -> None:
+    plan = planned(PARROTS, wish)
+    assert plan.declined is None
+    assert prompt_after(PARROTS, plan) == PARROTS.replace(old, new)
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "On Sundays we are open 10:00 to 12:00",
+        "A cage costs £80",
+        "Mention the long waiting list",
+        "put a signature line at the end of every answer: Your team at Dr. Bo & Co.",
+        "You may say that Dr. Bo was founded by two sisters",
+        "our fax number is 01736 555 010",
+        "In December we also open on Sat. from 13:00 to 15:00",
+    ],
+)
+def test_what_is_about_another_thing_is_added_and_changes_nothing(wish: str) -> None:
+    after = prompt_after(PARROTS, planned(PARROTS, wish))
+    assert after == f"{PARROTS}\n{wish[0].upper()}{wish[1:]}"
+
+
+def test_a_line_that_says_more_than_the_new_value_is_added_too() -> None:
+    wish = "From May the perch costs £15, cash only"
+    assert prompt_after(PARROTS, planned(PARROTS, wish)) == PARROTS.replace("£12", "£15") + f"\n{wish}"
+
+
+ASKED = [
+    ("You sell tea. Keep answers short. Never write long texts.", "be detailed", "Keep answers short.", "replace", "both"),
+    (PARROTS, "the price is £20 now", "A parrot costs £45, a perch £12.", "replace", "keep both"),
+    (BREAD + " Ne parle ni de gâteaux, ni de glaces ou de prix.", "Il peut parler de glaces maintenant",
+     "Ne parle ni de gâteaux, ni de glaces ou de prix.", "remplacer", "les deux"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("prompt", "wish", "sentence", "replace", "both"), ASKED)
@@ -351,7 +415,7 @@ def test_the_name_of_a_flow_that_exists_is_declined_for_its_reason() -> None:
 
 
 PROMPTS = [HORSES, BOATS, BREAD, DIVING, BIKES, SWIMMING, TEA, CLAY, BOOKS]
-WISHES = [wish for _, wish, *_ in ASKED] + [
+WISHES = [wish for _, wish, *_ in [*CLEAR, *ASKED]] + [
     "Die neue Nummer ist 08151 99 88.", "Un corso costa adesso 95 euro", "stop apologising", "Answer in English",
     "Never mention prices", "No more than 80 words", "Usa gpt-4o-mini", "not 120 words but 90 words",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from itertools import pairwise
 from flowise_dev_agent.reasoning.rules.language.lexicon import pattern, table, words, wordset
 from flowise_dev_agent.reasoning.rules.language.text import Span, capital, quoted_spans, squeeze
 
-_TOKEN = re.compile(r"[^\W_]+(?:(?:['’+#%.-]|_)+[^\W_]+)*|\S|\n")
+_TOKEN = re.compile(rf"{pattern('text', 'abbreviated').pattern}|" r"[^\W_]+(?:(?:['’+#%.-]|_)+[^\W_]+)*|\S|\n")
 _ENDS, _FULL_WIDTH, _BREAKS = frozenset(".!?;\n"), frozenset("。！？"), frozenset(",:—–、，")
 #: What belongs together whatever is in it: brackets, of any kind.
 _BRACKETS = re.compile(r"\([^()\n]{0,300}\)|\[[^\[\]\n]{0,300}\]|（[^（）\n]{0,300}）")

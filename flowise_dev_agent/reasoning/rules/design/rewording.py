@@ -1,26 +1,33 @@
-"""What a line of a wish means for a prompt: the sentence that it speaks about, and how that would read."""
+"""What a line of a wish means for a prompt: the value or the sentence that it speaks about, and how that would read."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from functools import lru_cache
+from itertools import pairwise, takewhile
 
 from flowise_dev_agent.reasoning.rules.design.prompt import behaves
-from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, pattern, words, wordset
-from flowise_dev_agent.reasoning.rules.language.text import capital, quoted_spans
+from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, pattern, patterns, words, wordset
+from flowise_dev_agent.reasoning.rules.language.text import capital, quoted_spans, squeeze
 
 _SENTENCE, _COUNT, _IF = pattern("values", "sentence"), pattern("values", "count"), pattern("prompt", "if")
+_ROLE, _OR = pattern("prompt", "role"), pattern("values", "or")
+_OURS, _TELLS = pattern("facts", "ours"), pattern("facts", "tells")
+_DAYS, _DAY_TO, _SINCE = patterns("days", "names"), pattern("days", "to"), pattern("days", "since")
 #: Values of which one can take the place of another of its kind, the clearest first.
 _SHAPES = {
-    **{name: pattern("values", name) for name in ("address", "price", "time", "phone")},
+    **{name: pattern("values", name) for name in ("mail", "address", "price", "time", "phone")},
     "language": words("languages"),
 }
 _TOPICS = tuple(f"about_{name}" for name in ("price", "phone", "hours", "place", "apology", "address", "length"))
+#: What a value is about, whatever it belongs to.
+_GENERIC = (*_TOPICS, "about_language", "languages", "now", "begins_at", "ends_at")
 #: Of these a prompt says one thing only.
 _ONE_OF = frozenset({"about_apology", "about_address", "about_length", "about_place"})
 _JOINT = re.compile(rf"[,;]?\s(?:{'|'.join(sorted(wordset('ands')))})\s|[,;]\s")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
-_WORD = re.compile(r"[^\W\d_\u3040-\u30ff\u3400-\u9fff]{4,}|[\u30a0-\u30ff\u3400-\u9fff]{2,}")
+_WORD = re.compile(r"[^\W\d_\u3040-\u30ff\u3400-\u9fff]{3,}|[\u30a0-\u30ff\u3400-\u9fff]{2,}")
+_EVERYDAY = tuple(word for word in wordset("everyday") if len(word) > 3)
 _SHORTEST_STEM, _SHARE_OF_STEM, _RARE = 4, 0.57, 2
 _LONGEST_OLD, _NEXT_TO = 60, 8
 _CLAUSE_END = re.compile(r"[,;.!?](?:\s|$)|[、。]")
@@ -37,16 +44,27 @@ class Value:
 
 
 @dataclass(frozen=True)
+class Group:
+    """Values of one kind in one clause: the words and the days that they belong to, and where their sentence begins."""
+
+    place: int
+    values: tuple[Value, ...]
+    owner: frozenset[str]
+    days: frozenset[int]
+
+
+@dataclass(frozen=True)
 class Amendment:
-    """A sentence of a prompt and what it would become; '' takes it out. `certain`: the wish says so itself; `swapped`:
-    only a value of it changes."""
+    """A stretch of a prompt and what it would become: '' takes it out, None is not known. `certain`: the wish leaves
+    nothing open; `swapped`: only values of it change; `adds`: the line says more than that, and is added, too."""
 
     start: int
     end: int
     old: str
-    new: str
-    certain: bool
-    swapped: bool
+    new: str | None
+    certain: bool = True
+    swapped: bool = False
+    adds: bool = False
 
 
 def sentences(prompt: str) -> Iterator[re.Match[str]]:
@@ -69,14 +87,14 @@ def values_in(text: str) -> list[Value]:
 
 
 def amendment(line: str, prompt: str, *, settled: bool = False) -> Amendment | None:
-    """What a line says about a sentence that is there; None where it speaks of nothing in the prompt. `settled`: it is
+    """What a line says about something that is there; None where it speaks of nothing in the prompt. `settled`: it is
     the answer to what the new value is."""
-    found = [one for match in sentences(prompt) if (one := _about(line, match, prompt, settled=settled))]
-    best = max((rank for rank, _ in found), default=0)
-    top = [one for rank, one in found if rank == best]
-    if not top or top[0].new == top[0].old:
+    wanted, former = _former(line)
+    found = _of_former(wanted, former, prompt) if former else None
+    found = found or (None if _IF.match(line) else _of_values(wanted, prompt) or _of_rule(wanted, former, prompt))
+    if found is None or found.new == found.old:
         return None
-    return top[0] if len(top) == 1 else replace(top[0], certain=False)
+    return replace(found, certain=True) if settled and found.new is not None else found
 
 
 def relates(line: str, prompt: str) -> bool:
@@ -85,33 +103,7 @@ def relates(line: str, prompt: str) -> bool:
     return any(shares) or amendment(line, prompt) is not None
 
 
-def _about(line: str, match: re.Match[str], prompt: str, *, settled: bool) -> tuple[int, Amendment] | None:
-    """(how much speaks for it, what becomes of this sentence); None where too little does."""
-    sentence = match.group()
-    wanted, former = _former(line)
-    shared, topics = _shared(line, sentence, prompt), _topics(line, sentence)
-    about = shared | {topic for topic in topics if not any(words(topic).search(word) for word in shared)}
-    number = _numbered(wanted, former, sentence)
-    swapped, named = (number, True) if number else _swapped(wanted, former, sentence, tied=bool(about))
-    now, more, out = (words(name).search(line) is not None for name in ("now", "addition", "taken_out"))
-    goes, opposed = out or words("goes").search(line) is not None, _opposed(line, sentence)
-    if named or (former and _shared(former, sentence, prompt)):
-        rank, certain = 9, True
-    elif _IF.match(line) or (more and not now and not opposed):
-        return None
-    elif swapped:
-        rank, certain = 6 + len(about), settled or (now and not more)
-    elif goes and words("forbids").search(sentence) and not out:
-        # It is forbidden already, or something else of the kind.
-        return None
-    elif goes and about:
-        rank, certain = 4 + len(about), True
-    elif (opposed and about) or topics & _ONE_OF or len(about) > 1 or (goes and _common(line, sentence)):
-        rank, certain = 1 + len(about), False
-    else:
-        return None
-    new = _in_part("", sentence, line, prompt) if out else swapped or _in_part(line, sentence, line, prompt)
-    return rank, Amendment(*match.span(), sentence, new, certain, bool(swapped) or out)
+# --- Values -------------------------------------------------------------------------------------------------------
 
 
 def _former(line: str) -> tuple[str, str]:
@@ -122,96 +114,234 @@ def _former(line: str) -> tuple[str, str]:
     rest = line[instead.end() : instead.end() + _LONGEST_OLD]
     first = next((value for value in values_in(rest) if value.start <= _NEXT_TO), None)
     former = rest[: first.end] if first else _CLAUSE_END.split(rest)[0]
-    return line[: instead.start()] + line[instead.end() + len(former) :], former
+    return capital(squeeze(f"{line[: instead.start()]} {line[instead.end() + len(former) :]}").strip(" ,")), former
 
 
-def _in_part(new: str, sentence: str, line: str, prompt: str) -> str:
-    """The sentence with new words in the place of the one part that the line speaks about, else these alone."""
-    for joint in _JOINT.finditer(sentence):
-        first, last = sentence[: joint.start()], sentence[joint.end() :]
-        about = [bool(_shared(line, part, prompt) or _topics(line, part)) for part in (first, last)]
-        if about == [False, True]:
-            return f"{_ended(first, sentence)} {_ended(new, sentence)}".rstrip()
-        if about == [True, False] and behaves(last):
-            return f"{_ended(new, sentence)} {capital(last)}".lstrip()
-    return _ended(new, sentence)
+def _of_former(wanted: str, former: str, prompt: str) -> Amendment | None:
+    """The one place of the value that the line says is to go, with the new one there."""
+    old, number, fresh = values_in(former), _NUMBER.match(former.strip()), _NUMBER.search(wanted)
+    if old:
+        places = [value for value in values_in(prompt) if _plain(value) == _plain(old[0])]
+        mine = [value.text for value in values_in(wanted) if value.kind == old[0].kind]
+    else:
+        numbers = re.finditer(rf"(?<![\d.,]){re.escape(number.group())}(?![\d]|[.,]\d)", prompt) if number else ()
+        places, mine = [Value("", *one.span(), one.group()) for one in numbers], [fresh.group()] if fresh else []
+    return _changed(prompt, [(places[0], mine[0])]) if len(places) == 1 == len(mine) else None
 
 
-def _swapped(wanted: str, former: str, sentence: str, *, tied: bool) -> tuple[str, bool]:
-    """(the sentence with the new values in the place of the old ones, '' for none; whether the wish names the old)."""
-    new, old, there = values_in(wanted), values_in(former), values_in(sentence)
-    for kind in dict.fromkeys(value.kind for value in new):
-        mine = [value for value in new if value.kind == kind]
-        same = [value for value in there if value.kind == kind or akin(value.kind, kind)]
-        gone = [value for value in same if _plain(value) in {_plain(one) for one in old}]
-        if gone and len(mine) == 1:
-            return _with(sentence, {gone[0]: mine[0].text}), True
-        speaks = tied if kind == "price" else kind != "language" or words("about_language").search(sentence)
-        if not same or not speaks or kind == "quote" or (former and old):
-            continue
-        chosen = same if len(same) == len(mine) else _chosen(wanted, mine[0], sentence, same)
-        pairs = dict(zip(chosen, (value.text for value in mine), strict=False))
-        if pairs:
-            return _with(sentence, pairs), False
-    return "", False
+def _of_values(line: str, prompt: str) -> Amendment | None:
+    """The values of a line in the place of those that belong to the same thing. None where it speaks of another thing
+    or another day, or says that it is one thing more."""
+    if words("addition").search(line) and not words("now").search(line):
+        return None
+    known, pairs, unclear = _groups(prompt), list[tuple[Value, str]](), list[Value]()
+    prompt_words, mine = _own_words(prompt), _groups(line, whole=True)
+    foreign = [word for word in _own_words(line) if not _is_among(word, prompt_words)]
+    for group in mine:
+        rivals = _rivals(group, known, foreign)
+        fitting = _paired(line, group, rivals[0]) if len(rivals) == 1 else []
+        pairs += fitting
+        unclear += rivals[0].values if rivals and not fitting else ()
+    if unclear:
+        return replace(_changed(prompt, [(unclear[0], "")]), new=None, certain=False)
+    adds = bool(foreign) or len(pairs) < len([one for one in values_in(line) if one.kind != "quote"])
+    return replace(_changed(prompt, pairs), adds=adds) if pairs else None
 
 
-def _numbered(wanted: str, former: str, sentence: str) -> str:
-    """The sentence with a number changed that a wish gives without its unit ("150, not 100")."""
-    old, new = _NUMBER.match(former.strip()), _NUMBER.search(wanted)
-    places = list(re.finditer(rf"(?<![\d.,]){re.escape(old.group())}(?![\d]|[.,]\d)", sentence)) if old else []
-    if not new or len(places) != 1 or values_in(former):
-        return ""
-    return sentence[: places[0].start()] + new.group() + sentence[places[0].end() :]
+def _groups(text: str, *, whole: bool = False) -> list[Group]:
+    """The values of a text by what they belong to: the words in front of them in their clause, else those behind.
+    With `whole` all words of the clause."""
+    found: list[Group] = []
+    for match in sentences(text):
+        sentence, values = match.group(), values_in(match.group())
+        speaks = words("about_language").search(sentence) and not _IF.match(sentence)
+        for kind in dict.fromkeys(one.kind for one in values if one.kind != "quote"):
+            mine = [one for one in values if one.kind == kind] if kind != "language" or speaks else []
+            cuts = [0]
+            for one, two in pairwise(mine):
+                between = [joint for joint in _JOINT.finditer(sentence, one.end, two.start)]
+                owned = [joint for joint in between if _own_words(rest := sentence[joint.end() : two.end]) or _days(rest)]
+                cuts += [joint.end() for joint in [*owned[-1:], *between[:1]][:1]]
+            groups: list[Group] = []
+            for start, end in pairwise([*cuts, len(sentence)] if mine else []):
+                own = [one for one in mine if start <= one.start < end]
+                front, clause = sentence[start : own[0].start], sentence[start:end]
+                owner = (not whole and _own_words(front)) or _own_words(clause)
+                placed = tuple(
+                    replace(one, start=one.start + match.start(), end=one.end + match.start()) for one in own
+                )
+                if groups and not owner and not _days(clause):
+                    # "9 to 12 and 14 to 18": a second pair of the same.
+                    groups[-1] = replace(groups[-1], values=groups[-1].values + placed)
+                else:
+                    groups.append(Group(match.start(), placed, owner, _days(clause)))
+            found += groups
+    return found
 
 
-def _chosen(wanted: str, new: Value, sentence: str, same: Sequence[Value]) -> list[Value]:
-    """The one of several values that a new one can be meant for."""
-    if new.kind == "time" and len(same) == 2:
-        before = wanted[: new.start]
-        ends, begins = (words(name).search(before) is not None for name in ("ends_at", "begins_at"))
-        return [same[1 if ends else 0]] if ends != begins else []
-    starts = [0, *(value.end for value in same)]
-    shared = [
-        len(set(_akin_words(wanted, sentence[start : value.end]))) for start, value in zip(starts, same, strict=False)
-    ]
-    return [same[shared.index(max(shared))]] if shared.count(max(shared)) == 1 else []
+def _rivals(group: Group, known: Sequence[Group], foreign: Sequence[str]) -> list[Group]:
+    """The values of a prompt that those of a line can be meant for; none where they belong to something new."""
+    kind = group.values[0].kind
+    rivals = [one for one in known if one.values[0].kind == kind or akin(one.values[0].kind, kind)]
+    rivals = [one for one in rivals if one.days == group.days] if group.days else rivals
+    named = [one for one in rivals if (one.owner or group.days) and all(_is_among(w, group.owner) for w in one.owner)]
+    if named:
+        most = max(len(one.owner) for one in named)
+        return [one for one in named if len(one.owner) == most]
+    partly = [one for one in rivals if any(_is_among(word, group.owner) for word in one.owner)]
+    # What is named once may be left out behind: "a class for adults is £9, for children £5".
+    beside = [one for one in rivals if one not in partly and one.place in [other.place for other in partly]]
+    return [] if foreign else [*partly, *beside] if group.owner else rivals
 
 
-def _with(sentence: str, pairs: dict[Value, str]) -> str:
-    for value, text in sorted(pairs.items(), key=lambda pair: -pair[0].start):
-        text = f"{text[0].lower()}{text[1:]}" if value.text[0].islower() else text
-        sentence = sentence[: value.start] + text + sentence[value.end :]
-    return sentence
+def _paired(line: str, group: Group, chosen: Group) -> list[tuple[Value, str]]:
+    """Each value that changes with the new one; none where it is not clear which is which."""
+    old, new = chosen.values, group.values
+    if len(old) == 2 and len(new) == 1 and new[0].kind == "time":
+        before = line[: new[0].start]
+        last = [max((one.end() for one in words(name).finditer(before)), default=-1) for name in ("begins_at", "ends_at")]
+        return [(old[last.index(max(last))], new[0].text)] if last[0] != last[1] else []
+    return [(one, two.text) for one, two in zip(old, new, strict=True)] if len(old) == len(new) else []
+
+
+def _changed(prompt: str, pairs: Sequence[tuple[Value, str]]) -> Amendment:
+    """The stretch of whole sentences around some values, with others in their place."""
+    first, last = min(value.start for value, _ in pairs), max(value.end for value, _ in pairs)
+    spans = [match.span() for match in sentences(prompt)]
+    start, end = max(one for one, _ in spans if one <= first), min(one for _, one in spans if one >= last)
+    new = prompt[start:end]
+    for value, text in sorted(pairs, key=lambda pair: -pair[0].start):
+        text = f"{text[:1].lower()}{text[1:]}" if value.text[0].islower() else text
+        new = new[: value.start - start] + text + new[value.end - start :]
+    return Amendment(start, end, prompt[start:end], new, swapped=True)
 
 
 def _plain(value: Value) -> str:
     return re.sub(r"[\W_]", "", value.text).casefold()
 
 
+@lru_cache(maxsize=512)
+def _days(text: str) -> frozenset[int]:
+    """The days of the week that a text names, 0 for Monday; one from which on something holds is none of them."""
+    named = sorted((match.start(), match.end(), day) for day, name in enumerate(_DAYS) for match in name.finditer(text))
+    found: set[int] = set()
+    for (start, end, day), behind in zip(named, [*named[1:], None], strict=False):
+        if behind and _DAY_TO.fullmatch(text[end : behind[0]]):
+            found |= {(day + step) % 7 for step in range((behind[2] - day) % 7 + 1)}
+        elif not _SINCE.search(text[:start]) or day in found:
+            found.add(day)
+    return frozenset(found)
+
+
+@lru_cache(maxsize=512)
+def _own_words(text: str) -> frozenset[str]:
+    """What a text speaks of: its words without those that any wish, any prompt, and any value of a kind has."""
+    for name in _GENERIC:
+        text = words(name).sub(" ", text)
+    for day, name in enumerate(_DAYS):
+        text = name.sub(" ", text) if day in _days(text) else text
+    return frozenset(_telling_words(text))
+
+
+# --- Rules --------------------------------------------------------------------------------------------------------
+
+
+def _of_rule(line: str, former: str, prompt: str) -> Amendment | None:
+    """The sentence that a line contradicts, takes out, or says in another way; of several none is certain."""
+    found = [(one, shared) for number, match in enumerate(sentences(prompt))
+             if not (number == 0 and _ROLE.match(match.group()))
+             and (shared := _contradicted(line, former, match.group(), prompt)) is not None
+             for one in [match]]  # fmt: skip
+    most = max((shared for _, shared in found), default=0)
+    chosen = [match for match, shared in found if shared == most]
+    if not chosen:
+        return None
+    old, out = chosen[0].group(), words("taken_out").search(line) is not None
+    new = _in_part("" if out else line, old, line, prompt)
+    certain = len(chosen) == 1 and new is not None and not _IF.match(old)
+    return Amendment(*chosen[0].span(), old, new, certain, swapped=out)
+
+
+def _contradicted(line: str, former: str, sentence: str, prompt: str) -> int | None:
+    """How many words a line shares with a sentence that it says is to go; 0 for one whose rule it says in another way,
+    None for any other."""
+    shared, topics = _shared(line, sentence, prompt), _topics(line, sentence)
+    forbidden = words("forbids").search(sentence) is not None
+    about = len(shared | {topic for topic in topics if not any(words(topic).search(word) for word in shared)})
+    if words("taken_out").search(line) or (words("goes").search(line) and not forbidden):
+        return about or None
+    if former and _shared(former, sentence, prompt):
+        return about + 1
+    opposed = _opposed(line, sentence, shared, topics)
+    if words("addition").search(line) and not words("now").search(line) and not opposed:
+        return None
+    return 0 if opposed or _is_one_thing(line, sentence, topics) else None
+
+
+def _is_one_thing(line: str, sentence: str, topics: set[str]) -> bool:
+    """Whether both say how something is of which there is one: the length of answers, the place, how people are
+    addressed. "Mention the long way round" is about the way."""
+    of = topics & _ONE_OF
+    if "about_place" in of and (words("now").search(line) or _OURS.search(line)):
+        return True
+    own = _own_words(sentence)
+    more = [word for word in _own_words(line) if not _is_among(word, own)]
+    return bool(of - {"about_place"}) and len(more) <= 1 and not _TELLS.search(line)
+
+
+def _opposed(line: str, sentence: str, shared: set[str], topics: set[str]) -> bool:
+    """Whether one allows or asks for what the other forbids, or says that is open what is closed."""
+    forbids = [words("forbids").search(text) is not None for text in (line, sentence)]
+    allows = words("allows").search(line) is not None
+    own = _own_words(line)
+    open_ = [word for word in _own_words(sentence) if not _is_among(word, own)]
+    if forbids[1] and (allows or not forbids[0]):
+        return bool(shared) and len(open_) <= (1 if allows or words("now").search(line) else 0)
+    if forbids[0] and not forbids[1] and behaves(sentence):
+        return bool(shared) and len(open_) <= 1
+    shut = [words("shut").search(text) is not None for text in (line, sentence)]
+    return "about_hours" in topics and shut[0] != shut[1] and _days(line) == _days(sentence) and not open_
+
+
+def _in_part(new: str, sentence: str, line: str, prompt: str) -> str | None:
+    """The sentence with new words in the place of the parts that the line speaks about, else these alone; None where
+    something would be lost that the line does not speak of."""
+    cuts = [0, *(joint.end() for joint in _JOINT.finditer(sentence)), len(sentence)]
+    parts = [sentence[start:end] for start, end in pairwise(cuts)]
+    about = [number for number, part in enumerate(parts) if _shared(line, part, prompt) or _topics(line, part)]
+    first, last = (about[0], about[-1] + 1) if about else (0, len(parts))
+    front, gone, behind = ("".join(some) for some in (parts[:first], parts[first:last], parts[last:]))
+    front = _JOINT.sub("", front) if len(parts[:first]) == 1 else re.sub(rf"(?:{_JOINT.pattern})$", "", front)
+    topics = _topics(line, gone)
+    left = [one for one in values_in(gone) if one.text not in line and not any(words(t).search(one.text) for t in topics)]
+    listed = _OR.search(gone) and any(not _is_among(word, _own_words(line)) for word in _telling_words(gone))
+    if words("goes").search(line):
+        # What goes takes its values with it.
+        left = left if len(parts) > 1 and gone == sentence else []
+    if (behind and not behaves(behind)) or (left and "about_place" not in topics) or (listed and not topics & _ONE_OF):
+        return None
+    kept = [_ended(one, sentence) for one in (front, new) if one]
+    return " ".join([*kept, *([capital(behind)] if behind else [])])
+
+
 def _shared(line: str, sentence: str, prompt: str) -> set[str]:
     """Words of the sentence that the line speaks of and that few sentences of the prompt have."""
-    found = _akin_words(line, sentence)
-    others = [set(map(str.casefold, _WORD.findall(match.group()))) for match in sentences(prompt)] if found else []
-    return {word for word in found if sum(any(akin(word, one) for one in other) for other in others) <= _RARE}
-
-
-def _akin_words(line: str, sentence: str) -> list[str]:
     said = _telling_words(line)
-    return [word for word in _telling_words(sentence) if any(akin(word, one) for one in said)]
+    found = [word for word in _telling_words(sentence) if _is_among(word, said)]
+    others = [set(map(str.casefold, _WORD.findall(match.group()))) for match in sentences(prompt)] if found else []
+    return {word for word in found if sum(_is_among(word, other) for other in others) <= _RARE}
 
 
-def _telling_words(text: str) -> set[str]:
+@lru_cache(maxsize=512)
+def _telling_words(text: str) -> frozenset[str]:
     """The words of a text but those that any wish and any prompt has."""
-    folded = {word.casefold() for word in _WORD.findall(text)}
-    plain = {word for word in folded if word not in wordset("glue") and not words("languages").fullmatch(word)}
-    return {word for word in plain if not any(akin(word, one) for one in wordset("everyday"))}
+    folded = {word.casefold() for word in _WORD.findall(text)}.difference(wordset("glue"), *FUNCTION_WORDS.values())
+    plain = {word for word in folded if not words("languages").fullmatch(word)}
+    return frozenset(word for word in plain if not word.startswith(_EVERYDAY))
 
 
-def _common(line: str, sentence: str) -> set[str]:
-    """Words that both have, everyday ones as well, but those that every text has."""
-    said = [set(re.findall(r"[^\W\d_]{3,}", text.casefold())) for text in (line, sentence)]
-    return (said[0] & said[1]).difference(*FUNCTION_WORDS.values())
+def _is_among(word: str, others: Iterable[str]) -> bool:
+    return any(akin(word, one) for one in others)
 
 
 def akin(one: str, other: str) -> bool:
@@ -228,13 +358,6 @@ def akin(one: str, other: str) -> bool:
 
 def _topics(line: str, sentence: str) -> set[str]:
     return {topic for topic in _TOPICS if words(topic).search(line) and words(topic).search(sentence)}
-
-
-def _opposed(line: str, sentence: str) -> bool:
-    """Whether one allows or asks for what the other forbids; a plain fact forbids nothing."""
-    forbids = [words("forbids").search(text) is not None for text in (line, sentence)]
-    allows = words("allows").search(line) is not None
-    return (forbids[1] and (allows or not forbids[0])) or (forbids[0] and not forbids[1] and behaves(sentence))
 
 
 def _ended(line: str, sentence: str) -> str:

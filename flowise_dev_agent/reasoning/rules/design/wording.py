@@ -105,7 +105,8 @@ def worded(
         found = _settled(request, without_braces(line), text, world, whole=whole)
         if isinstance(found, Amendment):
             steps.append(world.say("step_reword", where=place, old=found.old, new=found.new or "–"))
-            text = _with(text, found)
+            text, more = _with(text, found), without_braces(line) if found.adds else ""
+            added += [f"<p>{more}</p>" if html else more] if more else []
         else:
             added.append(f"<p>{found}</p>" if html else found)
     if steps or (places[place] and not held(request, place)):
@@ -208,7 +209,7 @@ def _settled(request: PlanRequest, line: str, text: str, world: World, *, whole:
             raise DeclinedError(question)
         line = without_braces(answers[question])
     found = amendment(line, text, settled=vague or request.intent.operation == "copy")
-    clean = found is not None and (found.swapped or whole)
+    clean = found is not None and found.new is not None and (found.swapped or whole)
     if found is None or (found.certain and clean):
         return found or line
     key = "question_replace" if clean else "question_reword"
