@@ -28,7 +28,7 @@ from flowise_dev_agent.reasoning.rules.design.build import (
     left_open,
     open_question,
 )
-from flowise_dev_agent.reasoning.rules.design.change import design_change, design_inside, is_agentflow, unheard, wish_of
+from flowise_dev_agent.reasoning.rules.design.change import design_change, unheard, wish_of
 from flowise_dev_agent.reasoning.rules.design.naming import copy_name, take_flow_name, wish_for_copy
 from flowise_dev_agent.reasoning.rules.design.parts import for_request
 from flowise_dev_agent.reasoning.rules.design.prompt import is_empty, prompt_of, without_opening
@@ -251,8 +251,6 @@ def _design(request: PlanRequest, world: World) -> Design:
         if not wish:
             same = declined(request, "")
             return same.model_copy(update={"declined": None, "steps": [world.say("step_copy")]})
-    if is_agentflow(request):
-        return design_inside(request, wish, world)
     if request.existing or (previous and previous.flow_kind == "CHATFLOW" and previous.nodes):
         return design_change(request, wish, world)
     return design_new(request, world)

@@ -95,5 +95,4 @@ async def test_a_node_is_renamed_by_its_id(catalogue: NodeStore) -> None:
 )
 async def test_half_of_a_wish_is_not_carried_out(wish: str, catalogue: NodeStore) -> None:
     contract, _ = await done(wish, catalogue, TWO)
-    assert contract.declined
-    assert "names of nodes" in contract.declined
+    assert "«" in (contract.declined or "")

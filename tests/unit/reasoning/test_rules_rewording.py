@@ -182,7 +182,7 @@ def test_a_line_that_says_more_than_the_new_value_is_added_too() -> None:
 
 
 ASKED = [
-    ("You sell tea. Keep answers short. Never write long texts.", "be detailed", "Keep answers short.", "replace", "both"),
+    ("You sell tea. Be brief. Never write long texts.", "be detailed", "Be brief.", "replace", "both"),
     (PARROTS, "the price is £20 now", "A parrot costs £45, a perch £12.", "replace", "keep both"),
     (BREAD + " Ne parle ni de gâteaux, ni de glaces ou de prix.", "Il peut parler de glaces maintenant",
      "Ne parle ni de gâteaux, ni de glaces ou de prix.", "remplacer", "les deux"),
@@ -311,8 +311,9 @@ def test_words_and_a_tool_of_one_wish_are_both_kept_when_the_chain_becomes_an_ag
 def test_a_correction_takes_back_a_tool_and_keeps_the_words_and_the_chain() -> None:
     wish = "add a calculator and tell people about gift vouchers"
     plan = planned(BOATS, wish, previous=planned(BOATS, wish), feedback="no, without the calculator")
-    assert (plan.declined, plan.removals, plan.new_nodes) == (None, [], set())
-    assert prompt_after(BOATS, plan) == f"{BOATS}\nTell people about gift vouchers"
+    assert plan.declined is None
+    assert [node.node_name for node in plan.nodes if not node.existing] == ["conversationChain"]
+    assert prompt_after("", plan) == f"{BOATS}\nTell people about gift vouchers"
 
 
 def test_a_correction_takes_back_one_half_of_a_line() -> None:
@@ -389,13 +390,11 @@ def test_one_shared_word_without_a_contradiction_is_no_evidence() -> None:
     assert [value.mode for value in planned(prompt, "never promise delivery dates").values] == ["append"]
 
 
-def test_a_story_is_not_proposed_as_a_sentence() -> None:
+def test_a_story_alone_is_no_wish_and_gets_into_no_prompt() -> None:
     story = "Pupils noticed that asking for discounts in verse makes the thing give in to them on every single occasion"
-    question = planned(BOATS, story).declined or ""
-    assert "How should that sentence read" in question
-    plan = planned(BOATS, story, (question, "Never mention discounts, not even in verse."))
-    assert "Never mention discounts, not even in verse." in prompt_after(BOATS, plan)
-    assert story not in prompt_after(BOATS, plan)
+    assert planned(BOATS, story).declined
+    plan = planned(BOATS, f"{story}. Never mention vouchers.")
+    assert prompt_after(BOATS, plan) == f"{BOATS}\nNever mention vouchers."
 
 
 def test_a_value_out_of_range_is_asked_for_and_the_answer_set() -> None:

@@ -10,7 +10,7 @@ from flowise_dev_agent.patch import NodeSchema
 from flowise_dev_agent.patch.model.agentflow import AGENTFLOW_CATEGORY
 from flowise_dev_agent.patch.validate.limits import BOUNDS
 from flowise_dev_agent.reasoning.contracts import PlanRequest
-from flowise_dev_agent.reasoning.credential_requirements import credential_type, required_types
+from flowise_dev_agent.reasoning.credential_requirements import required_types
 from flowise_dev_agent.reasoning.playbook import is_advice
 from flowise_dev_agent.reasoning.rules.design.build import asked, fresh_ids, spans_of, values_of
 from flowise_dev_agent.reasoning.rules.design.edits import Edits, find_edits
@@ -22,13 +22,11 @@ from flowise_dev_agent.reasoning.rules.design.rewording import akin
 from flowise_dev_agent.reasoning.rules.design.values import MAX_TOKENS, Said, default_text, parameters, prompt_field
 from flowise_dev_agent.reasoning.rules.design.wording import held, without_remarks, worded
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
-from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, pattern, table, words
+from flowise_dev_agent.reasoning.rules.language.lexicon import NUMBER, pattern, words
 from flowise_dev_agent.reasoning.rules.language.text import (
     Span,
-    mentioned,
     mentions,
     normalised,
-    quoted,
     squeeze,
     to_number,
 )
@@ -72,20 +70,14 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     change, remarks = _read(request, text, world)
     wired = {f"{op.target_node_id}.{op.target_anchor}" for op in wire(existing).connections} if pending else set[str]()
     occupied = request.occupied | wired
-    edits = find_edits(change, existing, occupied, world)
-    back = _back(request, edits) if pending else {}
-    if planned and back:
-        # What the plan put in the place of a node is not wanted: the node stays, with the words that were added.
-        edits = replace(edits, replaced={id_: name for id_, name in edits.replaced.items() if id_ not in back},
-                        removed=(*edits.removed, *back))  # fmt: skip
-        planned = planned.model_copy(update={"removals": [id_ for id_ in planned.removals if id_ not in back.values()]})
-        existing |= world.schemas({old: request.existing[old] for old in back.values()})
+    inside = is_agentflow(request)
+    edits = Edits() if inside else find_edits(change, existing, occupied, world)
     going = [*edits.removed, *edits.replaced]
     stays = {id_: schema for id_, schema in existing.items() if id_ not in going}
     ids = fresh_ids(edits.added, existing)
     ids |= fresh_ids(tuple(edits.replaced.values()), {**existing, **ids})
     added = world.schemas(ids)
-    values = values_of(added, change, "", world)
+    values = [*values_of(added, change, "", world), *_models(request, change, text, world)]
     for id_, schema in _meant(request, stays, text, world).items():
         own = parameters(schema, Said(change), language=world.language, asked_only=True)
         values += [PlannedValue(node_id=id_, param=name, value=value) for name, value in own.items()]
@@ -95,7 +87,7 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
         # Nobody is asked about words of a wish that names parts which have no place here.
         Account(change.text, spans, {**stays, **added}, values, gone).check(world)
     places, chosen = _prompts(request, change, {**stays, **added}, text)
-    moved = [*_moved(request, edits, existing, added, world), *_kept_words(request, back, existing)]
+    moved = _moved(request, edits, existing, added, world)
     places |= {f"{value.node_id}.{value.param}": str(value.value) for value in moved}
     understood = bool(values or names or ids or going)
     said = worded(request, change, spans, places, chosen, world, understood=understood)
@@ -111,10 +103,14 @@ def design_change(request: PlanRequest, wish: str, world: World) -> Design:
     touched = dict.fromkeys([*(value.node_id for value in values), *names, *partners])
     shown = {**{id_: stays[id_] for id_ in touched if id_ in stays}, **added}
     earlier = planned.credential_requirements if planned else []
-    needed = dict.fromkeys([*earlier, *required_types(added.values(), world.available)])
+    new = [*added.values(), *(schema for one in values if (schema := world.store.get(str(one.value))))]
+    needed = dict.fromkeys([*earlier, *required_types(new, world.available)])
     source = f"feedback:{1 if planned else 0}" if request.feedback else "requirement"
     design = Design(
-        **_heading(request, wish, world),
+        goal=world.say("goal_change", requirement=telling.short(wish)),
+        operation=request.intent.operation,
+        flow_name=planned.flow_name if planned else request.intent.title,
+        flow_kind="AGENTFLOW" if inside else "CHATFLOW",
         nodes=telling.planned(shown, world, existing=set(request.existing), labels=names),
         removals=[node_id for node_id in going if node_id in request.existing],
         values=ranged,
@@ -167,14 +163,6 @@ def _pending(request: PlanRequest) -> bool:
     """Whether there is a plan that is not written yet."""
     new = request.previous.new_nodes if request.previous else set[str]()
     return request.previous is not None and request.verdict is None and not (new and new <= request.existing.keys())
-
-
-def _heading(request: PlanRequest, wish: str, world: World) -> dict[str, Any]:
-    return {
-        "goal": world.say("goal_change", requirement=telling.short(wish)),
-        "operation": request.intent.operation,
-        "flow_name": request.previous.flow_name if request.previous else request.intent.title,
-    }
 
 
 def _meant(request: PlanRequest, places: Mapping[str, NodeSchema], wish: str, world: World) -> Mapping[str, NodeSchema]:
@@ -255,6 +243,8 @@ def _prompts(
     request: PlanRequest, change: Reading, nodes: Mapping[str, NodeSchema], wish: str
 ) -> tuple[dict[str, str], list[str]]:
     """(the fields `node.field` for words for the model with what a fresh node has in them, those that are named)."""
+    if inside := _messages(request):
+        return dict.fromkeys(inside, ""), _named_places(request, inside, wish)
     fields = {f"{id_}.{field}": schema for id_, schema in nodes.items()
               if (field := prompt_field(schema)) and schema.category in (*ENDING_CATEGORIES, "Prompts")}  # fmt: skip
     if change.prompt_text and not change.system_text:
@@ -297,29 +287,6 @@ def _moved(
             context = target == "responsePrompt" and "{context}" not in text
             text += f"\n\n{world.say('from_documents')}\n{{context}}" if context else ""
             found.append(PlannedValue(node_id=new, param=target, value=text))
-    return found
-
-
-def _back(request: PlanRequest, edits: Edits) -> dict[str, str]:
-    """Planned node -> node of the flow that it was to replace, where the type of that one is wanted again."""
-    removals = request.previous.removals if request.previous else []
-    return {
-        new: old
-        for new, name in edits.replaced.items()
-        for old in removals
-        if new not in request.existing and request.existing.get(old) == name
-    }
-
-
-def _kept_words(
-    request: PlanRequest, back: Mapping[str, str], existing: Mapping[str, NodeSchema]
-) -> list[PlannedValue]:
-    found: list[PlannedValue] = []
-    for new, old in back.items():
-        source, target = prompt_field(existing[new]), prompt_field(existing[old])
-        text = held(request, f"{new}.{source}")
-        if target and text and text != held(request, f"{old}.{target}"):
-            found.append(PlannedValue(node_id=old, param=target, value=text))
     return found
 
 
@@ -376,7 +343,7 @@ def _numbered(prefix: str, items: Sequence[Any]) -> list[Any]:
     return [item.model_copy(update={"id": f"{prefix}{number}"}) for number, item in enumerate(items, start=1)]
 
 
-# --- Agentflows: models with their values and instructions inside the nodes ---------------------------------
+# --- Agentflows: models with their values and instructions inside the nodes ---------------------------------------
 
 
 def is_agentflow(request: PlanRequest) -> bool:
@@ -385,61 +352,13 @@ def is_agentflow(request: PlanRequest) -> bool:
     return any(schema and schema.category == AGENTFLOW_CATEGORY for schema in schemas)
 
 
-def design_inside(request: PlanRequest, wish: str, world: World) -> Design:
-    """The design of what `wish` asks for inside the nodes of an agentflow. Raises DeclinedError."""
-    schemas, planned = world.schemas(request.existing), request.previous
-    names, text = take_names(wish, schemas, request.labels)
-    change, remarks = _read(request, text, world)
-    values = _in_range(request, _models(request, change, wish, world), world)
-    places = dict.fromkeys(
-        [*(place for place in request.texts if place.endswith(_SYSTEM_TEXT)), *_messages(request)], ""
-    )
-    if _beyond(change.text, change):
-        raise world.decline("declined_inside")
-    said = worded(request, change, change.spans, places, _named_places(request, places, wish), world,
-                  understood=bool(values or names))  # fmt: skip
-    values += said.values
-    if not (values or names):
-        raise world.decline("declined_inside")
-    models = (world.store.get(value.value) for value in values if isinstance(value.value, str))
-    needed = [kind for schema in models if schema and schema.category == _MODELS
-               and (kind := credential_type(schema, world.available))]  # fmt: skip
-    fresh = {(value.node_id, value.param) for value in values if value.mode == "set"}
-    earlier = planned.values if planned else []
-    values = [*(v for v in earlier if (v.node_id, v.param) not in fresh and v not in values), *values]
-    before = [node.node_id for node in planned.nodes if node.node_id in schemas] if planned else []
-    changed = {id_: schemas[id_] for id_ in dict.fromkeys([*before, *(v.node_id for v in values), *names])}
-    credentials: list[str] = list(dict.fromkeys([*needed, *(planned.credential_requirements if planned else [])]))
-    return Design(
-        **_heading(request, wish, world),
-        flow_kind="AGENTFLOW",
-        nodes=telling.planned(changed, world, existing=set(schemas), labels=names),
-        values=values,
-        parts=_parts_inside(change, values, said.left, remarks, world),
-        steps=[
-            *said.steps,
-            *(telling.value_step(value, world) for value in values),
-            *(world.say("step_set", where=f"{id_}.label", value=name) for id_, name in names.items()),
-            *(world.say("step_credential", type=name) for name in credentials),
-        ],
-        credential_requirements=credentials,
-    )
-
-
 def _messages(request: PlanRequest) -> list[str]:
     """The instructions in the nodes of an agentflow, as `node.path`; short ones are not among the texts."""
     lists = ((node.id, name, rows) for node in (request.base.nodes if request.base else ())
              for name, rows in node.inputs.items() if name.endswith("Messages") and isinstance(rows, list))  # fmt: skip
-    return [f"{id_}.{name}[0].content" for id_, name, rows in lists if rows and isinstance(rows[0], dict)
-            and rows[0].get("role") == "system"]  # fmt: skip
-
-
-def _parts_inside(
-    change: Reading, values: Sequence[PlannedValue], left: Sequence[str], remarks: Sequence[str], world: World
-) -> list[Part]:
-    """Only what is not done: what is, the steps tell."""
-    account = Account(change.text, change.spans, {}, values)
-    return [part for part in account.parts(world, prompts=["*"], left=left, remarks=remarks) if part.state != "covered"]
+    found = [f"{id_}.{name}[0].content" for id_, name, rows in lists if rows and isinstance(rows[0], dict)
+             and rows[0].get("role") == "system"]  # fmt: skip
+    return list(dict.fromkeys([*(place for place in request.texts if place.endswith(_SYSTEM_TEXT)), *found]))
 
 
 def _models(request: PlanRequest, change: Reading, wish: str, world: World) -> list[PlannedValue]:
@@ -456,14 +375,3 @@ def _models(request: PlanRequest, change: Reading, wish: str, world: World) -> l
         values = parameters(schema, Said(change), language=world.language, asked_only=not other)
         found += [PlannedValue(node_id=node_id, param=f"{path}.{name}", value=v) for name, v in values.items()]
     return found
-
-
-def _beyond(text: str, change: Reading) -> bool:
-    """Whether more is asked for than the rules can do inside a node: half of a wish is not carried out."""
-    parts = change.memory or change.no_memory or change.knowledge or change.requested or change.unknown or change.tools
-    for quote in quoted(text):
-        text = text.replace(quote, "")
-    given = change.provider or change.system_text or change.prompt_text
-    removes = mentioned(text, words("remove")) and not given
-    signals = (looked_for for looked_for, (kind, *_) in table("signals") if kind != "setting")
-    return bool(parts) or removes or any(mentioned(text, looked_for) for looked_for in signals)

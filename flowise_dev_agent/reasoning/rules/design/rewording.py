@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import pairwise, takewhile
+from itertools import chain, pairwise, takewhile
 
 from flowise_dev_agent.reasoning.rules.design.prompt import behaves
 from flowise_dev_agent.reasoning.rules.language.lexicon import FUNCTION_WORDS, pattern, patterns, words, wordset
@@ -27,6 +27,7 @@ _ONE_OF = frozenset({"about_apology", "about_address", "about_length", "about_pl
 _JOINT = re.compile(rf"[,;]?\s(?:{'|'.join(sorted(wordset('ands')))})\s|[,;]\s")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 _WORD = re.compile(r"[^\W\d_\u3040-\u30ff\u3400-\u9fff]{3,}|[\u30a0-\u30ff\u3400-\u9fff]{2,}")
+_FUNCTION_WORDS = frozenset(chain.from_iterable(FUNCTION_WORDS.values()))
 _EVERYDAY = tuple(word for word in wordset("everyday") if len(word) > 3)
 _SHORTEST_STEM, _SHARE_OF_STEM, _RARE = 4, 0.57, 2
 _LONGEST_OLD, _NEXT_TO = 60, 8
@@ -74,15 +75,13 @@ def sentences(prompt: str) -> Iterator[re.Match[str]]:
 
 def values_in(text: str) -> list[Value]:
     """The values of a text in their order; each letter belongs to one at most."""
-    found = [Value("quote", start, end, text[start:end]) for start, end in quoted_spans(text)]
-    matches = [(kind, match) for kind, shape in _SHAPES.items() for match in shape.finditer(text)]
-    counts = ((str(match["unit"]).casefold(), match) for match in _COUNT.finditer(text))
-    for kind, match in [
-        *matches,
-        *(one for one in counts if not any(one[0] in words_ for words_ in FUNCTION_WORDS.values())),
-    ]:
-        if not any(value.start < match.end() and match.start() < value.end for value in found):
-            found.append(Value(kind, *match.span(), match.group()))
+    quotes = (Value("quote", start, end, text[start:end]) for start, end in quoted_spans(text))
+    shaped = (Value(kind, *m.span(), m.group()) for kind, shape in _SHAPES.items() for m in shape.finditer(text))
+    counts = (Value(str(m["unit"]).casefold(), *m.span(), m.group()) for m in _COUNT.finditer(text))
+    found: list[Value] = []
+    for value in chain(quotes, shaped, (one for one in counts if one.kind not in _FUNCTION_WORDS)):
+        if not any(one.start < value.end and value.start < one.end for one in found):
+            found.append(value)
     return sorted(found, key=lambda value: value.start)
 
 
@@ -134,17 +133,18 @@ def _of_values(line: str, prompt: str) -> Amendment | None:
     or another day, or says that it is one thing more."""
     if words("addition").search(line) and not words("now").search(line):
         return None
-    known, pairs, unclear = _groups(prompt), list[tuple[Value, str]](), list[Value]()
-    prompt_words, mine = _own_words(prompt), _groups(line, whole=True)
-    foreign = [word for word in _own_words(line) if not _is_among(word, prompt_words)]
-    for group in mine:
+    known, pairs = _groups(prompt), list[tuple[Value, str]]()
+    kinds = {"price", *(one.kind for one in values_in(line))} if words("by_amount").search(line) else set[str]()
+    unclear = [one for one in known if one.values[0].kind in kinds]
+    foreign = [word for word in _own_words(line) if not _is_among(word, _own_words(prompt))]
+    for group in _groups(line, whole=True):
         rivals = _rivals(group, known, foreign)
         fitting = _paired(line, group, rivals[0]) if len(rivals) == 1 else []
+        unclear += rivals[:1] if not fitting else []
         pairs += fitting
-        unclear += rivals[0].values if rivals and not fitting else ()
     if unclear:
-        return replace(_changed(prompt, [(unclear[0], "")]), new=None, certain=False)
-    adds = bool(foreign) or len(pairs) < len([one for one in values_in(line) if one.kind != "quote"])
+        return replace(_changed(prompt, [(unclear[0].values[0], "")]), new=None, certain=False)
+    adds = bool(foreign) or len(pairs) < sum(one.kind != "quote" for one in values_in(line))
     return replace(_changed(prompt, pairs), adds=adds) if pairs else None
 
 
@@ -153,29 +153,28 @@ def _groups(text: str, *, whole: bool = False) -> list[Group]:
     With `whole` all words of the clause."""
     found: list[Group] = []
     for match in sentences(text):
-        sentence, values = match.group(), values_in(match.group())
+        sentence, values, groups = match.group(), values_in(match.group()), list[Group]()
         speaks = words("about_language").search(sentence) and not _IF.match(sentence)
-        for kind in dict.fromkeys(one.kind for one in values if one.kind != "quote"):
-            mine = [one for one in values if one.kind == kind] if kind != "language" or speaks else []
+        kinds = {one.kind for one in values} - {"quote", *([] if speaks else ["language"])}
+        for mine in ([one for one in values if one.kind == kind] for kind in sorted(kinds)):
             cuts = [0]
             for one, two in pairwise(mine):
-                between = [joint for joint in _JOINT.finditer(sentence, one.end, two.start)]
-                owned = [joint for joint in between if _own_words(rest := sentence[joint.end() : two.end]) or _days(rest)]
-                cuts += [joint.end() for joint in [*owned[-1:], *between[:1]][:1]]
-            groups: list[Group] = []
-            for start, end in pairwise([*cuts, len(sentence)] if mine else []):
+                between = [joint.end() for joint in _JOINT.finditer(sentence, one.end, two.start)]
+                owned = [
+                    cut for cut in between if _own_words(sentence[cut : two.end]) or _days(sentence[cut : two.end])
+                ]
+                cuts += [*owned[-1:], *between[:1]][:1]
+            for start, end in pairwise([*cuts, len(sentence)]):
                 own = [one for one in mine if start <= one.start < end]
-                front, clause = sentence[start : own[0].start], sentence[start:end]
-                owner = (not whole and _own_words(front)) or _own_words(clause)
-                placed = tuple(
-                    replace(one, start=one.start + match.start(), end=one.end + match.start()) for one in own
-                )
-                if groups and not owner and not _days(clause):
+                clause, days = sentence[start:end], _days(sentence[start:end])
+                owner = (not whole and _own_words(sentence[start : own[0].start])) or _own_words(clause)
+                at = tuple(replace(one, start=one.start + match.start(), end=one.end + match.start()) for one in own)
+                if start and not owner and not days:
                     # "9 to 12 and 14 to 18": a second pair of the same.
-                    groups[-1] = replace(groups[-1], values=groups[-1].values + placed)
+                    groups[-1] = replace(groups[-1], values=groups[-1].values + at)
                 else:
-                    groups.append(Group(match.start(), placed, owner, _days(clause)))
-            found += groups
+                    groups.append(Group(match.start(), at, owner, days))
+        found += groups
     return found
 
 
@@ -199,7 +198,9 @@ def _paired(line: str, group: Group, chosen: Group) -> list[tuple[Value, str]]:
     old, new = chosen.values, group.values
     if len(old) == 2 and len(new) == 1 and new[0].kind == "time":
         before = line[: new[0].start]
-        last = [max((one.end() for one in words(name).finditer(before)), default=-1) for name in ("begins_at", "ends_at")]
+        last = [
+            max((one.end() for one in words(name).finditer(before)), default=-1) for name in ("begins_at", "ends_at")
+        ]
         return [(old[last.index(max(last))], new[0].text)] if last[0] != last[1] else []
     return [(one, two.text) for one, two in zip(old, new, strict=True)] if len(old) == len(new) else []
 
@@ -248,12 +249,11 @@ def _own_words(text: str) -> frozenset[str]:
 
 def _of_rule(line: str, former: str, prompt: str) -> Amendment | None:
     """The sentence that a line contradicts, takes out, or says in another way; of several none is certain."""
-    found = [(one, shared) for number, match in enumerate(sentences(prompt))
-             if not (number == 0 and _ROLE.match(match.group()))
-             and (shared := _contradicted(line, former, match.group(), prompt)) is not None
-             for one in [match]]  # fmt: skip
-    most = max((shared for _, shared in found), default=0)
-    chosen = [match for match, shared in found if shared == most]
+    first, *others = [*sentences(prompt), None]
+    candidates = [*([first] if first and not _ROLE.match(first.group()) else []), *filter(None, others)]
+    about = [(_contradicted(line, former, match.group(), prompt), match) for match in candidates]
+    most = max((shared for shared, _ in about if shared is not None), default=0)
+    chosen = [match for shared, match in about if shared == most]
     if not chosen:
         return None
     old, out = chosen[0].group(), words("taken_out").search(line) is not None
@@ -313,7 +313,9 @@ def _in_part(new: str, sentence: str, line: str, prompt: str) -> str | None:
     front, gone, behind = ("".join(some) for some in (parts[:first], parts[first:last], parts[last:]))
     front = _JOINT.sub("", front) if len(parts[:first]) == 1 else re.sub(rf"(?:{_JOINT.pattern})$", "", front)
     topics = _topics(line, gone)
-    left = [one for one in values_in(gone) if one.text not in line and not any(words(t).search(one.text) for t in topics)]
+    left = [
+        one for one in values_in(gone) if one.text not in line and not any(words(t).search(one.text) for t in topics)
+    ]
     listed = _OR.search(gone) and any(not _is_among(word, _own_words(line)) for word in _telling_words(gone))
     if words("goes").search(line):
         # What goes takes its values with it.
@@ -336,8 +338,7 @@ def _shared(line: str, sentence: str, prompt: str) -> set[str]:
 def _telling_words(text: str) -> frozenset[str]:
     """The words of a text but those that any wish and any prompt has."""
     folded = {word.casefold() for word in _WORD.findall(text)}.difference(wordset("glue"), *FUNCTION_WORDS.values())
-    plain = {word for word in folded if not words("languages").fullmatch(word)}
-    return frozenset(word for word in plain if not word.startswith(_EVERYDAY))
+    return frozenset(one for one in folded if not (one.startswith(_EVERYDAY) or words("languages").fullmatch(one)))
 
 
 def _is_among(word: str, others: Iterable[str]) -> bool:
@@ -362,7 +363,5 @@ def _topics(line: str, sentence: str) -> set[str]:
 
 def _ended(line: str, sentence: str) -> str:
     """The line with the sign at its end that the sentence has."""
-    end = sentence[-1]
-    return (
-        line if not line or line[-1:] in ".!?。！？" or end not in ".!?。" else f"{line}{end if end in '.。' else '.'}"
-    )
+    done = line[-1:] in ".!?。！？" or sentence[-1] not in ".!?。"
+    return line if done else f"{line}{sentence[-1] if sentence[-1] in '.。' else '.'}"

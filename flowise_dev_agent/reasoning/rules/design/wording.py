@@ -18,7 +18,7 @@ from flowise_dev_agent.reasoning.rules.design.prompt import (
     units,
 )
 from flowise_dev_agent.reasoning.rules.design.reading import Reading
-from flowise_dev_agent.reasoning.rules.design.rewording import Amendment, amendment, relates, sentences, values_in
+from flowise_dev_agent.reasoning.rules.design.rewording import Amendment, amendment, relates
 from flowise_dev_agent.reasoning.rules.design.values import without_braces
 from flowise_dev_agent.reasoning.rules.design.world import DeclinedError, World
 from flowise_dev_agent.reasoning.rules.language.lexicon import words, wordset
@@ -28,7 +28,6 @@ from flowise_dev_agent.reasoning.rules.language.text import Span, quoted, squeez
 _FACT, _NAME = re.compile(r"\d|@|://"), re.compile(r"(?<=[\w,] )[A-ZÀ-Ý][a-zà-ÿ]")
 _FEWEST_WORDS, _LONGEST_FACT = 3, 15
 _WISHES = ("change", "add", "remove", "copy")
-_MOST_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -58,8 +57,6 @@ def without_remarks(text: str, spans: Sequence[Span]) -> tuple[str, list[str]]:
             # "and" in front of it goes, too.
             remarks += [before] if before and text[before.start : before.end].strip(" ,") in wordset("ands") else []
             remarks.append(unit)
-    if not any(unit not in remarks and re.search(r"\w{2}", text[unit.start : unit.end]) for unit in all_):
-        return text, []
     rest = text
     for unit in remarks:
         rest = f"{rest[: unit.start]}{' ' * (unit.end - unit.start)}{rest[unit.end :]}"
@@ -200,15 +197,7 @@ def _one_prompt(
 def _settled(request: PlanRequest, line: str, text: str, world: World, *, whole: bool) -> Amendment | str:
     """What becomes of a sentence of the prompt, or the line that is added. Raises DeclinedError, a question."""
     answers = dict(request.clarifications)
-    vague = words("by_amount").search(line) is not None
-    if vague:
-        kinds = {"price", *(value.kind for value in values_in(line))}
-        shown = [one.group() for one in sentences(text) if any(value.kind in kinds for value in values_in(one.group()))]
-        question = world.say("question_value", line=line, now=" ".join(shown[:_MOST_SHOWN]) or "–")
-        if question not in answers:
-            raise DeclinedError(question)
-        line = without_braces(answers[question])
-    found = amendment(line, text, settled=vague or request.intent.operation == "copy")
+    found = amendment(line, text, settled=request.intent.operation == "copy")
     clean = found is not None and found.new is not None and (found.swapped or whole)
     if found is None or (found.certain and clean):
         return found or line
@@ -219,11 +208,11 @@ def _settled(request: PlanRequest, line: str, text: str, world: World, *, whole:
     answer = answers[question].strip(" .!\"'«»“”„")
     if words("to_keep_both").fullmatch(answer):
         return line
-    return (
-        found
-        if clean and words("to_replace").fullmatch(answer)
-        else replace(found, new=without_braces(answers[question]))
-    )
+    if clean and words("to_replace").fullmatch(answer):
+        return found
+    # "65 euros" says what changes in the sentence.
+    value = amendment(without_braces(answer), found.old, settled=True)
+    return replace(found, new=value.new if value and value.swapped else without_braces(answers[question]), adds=False)
 
 
 def _with(text: str, change: Amendment) -> str:
