@@ -62,8 +62,9 @@ class NodeStore:
         return cls(by_name((await client.list_nodes()).nodes), version, source="live")
 
     def __getstate__(self) -> dict[str, object]:
-        """Without the search index, which cannot leave its process and is built where it is needed."""
-        return {name: value for name, value in vars(self).items() if name != "_index"}
+        """With the fingerprint, without the search index, which cannot leave its process."""
+        kept: dict[str, object] = {name: value for name, value in vars(self).items() if name != "_index"}
+        return kept | {"_fingerprint": self.fingerprint}
 
     @property
     def fingerprint(self) -> str:

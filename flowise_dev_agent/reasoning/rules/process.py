@@ -2,21 +2,19 @@
 
 Requirements are hostile text and the rules are hundreds of regular expressions: a text on which one of them spins must
 cost its session an answer, and no worker more than that. The process starts at the first use, serves one request at a
-time, and is replaced after it was ended. Requests and answers are pickles behind their length; a catalogue of node
-types, which is much larger than all else, crosses once. The rules themselves are imported where they run.
+time, and is replaced after it was ended. The rules themselves are imported where they run.
 """
 
 import asyncio
-import contextlib
-import io
-import pickle
 import re
-import struct
+import subprocess
 import sys
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, BinaryIO, Final, Literal
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from socket import socketpair
+from typing import Any, Final, Literal
 
 from flowise_dev_agent.contracts.plan import PatchAnswer
 from flowise_dev_agent.errors import ModelOutputError, ModelUnavailableError
@@ -36,7 +34,6 @@ from flowise_dev_agent.reasoning.reasoner import Reasoner
 Request = ClassifyRequest | PlanRequest | PatchRequest | JudgeRequest
 Question = Literal["classify", "plan", "patch", "judge"]
 
-_LENGTH: Final = struct.Struct("!Q")
 #: An ordinary request takes well under a second; the first one also the start of the process.
 _DEADLINE_SECS: Final = 30.0
 _BLANKS: Final = re.compile(r"[^\S\n]{2,}")
@@ -45,55 +42,8 @@ _EMPTY_LINES: Final = re.compile(r"\n\s{2,}")
 _SUGGEST_CHARS: Final = 2_000
 
 
-@dataclass(frozen=True)
-class _Answer:
-    """What came of a request: a value, words for the person, or the traceback of a mistake of ours."""
-
-    value: Any = None
-    refused: str | None = None
-    broken: str | None = None
-
-
-#: The catalogues that both ends have, by place.
-_Places = dict[int, NodeStore]
-#: How many are kept: those of the instances in use.
+#: How many catalogues the process keeps with what it made of them: those of the instances in use.
 _MOST_CATALOGUES: Final = 4
-
-
-class _Pickler(pickle.Pickler):
-    """Writes a catalogue as its place, with its content only where the other end lacks it."""
-
-    def __init__(self, sink: io.BytesIO, places: _Places) -> None:
-        super().__init__(sink)
-        self._places = places
-
-    def persistent_id(self, obj: object) -> tuple[int, object] | None:
-        if not isinstance(obj, NodeStore):
-            return None
-        for place, known in self._places.items():
-            if known is obj:
-                return place, None
-        # The place of the oldest, once all are taken.
-        full = len(self._places) == _MOST_CATALOGUES
-        place = next(iter(self._places)) if full else len(self._places)
-        self._places.pop(place, None)
-        self._places[place] = obj
-        return place, obj.__getstate__()
-
-
-class _Unpickler(pickle.Unpickler):
-    """Reads what `_Pickler` writes."""
-
-    def __init__(self, source: io.BytesIO, places: _Places) -> None:
-        super().__init__(source)
-        self._places = places
-
-    def persistent_load(self, pid: tuple[int, dict[str, object] | None]) -> NodeStore:
-        place, state = pid
-        if state is not None:
-            store = self._places[place] = NodeStore.__new__(NodeStore)
-            vars(store).update(state)
-        return self._places[place]
 
 
 class RulesProcess(Reasoner):
@@ -102,8 +52,8 @@ class RulesProcess(Reasoner):
     def __init__(self, deadline_secs: float = _DEADLINE_SECS) -> None:
         self._deadline = deadline_secs
         self._turn = asyncio.Lock()
-        self._process: asyncio.subprocess.Process | None = None
-        self._places: _Places = {}
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pipe: Connection | None = None
 
     async def classify(self, request: ClassifyRequest) -> Reasoned[Intent]:
         return await self._ask("classify", request)
@@ -134,7 +84,7 @@ class RulesProcess(Reasoner):
         async with self._turn:
             try:
                 async with asyncio.timeout(self._deadline):
-                    answer = await self._exchange((question, sent))
+                    answer = await asyncio.to_thread(_exchanged, self._started(), (question, sent))
             except TimeoutError:
                 await self._end()
                 raise ModelOutputError(
@@ -150,43 +100,34 @@ class RulesProcess(Reasoner):
                 # Cancelled in the middle: what it would answer next belongs to nobody.
                 await self._end()
                 raise
-        if answer.refused is not None:
-            raise ModelOutputError(answer.refused)
-        if answer.broken is not None:
-            raise RuntimeError(f"The rules failed:\n{answer.broken}")
-        return answer.value
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
-    async def _exchange(self, message: Any) -> _Answer:
-        process = self._process
-        if process is None or process.returncode is not None:
-            self._places = {}
-            process = self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                *("-c", f"import sys, {__name__} as rules; rules.serve(sys.stdin.buffer, sys.stdout.buffer)"),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                # Ctrl-C is for the service, which ends it.
-                start_new_session=True,
+    def _started(self) -> Connection:
+        if self._pipe is None or self._process is None or self._process.poll() is not None:
+            ours, theirs = socketpair()
+            self._pipe = Connection(ours.detach())
+            code = f"import {__name__} as rules; rules.serve(rules.Connection({theirs.fileno()}))"
+            command, inherited = [sys.executable, "-c", code], [theirs.fileno()]
+            # Ctrl-C is for the service, which ends it.
+            self._process = subprocess.Popen(  # noqa: S603 - a fixed command
+                command, stdin=subprocess.DEVNULL, pass_fds=inherited, start_new_session=True
             )
-        if process.stdin is None or process.stdout is None:
-            raise EOFError
-        buffer = io.BytesIO()
-        _Pickler(buffer, self._places).dump(message)
-        body = buffer.getvalue()
-        process.stdin.write(_LENGTH.pack(len(body)) + body)
-        await process.stdin.drain()
-        (length,) = _LENGTH.unpack(await process.stdout.readexactly(_LENGTH.size))
-        # From our own process, which made it of typed answers.
-        return pickle.loads(await process.stdout.readexactly(length))  # noqa: S301
+            theirs.close()
+        return self._pipe
 
     async def _end(self) -> None:
-        process, self._process = self._process, None
+        # The pipe closes with its last user: a thread may still be reading from it.
+        process, self._process, self._pipe = self._process, None, None
         if process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            if process.stdin is not None:
-                process.stdin.close()
-            await process.wait()
+            process.kill()
+            await asyncio.to_thread(process.wait)
+
+
+def _exchanged(pipe: Connection, message: tuple[Question, Request]) -> Any:
+    pipe.send(message)
+    return pipe.recv()
 
 
 def squeezed(text: str) -> str:
@@ -204,20 +145,25 @@ def _readable(request: Request) -> Request:
     return replace(request, **changed)
 
 
-def serve(source: BinaryIO, sink: BinaryIO) -> None:
+def serve(pipe: Connection) -> None:
     """Answer requests until there are no more."""
     from flowise_dev_agent.reasoning.rules.reasoner import DeterministicReasoner
 
-    rules, places = DeterministicReasoner(), _Places()
-    while len(head := source.read(_LENGTH.size)) == _LENGTH.size:
-        # From our own service.
-        question, request = _Unpickler(io.BytesIO(source.read(_LENGTH.unpack(head)[0])), places).load()
+    rules, known = DeterministicReasoner(), dict[tuple[str, ...], NodeStore]()
+    while True:
         try:
-            answer = _Answer(asyncio.run(getattr(rules, question)(request)))
+            question, request = pipe.recv()
+        except EOFError:
+            return
+        if isinstance(request, PlanRequest | PatchRequest):
+            key = (request.nodes.fingerprint, *request.nodes.repaired)
+            request = replace(request, nodes=known.setdefault(key, request.nodes))
+            if len(known) > _MOST_CATALOGUES:
+                del known[next(iter(known))]
+        try:
+            answer = asyncio.run(getattr(rules, question)(request))
         except ModelOutputError as error:
-            answer = _Answer(refused=error.message)
+            answer = error
         except Exception:  # noqa: BLE001 - reported to the service, which logs it
-            answer = _Answer(broken=traceback.format_exc())
-        body = pickle.dumps(answer)
-        sink.write(_LENGTH.pack(len(body)) + body)
-        sink.flush()
+            answer = RuntimeError(f"The rules failed:\n{traceback.format_exc()}")
+        pipe.send(answer)
