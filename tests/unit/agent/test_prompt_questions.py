@@ -9,18 +9,16 @@ from tests.unit.agent.rig import OPENAI, Bench
 from tests.unit.agent.test_graph import credentials
 from tests.unit.agent.test_update import add_flow
 
-BOATS = "You answer for Heron Boats.\nNever mention discounts.\nKeep answers short."
+PROMISE = "Never promise discounts."
+BOATS = f"You answer for Heron Boats.\nNever mention discounts.\nKeep answers short. {PROMISE}"
 
 
 @pytest.mark.parametrize(
     ("feedback", "after"),
     [
-        ("replace", "You answer for Heron Boats.\nIt can mention discounts now.\nKeep answers short."),
+        ("replace", BOATS.replace("Never mention discounts.", "It can mention discounts now.")),
         ("keep both", f"{BOATS}\nIt can mention discounts now"),
-        (
-            "Mention discounts if asked.",
-            "You answer for Heron Boats.\nMention discounts if asked.\nKeep answers short.",
-        ),
+        ("Mention discounts if asked.", BOATS.replace("Never mention discounts.", "Mention discounts if asked.")),
     ],
 )
 async def test_an_answer_about_a_prompt_leads_to_approval(feedback: str, after: str) -> None:

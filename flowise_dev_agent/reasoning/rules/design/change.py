@@ -324,7 +324,8 @@ def _merged(
         update={
             "goal": planned.goal if new else change.goal,
             "nodes": list(nodes.values()),
-            "removals": list(dict.fromkeys([*removals, *change.removals])),
+            # A node that is wanted after all stays.
+            "removals": [id_ for id_ in dict.fromkeys([*removals, *change.removals]) if id_ not in nodes],
             "values": values[:100],
             "parts": _numbered("p", [*planned.parts, *change.parts][:40]),
             "connections": planned.connections if pending else [],
