@@ -4,6 +4,7 @@
 `{"type", "action", ...}`. Actions that the interrupt does not offer are refused: only what fits its reason can happen.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -32,6 +33,7 @@ from flowise_dev_agent.errors import InvalidAnswerError, PatchError
 from flowise_dev_agent.patch import ops_from_list
 
 #: Fields from which the action follows.
+_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _ACTION_OF_FIELD: Final[Mapping[str, Action]] = {"answers": "answer", "chatflow_id": "select", "choose": "choose"}
 _YES: Final = frozenset({"approved", "approve", "yes", "accept", "accepted", "ok"})
 _APPROACH_PREFIX: Final = "approved - approach:"
@@ -93,9 +95,12 @@ def _as_offered(interrupt: Interrupt, answer: Answer) -> Answer:
                         hint=f"Choose one of: {listed or '(none; create one and retry)'}",
                     )
         case SelectTargetInterrupt(), SelectedTarget():
-            if answer.chatflow_id not in {item.id for item in interrupt.data.candidates}:
+            # The candidates are some of the flows; the id of any other is as clear.
+            known = answer.chatflow_id in {item.id for item in interrupt.data.candidates}
+            if not known and not _ID.fullmatch(answer.chatflow_id):
                 raise InvalidAnswerError(
-                    f"Chatflow '{answer.chatflow_id}' is not among the candidates.", hint=_offer(interrupt)
+                    f"'{answer.chatflow_id}' is neither one of the candidates nor the id of a chatflow.",
+                    hint=_offer(interrupt),
                 )
         case ResultReviewInterrupt(), AcceptResult(iteration=int(iteration)):
             offered = [item.iteration for item in interrupt.data.iterations]

@@ -55,7 +55,7 @@ _ERROR_ANSWER = re.compile(
     re.IGNORECASE,
 )
 _FEW_BEFORE = 3
-_TITLE_WORDS, _TITLE_CHARS, _TITLE_READ = 6, 60, 400
+_TITLE_WORDS, _TITLE_MORE, _TITLE_CHARS, _TITLE_READ = 6, 3, 60, 400
 _TITLE_END = re.compile(r"[.!?](?:\s|$)|[;:()（）。！？\n]|\s-\s")
 
 
@@ -147,18 +147,35 @@ def _title(text: str, language: str, *, new: bool) -> str:
         borders = (number for number, word in enumerate(stretch[1:_TITLE_WORDS], start=1)
                    if stretch[number - 1].endswith(",") or word.casefold() in wordset("relatives"))  # fmt: skip
         cut = next((number for number in borders if number > 1), 0)
-        chosen = chosen[:cut] if cut else chosen
+        chosen = chosen[:cut] if cut else _whole_phrase(chosen, more)
     while len(chosen) > 1 and chosen[-1].lower() in wordset("loose_ends"):
         chosen.pop()
     found = " ".join(chosen).strip(" ,'’\"“”-")[:_TITLE_CHARS]
     return capital(found) if re.search(r"\w", found) else say("default_title", language)
 
 
+def _whole_phrase(chosen: list[str], more: list[str]) -> list[str]:
+    """The words up to the end of their last phrase; without that phrase when its end is too far away."""
+    opens = wordset("loose_ends") | wordset("connectors") | wordset("prepositions")
+    if chosen[-1].casefold() in opens or chosen[-1].endswith(","):
+        return chosen
+    for number, word in enumerate(more[: _TITLE_MORE + 1]):
+        if word.casefold() in opens:
+            return chosen + more[:number]
+        if word.endswith(",") and number < _TITLE_MORE:
+            return chosen + more[: number + 1]
+    if len(more) <= _TITLE_MORE:
+        return chosen + more
+    begun = next((at for at in range(len(chosen) - 1, 1, -1) if chosen[at].casefold() in opens), len(chosen))
+    return chosen[:begun]
+
+
 def _named(said: str) -> list[str]:
     """From the word for a bot on, where a person speaks of themselves before: "I run a shop and need a bot for ..."."""
-    found = next((one for name in ("chat", "any_bot", "agent") if (one := words(name).search(said))), None)
-    if found is None:
+    named = [one for name in ("chat", "any_bot", "agent") if (one := words(name).search(said))]
+    if not named:
         return []
+    found = min(named, key=lambda one: one.start())
     before = re.findall(r"\w+", said[: found.start()])
     own = sum(not is_empty(word) for word in before)
     themselves = bool(before) and ("," in said[: found.start()] or before[0].casefold() in wordset("speakers"))

@@ -34,6 +34,8 @@ _KINDS: Final[Mapping[str, TurnKind]] = {
     "replan": "feedback",
     "iterate": "feedback",
 }
+#: A flow that the question did not list.
+_ANOTHER: Final = "Another flow."
 #: What is said by an answer without words.
 _WORDS: Final[Mapping[str, str]] = {
     "go_on": "Go on with what is known.",
@@ -135,7 +137,7 @@ def _words(action: str, answer: JsonMapping, asked: InterruptData, edits: Sequen
     if isinstance(answers := answer.get("answers"), list):
         said += [str(text) for text in answers if str(text).strip()]
     if isinstance(chatflow_id := answer.get("chatflow_id"), str):
-        said.append(asked.names.get(chatflow_id, chatflow_id))
+        said.append(asked.names.get(chatflow_id, _ANOTHER))
     if not said:
         said.append(_WORDS.get(action, action))
     if isinstance(approach := answer.get("approach"), str) and approach:

@@ -39,7 +39,7 @@ _IN_WORDS: Final[Mapping[str, str]] = {
     "write.create": "Flowise: created",
     "write.update": "Flowise: changed",
     "write.delete": "Flowise: deleted",
-    "write.deploy": "Flowise: deployed",
+    "write.deploy": "Flowise: accepted",
 }
 
 

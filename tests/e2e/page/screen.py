@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from playwright.async_api import Browser, BrowserContext, Locator, Page, expect
+from playwright.async_api import Browser, BrowserContext, Locator, Page, ViewportSize, expect
 
 from tests.e2e.people import KEY
 from tests.fixtures.browser import complaints
@@ -10,6 +10,8 @@ from tests.fixtures.page import violations
 
 #: Patience for what the real service and the real Flowise do meanwhile.
 WORK_MS = 90_000
+#: A laptop and a phone.
+SIZES: list[ViewportSize] = [{"width": 1280, "height": 720}, {"width": 390, "height": 844}]
 AUTHORIZATION = {"Authorization": f"Bearer {KEY}"}
 GIVE_KEY = f"sessionStorage.setItem('flowise-dev-agent-key', '{KEY}')"
 

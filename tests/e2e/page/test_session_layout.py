@@ -1,14 +1,13 @@
 """What a person sees of a session without scrolling, on a laptop and on a phone."""
 
 import pytest
-from playwright.async_api import Locator, ViewportSize, expect
+from playwright.async_api import Locator, expect
 
 from flowise_dev_agent.flowise import FlowiseClient
-from tests.e2e.page.screen import Screen
+from tests.e2e.page.screen import SIZES, Screen
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-SIZES: list[ViewportSize] = [{"width": 1280, "height": 720}, {"width": 390, "height": 844}]
 LONG = (
     "Build a customer support chatbot for our online shop with GPT-4o that remembers the conversation, "
     "has a calculator, answers in a friendly tone, never promises a refund, and always asks for the order number."

@@ -377,10 +377,30 @@ async def test_forced_operation_wins() -> None:
     [
         ("Set the temperature to 0.2, change nothing else", "Set the temperature to 0.2"),
         ("Please build me a customer support chatbot with GPT-4o and memory", "Customer support chatbot with GPT-4o"),
+        (
+            "Build a customer support chatbot for our online shop with GPT-4o that remembers the conversation",
+            "Customer support chatbot for our online shop",
+        ),
+        (
+            "Build a support bot with answers for people who bought old film cameras",
+            "Support bot with answers for people",
+        ),
+        ("Build a support bot with answers for every single new dull grey rainy Monday", "Support bot with answers"),
         ("Crea un asistente de atención al cliente con memoria", "Asistente de atención al cliente"),
+        (
+            "Build an agent for our online shop that remembers the conversation and has a calculator",
+            "Agent for our online shop",
+        ),
         ("RAG over https://example.com/docs", "RAG over example.com/docs"),
         ("?!", "New chatflow"),
     ],
 )
 async def test_title_is_short_and_says_what_it_is(text: str, title: str) -> None:
     assert (await classify(text)).title == title
+
+
+async def test_a_step_that_sets_a_sentence_ends_with_one_full_stop(catalogue: NodeStore) -> None:
+    contract = await plan("Build a chatbot with GPT-4o that always answers: We are closed today.", catalogue)
+    steps = [one for one in contract.steps if one.startswith("Set ")]
+    assert steps
+    assert not any(".." in one or ".`." in one for one in steps)

@@ -79,7 +79,8 @@ def value_step(value: PlannedValue, world: World) -> str:
         return world.say("step_append", where=where, value=shown)
     if len(shown) > _LONGEST_VALUE or "\n" in shown:
         return world.say("step_set_long", where=where, length=len(shown))
-    return world.say("step_set", where=where, value=shown)
+    # The sentence ends with a full stop of its own.
+    return world.say("step_set", where=where, value=shown.removesuffix("."))
 
 
 def _questions(said: Said, nodes: Mapping[str, NodeSchema], world: World) -> list[list[str]]:

@@ -67,15 +67,6 @@ export const nodeOptions = (name: string, param: string, instance: string) =>
     staleTime: 300_000,
   });
 
-/** Flows that match the words by their name, nodes or prompts. */
-export const flowSearch = (query: string, instance: string | undefined) =>
-  queryOptions({
-    queryKey: ["flows", instance ?? null, query],
-    queryFn: ({ signal }) => dataOf(api.GET("/flows", { params: { query: { query, instance, limit: 8 } }, signal })),
-    enabled: query !== "",
-    placeholderData: keepPreviousData,
-  });
-
 /** Flows on the server, newest first, a page at a time; with words only those that match them. */
 export const flowList = (query: string, instance: string | undefined, limit: number) =>
   infiniteQueryOptions({

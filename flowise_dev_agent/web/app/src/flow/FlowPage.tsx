@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { Link } from "wouter";
+import { Problem } from "../api/client";
 import { flowGraph } from "../api/queries";
 import { t } from "../i18n";
 import { Bench, type View } from "../session/Bench";
@@ -29,7 +30,18 @@ export function FlowPage({ params }: { params: Record<string, string> }) {
   }, [view, data === undefined]);
 
   if (!data) {
-    return isPending ? <p className="quiet">{t("Loading the flow…")}</p> : <ErrorNote error={error} />;
+    if (isPending) return <p className="quiet">{t("Loading the flow…")}</p>;
+    const gone = error instanceof Problem && error.status === 404;
+    return (
+      <div className="stack">
+        <h1>{gone ? t("This flow is not in Flowise any more") : t("The flow cannot be shown")}</h1>
+        {!gone && <ErrorNote error={error} />}
+        <p className="row">
+          <Link href="/">{t("All flows")}</Link>
+          <Link href={`/history/${id}`}>{t("History")}</Link>
+        </p>
+      </div>
+    );
   }
   const { flow, graph } = data;
   return (

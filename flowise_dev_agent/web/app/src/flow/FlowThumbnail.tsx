@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { memo, useMemo } from "react";
 import { flowGraph } from "../api/queries";
 import type { CanvasView } from "../api/types";
-import { bounds, boxesOf, inWords, tone } from "./layout";
+import { bareNode, bounds, boxesOf, inWords, tone } from "./layout";
 import "./flow.css";
 
 const WIDTH = 160;
@@ -22,25 +22,12 @@ export function Sketch({ categories }: { categories: readonly string[] }) {
 
 function sketch(categories: readonly string[]): CanvasView {
   const last = categories.length - 1;
-  const nodes = categories.map((category, index) => ({
-    id: String(index),
-    name: category,
-    label: category,
-    category,
-    kind: "node" as const,
-    version: "",
-    color: "",
-    parent: "",
-    x: index === last ? 420 : 0,
-    y: index === last ? ((last - 1) * 130) / 2 : index * 130,
-    width: null,
-    height: null,
-    inputs: [],
-    outputs: [],
-    credential: "",
-    note: "",
-    params: [],
-  }));
+  const nodes = categories.map((category, index) =>
+    bareNode(String(index), category, {
+      x: index === last ? 420 : 0,
+      y: index === last ? ((last - 1) * 130) / 2 : index * 130,
+    }),
+  );
   const edges = nodes.slice(0, last).map((node) => ({
     id: node.id,
     source: node.id,

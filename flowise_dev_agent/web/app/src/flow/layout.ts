@@ -17,6 +17,28 @@ export interface Box {
   height: number;
 }
 
+/** A node of which nothing else is known, at the origin. */
+export const bareNode = (id: string, name: string, more: Partial<CanvasNode> = {}): CanvasNode => ({
+  id,
+  name,
+  label: name,
+  category: name,
+  kind: "node",
+  version: "",
+  color: "",
+  parent: "",
+  x: 0,
+  y: 0,
+  width: null,
+  height: null,
+  inputs: [],
+  outputs: [],
+  credential: "",
+  note: "",
+  params: [],
+  ...more,
+});
+
 /** The parameters that a box shows; a click on the node shows all. */
 export const shownParams = (node: CanvasNode) => node.params.slice(0, MAX_PARAMS);
 

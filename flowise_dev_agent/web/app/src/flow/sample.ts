@@ -1,28 +1,9 @@
 /** Small flows for tests. */
 import type { CanvasEdge, CanvasNode, CanvasView, FlowChange } from "../api/types";
+import { bareNode } from "./layout";
 
-export function node(id: string, more: Partial<CanvasNode> = {}): CanvasNode {
-  return {
-    id,
-    name: id.replace(/_\d+$/, ""),
-    label: id,
-    category: "Chains",
-    kind: "node",
-    version: "1",
-    color: "",
-    parent: "",
-    x: 0,
-    y: 0,
-    width: null,
-    height: null,
-    inputs: [],
-    outputs: [],
-    credential: "",
-    note: "",
-    params: [],
-    ...more,
-  };
-}
+export const node = (id: string, more: Partial<CanvasNode> = {}): CanvasNode =>
+  bareNode(id, id.replace(/_\d+$/, ""), { label: id, category: "Chains", version: "1", ...more });
 
 export function edge(source: string, target: string, input = "model"): CanvasEdge {
   return {

@@ -18,7 +18,7 @@ export function Turns({ turns, open }: { turns: Turn[]; open: string | null }) {
     .map((turn, index) =>
       turn.who === "person" ? (
         // biome-ignore lint/suspicious/noArrayIndexKey: turns are only appended
-        <Said key={index} at={turn.at} words={turn.words} answered={turn.answered} />
+        <Said key={index} at={turn.at} words={wordsOf(turn)} answered={turn.answered} />
       ) : (
         // biome-ignore lint/suspicious/noArrayIndexKey: turns are only appended
         <p key={index} className="turn theirs">
@@ -26,6 +26,13 @@ export function Turns({ turns, open }: { turns: Turn[]; open: string | null }) {
         </p>
       ),
     );
+}
+
+/** The person's own words as they are; what a press on a button says in the language of the page. */
+function wordsOf({ kind, words }: Turn): string {
+  if (kind !== "approval" && kind !== "decision" && kind !== "choice") return words;
+  const [said = "", ...more] = words.split("\n");
+  return [t(said), ...more].join("\n");
 }
 
 interface Props {

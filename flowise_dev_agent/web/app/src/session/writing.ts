@@ -1,7 +1,7 @@
 /** What a model is writing, told in sentences, and the nodes that it has named so far. */
 import { Allow, parse } from "partial-json";
 import type { CanvasNode } from "../api/types";
-import { paramLabel } from "../flow/layout";
+import { bareNode, paramLabel } from "../flow/layout";
 import { t } from "../i18n";
 
 export interface Writing {
@@ -97,22 +97,5 @@ function opSentence(op: Named | undefined): string {
   return t("Writing the change");
 }
 
-const ghost = ({ node_id, node_name }: { node_id: string; node_name: string }): CanvasNode => ({
-  id: node_id,
-  name: node_name,
-  label: paramLabel(node_name),
-  category: node_name,
-  kind: "node",
-  version: "",
-  color: "",
-  parent: "",
-  x: 0,
-  y: 0,
-  width: null,
-  height: null,
-  inputs: [],
-  outputs: [],
-  credential: "",
-  note: "",
-  params: [],
-});
+const ghost = ({ node_id, node_name }: { node_id: string; node_name: string }): CanvasNode =>
+  bareNode(node_id, node_name, { label: paramLabel(node_name) });

@@ -1,6 +1,6 @@
-import { useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { useDeferredValue, useState } from "react";
-import { flowSearch } from "../api/queries";
+import { flowList } from "../api/queries";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, plural } from "../ui/format";
@@ -10,22 +10,29 @@ interface Flow {
   name: string;
 }
 
+const SHOWN = 8;
+
 interface Props {
   instance: string;
   chosen: Flow | null;
   onChoose: (flow: Flow | null) => void;
+  label?: string;
 }
 
-/** Search for a flow on the server. Without a choice the requirement decides. */
-export function FlowPicker({ instance, chosen, onChoose }: Props) {
+/** All flows on the server, a few at a time, with search. None is chosen beforehand. */
+export function FlowPicker({ instance, chosen, onChoose, label = t("Flow to change or copy") }: Props) {
   const [text, setText] = useState("");
   const query = useDeferredValue(text.trim());
-  const found = useQuery(flowSearch(query, instance || undefined));
+  const found = useInfiniteQuery(flowList(query, instance || undefined, SHOWN));
+
+  const pages = found.data?.pages ?? [];
+  const flows = pages.flatMap((page) => page.flows);
+  const total = pages[0]?.total ?? 0;
 
   if (chosen) {
     return (
       <div className="field">
-        <span>{t("Flow to change or copy")}</span>
+        <span>{label}</span>
         <span className="row">
           <span className="badge live">{chosen.name}</span>
           <button type="button" className="button plain" onClick={() => onChoose(null)}>
@@ -38,7 +45,7 @@ export function FlowPicker({ instance, chosen, onChoose }: Props) {
   return (
     <div className="picker">
       <label className="field">
-        {t("Flow to change or copy")}
+        {label}
         <input
           type="search"
           placeholder={t("Search by name, node or prompt")}
@@ -47,21 +54,41 @@ export function FlowPicker({ instance, chosen, onChoose }: Props) {
           onChange={(event) => setText(event.target.value)}
         />
       </label>
-      <ErrorNote error={query ? found.error : null} />
-      {query && found.data && (
-        <ul className="plain found" aria-label={t("Flows found")} aria-live="polite">
-          {found.data.flows.map((flow) => (
-            <li key={flow.id}>
-              <button type="button" className="button plain" onClick={() => onChoose(flow)}>
-                <span className="words">{flow.name}</span>
-                <small>
-                  {plural(flow.nodes, "node")}, {t("changed {{when}}", { when: ago(flow.updated) })}
-                </small>
-              </button>
-            </li>
-          ))}
-          {found.data.flows.length === 0 && <li className="quiet">{t("No matching flows.")}</li>}
-        </ul>
+      <ErrorNote error={found.error} />
+      {found.data && (
+        <>
+          <small aria-live="polite">
+            {total === 0
+              ? t("No matching flows.")
+              : t("{{shown}} of {{total}} flows, last changed first", { shown: flows.length, total })}
+          </small>
+          {flows.length > 0 && (
+            <ul className="plain found" aria-label={t("Flows found")}>
+              {flows.map((flow) => (
+                <li key={flow.id}>
+                  <button type="button" className="button plain" onClick={() => onChoose(flow)}>
+                    <span className="words">{flow.name}</span>
+                    <small>
+                      {plural(flow.nodes, "node")}, {t("changed {{when}}", { when: ago(flow.updated) })}
+                    </small>
+                  </button>
+                </li>
+              ))}
+              {found.hasNextPage && (
+                <li>
+                  <button
+                    type="button"
+                    className="button plain"
+                    disabled={found.isFetchingNextPage}
+                    onClick={() => found.fetchNextPage()}
+                  >
+                    {t("More flows")}
+                  </button>
+                </li>
+              )}
+            </ul>
+          )}
+        </>
       )}
     </div>
   );

@@ -1,7 +1,7 @@
 /** The flows on the server as cards, with search and filter in the address. */
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useDeferredValue } from "react";
-import { Link, useSearchParams } from "wouter";
+import { Link } from "wouter";
 import { flowList } from "../api/queries";
 import type { FlowFacts } from "../api/types";
 import { LiveThumbnail } from "../flow/FlowThumbnail";
@@ -9,6 +9,7 @@ import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, plural } from "../ui/format";
 import { StatusBadge } from "../ui/StatusBadge";
+import { useAddress } from "../ui/useAddress";
 
 /** Cards of a page; of many when only some of them are shown. */
 export const FLOWS_SHOWN = 12;
@@ -20,22 +21,13 @@ interface Props {
 }
 
 export function Flows({ instance, onCopy }: Props) {
-  const [params, setParams] = useSearchParams();
-  const text = params.get("flow") ?? "";
-  const live = params.get("live") === "1";
+  const [get, set] = useAddress();
+  const text = get("flow");
+  const live = get("live") === "1";
   const query = useDeferredValue(text.trim());
   const list = useInfiniteQuery(flowList(query, instance || undefined, live ? MANY : FLOWS_SHOWN));
   const pages = list.data?.pages ?? [];
   const flows = pages.flatMap((page) => page.flows).filter((flow) => !live || flow.deployed);
-  const set = (name: string, value: string) =>
-    setParams(
-      (before) => {
-        if (value) before.set(name, value);
-        else before.delete(name);
-        return before;
-      },
-      { replace: true },
-    );
 
   return (
     <section className="stack" aria-labelledby="flows-title">

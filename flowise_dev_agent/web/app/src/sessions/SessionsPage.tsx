@@ -1,6 +1,6 @@
 import { type InfiniteData, useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
 import { useDeferredValue, useState } from "react";
-import { Link, useSearchParams } from "wouter";
+import { Link } from "wouter";
 import { flowList } from "../api/queries";
 import { deleteSession, listSessions } from "../api/sessions";
 import type { FlowFacts, ListedSession, SessionPage, SessionStatus } from "../api/types";
@@ -10,6 +10,7 @@ import { ConfirmButton } from "../ui/ConfirmButton";
 import { ErrorNote } from "../ui/ErrorNote";
 import { ago, count, dollars, plural } from "../ui/format";
 import { StatusBadge } from "../ui/StatusBadge";
+import { useAddress } from "../ui/useAddress";
 import { useDraft } from "../ui/useDraft";
 import { FLOWS_SHOWN, Flows } from "./Flows";
 import { Inbox } from "./Inbox";
@@ -48,18 +49,9 @@ export function SessionsPage() {
 
 /** All sessions, newest first, with search and filter in the address. */
 function SessionList() {
-  const [params, setParams] = useSearchParams();
-  const status = FILTERS.find(([value]) => value === params.get("status"))?.[0];
-  const text = params.get("q") ?? "";
-  const set = (name: string, value: string | undefined) =>
-    setParams(
-      (before) => {
-        if (value) before.set(name, value);
-        else before.delete(name);
-        return before;
-      },
-      { replace: true },
-    );
+  const [get, set] = useAddress();
+  const status = FILTERS.find(([value]) => value === get("status"))?.[0];
+  const text = get("q");
   const query = useDeferredValue(text.trim());
   const list = useInfiniteQuery({
     queryKey: ["sessions", status, query],
@@ -104,7 +96,7 @@ function SessionList() {
                 className="visually-hidden"
                 name="status"
                 checked={status === value}
-                onChange={() => set("status", value)}
+                onChange={() => set("status", value ?? "")}
               />
               {t(label)}
             </label>

@@ -2,6 +2,7 @@ import { useState } from "react";
 import type { Action, InterruptOf } from "../../api/types";
 import { LiveThumbnail } from "../../flow/FlowThumbnail";
 import { t } from "../../i18n";
+import { FlowPicker } from "../../sessions/FlowPicker";
 import { ago, plural } from "../../ui/format";
 import { Choices, type FormProps } from "./controls";
 
@@ -9,11 +10,13 @@ import { Choices, type FormProps } from "./controls";
 export function TargetPicker({ question, session, busy, send }: FormProps<InterruptOf<"select_target">>) {
   const { candidates } = question.data;
   const [chosen, setChosen] = useState(candidates.length === 1 ? (candidates[0]?.id ?? "") : "");
+  const [other, setOther] = useState<{ id: string; name: string } | null>(null);
   const [problem, setProblem] = useState("");
 
   function choose(action: Action) {
-    if (action === "select" && !chosen) setProblem(t("Choose one of the flows."));
-    else if (action === "select") send({ action, chatflow_id: chosen });
+    const id = other?.id ?? chosen;
+    if (action === "select" && !id) setProblem(t("Choose one of the flows."));
+    else if (action === "select") send({ action, chatflow_id: id });
     else if (action === "create_new" || action === "cancel") send({ action });
   }
 
@@ -28,9 +31,10 @@ export function TargetPicker({ question, session, busy, send }: FormProps<Interr
                 type="radio"
                 name="target"
                 value={flow.id}
-                checked={chosen === flow.id}
+                checked={!other && chosen === flow.id}
                 onChange={() => {
                   setProblem("");
+                  setOther(null);
                   setChosen(flow.id);
                 }}
               />
@@ -48,6 +52,8 @@ export function TargetPicker({ question, session, busy, send }: FormProps<Interr
               </span>
             </label>
           ))}
+          {/* The candidates are some of the flows; any other can be meant. */}
+          <FlowPicker instance={session.instance} chosen={other} onChoose={setOther} label={t("Another flow")} />
         </fieldset>
       )}
       <Choices options={question.options} busy={busy} onChoose={choose}>
