@@ -1,7 +1,7 @@
 """`AgentClient`: sessions over HTTP as typed calls, events as an async iterator."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 from urllib.parse import quote
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         PromoteFlow,
     )
     from flowise_dev_agent.contracts.keys import KeyList, MadeKey, NewKey
+    from flowise_dev_agent.contracts.node_artifacts import ArtifactDetail, ArtifactPage, Memory
     from flowise_dev_agent.contracts.nodes import NodeOptions, NodeTypeDetails, NodeTypePage
     from flowise_dev_agent.contracts.verdict import Trace
     from flowise_dev_agent.runtime.admin.catalogue import CatalogueHits
@@ -286,6 +287,45 @@ class AgentClient:
         from flowise_dev_agent.contracts.verdict import Trace
 
         return _read(Trace, await self._call("GET", f"/sessions/{session_id}/traces/{sha256}"))
+
+    async def artifacts(
+        self, session_id: UUID, *, kind: str | None = None, node: str | None = None, limit: int = 50, offset: int = 0
+    ) -> "ArtifactPage":
+        """What the steps of a session left, newest first."""
+        from flowise_dev_agent.contracts.node_artifacts import ArtifactPage
+
+        given = {"kind": kind, "flowchart_node_id": node, "limit": limit, "offset": offset}
+        params = {name: value for name, value in given.items() if value is not None}
+        return _read(ArtifactPage, await self._call("GET", f"/sessions/{session_id}/artifacts", params=params))
+
+    async def artifact(self, session_id: UUID, artifact_id: UUID) -> "ArtifactDetail":
+        """One of them."""
+        from flowise_dev_agent.contracts.node_artifacts import ArtifactDetail
+
+        return _read(ArtifactDetail, await self._call("GET", f"/sessions/{session_id}/artifacts/{artifact_id}"))
+
+    async def memory_artifacts(self, memory_id: int, *, limit: int = 50, offset: int = 0) -> "ArtifactPage":
+        """When a pattern was kept and used."""
+        from flowise_dev_agent.contracts.node_artifacts import ArtifactPage
+
+        params = {"limit": limit, "offset": offset}
+        return _read(ArtifactPage, await self._call("GET", f"/memories/{memory_id}/artifacts", params=params))
+
+    async def memories(self, query: str = "", *, memory_id: int | None = None, limit: int = 50) -> "Sequence[Memory]":
+        """Patterns: one, those that fit words, or the most successful ones."""
+        from flowise_dev_agent.contracts.node_artifacts import Memory
+
+        given = {"q": query or None, "id": memory_id, "limit": limit}
+        params = {name: value for name, value in given.items() if value is not None}
+        found = await self._call("GET", "/patterns", params=params)
+        return [
+            Memory(
+                memory_id=row["id"],
+                text=row["requirement"],
+                **{name: row[name] for name in ("name", "instance", "success_count", "failure_count")},
+            )
+            for row in found["patterns"]
+        ]
 
     async def deliveries(self, session_id: UUID) -> DeliveryList:
         """The session's webhooks, newest first."""

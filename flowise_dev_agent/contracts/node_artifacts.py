@@ -235,6 +235,40 @@ class ArtifactDetail(_Envelope):
     item: ArtifactView
 
 
+class Memory(Contract):
+    """A pattern: an accepted flow that new ones may start from."""
+
+    memory_id: int
+    name: str
+    text: str = Field(description="The requirement that it was made for.")
+    instance: str
+    success_count: int
+    failure_count: int
+
+
+class PlanReport(Contract):
+    """A plan with its artifacts."""
+
+    session_id: UUID
+    plan: StoredPlan | None
+    artifacts: ArtifactPage | None = None
+
+
+class MemoryReport(Contract):
+    """Memories with their artifacts."""
+
+    memories: list[Memory]
+    artifacts: ArtifactPage | None = None
+
+
+class MilestoneReport(Contract):
+    """The milestones of a session, each as it was last."""
+
+    session_id: UUID
+    milestones: list[MilestoneState]
+    artifacts: ArtifactPage | None = None
+
+
 def read_payload(row: Any) -> ArtifactPayload:
     """A stored payload."""
     return _PAYLOAD.validate_python(row, extra="ignore")

@@ -109,12 +109,21 @@ class Patterns:
         )
 
     async def page(
-        self, owner: str, *, instance_id: str | None, category: str | None, terms: Sequence[str], limit: int
+        self,
+        owner: str,
+        *,
+        instance_id: str | None,
+        category: str | None,
+        terms: Sequence[str],
+        limit: int,
+        pattern_id: int | None = None,
     ) -> list[StoredPattern]:
         """An owner's patterns, the most successful first; the filters that are not None or empty apply."""
         conditions: list[LiteralString] = ["owner = %(owner)s"]
         if instance_id is not None:
             conditions.append("instance_id = %(instance)s")
+        if pattern_id is not None:
+            conditions.append("id = %(pattern)s")
         if category is not None:
             conditions.append("category = %(category)s")
         if terms:
@@ -127,6 +136,7 @@ class Patterns:
                 "category": category,
                 "query": " | ".join(terms),
                 "limit": limit,
+                "pattern": pattern_id,
             },
         )
 

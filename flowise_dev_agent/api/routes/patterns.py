@@ -84,9 +84,10 @@ async def list_patterns(
     category: Category | None = None,
     instance: InstanceId = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 100,
+    id: Annotated[int | None, Query(ge=1, le=2**63 - 1, description="Only this one.")] = None,  # noqa: A002 - the parameter's name
 ) -> PatternList:
     """Patterns, the most successful first."""
-    rows = await library.page(query=q, category=category, instance_id=instance, limit=limit)
+    rows = await library.page(query=q, category=category, instance_id=instance, limit=limit, pattern_id=id)
     return PatternList(
         patterns=[
             PatternView(

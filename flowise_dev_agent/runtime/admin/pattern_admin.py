@@ -20,14 +20,25 @@ class PatternService:
         self._instances = instances
 
     async def page(
-        self, *, query: str | None, category: str | None, instance_id: str | None, limit: int
+        self,
+        *,
+        query: str | None,
+        category: str | None,
+        instance_id: str | None,
+        limit: int,
+        pattern_id: int | None = None,
     ) -> list[StoredPattern]:
         """Patterns, the most successful first; a query without a meaningful word finds none."""
         terms = terms_of(query) if query else []
         if query and not terms:
             return []
         return await self._rows.page(
-            current_caller().owner, instance_id=instance_id, category=category, terms=terms, limit=limit
+            current_caller().owner,
+            instance_id=instance_id,
+            category=category,
+            terms=terms,
+            limit=limit,
+            pattern_id=pattern_id,
         )
 
     async def bring_in(

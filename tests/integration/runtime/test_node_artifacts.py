@@ -7,10 +7,13 @@ from uuid import uuid4
 
 import httpx2
 import pytest
+from mcp import Client
 from pydantic import SecretStr
 
 from flowise_dev_agent.api import create_app
 from flowise_dev_agent.api.server import Server, bind, url_of
+from flowise_dev_agent.client import AgentClient
+from flowise_dev_agent.mcp import AgentMcpServer, Host
 from flowise_dev_agent.runtime import Runtime
 from flowise_dev_agent.settings import (
     DatabaseSettings,
@@ -143,6 +146,40 @@ async def test_each_artifact_has_an_event_that_refers_to_it(http: httpx2.AsyncCl
     one = await read(http, data["reference"])
     assert one["item"]["id"] == data["artifact_id"]
     assert (data["flowchart_id"], data["flowchart_run_id"]) == (session, one["item"]["flowchart_run_id"])
+
+
+async def test_the_mcp_tools_read_plans_memories_milestones_and_decisions(http: httpx2.AsyncClient) -> None:
+    session = await accepted(http)
+
+    async with AgentClient(str(http.base_url)) as agent_client:
+        server = AgentMcpServer(Host(lambda _: agent_client, "person", lambda _: "http://page"))
+        async with Client(server) as client:
+
+            async def called(name: str, **arguments: Any) -> Any:
+                result = await client.call_tool(name, arguments)
+                assert not result.is_error, result.content
+                return result.structured_content
+
+            plan = await called("get_plan", session_id=session)
+            milestones = await called("get_milestone", session_id=session, include_artifacts=True)
+            memories = await called("get_memory", query_text=WISH, limit=1)
+            memory_id = memories["memories"][0]["memory_id"]
+            memory = await called("get_memory", memory_id=memory_id, include_artifacts=True)
+            decision = await called("get_decision_artifact", session_id=session, node="hitl_review_v2")
+            chosen = decision["items"][0]
+            one = await called("get_node_artifact", session_id=session, artifact_id=chosen["id"])
+            too_many = await client.call_tool("get_memory", {"limit": 51})
+
+    assert {task["status"] for task in plan["plan"]["stages"][0]["tasks"]} == {"written"}
+    assert plan["artifacts"] is None
+    states = {one["milestone_key"]: one["status"] for one in milestones["milestones"]}
+    assert (states["plan"], states["acceptance"]) == ("completed", "completed")
+    assert milestones["artifacts"]["count"] == len(milestones["artifacts"]["items"])
+    assert [one["memory_id"] for one in memory["memories"]] == [memory_id]
+    assert memory["artifacts"]["items"][0]["payload"]["action"] == "add"
+    assert chosen["payload"]["resolved_route_path"].startswith("hitl_review_v2->")
+    assert one["items"] == [chosen]
+    assert too_many.is_error
 
 
 async def test_pages_filters_and_unknown_ids_of_artifacts(http: httpx2.AsyncClient) -> None:

@@ -27,6 +27,7 @@ READS = {
     *("get_session", "list_sessions", "list_chatflows", "read_chatflow"),
     *("search_catalogue", "get_node_types", "get_node_details", "list_options"),
     *("check_flow", "read_trace"),
+    *("get_plan", "get_memory", "get_milestone", "get_decision_artifact", "get_node_artifact"),
 }
 
 

@@ -11376,6 +11376,8 @@ export interface operations {
                 /** @description Only patterns of this Flowise instance. */
                 instance?: string | null;
                 limit?: number;
+                /** @description Only this one. */
+                id?: number | null;
             };
             header?: never;
             path?: never;

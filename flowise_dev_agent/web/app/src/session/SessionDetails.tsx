@@ -8,6 +8,7 @@ import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import { count, dollars, duration, moment } from "../ui/format";
 import { Markdown } from "../ui/Markdown";
+import { Milestones } from "./Milestones";
 import { DeleteSession } from "./SessionHeader";
 import { TestList } from "./TestList";
 import type { Timeline } from "./timeline";
@@ -33,6 +34,9 @@ export function SessionCards({ session, tests }: { session: SessionView; tests: 
           <Summary sessionId={session.thread_id} />
         </Card>
       )}
+      <Card title={t("Milestones")}>
+        <Milestones sessionId={session.thread_id} seq={session.last_event_seq} />
+      </Card>
       <Card title={t("Details")}>
         <Figures session={session} />
         <DeleteSession session={session} />

@@ -53,7 +53,7 @@ export const STATUS: Record<SessionStatus, StatusWord> = {
   cancelled: { text: "Cancelled", tone: "" },
 };
 
-const OUTCOMES: Record<string, string> = {
+export const OUTCOMES: Record<string, string> = {
   accepted: "Accepted",
   answered: "Answered",
   rolled_back: "Rolled back",

@@ -1,0 +1,134 @@
+"""The tools that read what sessions leave: plans, memories, milestones and decisions with their artifacts."""
+
+from typing import Annotated
+from uuid import UUID
+
+from mcp_types import CallToolResult
+from pydantic import Field
+
+from flowise_dev_agent.contracts.node_artifacts import (
+    ArtifactKind,
+    ArtifactPage,
+    ArtifactView,
+    MemoryReport,
+    MilestonePayload,
+    MilestoneReport,
+    MilestoneState,
+    PlanPayload,
+    PlanReport,
+)
+from flowise_dev_agent.mcp.host import ToolContext, client_of
+from flowise_dev_agent.mcp.results import succeeded
+from flowise_dev_agent.sanitize import shortened
+
+SessionId = Annotated[UUID, Field(description="The session's id.")]
+WithArtifacts = Annotated[bool, Field(description="Also the artifacts that it follows from, newest first.")]
+Limit = Annotated[int, Field(ge=1, le=50, description="Of the artifacts, or of the memories.")]
+Offset = Annotated[int, Field(ge=0, le=100_000)]
+
+
+async def get_plan(
+    ctx: ToolContext, session_id: SessionId, include_artifacts: WithArtifacts = False, limit: Limit = 10
+) -> Annotated[CallToolResult, PlanReport]:
+    """Get the plan of a session as stages with tasks, and how far each is."""
+    page = await client_of(ctx).artifacts(session_id, kind="plan", limit=limit)
+    plans = [item.payload.plan for item in page.items if isinstance(item.payload, PlanPayload)]
+    plan = plans[0] if plans else None
+    lines = (
+        [f"- {task.task_id}: {task.status}: {task.title}" for stage in plan.stages for task in stage.tasks]
+        if plan
+        else []
+    )
+    found = PlanReport(session_id=session_id, plan=plan, artifacts=page if include_artifacts else None)
+    return succeeded([plan.title if plan else "The session has no plan yet.", *lines], found)
+
+
+async def get_memory(
+    ctx: ToolContext,
+    memory_id: Annotated[int | None, Field(ge=1, description="A pattern's id.")] = None,
+    query_text: Annotated[str, Field(max_length=2_000, description="Words of a requirement.")] = "",
+    include_artifacts: WithArtifacts = False,
+    limit: Limit = 10,
+) -> Annotated[CallToolResult, MemoryReport]:
+    """Find what the service remembers: accepted chatflows that new ones may start from. By id, by words, or the most
+    successful ones."""
+    client = client_of(ctx)
+    memories = await client.memories(query_text, memory_id=memory_id, limit=limit)
+    page = await client.memory_artifacts(memory_id, limit=limit) if include_artifacts and memory_id else None
+    lines = [f"- {one.memory_id} {one.name}: {shortened(one.text, 200)}" for one in memories]
+    return succeeded(lines or ["Nothing is remembered."], MemoryReport(memories=[*memories], artifacts=page))
+
+
+async def get_milestone(
+    ctx: ToolContext, session_id: SessionId, include_artifacts: WithArtifacts = False, limit: Limit = 50
+) -> Annotated[CallToolResult, MilestoneReport]:
+    """Get the milestones of a session: phases, iterations, the acceptance."""
+    page = await client_of(ctx).artifacts(session_id, kind="milestone", limit=limit)
+    states: dict[str, MilestoneState] = {}
+    for item in reversed(page.items):
+        if isinstance(item.payload, MilestonePayload):
+            states[item.payload.milestone.milestone_key] = item.payload.milestone
+    lines = [f"- {name}: {state.status} {state.detail}".rstrip() for name, state in states.items()]
+    found = MilestoneReport(
+        session_id=session_id, milestones=[*states.values()], artifacts=page if include_artifacts else None
+    )
+    return succeeded(lines or ["No milestone yet."], found)
+
+
+async def get_decision_artifact(
+    ctx: ToolContext,
+    session_id: SessionId,
+    node: Annotated[str, Field(max_length=64, description="Name of a node of the graph, such as plan_v2.")],
+    artifact_id: Annotated[UUID | None, Field(description="One of them; all when left out.")] = None,
+    limit: Limit = 10,
+    offset: Offset = 0,
+) -> Annotated[CallToolResult, ArtifactPage]:
+    """Show where a session went on from a node of its graph: each condition, whether it held, and why."""
+    page = await _read(ctx, session_id, artifact_id, "decision", node, limit, offset)
+    return succeeded(_lines(page), page)
+
+
+async def get_node_artifact(
+    ctx: ToolContext,
+    session_id: SessionId,
+    artifact_id: Annotated[UUID | None, Field(description="One of them; all when left out.")] = None,
+    kind: Annotated[ArtifactKind | None, Field(description="Only of this kind.")] = None,
+    node: Annotated[str | None, Field(max_length=64, description="Only of this node of the graph.")] = None,
+    limit: Limit = 10,
+    offset: Offset = 0,
+) -> Annotated[CallToolResult, ArtifactPage]:
+    """List the artifacts that the steps of a session left, newest first, or show one."""
+    page = await _read(ctx, session_id, artifact_id, kind, node, limit, offset)
+    return succeeded(_lines(page), page)
+
+
+async def _read(
+    ctx: ToolContext,
+    session_id: UUID,
+    artifact_id: UUID | None,
+    kind: ArtifactKind | None,
+    node: str | None,
+    limit: int,
+    offset: int,
+) -> ArtifactPage:
+    client = client_of(ctx)
+    if artifact_id is None:
+        return await client.artifacts(session_id, kind=kind, node=node, limit=limit, offset=offset)
+    item = (await client.artifact(session_id, artifact_id)).item
+    return ArtifactPage(flowchart_id=session_id, count=1, limit=1, offset=0, items=[item])
+
+
+def _lines(page: ArtifactPage) -> list[str]:
+    return [f"{len(page.items)} of {page.count} artifacts:", *map(_line, page.items)]
+
+
+def _line(item: ArtifactView) -> str:
+    payload = item.payload
+    match payload.artifact_type:
+        case "decision":
+            said = f"{payload.resolved_route_path}"
+        case "milestone":
+            said = f"{payload.milestone.milestone_key} {payload.milestone.status} {payload.milestone.detail}"
+        case "plan" | "memory":
+            said = "; ".join(payload.action_results)
+    return f"- {item.id} {item.created_at:%H:%M:%S} {item.artifact_type} of {item.flowchart_node_id}: {said}".rstrip()
