@@ -55,7 +55,7 @@ _ERROR_ANSWER = re.compile(
     re.IGNORECASE,
 )
 _FEW_BEFORE = 3
-_TITLE_WORDS, _TITLE_MORE, _TITLE_CHARS, _TITLE_READ = 6, 3, 60, 400
+_TITLE_WORDS, _TITLE_CHARS, _TITLE_READ = 7, 60, 400
 _TITLE_END = re.compile(r"[.!?](?:\s|$)|[;:()（）。！？\n]|\s-\s")
 
 
@@ -129,7 +129,7 @@ def _classify(request: ClassifyRequest) -> Intent:
 
 
 def _title(text: str, language: str, *, new: bool) -> str:
-    """The first words that say something, at most six."""
+    """The first words that say something, at most seven."""
     said = re.sub(r"https?://|[\"“”„«»]", "", squeeze(text[:_TITLE_READ]))
     stretch = _named(said) if new else []
     sentences = [one for one in _TITLE_END.split(said) if one.strip()] or [said]
@@ -138,36 +138,15 @@ def _title(text: str, language: str, *, new: bool) -> str:
     # Without "Please build me a simple".
     while new and len(stretch) > 1 and stretch[0].strip(",.:").casefold() in wordset("leads") | wordset("articles"):
         stretch.pop(0)
-    chosen, more = stretch[:_TITLE_WORDS], stretch[_TITLE_WORDS:]
-    loose = wordset("loose_ends") - wordset("connectors")
-    while more and len(chosen) < _TITLE_WORDS + 2 and (chosen[-1].casefold() in loose or chosen[-1].isdigit()):
-        chosen.append(more.pop(0))
-    if more:
-        # Rather a whole thought than the beginning of the next.
-        borders = (number for number, word in enumerate(stretch[1:_TITLE_WORDS], start=1)
-                   if stretch[number - 1].endswith(",") or word.casefold() in wordset("relatives"))  # fmt: skip
-        cut = next((number for number in borders if number > 1), 0)
-        chosen = chosen[:cut] if cut else _whole_phrase(chosen, more)
+    # Rather whole phrases than the beginning of the next.
+    opens = wordset("connectors") | wordset("prepositions")
+    ends = [number for number in range(2, len(stretch)) if stretch[number].casefold() in opens
+            or stretch[number - 1].endswith(",")] + [len(stretch)]  # fmt: skip
+    chosen = stretch[: max((end for end in ends if end <= _TITLE_WORDS), default=_TITLE_WORDS)]
     while len(chosen) > 1 and chosen[-1].lower() in wordset("loose_ends"):
         chosen.pop()
     found = " ".join(chosen).strip(" ,'’\"“”-")[:_TITLE_CHARS]
     return capital(found) if re.search(r"\w", found) else say("default_title", language)
-
-
-def _whole_phrase(chosen: list[str], more: list[str]) -> list[str]:
-    """The words up to the end of their last phrase; without that phrase when its end is too far away."""
-    opens = wordset("loose_ends") | wordset("connectors") | wordset("prepositions")
-    if chosen[-1].casefold() in opens or chosen[-1].endswith(","):
-        return chosen
-    for number, word in enumerate(more[: _TITLE_MORE + 1]):
-        if word.casefold() in opens:
-            return chosen + more[:number]
-        if word.endswith(",") and number < _TITLE_MORE:
-            return chosen + more[: number + 1]
-    if len(more) <= _TITLE_MORE:
-        return chosen + more
-    begun = next((at for at in range(len(chosen) - 1, 1, -1) if chosen[at].casefold() in opens), len(chosen))
-    return chosen[:begun]
 
 
 def _named(said: str) -> list[str]:

@@ -376,7 +376,10 @@ async def test_forced_operation_wins() -> None:
     ("text", "title"),
     [
         ("Set the temperature to 0.2, change nothing else", "Set the temperature to 0.2"),
-        ("Please build me a customer support chatbot with GPT-4o and memory", "Customer support chatbot with GPT-4o"),
+        (
+            "Please build me a customer support chatbot with GPT-4o and memory",
+            "Customer support chatbot with GPT-4o and memory",
+        ),
         (
             "Build a customer support chatbot for our online shop with GPT-4o that remembers the conversation",
             "Customer support chatbot for our online shop",
@@ -386,7 +389,7 @@ async def test_forced_operation_wins() -> None:
             "Support bot with answers for people",
         ),
         ("Build a support bot with answers for every single new dull grey rainy Monday", "Support bot with answers"),
-        ("Crea un asistente de atención al cliente con memoria", "Asistente de atención al cliente"),
+        ("Crea un asistente de atención al cliente con memoria", "Asistente de atención al cliente con memoria"),
         (
             "Build an agent for our online shop that remembers the conversation and has a calculator",
             "Agent for our online shop",
