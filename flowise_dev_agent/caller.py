@@ -16,6 +16,8 @@ Door = Literal["rest", "page", "cli", "mcp", "webhook", "service"]
 
 #: Of `AGENT_API_KEY`, of a service without a key, and of keys that name no other.
 DEFAULT_OWNER: Final = "default"
+#: What the `key_id` of a person begins with.
+PERSON: Final = "oidc:"
 ALL_SCOPES: Final[frozenset[Scope]] = frozenset({"read", "build", "approve", "admin"})
 
 
@@ -28,7 +30,8 @@ def with_implied(scopes: Iterable[Scope]) -> frozenset[Scope]:
 
 @dataclass(frozen=True)
 class Caller:
-    """A person or program, under the name of its key. `key_id` is None for AGENT_API_KEY and without a key.
+    """A person or program, under the name of its key. `key_id` is None for AGENT_API_KEY and without a key; of a person
+    who has signed in it is PERSON and the provider's id.
 
     `owner` is the team or person that it acts for: whose sessions it sees, and whose those are that it starts.
     """
@@ -38,6 +41,11 @@ class Caller:
     key_id: str | None = None
     door: Door = "service"
     owner: str = DEFAULT_OWNER
+
+    @property
+    def signed_in(self) -> bool:
+        """Whether it is a person of the OpenID Connect provider."""
+        return self.key_id is not None and self.key_id.startswith(PERSON)
 
     def may(self, any_of: Iterable[Scope]) -> bool:
         """True when it has one of the scopes, or none is needed."""

@@ -249,6 +249,19 @@ class ApprovalNeededError(AgentError):
     code = "approval_needed"
 
 
+class SignInFailedError(AgentError):
+    """The person is not signed in: the provider refused, or what came back is not to be trusted."""
+
+    code = "sign_in_failed"
+
+
+class SignInUnavailableError(AgentError):
+    """The OpenID Connect provider does not answer as the standard says; keys of the service still work."""
+
+    code = "sign_in_unavailable"
+    transient = True
+
+
 class KeyNotFoundError(AgentError):
     """No key has this id."""
 

@@ -36,6 +36,7 @@ from flowise_dev_agent.api.routes import (
     patterns,
     public_settings,
     sessions,
+    sign_in,
     versions,
 )
 from flowise_dev_agent.flowise.instances import Instances
@@ -54,11 +55,14 @@ def create_app(settings: Settings, engine: Runtime | None = None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with AsyncExitStack() as stack:
             stack.push_async_callback(app.state.instances.aclose)
+            if people is not None:
+                stack.push_async_callback(people.aclose)
             if engine is None:
                 app.state.engine = await stack.enter_async_context(Runtime.open(settings, worker=True))
             await stack.enter_async_context(mcp_endpoint.running())
             yield
 
+    people = sign_in.service(settings, lambda: app.state.engine)
     app = FastAPI(
         title="Flowise Dev Agent",
         version=__version__,
@@ -75,7 +79,7 @@ def create_app(settings: Settings, engine: Runtime | None = None) -> FastAPI:
             Middleware(MetricsMiddleware),
             Middleware(SecurityHeadersMiddleware),
             Middleware(OriginMiddleware, server=settings.server),
-            Middleware(ApiKeyMiddleware, api_key=settings.server.api_key),
+            Middleware(ApiKeyMiddleware, api_key=settings.server.api_key, sign_in=people),
             Middleware(
                 BodyLimitMiddleware,
                 max_bytes=problems.MAX_BODY_BYTES,
@@ -87,6 +91,7 @@ def create_app(settings: Settings, engine: Runtime | None = None) -> FastAPI:
     app.state.settings = settings
     app.state.engine = engine
     app.state.stopping = False
+    app.state.sign_in = people
     #: For the health report only; sessions use the engine's.
     app.state.instances = Instances(settings.flowise)
     app.state.limiter = limiter = build_limiter(settings.server)
@@ -97,6 +102,7 @@ def create_app(settings: Settings, engine: Runtime | None = None) -> FastAPI:
     app.include_router(versions.router)
     app.include_router(flows.router)
     app.include_router(keys.router)
+    app.include_router(sign_in.router)
     app.include_router(audit.router)
     app.include_router(instances.router)
     app.include_router(credentials.router)

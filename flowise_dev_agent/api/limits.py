@@ -9,6 +9,7 @@ from slowapi import Limiter
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from flowise_dev_agent.caller import current_caller
 from flowise_dev_agent.settings import ServerSettings
 
 _SCOPE: Final = "session-starts"
@@ -49,6 +50,7 @@ def _ceiling(server: ServerSettings) -> str:
 def _caller(server: ServerSettings, request: Request) -> str:
     if server.api_key:
         _, _, key = request.headers.get("authorization", "").partition(" ")
-        # Not the key itself: slowapi logs what it counts by.
-        return hashlib.sha256(key.strip().encode()).hexdigest()[:16]
+        # Without a key it is a person who is signed in. Not the key itself: slowapi logs what it counts by.
+        who = key.strip() or current_caller().key_id or ""
+        return hashlib.sha256(who.encode()).hexdigest()[:16]
     return request.client.host if request.client else "unknown"

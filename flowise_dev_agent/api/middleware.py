@@ -10,23 +10,41 @@ import secrets
 import time
 from asyncio import sleep
 from collections import Counter
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from pydantic import SecretStr
+from pydantic.networks import HttpUrl
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from flowise_dev_agent.api.access import OWNER_HEADER, door_of
+from flowise_dev_agent.api.origin import may_change, origin_of
 from flowise_dev_agent.api.problems import problem_response, status_of
-from flowise_dev_agent.caller import ALL_SCOPES, Caller, RequestIds, acting_for, answering
-from flowise_dev_agent.errors import AgentError
+from flowise_dev_agent.caller import ALL_SCOPES, Caller, Door, RequestIds, acting_for, answering
+from flowise_dev_agent.errors import AgentError, SignInFailedError
 from flowise_dev_agent.observability import log_context
 from flowise_dev_agent.observability.metrics import HTTP_SECONDS
 from flowise_dev_agent.runtime.runtime import Runtime
 
-#: The page and its files hold nothing that is not in this repository; `/live` reveals nothing.
-PUBLIC_PATHS = frozenset({"/", "/docs", "/live"})
+if TYPE_CHECKING:
+    from flowise_dev_agent.runtime.admin.sign_in import SignIn
+
+#: The page and its files hold nothing that is not in this repository; `/live` reveals nothing; the others lead to the
+#: provider that people sign in at.
+PUBLIC_PATHS = frozenset(
+    {
+        "/",
+        "/docs",
+        "/live",
+        "/auth/sign-in",
+        "/auth/callback",
+        "/.well-known/oauth-protected-resource",
+        "/.well-known/oauth-protected-resource/mcp",
+    }
+)
 PUBLIC_PREFIX = "/assets/"
 
 logger = logging.getLogger(__name__)
@@ -168,11 +186,14 @@ class ApiKeyMiddleware:
     """Requires `Authorization: Bearer <key>` on all paths except the public ones, also on unknown paths, and makes
     known to all behind it whose key it is.
 
-    Without `api_key` everybody may do everything, and a key only says who it is.
+    Without `api_key` everybody may do everything, and a key only says who it is. With `sign_in` the cookie of a person
+    and an access token of the provider open too.
     """
 
-    def __init__(self, app: ASGIApp, api_key: SecretStr | None) -> None:
+    def __init__(self, app: ASGIApp, api_key: SecretStr | None, sign_in: "SignIn | None" = None) -> None:
         self.app = app
+        self._sign_in = sign_in
+        self._origin = origin_of(HttpUrl(sign_in.base_url)) if sign_in else ""
         self._key = api_key.get_secret_value().encode() if api_key else None
         self._refused = _RefusedKeys()
 
@@ -197,7 +218,8 @@ class ApiKeyMiddleware:
             401,
             path=scope["path"],
             detail="The key is missing, wrong, expired or revoked.",
-            headers={"WWW-Authenticate": 'Bearer realm="flowise-dev-agent"'},
+            details={"sign_in": "/auth/sign-in"} if self._sign_in else None,
+            headers={"WWW-Authenticate": self._challenge()},
         )
         await response(scope, receive, send)
 
@@ -218,7 +240,33 @@ class ApiKeyMiddleware:
         runtime: Runtime = scope["app"].state.engine
         if key and (caller := await runtime.keys.caller(key, door)):
             return caller
+        if self._sign_in is not None:
+            return await self._person(self._sign_in, scope["method"], headers, key, door)
         return Caller("local", ALL_SCOPES, door=door) if self._key is None else None
+
+    async def _person(self, sign_in: "SignIn", method: str, headers: Headers, key: str, door: Door) -> Caller | None:
+        if key:
+            return await sign_in.by_bearer(key, door)
+        cookie = cookies_of(headers).get(sign_in.cookie)
+        caller = await sign_in.by_cookie(cookie, "page") if cookie else None
+        if caller is not None and not may_change(method, headers, self._origin):
+            raise SignInFailedError(
+                "A request of another web page changes nothing here.",
+                hint="Use the page at PUBLIC_BASE_URL, or a key.",
+            )
+        return caller
+
+    def _challenge(self) -> str:
+        realm = 'Bearer realm="flowise-dev-agent"'
+        if self._sign_in is None:
+            return realm
+        # RFC 9728: where clients find out who gives tokens for this service.
+        return f'{realm}, resource_metadata="{self._sign_in.base_url}/.well-known/oauth-protected-resource/mcp"'
+
+
+def cookies_of(headers: Headers) -> dict[str, str]:
+    """The cookies of a request."""
+    return cookie_parser(headers.get("cookie", ""))
 
 
 def carries_flow(path: str) -> bool:

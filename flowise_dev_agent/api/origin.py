@@ -7,6 +7,7 @@ rebinding (its own name now leads here: the `Host` header shows it) or by reques
 
 from typing import Final
 
+from pydantic.networks import HttpUrl
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -26,11 +27,7 @@ class OriginMiddleware:
         public = server.public_base_url
         bound = f"[{server.host}]" if ":" in server.host else server.host
         self._hosts = {*_LOCAL, bound.lower(), *([public.host.lower()] if public and public.host else [])}
-        self._origins: set[str] = set()
-        if public:
-            default = {"http": 80, "https": 443}.get(public.scheme)
-            port = "" if public.port in {None, default} else f":{public.port}"
-            self._origins.add(f"{public.scheme}://{public.host}{port}".lower())
+        self._origins = {origin_of(public)} if public else set[str]()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._open or scope["type"] == "lifespan":
@@ -55,6 +52,21 @@ class OriginMiddleware:
             return False
         # A link on another page may lead here; nothing else on it may.
         return scope["method"] not in _SAFE_METHODS or headers.get("sec-fetch-mode") != "navigate"
+
+
+def origin_of(url: HttpUrl) -> str:
+    """The origin of an address, as a browser sends it."""
+    port = "" if url.port in {None, {"http": 80, "https": 443}.get(url.scheme)} else f":{url.port}"
+    return f"{url.scheme}://{url.host}{port}".lower()
+
+
+def may_change(method: str, headers: Headers, origin: str) -> bool:
+    """Whether a request with a cookie may change something: it comes from our own page at `origin`, and no other page
+    has made the browser send it."""
+    if method in _SAFE_METHODS:
+        return True
+    given = headers.get("origin")
+    return given.lower() == origin if given is not None else headers.get("sec-fetch-site") == "same-origin"
 
 
 def _name_of(host: str) -> str:

@@ -43,6 +43,8 @@ _STATUS: dict[type[errors.AgentError], int] = {
     errors.ScopeMissingError: 403,
     errors.ApprovalNeededError: 403,
     errors.KeyNotFoundError: 404,
+    errors.SignInFailedError: 403,
+    errors.SignInUnavailableError: 503,
     errors.OwnerNotFoundError: 404,
     errors.KeyConflictError: 409,
     errors.DeliveryNotFoundError: 404,

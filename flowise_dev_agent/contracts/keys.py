@@ -72,9 +72,12 @@ class MadeKey(KeyView):
 
 
 class CallerView(Contract):
-    """Whose key a request has come with."""
+    """Whose key a request has come with, or who is signed in."""
 
     name: str
-    key_id: str | None = Field(description="None for `AGENT_API_KEY`, and on a service without a key.")
+    key_id: str | None = Field(
+        description="None for `AGENT_API_KEY`, and without a key; `oidc:` and the provider's id of a person."
+    )
+    signed_in: bool = Field(default=False, description="A person of the OpenID Connect provider.")
     owner: str = Field(description="The team or person that it acts for.")
     scopes: list[Scope]

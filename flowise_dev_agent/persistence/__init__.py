@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from flowise_dev_agent.persistence.saver import FencedSaver
     from flowise_dev_agent.persistence.schema import migrate
     from flowise_dev_agent.persistence.sessions import Sessions
+    from flowise_dev_agent.persistence.sign_ins import SignIns
     from flowise_dev_agent.persistence.templates import InstanceTemplates
     from flowise_dev_agent.persistence.turns import Turns
 
@@ -72,6 +73,7 @@ _HOMES = {
     "SessionFilter": "read_model",
     "SessionRow": "read_model",
     "Sessions": "sessions",
+    "SignIns": "sign_ins",
     "StoredEvent": "events",
     "StoredPattern": "pattern_rows",
     "Turns": "turns",
@@ -119,6 +121,7 @@ __all__ = [
     "SessionFilter",
     "SessionRow",
     "Sessions",
+    "SignIns",
     "StoredEvent",
     "StoredPattern",
     "Turns",

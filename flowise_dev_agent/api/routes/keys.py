@@ -31,7 +31,13 @@ async def create_key(request: Request, body: NewKey) -> MadeKey:
 async def get_current_key() -> CallerView:
     """Whose key this request has come with, and what it may do."""
     caller = current_caller()
-    return CallerView(name=caller.name, key_id=caller.key_id, owner=caller.owner, scopes=sorted(caller.scopes))
+    return CallerView(
+        name=caller.name,
+        key_id=caller.key_id,
+        owner=caller.owner,
+        scopes=sorted(caller.scopes),
+        signed_in=caller.signed_in,
+    )
 
 
 @router.post("/{key_id}/rotate", responses=declared(404, 409))

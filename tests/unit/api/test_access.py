@@ -14,7 +14,7 @@ from starlette.requests import Request
 
 from flowise_dev_agent.api import access, limits, middleware
 from flowise_dev_agent.api.routes import page
-from flowise_dev_agent.caller import Caller, Scope, with_implied
+from flowise_dev_agent.caller import ALL_SCOPES, Caller, Scope, with_implied
 from flowise_dev_agent.errors import DatabaseUnavailableError
 from flowise_dev_agent.settings import ServerSettings
 from tests.unit.api.conftest import MakeApp, client_of
@@ -22,7 +22,16 @@ from tests.unit.api.service_double import EngineDouble
 
 KEY = {"Authorization": "Bearer s3cret"}
 #: All that may be seen without a key. A new public path must be added here on purpose.
-PUBLIC = {("GET", "/"), ("GET", "/docs"), ("GET", "/live"), ("GET", "/assets")}
+PUBLIC = {
+    ("GET", "/"),
+    ("GET", "/docs"),
+    ("GET", "/live"),
+    ("GET", "/assets"),
+    ("GET", "/auth/sign-in"),
+    ("GET", "/auth/callback"),
+    ("GET", "/.well-known/oauth-protected-resource"),
+    ("GET", "/.well-known/oauth-protected-resource/mcp"),
+}
 STARTS = ["/sessions", "/sessions/stream"]
 
 
@@ -241,7 +250,8 @@ def test_every_route_declares_its_scope(make_app: MakeApp) -> None:
     # The document of the API and `/mcp` need a key of any kind; each call of a tool is a request to a route.
     walked = routes(make_app()) - {("GET", "/openapi.json"), ("POST", "/mcp"), ("GET", "/assets")}
     assert {f"{method} {path}" for method, path in walked} == set(access.ROUTES)
-    assert {route for route, needed in access.ROUTES.items() if not needed} == {"GET /", "GET /docs", "GET /live"}
+    free = {f"{method} {path}" for method, path in PUBLIC} - {"GET /assets"}
+    assert {route for route, needed in access.ROUTES.items() if not needed} == free | {"POST /auth/sign-out"}
 
 
 def caller_with(*scopes: Scope) -> Caller:
@@ -287,9 +297,9 @@ async def test_without_a_service_key_a_named_key_says_who_and_what_it_may(
     assert (
         everyone
         == unknown
-        == {"name": "local", "key_id": None, "owner": "default", "scopes": ["admin", "approve", "build", "read"]}
+        == {"name": "local", "key_id": None, "signed_in": False, "owner": "default", "scopes": sorted(ALL_SCOPES)}
     )
-    assert named == {"name": "ci", "key_id": "1", "owner": "default", "scopes": ["read"]}
+    assert named == {"name": "ci", "key_id": "1", "signed_in": False, "owner": "default", "scopes": ["read"]}
 
 
 async def test_keys_cannot_be_looked_up_while_the_database_is_away(make_app: MakeApp, engine: EngineDouble) -> None:

@@ -4,6 +4,7 @@ import { useHashLocation } from "wouter/use-hash-location";
 import { t } from "./i18n";
 import { KeyDialog } from "./ui/KeyDialog";
 import { LanguageMenu } from "./ui/LanguageMenu";
+import { Person } from "./ui/Person";
 import { ThemeToggle } from "./ui/ThemeToggle";
 
 interface View {
@@ -57,6 +58,7 @@ export function App() {
           {t("Flowise Dev Agent")}
         </Link>
         <Navigation />
+        <Person />
         <LanguageMenu />
         <ThemeToggle />
       </header>

@@ -27,7 +27,8 @@ class Unreachable extends Error {
   }
 }
 
-type KeyPrompt = (wrong: boolean) => Promise<string>;
+/** Asks for a key. `signIn` is the path at which a person can sign in instead, where the service has one. */
+type KeyPrompt = (wrong: boolean, signIn: string | undefined) => Promise<string>;
 let promptForKey: KeyPrompt = () => Promise.reject(new Error("No key dialog."));
 let prompting: Promise<void> | null = null;
 
@@ -65,18 +66,23 @@ export async function send(request: Request): Promise<Response> {
     if (response.ok) return response;
     if (response.status !== 401) throw await problemOf(response);
     // Another call may have received a new key meanwhile; then only repeat.
-    if (sessionStorage.getItem(KEY) === key) await askForKey(key !== null);
+    if (sessionStorage.getItem(KEY) === key) await askForKey(key !== null, await signInPath(response));
   }
 }
 
 /** One dialog, however many calls wait for the key. */
-function askForKey(wrong: boolean): Promise<void> {
-  prompting ??= promptForKey(wrong)
+function askForKey(wrong: boolean, signIn: string | undefined): Promise<void> {
+  prompting ??= promptForKey(wrong, signIn)
     .then((key) => sessionStorage.setItem(KEY, key))
     .finally(() => {
       prompting = null;
     });
   return prompting;
+}
+
+async function signInPath(refusal: Response): Promise<string | undefined> {
+  const body = (await refusal.json().catch(() => ({}))) as { details?: { sign_in?: string } };
+  return body.details?.sign_in;
 }
 
 async function problemOf(response: Response): Promise<Problem> {

@@ -132,6 +132,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/auth/sign-out": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign Out
+         * @description End the sign-in whose cookie this request has.
+         */
+        post: operations["sign_out"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/credentials": {
         parameters: {
             query?: never;
@@ -2379,12 +2399,12 @@ export interface components {
         };
         /**
          * CallerView
-         * @description Whose key a request has come with.
+         * @description Whose key a request has come with, or who is signed in.
          */
         CallerView: {
             /**
              * Key Id
-             * @description None for `AGENT_API_KEY`, and on a service without a key.
+             * @description None for `AGENT_API_KEY`, and without a key; `oidc:` and the provider's id of a person.
              */
             key_id: string | null;
             /** Name */
@@ -2396,6 +2416,12 @@ export interface components {
             owner: string;
             /** Scopes */
             scopes: ("read" | "build" | "approve" | "admin")[];
+            /**
+             * Signed In
+             * @description A person of the OpenID Connect provider.
+             * @default false
+             */
+            signed_in: boolean;
         };
         /**
          * CancelSession
@@ -7767,6 +7793,17 @@ export interface components {
             param: string;
         };
         /**
+         * SignedOut
+         * @description The end of a sign-in.
+         */
+        SignedOut: {
+            /**
+             * Url
+             * @description Where the person signs out at the provider too; None: nowhere.
+             */
+            url: string | null;
+        };
+        /**
          * Skipped
          * @description A pattern that was not taken.
          */
@@ -9583,6 +9620,38 @@ export interface operations {
             401: components["responses"]["Problem401"];
             /** @description Forbidden */
             403: components["responses"]["Problem403"];
+            /** @description Unprocessable Entity */
+            422: components["responses"]["Problem422"];
+            /** @description Internal Server Error */
+            500: components["responses"]["Problem500"];
+            /** @description Service Unavailable */
+            503: components["responses"]["Problem503"];
+        };
+    };
+    sign_out: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignedOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: components["responses"]["Problem401"];
+            /** @description Forbidden */
+            403: components["responses"]["Problem403"];
+            /** @description Not Found */
+            404: components["responses"]["Problem404"];
             /** @description Unprocessable Entity */
             422: components["responses"]["Problem422"];
             /** @description Internal Server Error */

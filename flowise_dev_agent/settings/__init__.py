@@ -19,15 +19,31 @@ from pydantic.networks import HttpUrl
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from flowise_dev_agent.errors import ConfigurationError
+from flowise_dev_agent.settings.base import CONFIG, items
+from flowise_dev_agent.settings.sign_in import SignInSettings, check_service
 
-_CONFIG = SettingsConfigDict(
-    env_file=".env",
-    env_file_encoding="utf-8",
-    env_ignore_empty=True,
-    extra="ignore",
-    frozen=True,
-    populate_by_name=True,
-)
+__all__ = [
+    "DEFAULT_MODELS",
+    "DatabaseSettings",
+    "DomainSettings",
+    "DriftPolicy",
+    "Effort",
+    "EngineName",
+    "FlowiseInstance",
+    "FlowiseSettings",
+    "LimitSettings",
+    "Mode",
+    "Network",
+    "Phase",
+    "ReasoningSettings",
+    "RetentionSettings",
+    "ServerSettings",
+    "Settings",
+    "SignInSettings",
+    "Thinking",
+    "TracingSettings",
+    "load_settings",
+]
 
 EngineName = Literal["claude", "openai", "azure", "bedrock", "vertex", "deterministic"]
 Phase = Literal["classify", "plan", "patch", "judge"]
@@ -45,7 +61,7 @@ DEFAULT_MODELS: dict[str, str] = {"claude": "claude-sonnet-4-6", "openai": "gpt-
 class ReasoningSettings(BaseSettings):
     """Models for the agent's own reasoning. The models inside the flows that it builds belong to Flowise."""
 
-    model_config = _CONFIG
+    model_config = CONFIG
 
     engine_choice: EngineName | None = Field(default=None, alias="REASONING_ENGINE")
     model_choice: str | None = Field(default=None, alias="REASONING_MODEL")
@@ -119,7 +135,7 @@ class ReasoningSettings(BaseSettings):
     def models(self) -> frozenset[str]:
         """What a session may name as its model: those of REASONING_ALLOWED_MODELS and the configured ones."""
         phases: tuple[Phase, ...] = ("classify", "plan", "patch", "judge")
-        return frozenset({*_items(self.allowed_models), *(self.model_for(phase) for phase in phases)})
+        return frozenset({*items(self.allowed_models), *(self.model_for(phase) for phase in phases)})
 
     def mode_of(self, phase: Phase) -> Mode:
         """Whether the model or the rules answer a phase. Without a model it is always the rules."""
@@ -171,7 +187,7 @@ DriftPolicy = Literal["warn", "fail", "refresh"]
 class FlowiseSettings(BaseSettings):
     """The Flowise instances, timeouts and caches."""
 
-    model_config = _CONFIG
+    model_config = CONFIG
 
     api_endpoint: HttpUrl = Field(default=HttpUrl("http://localhost:3000"), alias="FLOWISE_API_ENDPOINT")
     api_key: SecretStr | None = Field(default=None, alias="FLOWISE_API_KEY")
@@ -221,7 +237,7 @@ _CEILING_FACTOR = 4
 class LimitSettings(BaseSettings):
     """Limits of one session. A model can only lower them."""
 
-    model_config = _CONFIG
+    model_config = CONFIG
 
     max_iterations: int = Field(default=3, ge=1, alias="MAX_ITERATIONS")
     max_patch_ops_per_iter: int = Field(default=60, ge=1, alias="MAX_PATCH_OPS_PER_ITER")
@@ -248,7 +264,7 @@ class LimitSettings(BaseSettings):
 class DatabaseSettings(BaseSettings):
     """Postgres."""
 
-    model_config = _CONFIG
+    model_config = CONFIG
 
     dsn: SecretStr | None = Field(default=None, alias="POSTGRES_DSN")
     #: A direct connection for LISTEN, when `dsn` goes through pgbouncer; `dsn` when not set.
@@ -261,7 +277,7 @@ class DatabaseSettings(BaseSettings):
 class RetentionSettings(BaseSettings):
     """Days, counted from a session's last change, after which its data is removed; 0 keeps it."""
 
-    model_config = _CONFIG
+    model_config = CONFIG
 
     #: Whole sessions that have ended or failed.
     sessions_days: float = Field(default=0, ge=0, alias="RETENTION_SESSIONS_DAYS")
@@ -294,7 +310,7 @@ class RetentionSettings(BaseSettings):
 class ServerSettings(BaseSettings):
     """The HTTP service and its worker."""
 
-    model_config = _CONFIG
+    model_config = CONFIG
 
     api_key: SecretStr | None = Field(default=None, alias="AGENT_API_KEY")
     host: str = Field(default="127.0.0.1", alias="AGENT_API_HOST")
@@ -317,7 +333,7 @@ class ServerSettings(BaseSettings):
     @classmethod
     def _is_a_list_of_secrets(cls, value: SecretStr | None) -> SecretStr | None:
         if value is not None:
-            for secret in _items(value.get_secret_value()):
+            for secret in items(value.get_secret_value()):
                 _check_webhook_secret(secret)
         return value
 
@@ -330,21 +346,17 @@ class ServerSettings(BaseSettings):
     @cached_property
     def two_approval_flows(self) -> frozenset[str]:
         """Ids and names of `TWO_APPROVALS`, in lower case."""
-        return frozenset(name.casefold() for name in _items(self.two_approvals))
+        return frozenset(name.casefold() for name in items(self.two_approvals))
 
     @cached_property
     def webhook_secrets(self) -> tuple[str, ...]:
         """The secrets of `WEBHOOK_SECRET`, each `whsec_` and base64; a webhook is signed with all of them."""
-        return _items(self.webhook_secret.get_secret_value()) if self.webhook_secret else ()
+        return items(self.webhook_secret.get_secret_value()) if self.webhook_secret else ()
 
     @cached_property
     def webhook_allowed(self) -> tuple[frozenset[str], tuple[Network, ...]]:
         """The host names (lower case) and networks of `WEBHOOK_ALLOW`."""
         return _parse_allowed(self.webhook_allow)
-
-
-def _items(text: str) -> tuple[str, ...]:
-    return tuple(item.strip() for item in text.split(",") if item.strip())
 
 
 def _check_webhook_secret(secret: str) -> None:
@@ -363,7 +375,7 @@ def _check_webhook_secret(secret: str) -> None:
 def _parse_allowed(text: str) -> tuple[frozenset[str], tuple[Network, ...]]:
     hosts: set[str] = set()
     networks: list[Network] = []
-    for item in _items(text):
+    for item in items(text):
         try:
             networks.append(ipaddress.ip_network(item, strict=False))
         except ValueError:
@@ -379,7 +391,7 @@ def _parse_allowed(text: str) -> tuple[frozenset[str], tuple[Network, ...]]:
 class DomainSettings(BaseSettings):
     """What the agent works with besides Flowise."""
 
-    model_config = _CONFIG
+    model_config = CONFIG
 
     choice: str = Field(default="", alias="DOMAINS")
     #: Each domain has a folder in it for what its refresh brings.
@@ -393,13 +405,13 @@ class DomainSettings(BaseSettings):
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The domains to use; all that are installed when empty. Flowise is always one of them."""
-        return _items(self.choice)
+        return items(self.choice)
 
 
 class TracingSettings(BaseSettings):
     """LangSmith tracing: on when a key is set and its switch is true, never by one of them alone."""
 
-    model_config = _CONFIG
+    model_config = CONFIG
 
     langchain_api_key: SecretStr | None = Field(default=None, alias="LANGCHAIN_API_KEY")
     langchain_tracing_v2: bool = Field(default=False, alias="LANGCHAIN_TRACING_V2")
@@ -419,7 +431,7 @@ class TracingSettings(BaseSettings):
 class Settings(BaseSettings):
     """All settings. Create it with `load_settings`, which turns mistakes into sentences instead of tracebacks."""
 
-    model_config = _CONFIG
+    model_config = CONFIG
 
     reasoning: ReasoningSettings = Field(default_factory=ReasoningSettings)
     flowise: FlowiseSettings = Field(default_factory=FlowiseSettings)
@@ -429,6 +441,13 @@ class Settings(BaseSettings):
     server: ServerSettings = Field(default_factory=ServerSettings)
     tracing: TracingSettings = Field(default_factory=TracingSettings)
     domain_settings: DomainSettings = Field(default_factory=DomainSettings)
+    sign_in: SignInSettings = Field(default_factory=SignInSettings)
+
+    @model_validator(mode="after")
+    def _people_come_back_to_a_safe_address(self) -> Self:
+        if self.sign_in.is_on:
+            check_service(self.server.public_base_url, has_key=self.server.api_key is not None)
+        return self
 
 
 def load_settings(**groups: Any) -> Settings:

@@ -1,0 +1,113 @@
+"""Signing in at an OpenID Connect provider, for the page, and where MCP clients find that provider (RFC 9728)."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel, Field
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+
+from flowise_dev_agent.api.middleware import cookies_of
+from flowise_dev_agent.api.problems import declared, status_of
+from flowise_dev_agent.errors import AgentError
+from flowise_dev_agent.runtime.runtime import Runtime
+from flowise_dev_agent.settings import Settings
+
+if TYPE_CHECKING:
+    # Loaded where it is on: it brings cryptography along.
+    from flowise_dev_agent.runtime.admin.sign_in import SignIn
+
+router = APIRouter(tags=["keys"])
+
+_OFF = "Nobody signs in at this service: OIDC_ISSUER is not set."
+
+
+class SignedOut(BaseModel):
+    """The end of a sign-in."""
+
+    url: str | None = Field(description="Where the person signs out at the provider too; None: nowhere.")
+
+
+class ProtectedResource(BaseModel):
+    """Who gives tokens for `/mcp` (RFC 9728)."""
+
+    resource: str
+    authorization_servers: list[str]
+    bearer_methods_supported: list[str] = ["header"]
+    resource_name: str = "Flowise Dev Agent"
+
+
+def service(settings: Settings, engine: Callable[[], Runtime]) -> "SignIn | None":
+    """The sign-in of these settings; None when it is off. `engine` is asked when somebody signs in."""
+    address = settings.server.public_base_url
+    if not settings.sign_in.is_on or address is None:
+        return None
+    from flowise_dev_agent.runtime.admin.sign_in import SignIn
+
+    return SignIn(settings.sign_in, address, lambda: engine().db)
+
+
+@router.get("/auth/sign-in", include_in_schema=False)
+async def begin_sign_in(request: Request, return_to: Annotated[str, Query(max_length=300)] = "") -> Response:
+    """Lead a person to the provider. `return_to` is a view of the page, such as `#/s/<id>`."""
+    sign_in = _sign_in(request)
+    try:
+        address, kept = await sign_in.begin(return_to)
+    except AgentError as error:
+        return _in_words(error)
+    response = RedirectResponse(address, status_code=303)
+    _set_cookie(response, sign_in, sign_in.attempt_cookie, kept, sign_in.ATTEMPT_SECS)
+    return response
+
+
+@router.get("/auth/callback", include_in_schema=False)
+async def finish_sign_in(request: Request) -> Response:
+    """Where the provider leads back to."""
+    sign_in = _sign_in(request)
+    kept = cookies_of(Headers(scope=request.scope)).get(sign_in.attempt_cookie, "")
+    try:
+        token, view = await sign_in.finish(kept, request.query_params)
+    except AgentError as error:
+        response: Response = _in_words(error)
+    else:
+        response = RedirectResponse(f"/{view}", status_code=303)
+        _set_cookie(response, sign_in, sign_in.cookie, token, sign_in.seconds)
+    _set_cookie(response, sign_in, sign_in.attempt_cookie, "", 0)
+    return response
+
+
+@router.post("/auth/sign-out", responses=declared(404))
+async def sign_out(request: Request, response: Response) -> SignedOut:
+    """End the sign-in whose cookie this request has."""
+    sign_in = _sign_in(request)
+    token = cookies_of(Headers(scope=request.scope)).get(sign_in.cookie, "")
+    url = await sign_in.end(token)
+    _set_cookie(response, sign_in, sign_in.cookie, "", 0)
+    return SignedOut(url=url)
+
+
+@router.get("/.well-known/oauth-protected-resource", include_in_schema=False)
+@router.get("/.well-known/oauth-protected-resource/mcp", include_in_schema=False)
+async def protected_resource(request: Request) -> ProtectedResource:
+    """For MCP clients: who gives tokens."""
+    sign_in = _sign_in(request)
+    return ProtectedResource(resource=f"{sign_in.base_url}/mcp", authorization_servers=[sign_in.issuer])
+
+
+def _sign_in(request: Request) -> "SignIn":
+    sign_in: SignIn | None = request.app.state.sign_in
+    if sign_in is None:
+        raise HTTPException(404, _OFF)
+    return sign_in
+
+
+def _set_cookie(response: Response, sign_in: "SignIn", name: str, value: str, seconds: int) -> None:
+    response.set_cookie(name, value, max_age=seconds, path="/", secure=sign_in.is_secure, httponly=True, samesite="lax")
+
+
+def _in_words(error: AgentError) -> Response:
+    # A person sees this in the browser, not a program.
+    text = f"{error.message}\n{error.hint or ''}\n"
+    return PlainTextResponse(text, status_code=status_of(error), headers={"Cache-Control": "no-store"})

@@ -1,0 +1,248 @@
+"""What is asked of an OpenID Connect provider: its addresses and keys, tokens for a code, and what tokens say."""
+
+import asyncio
+import base64
+import hashlib
+import json
+import secrets
+import time
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
+from urllib.parse import urlencode
+
+import httpx2
+import jwt
+from jwt import PyJWK
+from pydantic import BaseModel, ValidationError
+
+from flowise_dev_agent.errors import SignInFailedError, SignInUnavailableError
+from flowise_dev_agent.settings import SignInSettings
+
+M = TypeVar("M", bound=BaseModel)
+
+#: Signatures that only the provider can make: none with a shared secret.
+_ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+_TIMEOUT_SECS: Final = 10.0
+_MAX_BYTES: Final = 1024 * 1024
+_MAX_TOKEN_CHARS: Final = 16 * 1024
+_LEEWAY_SECS: Final = 30
+#: How long addresses and keys are kept, and how soon an unknown key may make us ask again.
+_KEPT_SECS: Final = 3_600.0
+_AGAIN_SECS: Final = 60.0
+
+
+class ProviderMetadata(BaseModel):
+    """The discovery document, as far as it is used."""
+
+    issuer: str
+    authorization_endpoint: str
+    token_endpoint: str
+    jwks_uri: str
+    userinfo_endpoint: str | None = None
+    end_session_endpoint: str | None = None
+    token_endpoint_auth_methods_supported: list[str] = ["client_secret_basic"]
+
+
+class _Keys(BaseModel):
+    keys: list[dict[str, Any]]
+
+
+class Tokens(BaseModel):
+    """The answer of the token endpoint."""
+
+    access_token: str
+    id_token: str
+
+
+class Provider:
+    """The provider of OIDC_ISSUER. Nothing is asked of it before the first use.
+
+    All methods raise SignInUnavailableError when it does not answer as the standard says.
+    """
+
+    def __init__(self, settings: SignInSettings) -> None:
+        self._settings = settings
+        self._issuer = str(settings.issuer).rstrip("/")
+        self._http = httpx2.AsyncClient(timeout=_TIMEOUT_SECS)
+        self._lock = asyncio.Lock()
+        self._metadata: tuple[float, ProviderMetadata] | None = None
+        self._keys: tuple[float, dict[str | None, PyJWK]] = (-_KEPT_SECS, {})
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def metadata(self) -> ProviderMetadata:
+        """The provider's addresses."""
+        async with self._lock:
+            if self._metadata is None or time.monotonic() > self._metadata[0] + _KEPT_SECS:
+                address = f"{self._issuer}/.well-known/openid-configuration"
+                found = _read(ProviderMetadata, await self._ask("GET", address))
+                if found.issuer.rstrip("/") != self._issuer:
+                    raise _unavailable("its discovery document names another issuer")
+                self._metadata = (time.monotonic(), found)
+            return self._metadata[1]
+
+    async def sign_in_address(self, *, redirect_uri: str, state: str, nonce: str, verifier: str) -> str:
+        """Where a person signs in, to come back to `redirect_uri` with a code that only holders of `verifier` use."""
+        address = (await self.metadata()).authorization_endpoint
+        query = urlencode(
+            {
+                "response_type": "code",
+                "client_id": self._settings.client_id,
+                "redirect_uri": redirect_uri,
+                "scope": self._settings.scope,
+                "state": state,
+                "nonce": nonce,
+                "code_challenge": challenge(verifier),
+                "code_challenge_method": "S256",
+            }
+        )
+        return f"{address}{'&' if '?' in address else '?'}{query}"
+
+    async def sign_out_address(self, back_to: str) -> str | None:
+        """Where a person signs out at the provider too; None when it has no such address."""
+        address = (await self.metadata()).end_session_endpoint
+        if address is None:
+            return None
+        query = urlencode({"client_id": self._settings.client_id, "post_logout_redirect_uri": back_to})
+        return f"{address}{'&' if '?' in address else '?'}{query}"
+
+    async def exchange(self, code: str, *, verifier: str, redirect_uri: str) -> Tokens:
+        """The tokens for a code. Raises SignInFailedError when the provider refuses it."""
+        metadata = await self.metadata()
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": redirect_uri,
+            "code_verifier": verifier,
+            "client_id": self._settings.client_id,
+        }
+        auth = None
+        if self._settings.client_secret is not None:
+            secret = self._settings.client_secret.get_secret_value()
+            if "client_secret_basic" in metadata.token_endpoint_auth_methods_supported:
+                auth = httpx2.BasicAuth(self._settings.client_id, secret)
+            else:
+                form["client_secret"] = secret
+        answer = await self._ask("POST", metadata.token_endpoint, data=form, auth=auth)
+        return _read(Tokens, answer)
+
+    async def person(self, tokens: Tokens, *, nonce: str) -> dict[str, Any]:
+        """What the provider says of the person who signed in. Raises SignInFailedError for a token not made for us."""
+        claims = await self.claims(tokens.id_token, (self._settings.client_id,))
+        # With several audiences `azp` names the one that asked; where it is given it has to be us.
+        if claims is None or claims.get("azp", self._settings.client_id) != self._settings.client_id:
+            raise SignInFailedError("The provider's token is not valid.", hint="Sign in again.")
+        if not secrets.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
+            raise SignInFailedError("The provider's token belongs to another sign-in.", hint="Sign in again.")
+        more = (await self.metadata()).userinfo_endpoint
+        if more is not None and groups_of(claims, self._settings.groups_claim) is None:
+            said = await self._ask("GET", more, headers={"Authorization": f"Bearer {tokens.access_token}"})
+            if isinstance(said, dict) and said.get("sub") == claims["sub"]:
+                return {**said, **claims}
+        return claims
+
+    async def claims(self, token: str, audiences: tuple[str, ...]) -> dict[str, Any] | None:
+        """What a token of the provider for one of the audiences says; None when it is not valid."""
+        if len(token) > _MAX_TOKEN_CHARS or token.count(".") != 2:
+            return None
+        try:
+            header = jwt.get_unverified_header(token)
+            if header.get("alg") not in _ALGORITHMS or (key := await self._key(header.get("kid"))) is None:
+                return None
+            return jwt.decode(
+                token,
+                key,
+                algorithms=_ALGORITHMS,
+                audience=audiences,
+                issuer=(await self.metadata()).issuer,
+                leeway=_LEEWAY_SECS,
+                options={"require": ["exp", "iat", "sub", "iss", "aud"]},
+            )
+        except (jwt.PyJWTError, ValueError, TypeError):
+            return None
+
+    async def _key(self, kid: str | None) -> PyJWK | None:
+        """The key of this id; without an id the only one there is."""
+        address = (await self.metadata()).jwks_uri
+        async with self._lock:
+            read_at, keys = self._keys
+            age = time.monotonic() - read_at
+            if age >= _KEPT_SECS or (kid not in keys and age >= _AGAIN_SECS):
+                given = _read(_Keys, await self._ask("GET", address)).keys
+                keys = {item.get("kid"): key for item in given if (key := _usable(item))}
+                self._keys = (time.monotonic(), keys)
+        if kid is None and len(keys) == 1:
+            return next(iter(keys.values()))
+        return keys.get(kid)
+
+    async def _ask(self, method: str, address: str, **given: Any) -> Any:
+        if self._issuer.startswith("https:") and not address.startswith("https:"):
+            raise _unavailable("it names an address without https")
+        content = b""
+        try:
+            async with (
+                asyncio.timeout(_TIMEOUT_SECS),
+                self._http.stream(
+                    method, address, headers={"Accept": "application/json"} | given.pop("headers", {}), **given
+                ) as response,
+            ):
+                async for chunk in response.aiter_bytes():
+                    content += chunk
+                    if len(content) > _MAX_BYTES:
+                        raise _unavailable("its answer is too long")
+        except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as error:
+            raise _unavailable(type(error).__name__) from None
+        if method == "POST" and response.status_code in {400, 401}:
+            raise SignInFailedError(
+                "The provider refused the sign-in.",
+                hint="Sign in again. If it stays so, OIDC_CLIENT_ID and OIDC_CLIENT_SECRET may be wrong.",
+            )
+        if response.status_code != 200:
+            raise _unavailable(f"status {response.status_code}")
+        try:
+            return json.loads(content)
+        except ValueError:
+            raise _unavailable("its answer is not JSON") from None
+
+
+def challenge(verifier: str) -> str:
+    """The PKCE challenge (S256) of a verifier."""
+    return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
+
+
+def groups_of(claims: Mapping[str, Any], name: str) -> frozenset[str] | None:
+    """The groups of a person in the claim of this name, which may be a path such as `realm_access.roles`; None when
+    nothing is said."""
+    found: Any = claims.get(name)
+    if found is None:
+        found = claims
+        for part in name.split("."):
+            found = found.get(part) if isinstance(found, dict) else None
+    if isinstance(found, str):
+        return frozenset({found})
+    return frozenset(item for item in found if isinstance(item, str)) if isinstance(found, list) else None
+
+
+def _usable(item: dict[str, Any]) -> PyJWK | None:
+    if item.get("use", "sig") != "sig" or item.get("kty") not in {"RSA", "EC", "OKP"}:
+        return None
+    try:
+        return PyJWK.from_dict(item)
+    except jwt.PyJWTError:
+        return None
+
+
+def _read(model: type[M], answer: Any) -> M:
+    try:
+        return model.model_validate(answer)
+    except ValidationError:
+        raise _unavailable("its answer has not the form of the standard") from None
+
+
+def _unavailable(why: str) -> SignInUnavailableError:
+    return SignInUnavailableError(
+        f"The provider of sign-ins does not answer as it should ({why}).",
+        hint="Try again later, or use a key. Whoever runs the service checks OIDC_ISSUER.",
+    )
