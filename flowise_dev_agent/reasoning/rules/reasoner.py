@@ -131,10 +131,16 @@ def _classify(request: ClassifyRequest) -> Intent:
 def _title(text: str, language: str, *, new: bool) -> str:
     """The first words that say something, at most seven."""
     said = re.sub(r"https?://|[\"“”„«»]", "", squeeze(text[:_TITLE_READ]))
-    stretch = _named(said) if new else []
     sentences = [one for one in _TITLE_END.split(said) if one.strip()] or [said]
     opened = [without_opening(one) for one in sentences] if new else sentences
-    stretch = stretch or next((one for one in opened if one), sentences[0]).split()
+    stretch = next((one for one in opened if one), sentences[0]).split()
+    named = [one for name in ("chat", "any_bot", "agent") if new and (one := words(name).search(said))]
+    start = min((one.start() for one in named), default=0)
+    before, behind = said[:start], _TITLE_END.split(said[start:], maxsplit=1)[0].split()
+    own = sum(not is_empty(word) for word in re.findall(r"\w+", before))
+    # Where a person speaks of themselves before: "I run a shop and need a bot for ...".
+    theirs = own >= _FEW_BEFORE or (own and ("," in before or before.split()[0].casefold() in wordset("speakers")))
+    stretch = behind if theirs and len(behind) > _FEW_BEFORE else stretch
     # Without "Please build me a simple".
     while new and len(stretch) > 1 and stretch[0].strip(",.:").casefold() in wordset("leads") | wordset("articles"):
         stretch.pop(0)
@@ -147,21 +153,6 @@ def _title(text: str, language: str, *, new: bool) -> str:
         chosen.pop()
     found = " ".join(chosen).strip(" ,'’\"“”-")[:_TITLE_CHARS]
     return capital(found) if re.search(r"\w", found) else say("default_title", language)
-
-
-def _named(said: str) -> list[str]:
-    """From the word for a bot on, where a person speaks of themselves before: "I run a shop and need a bot for ..."."""
-    named = [one for name in ("chat", "any_bot", "agent") if (one := words(name).search(said))]
-    if not named:
-        return []
-    found = min(named, key=lambda one: one.start())
-    before = re.findall(r"\w+", said[: found.start()])
-    own = sum(not is_empty(word) for word in before)
-    themselves = bool(before) and ("," in said[: found.start()] or before[0].casefold() in wordset("speakers"))
-    if not (own >= _FEW_BEFORE or (own and themselves)):
-        return []
-    stretch = _TITLE_END.split(said[found.start() :], maxsplit=1)[0].split()
-    return stretch if len(stretch) > _FEW_BEFORE else []
 
 
 def _operation(text: str, target: str | None) -> Operation:

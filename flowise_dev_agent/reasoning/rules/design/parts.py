@@ -38,7 +38,7 @@ class Account:
         self._gone = {name for schema in gone for name in (schema.name, f"@{schema.category}")}
         self._units = units(text, spans)
         self._done = [span for span in self._spans if self._effect(span) is not None]
-        self._missed = [*self._without_effect(), *self._telling()]
+        self._missed = self._without_effect()
 
     def parts(
         self, world: World, *, source: str = "requirement", prompts: Sequence[str] = (), left: Sequence[str] = (),
@@ -104,16 +104,6 @@ class Account:
         return [
             span for span in lost if "://" in self._quote(span) or not any(_meet(other, span) for other in self._done)
         ]
-
-    def _telling(self) -> list[Span]:
-        """Stretches about structure that order or count parts, where nothing was read of that."""
-        found: list[Span] = []
-        for unit in self._units:
-            for match in re.finditer(r"\w+", self._text[unit.start : unit.end]) if unit.structure else ():
-                place = Span(unit.start + match.start(), unit.start + match.end())
-                if match.group().casefold() in wordset("telling") and not any(_meet(one, place) for one in self._done):
-                    found.append(Span(unit.start, unit.end))
-        return found
 
     def _signals(self) -> list[tuple[str, str]]:
         """(words, kind) of what names structure that nothing in the design does."""
