@@ -1,11 +1,13 @@
 """Files that go with the requirement become the files of the flow: named in plan and ops, put in at compilation."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Final
 
 from flowise_dev_agent.agent.context import SessionFiles
+from flowise_dev_agent.agent.test_cases import MOST_TESTS
 from flowise_dev_agent.contracts.attachments import AttachmentFacts
-from flowise_dev_agent.contracts.plan import PlanContract, PlannedValue
+from flowise_dev_agent.contracts.plan import Criterion, Expectation, PlanContract, PlannedValue, TestCase
+from flowise_dev_agent.knowledge.pattern_library import terms_of
 from flowise_dev_agent.patch import AddNode, Finding, PatchOp, Schemas, SetParam
 from flowise_dev_agent.patch.model.attached_files import file_names, file_value, is_mark, mark, with_files
 from flowise_dev_agent.patch.model.ops import patch_error
@@ -14,6 +16,12 @@ from flowise_dev_agent.patch.model.placeholders import stands_in
 #: Code of a finding on a file that the session has and the plan does not use.
 ATTACHMENT_UNUSED: Final = "ATTACHMENT_UNUSED"
 _MISSING: Final = "ATTACHMENT_MISSING"
+#: What is expected of an answer is looked for as it is written, up to so many characters; a judge reads the rest.
+_EXACT: Final = 40
+#: Bytes of a file from which on it is searched, characters of a passage, and how many are shown.
+_LONG: Final = 2_000
+_PASSAGE: Final = 400
+_MOST_PASSAGES: Final = 3
 
 
 def with_attached(plan: PlanContract, schemas: Schemas, attachments: Sequence[AttachmentFacts]) -> PlanContract:
@@ -21,6 +29,8 @@ def with_attached(plan: PlanContract, schemas: Schemas, attachments: Sequence[At
     of its own, and placeholders for such files, go. A file that no field takes is a warning for the person."""
     if not attachments:
         return plan
+    plan = _with_test_set(plan, attachments)
+    attachments = [one for one in attachments if not one.tests]
     values = list(plan.values)
     used: set[str] = set()
     asked_for: set[str] = set()
@@ -54,6 +64,42 @@ def with_attached(plan: PlanContract, schemas: Schemas, attachments: Sequence[At
     ]
     kept = [one for one in plan.findings if one.code != ATTACHMENT_UNUSED]
     return plan.model_copy(update={"values": values, "placeholders": placeholders, "findings": [*kept, *findings]})
+
+
+def _with_test_set(plan: PlanContract, attachments: Sequence[AttachmentFacts]) -> PlanContract:
+    """The plan tested with the rows of files that hold questions and what is expected; the plan's own tests go."""
+    rows = [row for one in attachments for row in one.tests][:MOST_TESTS]
+    if not rows:
+        return plan
+    tests: list[TestCase] = []
+    criteria: list[Criterion] = []
+    for number, (question, expected) in enumerate(rows, start=1):
+        exact = [expected] if 0 < len(expected) <= _EXACT else []
+        tests.append(TestCase(id=f"t{number}", turns=[question], expect=Expectation(contains=exact)))
+        if expected:
+            text = f"The answer to {question!r} says: {expected}"
+            criteria.append(Criterion(id=f"c{number}", text=text, tests=[f"t{number}"]))
+    return plan.model_copy(update={"tests": tests, "criteria": criteria or plan.criteria}).linked()
+
+
+async def passages_of(
+    files: SessionFiles | None, attachments: Sequence[AttachmentFacts], wish: str
+) -> dict[str, tuple[str, ...]]:
+    """By name of a long file, what in it has most words of the wish: all that a planner sees of it after its first
+    lines. The whole text is for the step that puts it into the flow."""
+    found: dict[str, tuple[str, ...]] = {}
+    for one in attachments:
+        content = await files.content(one.name) if files and one.size > _LONG and one.kind != "openapi" else None
+        if content is not None and (passages := _passages(content[2], set(terms_of(wish)))):
+            found[one.name] = passages
+    return found
+
+
+def _passages(text: str, wanted: Set[str]) -> tuple[str, ...]:
+    parts = [text[start : start + _PASSAGE] for start in range(0, len(text), _PASSAGE)]
+    scored = [(len(wanted & {*terms_of(part)}), -number, part) for number, part in enumerate(parts)]
+    best = sorted((one for one in scored if one[0]), reverse=True)[:_MOST_PASSAGES]
+    return tuple(" ".join(part.split()) for _, _, part in best)
 
 
 async def contents(ops: Sequence[PatchOp], files: SessionFiles | None) -> dict[str, str]:

@@ -1,6 +1,8 @@
 """`build`: run one session from the requirement to acceptance, showing progress."""
 
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
@@ -43,8 +45,12 @@ _HEADLINES: Final = {
 }
 
 
-async def build(client: AgentClient, request: StartSession, *, assume_yes: bool) -> bool:
-    """Start a session, show its progress, answer its questions; True when its chatflow was accepted."""
+async def build(client: AgentClient, request: StartSession, *, assume_yes: bool, attach: Sequence[Path] = ()) -> bool:
+    """Start a session, with files if any, show its progress, answer its questions; True when its chatflow was
+    accepted."""
+    files = [await client.attach(path.name, path.read_bytes()) for path in attach]
+    if files:
+        request = request.model_copy(update={"attachments": [one.id for one in files]})
     view = await client.start(request)
     say(f"Session {view.thread_id} at {client.base_url}/#/s/{view.thread_id}")
     seen = 0

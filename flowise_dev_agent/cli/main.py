@@ -130,6 +130,12 @@ def build(
         str | None, typer.Argument(help="What to build or change, in plain words; none with --guided.")
     ] = None,
     guided: Annotated[bool, typer.Option("--guided", help="Ask for each part of a new flow instead.")] = False,
+    attach: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="A file for the flow: PDF, DOCX, text, CSV, OpenAPI. May be repeated.", dir_okay=False, exists=True
+        ),
+    ] = None,
     yes: Annotated[
         bool, typer.Option("--yes", help="Approve the plan, and accept the result if its tests pass.")
     ] = False,
@@ -145,7 +151,7 @@ def build(
     request = StartSession(design=ask_form()) if guided else StartSession(requirement=requirement or "")
 
     async def run(client: "AgentClient") -> bool:
-        return await build_command.build(client, request, assume_yes=yes)
+        return await build_command.build(client, request, assume_yes=yes, attach=attach or [])
 
     if not with_client(url, run):
         raise typer.Exit(1)

@@ -19,6 +19,8 @@ from flowise_dev_agent.contracts.session import SessionPage, SessionView
 from flowise_dev_agent.contracts.webhooks import DeliveryList, DeliveryView, StartedView
 
 if TYPE_CHECKING:
+    from flowise_dev_agent.contracts.attachments import AttachmentView
+
     # Loaded by the methods that read them: they bring along all that is known of flows and nodes.
     from flowise_dev_agent.contracts.audit import AuditPage, AuditReport, ErasedWords
     from flowise_dev_agent.contracts.change import SessionChange
@@ -287,6 +289,12 @@ class AgentClient:
         from flowise_dev_agent.contracts.verdict import Trace
 
         return _read(Trace, await self._call("GET", f"/sessions/{session_id}/traces/{sha256}"))
+
+    async def attach(self, name: str, content: bytes) -> "AttachmentView":
+        """Store a file; its id goes into `attachments` of a start or an answer."""
+        from flowise_dev_agent.contracts.attachments import AttachmentView
+
+        return _read(AttachmentView, await self._call("POST", "/attachments", files={"file": (name, content)}))
 
     async def artifacts(
         self, session_id: UUID, *, kind: str | None = None, node: str | None = None, limit: int = 50, offset: int = 0

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from flowise_dev_agent.contracts.base import Contract
 
-AttachmentKind = Literal["pdf", "text", "markdown", "csv", "openapi"]
+AttachmentKind = Literal["pdf", "docx", "text", "markdown", "csv", "openapi"]
 #: Of one session.
 MOST_ATTACHMENTS: Final = 10
 MAX_ATTACHMENT_BYTES: Final = 20 * 1024 * 1024
@@ -25,6 +25,10 @@ class AttachmentFacts(Contract):
     pages: int | None = Field(default=None, description="Of a PDF.")
     rows: int | None = Field(default=None, description="Of a CSV, without its head.")
     columns: list[str] = Field(default_factory=list, description="Of a CSV.")
+    tests: list[tuple[str, str]] = Field(
+        default_factory=list,
+        description="Of a CSV with a question and what is expected in each row: the first of them.",
+    )
     title: str = Field(default="", description="Of an API description.")
     operations: list[str] = Field(default_factory=list, description="Of an API description: `GET /tickets/{id}`.")
     first_lines: str = Field(default="", description="How its text begins.")

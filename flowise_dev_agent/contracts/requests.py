@@ -197,6 +197,11 @@ class ResumeSession(RequestBody):
     response: LongText | None = Field(
         default=None, description="Plain yes-words approve, a few commands act, everything else is feedback."
     )
+    attachments: list[UUID] = Field(
+        default_factory=list[UUID],
+        max_length=MOST_ATTACHMENTS,
+        description="Ids of files that go with the answer: the session has them from then on.",
+    )
 
     @model_validator(mode="after")
     def _is_one_answer(self) -> "ResumeSession":

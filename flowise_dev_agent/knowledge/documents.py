@@ -10,6 +10,7 @@ import io
 import json
 import re
 import sys
+import zipfile
 from contextlib import suppress
 from importlib import import_module
 from typing import Any, Final
@@ -28,15 +29,24 @@ _PAGES_READ: Final = 300
 _SECONDS: Final = 30.0
 _MEMORY: Final = 1024**3
 _COLUMNS_SHOWN: Final = 40
+#: Of a ZIP, which a DOCX is: bytes that it says to hold, and files.
+_UNPACKED: Final = 100 * 1024**2
+_ENTRIES: Final = 5_000
+#: Heads of the columns of a test set.
+_QUESTIONS: Final = ("question", "frage", "pregunta")
+_EXPECTED: Final = ("expected", "expected answer", "expected_answer", "erwartet", "attendu", "esperado")
+_TESTS_SHOWN: Final = 10
+_CELL: Final = 1_000
 _OPERATIONS_SHOWN: Final = 60
 _MEDIA_TYPES: Final[dict[AttachmentKind, str]] = {
     "pdf": "application/pdf",
+    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
     "text": "text/plain",
     "markdown": "text/markdown",
     "csv": "text/csv",
     "openapi": "application/yaml",
 }
-_TAKEN: Final = "PDF, plain text, Markdown, CSV, and OpenAPI 3 as JSON or YAML"
+_TAKEN: Final = "PDF, DOCX, plain text, Markdown, CSV, and OpenAPI 3 as JSON or YAML"
 
 
 class Document(BaseModel):
@@ -100,6 +110,8 @@ def read_document(name: str, content: bytes) -> Document:
     if content.startswith(b"%PDF-"):
         text, pages = _pdf(content)
         return _document("pdf", name, content, text, pages=pages)
+    if content.startswith(b"PK\x03\x04"):
+        return _document("docx", name, content, _docx(content))
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -117,7 +129,9 @@ def read_document(name: str, content: bytes) -> Document:
     if ending == "csv":
         rows = list(_rows(text))
         columns = [shortened(cell, 60) for cell in rows[0][:_COLUMNS_SHOWN]] if rows else []
-        return _document("csv", name, content, text, rows=max(0, len(rows) - 1), columns=columns)
+        return _document(
+            "csv", name, content, text, rows=max(0, len(rows) - 1), columns=columns, tests=_tests(rows, columns)
+        )
     return _document("markdown" if ending in ("md", "markdown") else "text", name, content, text)
 
 
@@ -138,6 +152,43 @@ def _rows(text: str) -> list[list[str]]:
         return [row for row in csv.reader(io.StringIO(text), dialect) if row]
     except csv.Error as error:
         raise InvalidInputError(f"The CSV cannot be read: {error}.") from None
+
+
+def _tests(rows: list[list[str]], columns: list[str]) -> list[tuple[str, str]]:
+    """(question, expected) of each row, when two columns are called so."""
+    names = [column.strip().casefold() for column in columns]
+    asked = next((names.index(name) for name in _QUESTIONS if name in names), None)
+    wanted = next((names.index(name) for name in _EXPECTED if name in names), None)
+    if asked is None or wanted is None:
+        return []
+    pairs = [
+        (row[asked].strip()[:_CELL], row[wanted].strip()[:_CELL]) for row in rows[1:] if len(row) > max(asked, wanted)
+    ]
+    return [(question, expected) for question, expected in pairs if question][:_TESTS_SHOWN]
+
+
+def _docx(content: bytes) -> str:
+    """Paragraphs and cells of tables in the order of the document. Raises InvalidInputError: no DOCX, or a bomb."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            unpacked = sum(item.file_size for item in archive.infolist())
+            names = set(archive.namelist())
+    except zipfile.BadZipFile:
+        raise InvalidInputError("The file is damaged.") from None
+    if "word/document.xml" not in names:
+        raise InvalidInputError("Files of this kind are not taken.", hint=f"Taken are {_TAKEN}.")
+    if unpacked > _UNPACKED or len(names) > _ENTRIES:
+        raise InvalidInputError(f"The file has more than {_UNPACKED // 1024**2} MB unpacked.")
+    # By name, and here only: nothing else in the service needs it.
+    document: Any = import_module("docx").Document(io.BytesIO(content))
+    lines: list[str] = []
+    for block in document.iter_inner_content():
+        rows: Any = getattr(block, "rows", None)
+        lines += [block.text] if rows is None else [" | ".join(cell.text for cell in row.cells) for row in rows]
+    text = "\n".join(lines).strip()
+    if not text:
+        raise InvalidInputError("The file holds no text.")
+    return text
 
 
 def _pdf(content: bytes) -> tuple[str, int]:

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
+from flowise_dev_agent.contracts.attachments import MOST_ATTACHMENTS
 from flowise_dev_agent.errors import AttachmentNotFoundError, InvalidInputError
 from flowise_dev_agent.persistence.database import Connection, Database, jsonb
 
@@ -118,21 +119,24 @@ class Attachments:
 
 
 async def bind_attachments(connection: Connection, session_id: UUID, ids: Sequence[UUID], max_bytes: int) -> None:
-    """Give files to a session, in the transaction that makes it.
+    """Give files to a session beside those that it has, in the transaction that makes it or that takes an answer.
 
-    Raises AttachmentNotFoundError, and InvalidInputError for files of another session, of one name, or too large
-    together.
+    Raises AttachmentNotFoundError, and InvalidInputError for files of another session, of one name, too many, or too
+    large together.
     """
     if not ids:
         return
     rows = await (
         await connection.execute(
-            "SELECT id, session_id, name, size FROM attachments WHERE id = ANY(%s) FOR UPDATE", (list(ids),)
+            "SELECT id, session_id, name, size FROM attachments WHERE id = ANY(%s) OR session_id = %s FOR UPDATE",
+            (list(ids), session_id),
         )
     ).fetchall()
     if missing := [id_ for id_ in ids if id_ not in {row["id"] for row in rows}]:
         raise _not_found(missing)
-    if any(row["session_id"] is not None for row in rows):
+    if len(rows) > MOST_ATTACHMENTS:
+        raise InvalidInputError(f"A session may have {MOST_ATTACHMENTS} attachments.")
+    if any(row["session_id"] not in (None, session_id) for row in rows):
         raise InvalidInputError("An attachment is in use by another session.", hint="Upload the file once more.")
     if len({row["name"] for row in rows}) < len(rows):
         raise InvalidInputError("Two attachments have the same name.", hint="Rename one of the files.")

@@ -43,6 +43,11 @@ _UNUSED_FILES: Final = """
     DELETE FROM attachments WHERE id IN (
         SELECT id FROM attachments WHERE session_id IS NULL AND expires_at < now() LIMIT %(batch)s)
 """
+#: They are in the flows that were made of them.
+_OLD_FILES: Final = f"""
+    DELETE FROM attachments WHERE id IN (
+        SELECT id FROM attachments WHERE session_id IN ({_OVER}) LIMIT %(batch)s)
+"""
 _AGED_ARTIFACTS: Final = """
     DELETE FROM node_artifacts WHERE id IN (
         SELECT id FROM node_artifacts WHERE kind = ANY(%(kinds)s)
@@ -77,12 +82,12 @@ class Retention:
 
     async def pass_once(self) -> dict[str, int]:
         """Remove what is due; how many sessions, threads, events, stored texts (`artifacts`), artifacts of steps and
-        unused attachments that were, and how many threads were cut down to their last checkpoint (`pruned`).
+        attachments that were, and how many threads were cut down to their last checkpoint (`pruned`).
 
         Raises DatabaseUnavailableError; what was removed until then stays removed.
         """
         ages = self._settings
-        events, artifacts = ages.events_days, ages.artifacts_days
+        events, artifacts, files = ages.events_days, ages.artifacts_days, ages.attachments_days
         return {
             "sessions": await self._all(lambda: self._delete_sessions(ages.sessions_days), ages.sessions_days),
             "threads": await self._all(lambda: self._delete_threads(ages.threads_days), ages.threads_days)
@@ -90,7 +95,8 @@ class Retention:
             "events": await self._all(lambda: self._execute(_OLD_EVENTS, events), events),
             "artifacts": await self._all(lambda: self._execute(_OLD_ARTIFACTS, artifacts), artifacts),
             "node_artifacts": await self._all(self._delete_aged) + await self._all(self._delete_surplus),
-            "attachments": await self._all(lambda: self._execute(_UNUSED_FILES, 1)),
+            "attachments": await self._all(lambda: self._execute(_UNUSED_FILES, 1))
+            + await self._all(lambda: self._execute(_OLD_FILES, files), files),
             "pruned": await self._all(self._prune),
         }
 

@@ -127,13 +127,14 @@ class NewSession:
 @dataclass(frozen=True)
 class Answer:
     """An answer to an open interrupt. `action` and `words` are for the ledger; `plan` is what the answer approves, None
-    keeps the one that was approved before."""
+    keeps the one that was approved before. `attachments` become the session's own."""
 
     interrupt_id: str
     value: Mapping[str, Any]
     action: str
     words: str | None = None
     plan: Mapping[str, Any] | None = None
+    attachments: Sequence[UUID] = ()
 
 
 @dataclass(frozen=True)
@@ -335,7 +336,13 @@ class Sessions:
             "plan": None if answer.plan is None else jsonb(answer.plan),
         }
         try:
-            return await self._queued(_RESUME, params, key=idempotency_key, fingerprint=fingerprint)
+            # One statement needs no transaction around it.
+            scope = self._database.transaction() if answer.attachments else self._database.connection()
+            async with scope as connection:
+                row = await _queue(connection, _RESUME, params, key=idempotency_key, fingerprint=fingerprint)
+                if row is not None:
+                    await bind_attachments(connection, session_id, answer.attachments, MAX_SESSION_BYTES)
+                return row
         except UniqueViolation as error:
             raise SessionConflictError(
                 "This Idempotency-Key was used for another answer in this session.", hint="Use a new key."

@@ -179,6 +179,8 @@ class _Request:
     tools: Toolbox | None = None
     #: What code found in the files that go with the requirement.
     attachments: tuple[AttachmentFacts, ...] = ()
+    #: What in long files has words of the wish, by name.
+    passages: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,7 +223,7 @@ class ReadyTool:
         return f"{self.domain}__{self.name}"
 
 
-_LOADERS: Final = {"pdf": "pdfFile", "csv": "csvFile", "text": "textFile", "markdown": "textFile"}
+_LOADERS: Final = {"pdf": "pdfFile", "docx": "docxFile", "csv": "csvFile", "text": "textFile", "markdown": "textFile"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -281,7 +283,8 @@ class PlanRequest(_Request):
     @property
     def file_loaders(self) -> tuple[str, ...]:
         """The node types that read the attached documents."""
-        return tuple(dict.fromkeys(_LOADERS[one.kind] for one in self.attachments if one.kind in _LOADERS))
+        read = [one for one in self.attachments if one.kind in _LOADERS and not one.tests]
+        return tuple(dict.fromkeys(_LOADERS[one.kind] for one in read))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -77,7 +77,11 @@ def attachments_text(request: ClassifyRequest | PlanRequest) -> str | None:
         found += [f"{one.rows} rows of {', '.join(one.columns)}"] if one.rows is not None else []
         found += [f"API {one.title}: {', '.join(one.operations)}"] if one.operations else []
         begins = json.dumps(shortened(one.first_lines, _BEGINNING), ensure_ascii=False)
+        found += [f"test set of {len(one.tests)} questions"] if one.tests else []
         lines.append(f"- {one.name} ({'; '.join([one.kind, f'{one.size} bytes', *found])}) begins: {begins}")
+        lines += [
+            f"  also says: {json.dumps(passage, ensure_ascii=False)}" for passage in request.passages.get(one.name, ())
+        ]
     return "\n".join(lines) or None
 
 

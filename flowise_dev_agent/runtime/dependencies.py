@@ -251,7 +251,7 @@ class _SessionBlobs:
 
 @dataclass(frozen=True)
 class _SessionFiles:
-    """The files of one session. They are bound at its start and never change."""
+    """The files of one session. More come with answers, that is before a run."""
 
     session_id: UUID
     attachments: Attachments

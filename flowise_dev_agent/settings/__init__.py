@@ -286,6 +286,8 @@ class RetentionSettings(BaseSettings):
     events_days: float = Field(default=90, ge=0, alias="RETENTION_EVENTS_DAYS")
     #: Stored texts (test answers, drafts), except those of flows that were found or written.
     artifacts_days: float = Field(default=90, ge=0, alias="RETENTION_ARTIFACTS_DAYS")
+    #: Files that were handed over with a session that is completed or cancelled.
+    attachments_days: float = Field(default=90, ge=0, alias="RETENTION_ATTACHMENTS_DAYS")
     #: Drafts that failed sessions left on Flowise; those of other sessions are removed within an hour.
     drafts_days: float = Field(default=7, ge=0, alias="RETENTION_DRAFTS_DAYS")
     #: Artifacts of steps, by kind: until the session is deleted, by age, by number (of a session and node), or both.

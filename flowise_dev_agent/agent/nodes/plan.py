@@ -6,7 +6,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
 from flowise_dev_agent.agent import pattern_reuse
-from flowise_dev_agent.agent.attached import with_attached
+from flowise_dev_agent.agent.attached import passages_of, with_attached
 from flowise_dev_agent.agent.budget import asks_for_budget, budget_of
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.credentials import available_credentials, match_credentials
@@ -106,6 +106,7 @@ async def plan_v2(
             pattern=pattern,
             templates=discovery.templates,
             attachments=attachments,
+            passages=await passages_of(context.files, attachments, requirement),
             ready_tools=ready,
             skills=tuple(other.skill for other in found.values() if other.skill),
             tools=tools,

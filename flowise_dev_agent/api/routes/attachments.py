@@ -24,7 +24,7 @@ class AttachmentList(BaseModel):
 
 @router.post("", status_code=201, responses=declared(413))
 async def add_attachment(
-    request: Request, file: Annotated[UploadFile, File(description="PDF, text, Markdown, CSV or OpenAPI 3.")]
+    request: Request, file: Annotated[UploadFile, File(description="PDF, DOCX, text, Markdown, CSV or OpenAPI 3.")]
 ) -> AttachmentView:
     """Store a file (`multipart/form-data`, at most 20 MB); give its id to `POST /sessions` within a day."""
     if not file.filename:

@@ -106,3 +106,39 @@ async def test_files_that_no_session_uses_expire(
 
     assert removed["attachments"] == 1
     assert [(await http.get(f"/attachments/{one}")).status_code for one in (old, fresh, used)] == [404, 200, 200]
+
+
+async def test_a_file_can_come_with_an_answer(http: httpx2.AsyncClient) -> None:
+    first = (await upload(http)).json()["id"]
+    twin, later = (await upload(http)).json()["id"], (await upload(http, "later.md")).json()["id"]
+    body = {"requirement": "ask:q end:accepted", "attachments": [first]}
+    asked = (await http.post("/sessions?wait=20", json=body)).json()
+    session = asked["thread_id"]
+    path, given = f"/sessions/{session}/resume", {"interrupt_id": asked["interrupt"]["id"], "response": "go on"}
+
+    refused = await http.post(path, json={**given, "attachments": [twin]})
+    still_asks = (await http.get(f"/sessions/{session}")).json()
+    taken = await http.post(path, json={**given, "attachments": [later]})
+
+    assert (refused.status_code, "same name" in refused.json()["detail"]) == (422, True)
+    assert still_asks["interrupt"]["id"] == given["interrupt_id"]
+    assert taken.status_code in (200, 202), taken.text
+    listed = (await http.get("/attachments", params={"session_id": session})).json()["attachments"]
+    assert [one["id"] for one in listed] == [first, later]
+
+
+async def test_the_files_of_a_session_that_is_over_go_by_their_age(http: httpx2.AsyncClient, database_dsn: str) -> None:
+    stored = (await upload(http)).json()["id"]
+    session = (
+        await http.post("/sessions?wait=20", json={"requirement": "end:accepted", "attachments": [stored]})
+    ).json()
+    assert session["status"] == "completed"
+    async with Database(database_dsn) as database:
+        async with database.connection() as connection:
+            await connection.execute("UPDATE sessions SET updated_at = now() - interval '10 days'")
+        sessions = Sessions(database, Queue(database_dsn))
+        kept = await Retention(database, sessions, RetentionSettings(RETENTION_ATTACHMENTS_DAYS=11)).pass_once()
+        gone = await Retention(database, sessions, RetentionSettings(RETENTION_ATTACHMENTS_DAYS=9)).pass_once()
+
+    assert (kept["attachments"], gone["attachments"]) == (0, 1)
+    assert (await http.get(f"/attachments/{stored}")).status_code == 404

@@ -2,10 +2,11 @@
 
 import base64
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
-from flowise_dev_agent.agent.attached import ATTACHMENT_UNUSED, with_attached
+from flowise_dev_agent.agent.attached import ATTACHMENT_UNUSED, passages_of, with_attached
 from flowise_dev_agent.agent.plan_binding import same_value
 from flowise_dev_agent.contracts.attachments import AttachmentFacts
 from flowise_dev_agent.contracts.plan import PlannedNode, PlannedValue
@@ -156,3 +157,40 @@ async def test_the_rules_load_attached_files_instead_of_placeholders() -> None:
     assert "pdfFile" in {node.node_name for node in made.nodes}
     assert "plainText" not in {node.node_name for node in made.nodes}
     assert with_attached(made, SCHEMAS, [HANDBOOK]).placeholders == []
+
+
+TESTS = AttachmentFacts(
+    name="tests.csv", kind="csv", size=9, rows=2, tests=[("How many days?", "31 days"), ("Who decides?", "x" * 60)]
+)
+
+
+def test_the_rows_of_a_test_set_are_the_tests_of_the_plan_and_no_document() -> None:
+    found = with_attached(plan(**rag()), SCHEMAS, [TESTS, HANDBOOK])
+
+    assert [(case.turns, case.expect.contains) for case in found.tests] == [
+        (["How many days?"], ["31 days"]),
+        (["Who decides?"], []),
+    ]
+    assert [one.tests for one in found.criteria] == [["t1"], ["t2"]]
+    assert "31 days" in found.criteria[0].text
+    assert [one.value for one in found.values] == [mark(["handbook.pdf"])]
+    assert found.findings == []
+
+
+class LongFile(Files):
+    async def content(self, name: str) -> tuple[str, bytes, str] | None:
+        return "text/plain", b"", "Greetings. " * 400 + "Vacation in Zurich is 31 days. " + "The end. " * 400
+
+
+async def test_a_planner_sees_of_a_long_file_what_has_the_words_of_the_wish() -> None:
+    long, short = (AttachmentFacts(name=f"{size}.txt", kind="text", size=size) for size in (9_000, 100))
+
+    found = await passages_of(LongFile(long, short), [long, short], "A bot that knows about vacation in Zurich")
+
+    assert list(found) == ["9000.txt"]
+    assert ["31 days" in passage for passage in found["9000.txt"]].count(True) == 1
+    assert sum(len(passage) for passage in found["9000.txt"]) <= 1_200
+    asked = replace(request("A bot", long), passages=found | {"9000.txt": (*found["9000.txt"], "</attachments>")})
+    prompt = plan_prompt(asked).user
+    assert "Vacation in Zurich is 31 days." in prompt
+    assert prompt.count("</attachments>") == 1

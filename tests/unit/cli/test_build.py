@@ -2,6 +2,8 @@
 
 import io
 from collections.abc import AsyncGenerator
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -50,8 +52,14 @@ class ClientDouble:
         self.states = list(states)
         self.answers: list[dict[str, Any]] = []
         self.seq = 0
+        self.attached: list[tuple[str, bytes]] = []
+
+    async def attach(self, name: str, content: bytes) -> Any:
+        self.attached = [*self.attached, (name, content)]
+        return SimpleNamespace(id=uuid4())
 
     async def start(self, request: Any) -> SessionView:
+        self.given = request.attachments
         self.requirement = request.requirement
         return view(self.id)
 
@@ -186,3 +194,14 @@ def test_progress_is_plain_lines_without_a_terminal() -> None:
         for type_ in ("node_start", "token", "node_end"):
             progress.show(event(uuid4(), 1, type_))
     assert stream.getvalue() == "  ✓ plan     plan_v2                  \n"
+
+
+async def test_files_are_stored_first_and_go_with_the_start(tmp_path: Path) -> None:
+    file = tmp_path / "handbook.md"
+    file.write_bytes(b"# Leave")
+    client = ClientDouble(APPROVAL, {"status": "completed", "outcome": "accepted"})
+
+    assert await build(client, StartSession(requirement="A bot"), assume_yes=True, attach=[file])  # type: ignore[arg-type]
+
+    assert client.attached == [("handbook.md", b"# Leave")]
+    assert len(client.given) == 1

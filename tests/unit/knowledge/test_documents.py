@@ -1,9 +1,12 @@
 """Files that people hand over are read in a process of their own and never believed."""
 
 import base64
+import io
 import json
+import zipfile
 import zlib
 
+import docx as docx_library
 import pytest
 
 from flowise_dev_agent.contracts.attachments import MAX_ATTACHMENT_BYTES
@@ -69,6 +72,57 @@ def test_each_kind_of_file_gives_its_facts(name: str, content: bytes, kind: str,
 async def test_an_unusable_file_is_refused(name: str, content: bytes, said: str) -> None:
     with pytest.raises(InvalidInputError, match=said):
         await read_apart(name, content)
+
+
+def docx(*paragraphs: str, table: list[list[str]] | None = None) -> bytes:
+    document = docx_library.Document()
+    for paragraph in paragraphs:
+        document.add_paragraph(paragraph)
+    if table:
+        made = document.add_table(rows=len(table), cols=len(table[0]))
+        for row, cells in zip(made.rows, table, strict=True):
+            for cell, text in zip(row.cells, cells, strict=True):
+                cell.text = text
+    stream = io.BytesIO()
+    document.save(stream)
+    return stream.getvalue()
+
+
+def packed(**files: bytes) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name.replace("__", "/"), content)
+    return stream.getvalue()
+
+
+async def test_a_docx_is_read_with_its_tables_in_order() -> None:
+    found = await read_apart("leave.docx", docx("Leave", table=[["Office", "Days"], ["Zurich", "31"]]))
+
+    assert (found.facts.kind, found.text) == ("docx", "Leave\nOffice | Days\nZurich | 31")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (docx(), "holds no text"),
+        (packed(**{"other.xml": b"<x/>"}), "Files of this kind are not taken"),
+        (packed(**{"word__document.xml": b" " * (101 * 1024**2)}), "more than 100 MB unpacked"),
+        (b"PK\x03\x04 nothing of an archive", "damaged"),
+    ],
+    ids=["empty", "zip", "bomb", "damaged"],
+)
+async def test_an_unusable_docx_is_refused(content: bytes, said: str) -> None:
+    with pytest.raises(InvalidInputError, match=said):
+        await read_apart("a.docx", content)
+
+
+def test_a_csv_with_questions_and_what_is_expected_is_a_test_set() -> None:
+    tests = read_document("t.csv", b"no;Question;Expected\n1;How many days?;31 days\n2;;x\n3;Hello?;\n").facts.tests
+    faq = read_document("faq.csv", b"question;answer\nHow many days?;31 days\n").facts.tests
+
+    assert tests == [("How many days?", "31 days"), ("Hello?", "")]
+    assert faq == []
 
 
 async def test_a_pdf_that_unpacks_to_gigabytes_is_refused_and_the_service_lives() -> None:

@@ -2123,7 +2123,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "pdf" | "text" | "markdown" | "csv" | "openapi";
+            kind: "pdf" | "docx" | "text" | "markdown" | "csv" | "openapi";
             /** Name */
             name: string;
             /**
@@ -2146,6 +2146,14 @@ export interface components {
              * @description Bytes.
              */
             size: number;
+            /**
+             * Tests
+             * @description Of a CSV with a question and what is expected in each row: the first of them.
+             */
+            tests: [
+                string,
+                string
+            ][];
             /**
              * Title
              * @description Of an API description.
@@ -2362,7 +2370,7 @@ export interface components {
         Body_add_attachment: {
             /**
              * File
-             * @description PDF, text, Markdown, CSV or OpenAPI 3.
+             * @description PDF, DOCX, text, Markdown, CSV or OpenAPI 3.
              */
             file: string;
         };
@@ -7319,6 +7327,11 @@ export interface components {
              * @description As the interrupt's `response_schema` says.
              */
             answer?: components["schemas"]["ClarificationAnswers"] | components["schemas"]["GoOn"] | components["schemas"]["SelectTarget"] | components["schemas"]["TargetAction"] | components["schemas"]["ApprovePlan"] | components["schemas"]["RequestChanges"] | components["schemas"]["CancelSession"] | components["schemas"]["RetryCredentials"] | components["schemas"]["ChooseCredentials"] | components["schemas"]["PatchReviewAction"] | components["schemas"]["RaiseBudget"] | components["schemas"]["AcceptResult"] | components["schemas"]["IterateResult"] | components["schemas"]["RollbackResult"] | null;
+            /**
+             * Attachments
+             * @description Ids of files that go with the answer: the session has them from then on.
+             */
+            attachments?: string[];
             /**
              * Interrupt Id
              * @description The interrupt that is answered; needed with `answer`.
