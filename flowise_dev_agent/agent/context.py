@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from flowise_dev_agent.agent.targets import Sketch, flow_sketches
 from flowise_dev_agent.contracts.attachments import AttachmentFacts
 from flowise_dev_agent.flowise.client import FlowiseClient
-from flowise_dev_agent.flowise.flow_list import FlowList
 from flowise_dev_agent.knowledge.credential_store import CredentialStore
 from flowise_dev_agent.knowledge.drift import CatalogueChange
+from flowise_dev_agent.knowledge.flow_index import AllFlows, FlowSource
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
 from flowise_dev_agent.knowledge.repair import Repair
@@ -88,7 +87,7 @@ class AgentContext:
     #: The models inside the flows are the devkit's stand-in: their answers say nothing about content.
     model_stand_in: bool = False
     #: What is searched of the instance's flows.
-    flows: FlowList[Sketch] = field(default_factory=flow_sketches)
+    flows: FlowSource = field(default_factory=AllFlows)
     #: Accepted flows that new ones may start from; None: patterns are neither used nor stored.
     patterns: PatternLibrary | None = None
     files: SessionFiles | None = None

@@ -10,7 +10,7 @@ from flowise_dev_agent.agent.context import AgentContext, Knowledge, SessionBlob
 from flowise_dev_agent.agent.credentials import Available
 from flowise_dev_agent.agent.registry import ToolRegistry
 from flowise_dev_agent.agent.state import PatchScope
-from flowise_dev_agent.agent.targets import Sketch, flow_sketches
+from flowise_dev_agent.agent.targets import FoundTargets
 from flowise_dev_agent.agent.tools import DomainTools, ToolResult
 from flowise_dev_agent.agent.trials import Conversation, TrialRun
 from flowise_dev_agent.contracts.attachments import AttachmentFacts
@@ -20,8 +20,8 @@ from flowise_dev_agent.contracts.plan import FunctionSample, PatchAnswer, TestCa
 from flowise_dev_agent.contracts.verdict import Trace, Trial
 from flowise_dev_agent.errors import ConfigurationError, InvalidInputError
 from flowise_dev_agent.flowise.client import FlowiseClient
-from flowise_dev_agent.flowise.flow_list import FlowList
 from flowise_dev_agent.flowise.models import Chatflow
+from flowise_dev_agent.knowledge.flow_index import AllFlows, FlowSource
 from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
 from flowise_dev_agent.knowledge.templates import Template
 from flowise_dev_agent.patch import Finding, GraphIR, NodeSchema, PatchOp, errors
@@ -49,7 +49,7 @@ class ToolScope:
 
     flowise: FlowiseClient
     knowledge: Knowledge
-    flows: FlowList[Sketch] = field(default_factory=flow_sketches)
+    flows: FlowSource = field(default_factory=AllFlows)
     patterns: PatternLibrary | None = None
     session_id: str = ""
     #: A flow is made that does not exist yet.
@@ -225,8 +225,10 @@ class FlowDomain(DomainCapability):
         """Hold one conversation with the written flow and classify what the transport and the shape say."""
 
     @abstractmethod
-    async def flows(self, context: AgentContext) -> Sequence[Sketch]:
-        """All flows of the instance, last changed first. Raises FlowiseError."""
+    async def find_flows(
+        self, context: AgentContext, *, target: str | None, hint: str | None, text: str
+    ) -> FoundTargets:
+        """The flows of the instance that are meant; see `find_targets`. Raises FlowiseError."""
 
     @abstractmethod
     async def read_flow(self, context: AgentContext, chatflow_id: str) -> Chatflow:

@@ -1,36 +1,41 @@
 """Which existing flows a text may mean: by id, by name, by what they are made of and by what their prompts say."""
 
-import json
 import math
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from flowise_dev_agent.agent.state import TargetSearch
 from flowise_dev_agent.contracts.interrupts import TargetCandidate
-from flowise_dev_agent.flowise.flow_list import FlowList
+from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow
-from flowise_dev_agent.patch import NodeData
-from flowise_dev_agent.patch.model.shape import parse_document
-from flowise_dev_agent.patch.views.essence import prompts_in
-from flowise_dev_agent.publish import is_draft
+from flowise_dev_agent.knowledge.flow_index import FlowSource
+from flowise_dev_agent.persistence.instance_flows import (
+    STEM,
+    Candidates,
+    FlowRow,
+    FoundFlow,
+    Place,
+    Wanted,
+    words_of,
+)
 from flowise_dev_agent.reasoning.contracts import FlowKind
-from flowise_dev_agent.redaction import guarded, masked
-from flowise_dev_agent.sanitize import shortened
 
-#: Flows that are searched at most, last updated first.
-MAX_SCANNED = 2_000
 MAX_CANDIDATES = 10
+#: Kinds of flows that can be edited here.
 KINDS: Final[tuple[FlowKind, ...]] = ("CHATFLOW", "AGENTFLOW")
 _ID = 1_000
 _NAME = 200
 _UUID = re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b", re.IGNORECASE)
-_WORD = re.compile(r"\w{3,}")
-_STEM = 5
+_SHORTEST: Final = 3
+#: Words of a text that may be those of a name, and of one name.
+_NAMING_WORDS: Final = 1_000
+_NAME_WORDS: Final = 10
+#: Stems of a text that are looked for.
+_MOST_STEMS: Final = 60
 #: What a word counts in the name, in the types and titles of nodes, in prompts; and from which sum on a flow fits.
-_WEIGHTS: Final = (1.0, 0.7, 0.6)
+_WEIGHTS: Final[dict[Place, float]] = {"name": 1.0, "nodes": 0.7, "texts": 0.6}
 _ALIKE: Final = 0.3
 #: Words that say nothing about which flow is meant.
 _COMMON = frozenset(
@@ -98,21 +103,6 @@ _COMMON = frozenset(
         "que",
     ]
 )
-_TEXT_FIELDS = 4_000
-_ABOUT: Final = 160
-
-
-@dataclass(frozen=True)
-class Sketch:
-    """What is searched of a flow. `made_of` and `texts` are stems, each with a blank on both sides."""
-
-    id: str
-    name: str
-    kind: FlowKind | None
-    draft: bool
-    made_of: str
-    texts: str
-    shown: TargetCandidate
 
 
 @dataclass(frozen=True)
@@ -127,15 +117,21 @@ class FoundTargets:
     exact: str | None
 
 
-def find_targets(flows: Sequence[Sketch], *, target: str | None, hint: str | None, text: str) -> FoundTargets:
-    """Search the flows of an instance, last updated first; drafts of sessions are left out.
+async def find_targets(
+    flows: FlowSource, client: FlowiseClient, *, target: str | None, hint: str | None, text: str
+) -> FoundTargets:
+    """Search the flows of an instance; drafts of sessions are left out. Raises FlowiseError.
 
     `target` is the request's own id or name, `hint` what the intent found, `text` the requirement.
     """
-    usable = [flow for flow in flows if flow.kind and not flow.draft]
-    likeness = _Likeness(usable, target or hint or text)
+    wanted = _wanted(target, hint, text)
+    found = await flows.candidates(client, wanted)
+    likeness = _Likeness(found, wanted.stems)
     scored = sorted(
-        ((_score(flow, target, hint, text), likeness.of(flow), -index, flow) for index, flow in enumerate(usable)),
+        (
+            (_score(flow.row, target, hint, text), likeness.of(flow), -index, flow.row)
+            for index, flow in enumerate(found.flows)
+        ),
         key=lambda item: item[:3],
         reverse=True,
     )
@@ -143,33 +139,32 @@ def find_targets(flows: Sequence[Sketch], *, target: str | None, hint: str | Non
     shown = fitting or [flow for _, _, _, flow in scored]
     named = bool(scored) and scored[0][0] >= _NAME
     return FoundTargets(
-        candidates=[flow.shown for flow in shown[:MAX_CANDIDATES]],
-        search=TargetSearch(fits=bool(fitting), named=named, total=len(usable), wanted=target or hint),
-        exact=_exact(usable, target, hint, text),
+        candidates=[_candidate(flow) for flow in shown[:MAX_CANDIDATES]],
+        search=TargetSearch(fits=bool(fitting), named=named, total=found.total, wanted=target or hint),
+        exact=_exact([flow.row for flow in found.flows], target, hint, text),
     )
 
 
-def sketched(row: Chatflow) -> Sketch:
-    """What is kept of a flow for the search."""
-    nodes = _nodes(row)
-    return Sketch(
-        id=row.id,
-        name=row.name,
-        kind=kind_of(row),
-        draft=is_draft(row.category),
-        made_of=_spread(_made_of(nodes)),
-        texts=_spread(_texts(nodes)),
-        shown=_candidate(row, nodes),
+def _wanted(target: str | None, hint: str | None, text: str) -> Wanted:
+    """What the words say about the flow."""
+    said = [part for part in (target, hint, text) if part]
+    ids = {match.casefold() for part in said for match in _UUID.findall(part)}
+    phrases = dict.fromkeys(phrase for part in said for phrase in _phrases(part))
+    return Wanted(
+        kinds=KINDS,
+        ids=sorted({*ids, *([target] if target else [])}),
+        phrases=list(phrases),
+        stems=_stems(target or hint or text),
     )
 
 
-def flow_sketches() -> FlowList[Sketch]:
-    """The sketches of an instance's flows, none read yet."""
-    return FlowList(sketched, MAX_SCANNED)
-
-
-def _spread(texts: Iterable[str]) -> str:
-    return f" {' '.join(sorted(_stems(texts)))} "
+def _phrases(text: str) -> list[str]:
+    words = words_of(text)[:_NAMING_WORDS]
+    return [
+        " ".join(words[begin:end])
+        for begin in range(len(words))
+        for end in range(begin + 1, min(begin + _NAME_WORDS, len(words)) + 1)
+    ]
 
 
 def kind_of(row: Chatflow) -> FlowKind | None:
@@ -178,21 +173,20 @@ def kind_of(row: Chatflow) -> FlowKind | None:
     return next((kind for kind in KINDS if kind == type_), None)
 
 
-def _candidate(row: Chatflow, nodes: list[NodeData]) -> TargetCandidate:
-    names = Counter(str(node.get("name") or "?") for node in nodes)
+def _candidate(row: FlowRow) -> TargetCandidate:
     return TargetCandidate(
         id=row.id,
-        name=masked(row.name),
-        type=row.type or "CHATFLOW",
-        nodes=len(nodes),
-        node_types=[name for name, _ in names.most_common(8)],
-        about=_about(nodes),
+        name=row.name,
+        type=row.type,
+        nodes=row.nodes,
+        node_types=list(row.node_types),
+        about=row.about,
         updated=row.updated_date,
-        deployed=bool(row.deployed),
+        deployed=row.deployed,
     )
 
 
-def _exact(rows: list[Sketch], target: str | None, hint: str | None, text: str) -> str | None:
+def _exact(rows: list[FlowRow], target: str | None, hint: str | None, text: str) -> str | None:
     """The one flow that an id means, or the request's `target` as a whole name, or the words for the flow by its name.
 
     A longer name wins over those inside it: "Billing bot 003" is not "Billing bot".
@@ -213,7 +207,7 @@ def _exact(rows: list[Sketch], target: str | None, hint: str | None, text: str) 
     return longest.id if sum(row.name == longest.name for row in named) == 1 else None
 
 
-def _score(row: Sketch, target: str | None, hint: str | None, text: str) -> int:
+def _score(row: FlowRow, target: str | None, hint: str | None, text: str) -> int:
     """How surely the words name the flow; 0 when they do not."""
     if row.id in " ".join(filter(None, (target, hint, text))):
         return _ID
@@ -223,7 +217,7 @@ def _score(row: Sketch, target: str | None, hint: str | None, text: str) -> int:
     return _NAME if any(_says_name(row, part) for part in (target, hint, text) if part) else 0
 
 
-def _says_name(row: Sketch, words: str) -> bool:
+def _says_name(row: FlowRow, words: str) -> bool:
     name = row.name.casefold().strip()
     return len(name) >= 3 and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", words.casefold()) is not None
 
@@ -234,63 +228,17 @@ class _Likeness:
     Rare words count more than those that most flows have, and a word in the name more than one in a prompt.
     """
 
-    def __init__(self, flows: list[Sketch], words: str) -> None:
-        self._wanted = _stems((words,))
-        self._found = {flow.id: self._weighed(flow) for flow in flows}
-        counts = Counter(stem for found in self._found.values() for stem in found)
-        self._rarity = {stem: math.log(1 + (len(flows) + 1) / (1 + counts[stem])) for stem in self._wanted}
+    def __init__(self, found: Candidates, stems: Sequence[str]) -> None:
+        self._rarity = {stem: math.log(1 + (found.total + 1) / (1 + found.counts.get(stem, 0))) for stem in stems}
 
-    def of(self, flow: Sketch) -> float:
+    def of(self, flow: FoundFlow) -> float:
         """0 (nothing) to 1 (all of it is in the name)."""
         total = sum(self._rarity.values())
-        return (
-            sum(self._rarity[stem] * weight for stem, weight in self._found[flow.id].items()) / total if total else 0.0
-        )
-
-    def _weighed(self, flow: Sketch) -> dict[str, float]:
-        """The wanted stems that the flow has, each with what it counts in the best place."""
-        fields = (_spread((flow.name,)), flow.made_of, flow.texts)
-        best: dict[str, float] = {}
-        for stem in self._wanted:
-            weights = [weight for weight, field in zip(_WEIGHTS, fields, strict=True) if f" {stem} " in field]
-            if weights:
-                best[stem] = max(weights)
-        return best
+        found = sum(self._rarity[stem] * _WEIGHTS[place] for stem, place in flow.places.items())
+        return found / total if total else 0.0
 
 
-def _stems(texts: Iterable[str]) -> set[str]:
+def _stems(text: str) -> list[str]:
     """Words by their beginning, which endings do not change in most languages."""
-    return {word[:_STEM] for text in texts for word in _WORD.findall(text.casefold()) if word not in _COMMON}
-
-
-def _made_of(nodes: list[NodeData]) -> list[str]:
-    return [f"{node.get('name', '')} {_spaced(str(node.get('name', '')))} {node.get('label', '')}" for node in nodes]
-
-
-def _spaced(name: str) -> str:
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
-
-
-def _nodes(row: Chatflow) -> list[NodeData]:
-    document, _ = parse_document(row.flow_data)
-    if document is None:
-        return []
-    return [node["data"] for node in document["nodes"] if node.get("type") != "stickyNote"]
-
-
-def _texts(nodes: list[NodeData]) -> list[str]:
-    found: list[str] = []
-    for node in nodes:
-        inputs = node.get("inputs")
-        for value in inputs.values() if isinstance(inputs, dict) else ():
-            if isinstance(value, str) and len(value) > 12:
-                found.append(value[:_TEXT_FIELDS])
-            elif isinstance(value, list) and value:
-                found.append(json.dumps(value, ensure_ascii=False)[:_TEXT_FIELDS])
-    return found
-
-
-def _about(nodes: list[NodeData]) -> str:
-    """The beginning of the first prompt."""
-    prompts = (text[:_TEXT_FIELDS] for node in nodes for text in prompts_in(node.get("inputs")))
-    return guarded(shortened(" ".join(next(prompts, "").split()), _ABOUT))
+    words = [word for word in words_of(text) if len(word) >= _SHORTEST and word not in _COMMON]
+    return list(dict.fromkeys(word[:STEM] for word in words))[:_MOST_STEMS]

@@ -1,83 +1,122 @@
-"""What is known of each flow of a server, without reading all of them again.
+"""Keeps what is known of the flows of a server up to date, without reading all of them again.
 
 Flowise lists chatflows with their whole text, last changed first. So what is new stands before what is known: reading
-ends with the first page that ends in a flow which is as it was, if the number of flows says that none has gone.
+ends with the first page that ends in a flow which is as it was, if the number of flows says that none is missing and
+none has gone.
 """
 
-import asyncio
-import time
-from collections.abc import Callable, Sequence
-from typing import Final, Generic, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
 
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow
 
-T = TypeVar("T")
-
 _PAGE: Final = 50
-#: After it everything is read again: a database that was put back may have other flows of the same number.
-_LONGEST_SECS: Final = 3_600.0
+#: 20 000 flows.
+_MOST_PAGES: Final = 400
+#: Flows changed at the same moment among which a gone one is looked for.
+_LONGEST_RUN: Final = 10
 
 
-class FlowList(Generic[T]):
-    """What `make` takes from each of the `most` flows that were changed last; the texts are not kept."""
+class KnownFlows(Protocol):
+    """Where it is kept, for one server."""
 
-    def __init__(
-        self, make: Callable[[Chatflow], T], most: int, *, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._make = make
-        self._most = most
-        self._clock = clock
-        self._lock = asyncio.Lock()
-        #: By id, last changed first: when it was changed, and what was taken from it.
-        self._known: dict[str, tuple[str, T]] = {}
-        self._total = 0
-        self._read_at = float("-inf")
+    async def dates(self, ids: Sequence[str], /) -> Mapping[str, str]:
+        """When these flows were changed, as far as they are known."""
+        ...
 
-    async def read(self, client: FlowiseClient) -> Sequence[T]:
-        """All flows as they are now, last changed first. Raises FlowiseError."""
-        async with self._lock:
-            if time.monotonic() - self._read_at > _LONGEST_SECS or not await self._read_new(client):
-                await self._read_all(client)
-            return [made for _, made in self._known.values()]
+    async def count(self) -> int:
+        """How many are known."""
+        ...
 
-    async def _read_new(self, client: FlowiseClient) -> bool:
-        """Read what has changed; False when that does not explain the number of flows."""
-        found: dict[str, tuple[str, T]] = {}
-        for page in range(1, self._most // _PAGE + 1):
-            listed = await client.list_chatflows(page, _PAGE)
-            for row in listed.data:
-                found[row.id] = self._taken(row)
-            last = listed.data[-1] if listed.data else None
-            if last is None or self._known.get(last.id, ("", None))[0] == last.updated_date:
-                # A flow that is not known is new, or was changed too long ago to be kept.
-                unknown = sum(id_ not in self._known for id_ in found)
-                fewest = self._total if self._total > self._most else self._total + unknown
-                if not fewest <= listed.total <= self._total + unknown:
-                    return False
-                self._keep(
-                    {**found, **{id_: kept for id_, kept in self._known.items() if id_ not in found}}, listed.total
-                )
-                return True
+    async def order(self) -> Sequence[tuple[str, str]]:
+        """Ids and dates of all known flows, last changed first."""
+        ...
+
+    async def keep(self, rows: Sequence[Chatflow], /) -> None:
+        """Add these flows, or what they are now."""
+        ...
+
+    async def forget(self, ids: Sequence[str], /) -> None:
+        """Remove flows that are gone."""
+        ...
+
+
+async def refresh(client: FlowiseClient, known: KnownFlows) -> None:
+    """Make `known` what the server has, up to 20 000 flows. Raises FlowiseError; what was read until then is kept."""
+    total = await _read(client, known, 1, to_the_end=False)
+    count = await known.count()
+    if count < total:
+        # A first reading was cut off: what is missing was changed before all that is known.
+        total = await _read(client, known, count // _PAGE + 1, to_the_end=True)
+        count = await known.count()
+    if count > total and not await _forget_gone(client, known, total):
+        await _read_all(client, known)
+
+
+async def _read(client: FlowiseClient, known: KnownFlows, first: int, *, to_the_end: bool) -> int:
+    """Read pages until all that follows is known, or all; returns the number of the server's flows."""
+    total = 0
+    for page in range(first, _MOST_PAGES + 1):
+        listed = await client.list_chatflows(page, _PAGE)
+        total = min(listed.total, _MOST_PAGES * _PAGE)
+        dates = await known.dates([row.id for row in listed.data])
+        if changed := [row for row in listed.data if dates.get(row.id) != row.updated_date]:
+            await known.keep(changed)
+        last = listed.data[-1] if listed.data else None
+        if last is None or page * _PAGE >= total or (not to_the_end and dates.get(last.id) == last.updated_date):
+            break
+    return total
+
+
+async def _read_all(client: FlowiseClient, known: KnownFlows) -> None:
+    seen: set[str] = set()
+    before = {id_ for id_, _ in await known.order()}
+    for page in range(1, _MOST_PAGES + 1):
+        listed = await client.list_chatflows(page, _PAGE)
+        dates = await known.dates([row.id for row in listed.data])
+        seen |= {row.id for row in listed.data}
+        if changed := [row for row in listed.data if dates.get(row.id) != row.updated_date]:
+            await known.keep(changed)
+        if page * _PAGE >= listed.total or not listed.data:
+            break
+    await known.forget(sorted(before - seen))
+
+
+async def _forget_gone(client: FlowiseClient, known: KnownFlows, total: int) -> bool:
+    """Find the flows that the server no longer has by looking where its order differs from the known one.
+
+    Each takes as many looks at single flows as it takes to halve the list down to one. False when reading all pages is
+    cheaper, or when the list changes meanwhile.
+    """
+    order = list(await known.order())
+    if (len(order) - total) * total.bit_length() > total // _PAGE:
         return False
+    while len(order) > total:
+        low, high = 0, total
+        while low < high:
+            middle = (low + high) // 2
+            found = await _at(client, middle, total)
+            if found is None:
+                return False
+            if found.updated_date == order[middle][1]:
+                low = middle + 1
+            else:
+                high = middle
+        # The gone flow is the last of those changed at that moment, or one of them.
+        run = [place for place in range(max(0, low - _LONGEST_RUN), low + 1) if order[place][1] == order[low][1]]
+        if len(run) > _LONGEST_RUN:
+            return False
+        left = [await _at(client, place, total) for place in run[:-1]]
+        gone = {order[place][0] for place in run} - {row.id for row in left if row}
+        if len(gone) != 1:
+            return False
+        await known.forget(sorted(gone))
+        order = [(id_, date) for id_, date in order if id_ not in gone]
+    return True
 
-    async def _read_all(self, client: FlowiseClient) -> None:
-        found: dict[str, tuple[str, T]] = {}
-        total = 0
-        for page in range(1, self._most // _PAGE + 1):
-            listed = await client.list_chatflows(page, _PAGE)
-            total = listed.total
-            for row in listed.data:
-                found.setdefault(row.id, self._taken(row))
-            if page * _PAGE >= total or not listed.data:
-                break
-        self._keep(found, total)
-        self._read_at = time.monotonic()
 
-    def _taken(self, row: Chatflow) -> tuple[str, T]:
-        known = self._known.get(row.id)
-        return known if known and known[0] == row.updated_date else (row.updated_date, self._make(row))
-
-    def _keep(self, found: dict[str, tuple[str, T]], total: int) -> None:
-        self._known = dict(list(found.items())[: self._most])
-        self._total = total
+async def _at(client: FlowiseClient, place: int, total: int) -> Chatflow | None:
+    """The flow at a place of the list (from 0); None when its length has changed."""
+    listed = await client.list_chatflows(place + 1, 1)
+    return listed.data[0] if listed.data and listed.total == total else None

@@ -16,7 +16,7 @@ _LATE_HOURS: Final = 24
 _GIVE_UP_DAYS: Final = 30
 
 _MAY_HAVE_LANDED: Final = "(made.status <> 'failed' OR made.result ? 'chatflow_id')"
-# `publish/tags.py` makes the tags.
+# `flowise/flow_tags.py` makes the tags.
 _IS_DRAFT: Final = "made.tag LIKE 'fda:%%:draft'"
 # Names and texts that the session announced: what else is found under the tag is a person's.
 _NOTE: Final = """

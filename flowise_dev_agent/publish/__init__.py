@@ -1,5 +1,6 @@
 """The write path to Flowise: guard, intent rows, adoption, read-back, acceptance, rollback."""
 
+from flowise_dev_agent.flowise.flow_tags import draft_tag, flow_tag, is_draft, without_tag
 from flowise_dev_agent.publish.changes import changes
 from flowise_dev_agent.publish.drafts import (
     create_draft,
@@ -12,7 +13,6 @@ from flowise_dev_agent.publish.drafts import (
 from flowise_dev_agent.publish.guard import authorize
 from flowise_dev_agent.publish.outcomes import Base, Stale, Written, stale_base
 from flowise_dev_agent.publish.publisher import Publisher
-from flowise_dev_agent.publish.tags import draft_tag, flow_tag, is_draft, without_tag
 
 __all__ = [
     "Base",

@@ -14,12 +14,12 @@ from dataclasses import asdict
 from typing import Any, Literal
 
 from flowise_dev_agent.errors import FlowiseNotFoundError, WriteFailedError
+from flowise_dev_agent.flowise.flow_tags import without_tag
 from flowise_dev_agent.flowise.models import Chatflow, ChatflowCreate
 from flowise_dev_agent.patch import payload_sha256
 from flowise_dev_agent.publish.guard import authorize
 from flowise_dev_agent.publish.outcomes import Base, Stale, Written, stale_base, stated
 from flowise_dev_agent.publish.steps import Role, WriteSteps
-from flowise_dev_agent.publish.tags import without_tag
 
 
 class Publisher(WriteSteps):

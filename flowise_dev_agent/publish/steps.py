@@ -20,13 +20,13 @@ from flowise_dev_agent.errors import (
     WriteFailedError,
 )
 from flowise_dev_agent.flowise.client import FlowiseClient
+from flowise_dev_agent.flowise.flow_tags import draft_tag, flow_tag
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.patch import payload_sha256
 from flowise_dev_agent.persistence.flow_versions import Versions
 from flowise_dev_agent.persistence.intents import WriteIntent, WriteIntents
 from flowise_dev_agent.persistence.lease import Lease
 from flowise_dev_agent.publish.outcomes import Attempt, Base, Stale, Written
-from flowise_dev_agent.publish.tags import draft_tag, flow_tag
 
 Role = Literal["flow", "draft"]
 _T = TypeVar("_T")

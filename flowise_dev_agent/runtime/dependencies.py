@@ -27,17 +27,16 @@ from flowise_dev_agent.agent.domains.installed import installed_domains
 from flowise_dev_agent.agent.interrupts import check_answer
 from flowise_dev_agent.agent.own_hand import wrong_by_hand
 from flowise_dev_agent.agent.plan_preview import planned_flow
-from flowise_dev_agent.agent.targets import Sketch, flow_sketches
 from flowise_dev_agent.caller import current_caller
 from flowise_dev_agent.contracts.attachments import AttachmentFacts
 from flowise_dev_agent.contracts.base import JsonMapping
 from flowise_dev_agent.contracts.interrupts import Interrupt
 from flowise_dev_agent.contracts.requests import ResumeSession
 from flowise_dev_agent.flowise.client import FlowiseClient
-from flowise_dev_agent.flowise.flow_list import FlowList
 from flowise_dev_agent.flowise.instances import Instances
 from flowise_dev_agent.knowledge.credential_store import CredentialKnowledge, CredentialStore
 from flowise_dev_agent.knowledge.drift import CatalogueChange
+from flowise_dev_agent.knowledge.flow_index import FlowIndex
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge, NodeStore
 from flowise_dev_agent.knowledge.pattern_library import PatternLibrary
 from flowise_dev_agent.knowledge.repair import Repair
@@ -92,6 +91,7 @@ async def open_agent(settings: Settings, database: Database) -> AsyncGenerator[A
             patterns=Patterns(database),
             domains=domains,
             files=Attachments(database),
+            flows=FlowIndex(database),
         )
         yield Agent(
             graph=build_graph(domains),
@@ -140,17 +140,13 @@ class _Contexts:
     patterns: Patterns
     domains: Sequence[DomainCapability]
     files: Attachments
-    #: By instance.
-    flows: dict[str, FlowList[Sketch]] = field(default_factory=dict)
-
-    def _flows(self, instance_id: str) -> FlowList[Sketch]:
-        return self.flows.setdefault(instance_id, flow_sketches())
+    flows: FlowIndex
 
     def tools(self, instance_id: str, chosen: Mapping[str, str], /) -> ToolRegistry:
         """What a client may look up on an instance."""
         client = self.instances.client(instance_id)
         knowledge = _InstanceKnowledge(instance_id, client, self.nodes, self.credentials, self.templates)
-        scope = ToolScope(flowise=client, knowledge=knowledge, flows=self._flows(instance_id), chosen=chosen)
+        scope = ToolScope(flowise=client, knowledge=knowledge, flows=self.flows.of(instance_id), chosen=chosen)
         return Domains(self.domains).registry(scope)
 
     async def schemas(self, instance_id: str, /) -> Schemas:
@@ -179,7 +175,7 @@ class _Contexts:
             ),
             limits=self.limits,
             drift_policy=self.drift_policy,
-            flows=self._flows(session.instance_id),
+            flows=self.flows.of(session.instance_id),
             model_stand_in=self.model_stand_in,
             patterns=PatternLibrary(self.patterns, instance_id=session.instance_id, owner=current_caller().owner),
             files=_SessionFiles(session.id, self.files),

@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from flowise_dev_agent.errors import ConfigurationError
 from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.knowledge.flow_index import FlowIndex
 from flowise_dev_agent.knowledge.nodes import NodeKnowledge
 from flowise_dev_agent.observability import configure_tracing
 from flowise_dev_agent.persistence import (
@@ -239,6 +240,7 @@ class Runtime:
                 versions=kept,
                 blobs=blobs,
                 proposals=proposals,
+                index=FlowIndex(database),
                 link=agent.chatflow_link,
             )
             yield cls(

@@ -24,7 +24,7 @@ from flowise_dev_agent.agent.domains.function_trials import failing_functions
 from flowise_dev_agent.agent.domains.verdicts import failed_verdict, with_pass_k
 from flowise_dev_agent.agent.judging import checked, judged, remarks_on, uses_models
 from flowise_dev_agent.agent.plan_review import reviewed
-from flowise_dev_agent.agent.targets import Sketch
+from flowise_dev_agent.agent.targets import FoundTargets, find_targets
 from flowise_dev_agent.agent.test_cases import branch_cases, cases_for, why_not_testable
 from flowise_dev_agent.agent.tool_definition import as_tool
 from flowise_dev_agent.agent.tool_names import runtime_names
@@ -132,8 +132,10 @@ class FlowiseCapability(FlowDomain):
         )
         return ValidationReport(findings)
 
-    async def flows(self, context: AgentContext) -> Sequence[Sketch]:
-        return await context.flows.read(context.flowise)
+    async def find_flows(
+        self, context: AgentContext, *, target: str | None, hint: str | None, text: str
+    ) -> FoundTargets:
+        return await find_targets(context.flows, context.flowise, target=target, hint=hint, text=text)
 
     async def read_flow(self, context: AgentContext, chatflow_id: str) -> Chatflow:
         return await context.flowise.get_chatflow(chatflow_id)

@@ -169,8 +169,7 @@ class FlowiseTools(NodeTools):
 
     async def list_flows(self, query: Words = "") -> ToolResult:
         """Find flows of the server by words: id, name, kind."""
-        flows = await self._scope.flows.read(self._scope.flowise)
-        found = find_targets(flows, target=None, hint=None, text=query)
+        found = await find_targets(self._scope.flows, self._scope.flowise, target=None, hint=None, text=query)
         lines = [_flow_line(one) for one in found.candidates]
         fits = found.search.fits or not query
         head = [] if fits or not lines else ["No flow fits. These were changed last:"]

@@ -17,7 +17,7 @@ from flowise_dev_agent.agent.state import (
     Update,
     WriteState,
 )
-from flowise_dev_agent.agent.targets import KINDS, find_targets, kind_of
+from flowise_dev_agent.agent.targets import KINDS, kind_of
 from flowise_dev_agent.contracts.events import ArtifactData
 from flowise_dev_agent.contracts.interrupts import SelectTargetData, SelectTargetInterrupt, TargetFlow, WriteMode
 from flowise_dev_agent.errors import InvalidInputError
@@ -34,8 +34,7 @@ async def resolve_target(state: AgentState, runtime: Runtime[AgentContext], *, d
     request, classified = state.request, state.intent.classified
     hint = classified and classified.target_hint
     said = [request.requirement, *(answer for _, answer in state.intent.clarifications)]
-    flows = await domains.primary.flows(runtime.context)
-    found = find_targets(flows, target=request.target, hint=hint, text="\n".join(said))
+    found = await domains.primary.find_flows(runtime.context, target=request.target, hint=hint, text="\n".join(said))
     exact = found.exact if state.intent.operation != "create" else None
     Emitter(runtime, "resolve_target").put(
         ArtifactData(candidates=[candidate.id for candidate in found.candidates], exact=exact),

@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Final
 
 from flowise_dev_agent.contracts.base import JsonMapping
@@ -20,7 +21,7 @@ from flowise_dev_agent.patch import KIND_OF_CATEGORY, InputEntry, NodeSchema
 from flowise_dev_agent.patch.model.definitions import PARAM_TYPES
 from flowise_dev_agent.runtime.admin.node_form import node_form
 from flowise_dev_agent.runtime.agent import Agent
-from flowise_dev_agent.runtime.sessions.views import decode_offset, encode_offset
+from flowise_dev_agent.runtime.sessions.views import decode_key, encode_key, foreign_cursor
 from flowise_dev_agent.sanitize import shortened
 
 _MOST: Final = 500
@@ -30,6 +31,13 @@ _MOST_LISTS: Final = 8
 _MOST_OPTIONS: Final = 300
 _LISTS_SECS: Final = 8.0
 _MARKUP: Final = re.compile(r"<[^>]+>")
+
+
+@dataclass(frozen=True)
+class _After:
+    """The last node type of a page."""
+
+    name: str
 
 
 class NodeTypes:
@@ -43,17 +51,21 @@ class NodeTypes:
         self, instance: str | None, *, query: str, category: str | None, limit: int, cursor: str | None
     ) -> NodeTypePage:
         """A page of the node types that fit."""
-        begin = decode_offset(cursor, _MOST)
+        after = decode_key(_After, cursor).name if cursor else None
         found: list[NodeSchema]
         _, found = await self._call(
             instance, "search_nodes", {"query": query, "category": category or "", "limit": _MOST}
         )
+        names = [schema.name for schema in found]
+        if after is not None and after not in names:
+            raise foreign_cursor()
+        begin = names.index(after) + 1 if after is not None else 0
         page = found[begin : begin + limit]
         more = begin + limit < len(found)
         return NodeTypePage(
             nodes=[node_type_view(schema) for schema in page],
             total=len(found),
-            next_cursor=encode_offset(begin + limit) if more else None,
+            next_cursor=encode_key(_After(page[-1].name)) if more else None,
         )
 
     async def details(self, instance: str | None, name: str, *, with_options: bool = False) -> NodeTypeDetails:

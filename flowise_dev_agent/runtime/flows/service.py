@@ -8,14 +8,15 @@ from flowise_dev_agent.contracts.change import FlowChange, SessionChange
 from flowise_dev_agent.contracts.flow_writes import FlowDocument, FlowOps
 from flowise_dev_agent.errors import InvalidInputError, PatchError
 from flowise_dev_agent.flowise.instances import Instances
+from flowise_dev_agent.knowledge.flow_index import FlowIndex
 from flowise_dev_agent.patch import CanvasView, GraphIR, canvas_view, decompile, payload_sha256, summarize
 from flowise_dev_agent.persistence import Blobs, FlowVersion, Sessions, Versions
 from flowise_dev_agent.persistence.sessions import FlowSessionRow
 from flowise_dev_agent.runtime.flows.chat import ChatAnswer, TryOut
 from flowise_dev_agent.runtime.flows.proposals import Proposals
-from flowise_dev_agent.runtime.flows.search import MAX_SEARCHED, FlowSearch, searchable
+from flowise_dev_agent.runtime.flows.search import FlowSearch, facts_of
 from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSession, FlowSummary, FlowView, change_of
-from flowise_dev_agent.runtime.sessions.views import ChatflowLink, decode_offset, encode_offset, public_status
+from flowise_dev_agent.runtime.sessions.views import ChatflowLink, public_status
 
 #: What a comparison of versions names the flow on the server.
 LIVE: Final = "live"
@@ -36,6 +37,7 @@ class FlowService:
         versions: Versions,
         blobs: Blobs,
         proposals: Proposals,
+        index: FlowIndex,
         link: ChatflowLink,
     ) -> None:
         self._instances = instances
@@ -44,7 +46,7 @@ class FlowService:
         self._blobs = blobs
         self._proposals = proposals
         self._link = link
-        self._search = FlowSearch(link)
+        self._search = FlowSearch(index, link)
         self._tries = TryOut()
 
     async def find(
@@ -52,17 +54,16 @@ class FlowService:
     ) -> FlowPage:
         """A page of the flows of an instance that fit the words of `query`, each with the newest session on it; drafts
         of sessions only when asked for. Raises InvalidInputError for a foreign cursor."""
-        known, begin = instance_id or self._instances.default_id, decode_offset(cursor, MAX_SEARCHED)
-        found = await self._search.find(known, self._instances.client(known), query, limit=begin + limit, drafts=drafts)
-        shown = found.flows[begin:]
-        sessions = await self._sessions.newest_of_flows(known, [flow.id for flow in shown])
+        known = instance_id or self._instances.default_id
+        client = self._instances.client(known)
+        found = await self._search.find(known, client, query, limit=limit, drafts=drafts, cursor=cursor)
+        sessions = await self._sessions.newest_of_flows(known, [flow.id for flow in found.flows])
         return found.model_copy(
             update={
                 "flows": [
                     flow.model_copy(update={"last_session": _session(row)}) if (row := sessions.get(flow.id)) else flow
-                    for flow in shown
-                ],
-                "next_cursor": encode_offset(begin + limit) if found.total > begin + limit else None,
+                    for flow in found.flows
+                ]
             }
         )
 
@@ -71,14 +72,14 @@ class FlowService:
         known = instance_id or self._instances.default_id
         row = await self._instances.client(known).get_chatflow(chatflow_id)
         graph = _read(row.flow_data)
-        return FlowView(flow=searchable(row, known, self._link).facts, graph=canvas_view(graph, params=params))
+        return FlowView(flow=facts_of(row, known, self._link), graph=canvas_view(graph, params=params))
 
     async def summary(self, chatflow_id: str, instance_id: str | None) -> FlowSummary:
         """The same in at most 12 000 characters."""
         known = instance_id or self._instances.default_id
         row = await self._instances.client(known).get_chatflow(chatflow_id)
         return FlowSummary(
-            flow=searchable(row, known, self._link).facts, summary=summarize(_read(row.flow_data), _SUMMARY_CHARS)
+            flow=facts_of(row, known, self._link), summary=summarize(_read(row.flow_data), _SUMMARY_CHARS)
         )
 
     async def document(self, chatflow_id: str, instance_id: str | None) -> FlowDocument:

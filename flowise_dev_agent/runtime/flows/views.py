@@ -54,7 +54,7 @@ class FlowPage(_View):
 
     flows: list[FlowFacts]
     total: int = Field(description="Flows that fit, shown or not.")
-    searched: int = Field(description="Flows of the instance that were looked at, 2 000 at most.")
+    searched: int = Field(description="Flows of the instance that were looked at, 20 000 at most.")
     next_cursor: str | None = Field(default=None, description="Gets the next page; null on the last one.")
 
 

@@ -5,8 +5,10 @@ import binascii
 import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from uuid import UUID
+
+from pydantic import TypeAdapter
 
 from flowise_dev_agent.contracts.base import read, read_as
 from flowise_dev_agent.contracts.events import SessionEvent, session_event
@@ -27,6 +29,7 @@ _PUBLIC: Final[Mapping[str, PublicStatus]] = {
     "failed": "error",
     "cancelled": "cancelled",
 }
+_Key = TypeVar("_Key")
 _FOREIGN_CURSOR: Final = "The cursor is not one that this service gave out."
 _SEND_UNCHANGED: Final = "Pass `next_cursor` of the page before unchanged."
 #: (instance id, chatflow id) -> where the flow opens in the Flowise editor, None when the instance is not known.
@@ -130,22 +133,23 @@ def decode_cursor(cursor: str) -> tuple[datetime, UUID]:
             raise ValueError("no time zone")  # noqa: TRY301 - one place says what is wrong
         return moment, UUID(session_id)
     except (ValueError, TypeError, AttributeError, binascii.Error):
-        raise InvalidInputError(_FOREIGN_CURSOR, hint=_SEND_UNCHANGED) from None
+        raise foreign_cursor() from None
 
 
-def encode_offset(offset: int) -> str:
-    """Where a page of a list begins that is made anew for each page; opaque to clients."""
-    return base64.urlsafe_b64encode(str(offset).encode()).decode().rstrip("=")
+def encode_key(key: object) -> str:
+    """A dataclass that says where a page begins; opaque to clients."""
+    return base64.urlsafe_b64encode(TypeAdapter(type(key)).dump_json(key)).decode().rstrip("=")
 
 
-def decode_offset(cursor: str | None, most: int) -> int:
-    """The inverse, 0 for none. Raises InvalidInputError for a cursor that we did not make, or beyond `most`."""
-    if cursor is None:
-        return 0
+def decode_key(kind: type[_Key], cursor: str) -> _Key:
+    """The inverse. Raises InvalidInputError for a cursor that we did not make."""
     try:
-        offset = int(base64.urlsafe_b64decode((cursor + "=" * (-len(cursor) % 4)).encode()))
-    except (ValueError, binascii.Error):
-        offset = -1
-    if not 0 < offset < most:
-        raise InvalidInputError(_FOREIGN_CURSOR, hint=_SEND_UNCHANGED)
-    return offset
+        padded = cursor + "=" * (-len(cursor) % 4)
+        return TypeAdapter(kind).validate_json(base64.urlsafe_b64decode(padded.encode()), strict=True)
+    except ValueError:
+        raise foreign_cursor() from None
+
+
+def foreign_cursor() -> InvalidInputError:
+    """The error for a cursor that we did not make."""
+    return InvalidInputError(_FOREIGN_CURSOR, hint=_SEND_UNCHANGED)

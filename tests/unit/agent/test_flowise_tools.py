@@ -15,9 +15,9 @@ from flowise_dev_agent.agent.tools import ToolPhase
 from flowise_dev_agent.contracts.plan import PlannedNode, PlannedValue
 from flowise_dev_agent.contracts.verdict import Trace, TracedSource, TracedTool, TraceStep
 from flowise_dev_agent.errors import FlowiseServerError
+from flowise_dev_agent.flowise.flow_tags import draft_tag
 from flowise_dev_agent.flowise.models import ChatflowCreate
 from flowise_dev_agent.patch import AddNode, BindCredential, Connect, GraphIR, SetParam, compile_ops
-from flowise_dev_agent.publish.tags import draft_tag
 from tests.unit.agent.rig import OPENAI, OTHER_OPENAI, Bench, plan
 from tests.unit.agent.test_graph import credentials, ops
 

@@ -1,4 +1,4 @@
-"""Flows found by words, talked to and compared, with a Flowise in memory."""
+"""Flows talked to and compared, with a Flowise in memory."""
 
 import json
 from typing import Any
@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from flowise_dev_agent.errors import InvalidInputError
-from flowise_dev_agent.flowise.models import Chatflow, ChatflowPage, Prediction
+from flowise_dev_agent.flowise.models import Chatflow, Prediction
 from flowise_dev_agent.patch import AddNode, GraphIR, SetParam
 from flowise_dev_agent.runtime.flows.chat import CHAT_PREFIX, TryOut
-from flowise_dev_agent.runtime.flows.search import FlowSearch
 from flowise_dev_agent.runtime.flows.views import change_of
 
 SECRET = "sk-abcdefghijklmnopqrstuvwx"
@@ -21,18 +20,10 @@ def flow(name: str, *nodes: str, id_: str = "", **columns: Any) -> Chatflow:
 
 
 class Server:
-    """Answers what `FlowSearch` and `TryOut` ask."""
+    """Answers what `TryOut` asks."""
 
-    endpoint = "http://flowise.test"
-
-    def __init__(self, *rows: Chatflow) -> None:
-        self.rows = rows
-        self.lists = 0
+    def __init__(self) -> None:
         self.asked: list[tuple[str, str, str]] = []
-
-    async def list_chatflows(self, page: int, limit: int) -> ChatflowPage:
-        self.lists += 1
-        return ChatflowPage(data=list(self.rows[(page - 1) * limit : page * limit]), total=len(self.rows))
 
     async def predict(self, chatflow_id: str, question: str, *, session_id: str) -> Prediction:
         self.asked.append((chatflow_id, question, session_id))
@@ -46,46 +37,6 @@ class Server:
 
     async def delete_messages(self, chatflow_id: str, session_id: str) -> None:
         self.asked.append((chatflow_id, "forget", session_id))
-
-
-async def names(search: FlowSearch, server: Server, query: str, **options: Any) -> list[str]:
-    page = await search.find("main", server, query, **{"limit": 20, "drafts": False} | options)  # type: ignore[arg-type]
-    return [row.name for row in page.flows]
-
-
-@pytest.fixture
-def search() -> FlowSearch:
-    return FlowSearch(lambda instance, id_: f"http://{instance}/{id_}")
-
-
-async def test_flows_are_found_by_beginnings_of_words_names_first(search: FlowSearch) -> None:
-    server = Server(
-        flow("Orders", "conversationChain", "bufferMemory"),
-        flow("Memory lane", "chatOpenAI"),
-        flow("Support", "chatAnthropic", category="team;fda:1:flow"),
-    )
-    assert await names(search, server, "mem") == ["Memory lane", "Orders"]
-    assert await names(search, server, "buffer mem") == ["Orders"]
-    assert await names(search, server, "anthro") == ["Support"]
-    assert await names(search, server, "TEAM") == ["Support"]
-    assert await names(search, server, "emory") == []
-    assert await names(search, server, "") == ["Orders", "Memory lane", "Support"]
-
-
-async def test_drafts_of_sessions_are_found_only_when_asked_for(search: FlowSearch) -> None:
-    server = Server(flow("Orders (draft)", category="fda:1:draft"), flow("Orders"))
-    assert await names(search, server, "orders") == ["Orders"]
-    assert await names(search, server, "orders", drafts=True) == ["Orders (draft)", "Orders"]
-
-
-async def test_typing_asks_the_server_once_and_facts_are_bounded(search: FlowSearch) -> None:
-    server = Server(*(flow(f"Flow {number}", "chatOpenAI") for number in range(30)))
-    for query in ("f", "fl", "flo"):
-        page = await search.find("main", server, query, limit=5, drafts=False)  # type: ignore[arg-type]
-        assert (len(page.flows), page.total, page.searched) == (5, 30, 30)
-    assert server.lists == 1
-    assert page.flows[0].url == "http://main/Flow 0"
-    assert (page.flows[0].nodes, page.flows[0].node_types) == (1, ["chatOpenAI"])
 
 
 async def test_a_try_is_marked_goes_on_under_its_id_and_can_be_forgotten() -> None:

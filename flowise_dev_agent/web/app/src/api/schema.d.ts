@@ -4300,7 +4300,7 @@ export interface components {
             next_cursor?: string | null;
             /**
              * Searched
-             * @description Flows of the instance that were looked at, 2 000 at most.
+             * @description Flows of the instance that were looked at, 20 000 at most.
              */
             searched: number;
             /**

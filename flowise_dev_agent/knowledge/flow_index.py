@@ -1,0 +1,198 @@
+"""What is kept of the flows of an instance in order to find them, and how that is kept up to date."""
+
+import asyncio
+import json
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from flowise_dev_agent.errors import FlowiseTimeoutError
+from flowise_dev_agent.flowise.client import FlowiseClient
+from flowise_dev_agent.flowise.flow_list import refresh
+from flowise_dev_agent.flowise.flow_tags import PREFIX, is_draft
+from flowise_dev_agent.flowise.models import Chatflow
+from flowise_dev_agent.patch import NodeData
+from flowise_dev_agent.patch.model.shape import parse_document
+from flowise_dev_agent.patch.views.essence import prompts_in
+from flowise_dev_agent.persistence import Database
+from flowise_dev_agent.persistence.instance_flows import (
+    STEM,
+    Candidates,
+    FlowRow,
+    FoundFlow,
+    IndexedFlow,
+    InstanceFlows,
+    Place,
+    Wanted,
+    words_of,
+)
+from flowise_dev_agent.redaction import guarded, masked
+from flowise_dev_agent.sanitize import clean_text, shortened
+
+_ABOUT: Final = 160
+#: Of one field, and of all fields of a flow.
+_TEXT_CHARS: Final = 4_000
+_TEXTS_CHARS: Final = 100_000
+_READ_SECS: Final = 30.0
+#: Of a search without an index.
+_PAGE: Final = 50
+_MOST_PAGES: Final = 40
+#: New rows after which statistics are worth their time.
+_MANY: Final = 500
+
+
+class FlowSource(Protocol):
+    """Where flows of an instance are looked up."""
+
+    async def candidates(self, client: FlowiseClient, wanted: Wanted, /) -> Candidates:
+        """The flows that may be meant, as the server has them now. Raises FlowiseError."""
+        ...
+
+
+class AllFlows:
+    """Reads all flows at each search: for tools outside of a service, which have no database."""
+
+    async def candidates(self, client: FlowiseClient, wanted: Wanted, /) -> Candidates:
+        """Every flow."""
+        flows: list[IndexedFlow] = []
+        for page in range(1, _MOST_PAGES + 1):
+            listed = await client.list_chatflows(page, _PAGE)
+            flows += [indexed(row) for row in listed.data]
+            if page * _PAGE >= listed.total:
+                break
+        found = [
+            FoundFlow(flow.row, _places(flow.words, wanted.stems))
+            for flow in flows
+            if flow.row.type in wanted.kinds and not flow.row.draft
+        ]
+        return Candidates(found, len(found), Counter(stem for flow in found for stem in flow.places))
+
+
+class FlowIndex:
+    """The index of the instances' flows in the database. Rows are for people to choose from; a write reads the flow."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._read_at: dict[str, float] = {}
+
+    async def current(self, instance_id: str, client: FlowiseClient, *, fresh_secs: float = 0.0) -> InstanceFlows:
+        """The rows of an instance as the server has them now, or had them at most `fresh_secs` ago.
+
+        Raises FlowiseError; what was read until then is kept, so that another try goes on from there.
+        """
+        rows = InstanceFlows(self._database, instance_id, client.endpoint)
+        async with self._locks.setdefault(instance_id, asyncio.Lock()):
+            if time.monotonic() - self._read_at.get(instance_id, float("-inf")) < fresh_secs:
+                return rows
+            if instance_id not in self._read_at:
+                await rows.forget_other_server()
+            try:
+                async with asyncio.timeout(_READ_SECS):
+                    keeping = _Keeping(rows)
+                    await refresh(client, keeping)
+                    if keeping.kept > _MANY:
+                        await rows.learn()
+            except TimeoutError:
+                raise FlowiseTimeoutError(
+                    f"Flowise at {client.endpoint} did not list its flows within {_READ_SECS:.0f} s.",
+                    hint="Try again: what was read is kept.",
+                ) from None
+            self._read_at[instance_id] = time.monotonic()
+        return rows
+
+    def of(self, instance_id: str) -> FlowSource:
+        """The flows of one instance."""
+        return _OfInstance(self, instance_id)
+
+
+@dataclass(frozen=True)
+class _OfInstance:
+    index: FlowIndex
+    instance_id: str
+
+    async def candidates(self, client: FlowiseClient, wanted: Wanted, /) -> Candidates:
+        return await (await self.index.current(self.instance_id, client)).candidates(wanted)
+
+
+class _Keeping:
+    """`flow_list.KnownFlows`: makes of each flow what is kept of it."""
+
+    def __init__(self, rows: InstanceFlows) -> None:
+        self.dates, self.count, self.order, self.forget = rows.dates, rows.count, rows.order, rows.forget
+        self.kept = 0
+        self._rows = rows
+
+    async def keep(self, rows: Sequence[Chatflow], /) -> None:
+        self.kept += len(rows)
+        await self._rows.keep([indexed(row) for row in rows])
+
+
+def indexed(row: Chatflow) -> IndexedFlow:
+    """What is kept of a flow."""
+    nodes = _nodes(row)
+    types = Counter(str(node.get("name") or "?") for node in nodes)
+    short = FlowRow(
+        id=row.id,
+        updated_date=row.updated_date,
+        name=clean_text(masked(row.name)),
+        type=clean_text(row.type or "CHATFLOW"),
+        tags=[clean_text(masked(tag)) for tag in row.tags if not tag.startswith(PREFIX)],
+        draft=is_draft(row.category),
+        deployed=bool(row.deployed),
+        public=bool(row.is_public),
+        nodes=len(nodes),
+        node_types=[clean_text(name) for name, _ in types.most_common(8)],
+        about=clean_text(_about(nodes)),
+    )
+    said: dict[Place, str] = {
+        "name": " ".join((short.name, row.id, *short.tags)),
+        "nodes": " ".join(_called(node) for node in nodes),
+        "texts": " ".join(_texts(nodes))[:_TEXTS_CHARS],
+    }
+    words: dict[str, Place] = {}
+    for place, text in said.items():
+        for word in words_of(masked(text)):
+            words.setdefault(word, place)
+    return IndexedFlow(short, words)
+
+
+def _places(words: Mapping[str, Place], stems: Sequence[str]) -> dict[str, Place]:
+    """Where the words are that begin with a stem; a short one is a whole word. Best places come first in `words`."""
+    found: dict[str, Place] = {}
+    for word, place in words.items():
+        if word[:STEM] in stems:
+            found.setdefault(word[:STEM], place)
+    return found
+
+
+def _called(node: NodeData) -> str:
+    """The type of a node, its single words as well, and its title."""
+    name = str(node.get("name", ""))
+    return f"{name} {re.sub(r'(?<=[a-z])(?=[A-Z])', ' ', name)} {node.get('label', '')}"
+
+
+def _nodes(row: Chatflow) -> list[NodeData]:
+    document, _ = parse_document(row.flow_data)
+    if document is None:
+        return []
+    return [node["data"] for node in document["nodes"] if node.get("type") != "stickyNote"]
+
+
+def _texts(nodes: list[NodeData]) -> Iterator[str]:
+    for node in nodes:
+        inputs = node.get("inputs")
+        for value in inputs.values() if isinstance(inputs, dict) else ():
+            if isinstance(value, str):
+                yield value[:_TEXT_CHARS]
+            elif isinstance(value, list) and value:
+                yield json.dumps(value, ensure_ascii=False)[:_TEXT_CHARS]
+
+
+def _about(nodes: list[NodeData]) -> str:
+    """The beginning of the first prompt."""
+    prompts = (text[:_TEXT_CHARS] for node in nodes for text in prompts_in(node.get("inputs")))
+    return guarded(shortened(" ".join(next(prompts, "").split()), _ABOUT))
