@@ -143,11 +143,13 @@ class FlowiseClient:
         session_id: str,
         form: JsonObject | None = None,
         human: HumanAnswer | None = None,
+        files: Mapping[str, str] | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 - expiry becomes an error that says it is ambiguous
     ) -> Prediction:
         """Ask the flow: a question, the fields of its form, or a person's decision about a step that waits for one.
 
-        `session_id` identifies its memory. Sent once; FlowiseTimeoutError after `timeout` seconds (default: the
+        `session_id` identifies its memory; `files` are texts by their file names, read with the question. Sent once;
+        FlowiseTimeoutError after `timeout` seconds (default: the
         client's `prediction_timeout`), while the flow may still be running.
         """
         body: JsonObject = {"chatId": session_id, "overrideConfig": {"sessionId": session_id}, "streaming": False}
@@ -155,6 +157,10 @@ class FlowiseClient:
             body["question"] = question
         if form is not None:
             body["form"] = form
+        if files:
+            body["uploads"] = [
+                {"type": "file:full", "name": name, "mime": "text/plain", "data": text} for name, text in files.items()
+            ]
         return await self._ask(f"/prediction/{_segment(chatflow_id)}", "/prediction/:id", body, human, timeout)
 
     async def call_webhook(

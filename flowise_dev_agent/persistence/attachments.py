@@ -102,6 +102,13 @@ class Attachments:
         )
         return (row["media_type"], bytes(row["content"]), row["text"]) if row else None
 
+    async def text(self, attachment_id: UUID) -> str:
+        """What was read in a file. Raises AttachmentNotFoundError."""
+        row = await self._database.fetch_one("SELECT text FROM attachments WHERE id = %s", (attachment_id,))
+        if row is None:
+            raise _not_found([attachment_id])
+        return row["text"]
+
     async def delete(self, attachment_id: UUID) -> None:
         """Remove a file. Raises InvalidInputError while a session uses it."""
         if (await self.get(attachment_id)).session_id is not None:

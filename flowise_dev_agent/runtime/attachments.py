@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+from collections.abc import Iterable
 from typing import Final
 from uuid import UUID, uuid4
 
@@ -57,6 +58,10 @@ class AttachmentService:
     async def of_session(self, session_id: UUID) -> list[AttachmentView]:
         """The files of a session; none for an unknown one."""
         return [_view(row) for row in await self._attachments.of_session(session_id)]
+
+    async def texts(self, ids: Iterable[UUID]) -> dict[str, str]:
+        """What was read in these files, by their names. Raises AttachmentNotFoundError."""
+        return {(await self._attachments.get(one)).name: await self._attachments.text(one) for one in ids}
 
     async def delete(self, attachment_id: UUID) -> None:
         """Remove a file that no session uses. Raises AttachmentNotFoundError, InvalidInputError."""

@@ -1,14 +1,15 @@
 """Flows: found by words, drawn, compared, tried out, written."""
 
-from typing import Annotated
+from typing import Annotated, Literal, Self
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from flowise_dev_agent.api.deps import FlowId, IdempotencyKey, Service, SessionId, WaitSecs, engine
 from flowise_dev_agent.api.limits import limit_chat
 from flowise_dev_agent.api.problems import declared
+from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.contracts.change import FlowChange, SessionChange
 from flowise_dev_agent.contracts.flow_tests import FlowTestView, TestFlow, TestFlowText, ValidatedFlow, ValidateFlow
 from flowise_dev_agent.contracts.flow_writes import (
@@ -22,8 +23,9 @@ from flowise_dev_agent.contracts.flow_writes import (
 from flowise_dev_agent.contracts.requests import Question
 from flowise_dev_agent.contracts.turns import Conversation
 from flowise_dev_agent.contracts.verdict import Trace
+from flowise_dev_agent.flowise.models import HumanAnswer
 from flowise_dev_agent.patch import CanvasView
-from flowise_dev_agent.runtime.flows.chat import CHAT_ID_PATTERN, ChatAnswer
+from flowise_dev_agent.runtime.flows.chat import CHAT_ID_PATTERN, ChatAnswer, Said
 from flowise_dev_agent.runtime.flows.flow_tests import FlowTestService
 from flowise_dev_agent.runtime.flows.flow_writer import FlowWriter
 from flowise_dev_agent.runtime.flows.service import FlowService
@@ -63,15 +65,38 @@ Reference = Annotated[
 _WRITING = {202: {"model": FlowWriteResult, "description": "Still at it; see the session."}}
 
 
-class ChatQuestion(BaseModel):
-    """The body of `POST /flows/{id}/chat`."""
+class ChatDecision(BaseModel):
+    """A person's decision about the step at which a flow waits: `waits` of the answer before."""
 
     model_config = ConfigDict(extra="forbid")
 
-    question: Question
+    node_id: str = Field(min_length=1, max_length=200)
+    decision: Literal["proceed", "reject"]
+    feedback: str = Field(default="", max_length=4_000)
+
+
+class ChatQuestion(BaseModel):
+    """The body of `POST /flows/{id}/chat`: a `question`, the fields of the flow's `form`, or a decision (`human`)."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    question: Question | None = None
+    form: JsonObject | None = Field(default=None, description="By the names of the fields.", max_length=100)
+    human: ChatDecision | None = None
+    files: list[UUID] = Field(
+        default_factory=list, max_length=10, description="Ids of `POST /attachments`; the flow reads their text."
+    )
     chat_id: str | None = Field(
         default=None, pattern=CHAT_ID_PATTERN, description="Of the answer before; a new conversation when left out."
     )
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> Self:
+        if sum(given is not None for given in (self.question, self.form, self.human)) != 1:
+            raise ValueError("Give one of `question`, `form` and `human`.")
+        if self.human and not self.chat_id:
+            raise ValueError("A decision needs the `chat_id` of the conversation that waits for it.")
+        return self
 
 
 @router.get("/flows", responses=declared(502, 504))
@@ -147,9 +172,17 @@ async def get_version_graph(
 @router.post(
     "/flows/{chatflow_id}/chat", dependencies=[Depends(limit_chat)], responses=declared(404, 413, 429, 502, 504)
 )
-async def ask_flow(chatflow_id: FlowId, body: ChatQuestion, flows: Flows, instance: Instance = None) -> ChatAnswer:
-    """Ask a flow, in a conversation of its own that Flowise shows under an id beginning with `fda-try-`."""
-    return await flows.ask(str(chatflow_id), instance, body.question, body.chat_id)
+async def ask_flow(
+    request: Request, chatflow_id: FlowId, body: ChatQuestion, flows: Flows, instance: Instance = None
+) -> ChatAnswer:
+    """Ask a flow, fill in its form, or decide where it waits for a person; in a conversation of its own that Flowise
+    shows under an id beginning with `fda-try-`."""
+    human = body.human and HumanAnswer(
+        type=body.human.decision, start_node_id=body.human.node_id, feedback=body.human.feedback
+    )
+    files = await engine(request).attachments.texts(body.files)
+    said = Said(question=body.question, form=body.form, human=human, files=files)
+    return await flows.ask(str(chatflow_id), instance, said, body.chat_id)
 
 
 @router.delete("/flows/{chatflow_id}/chat/{chat_id}", status_code=204, responses=declared(404, 502, 504))

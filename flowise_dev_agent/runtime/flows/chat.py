@@ -3,14 +3,18 @@
 import asyncio
 import re
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 from uuid import uuid4
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
+from flowise_dev_agent.contracts.base import JsonObject
+from flowise_dev_agent.contracts.verdict import Trace
 from flowise_dev_agent.errors import FlowiseTimeoutError, InvalidInputError
 from flowise_dev_agent.flowise.client import FlowiseClient
-from flowise_dev_agent.flowise.models import Prediction
+from flowise_dev_agent.flowise.models import HumanAnswer, Prediction
 
 #: Prefix of these conversations. It separates them from visitors' in Flowise, which cannot be read here.
 CHAT_PREFIX: Final = "fda-try-"
@@ -36,6 +40,24 @@ class SourceText(BaseModel):
     origin: str
 
 
+class WaitingStep(BaseModel):
+    """The step at which the flow waits for a person: `proceed` or `reject` is the next thing to say."""
+
+    node_id: str
+    label: str
+    feedback: bool = Field(description="Whether the flow reads what the person remarks.")
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a person says to a flow: a question, the fields of its form, or a decision; with texts of files."""
+
+    question: str | None = None
+    form: JsonObject | None = None
+    human: HumanAnswer | None = None
+    files: Mapping[str, str] | None = None
+
+
 class ChatAnswer(BaseModel):
     """What the flow said. `chat_id` goes with the next question of the conversation."""
 
@@ -46,6 +68,8 @@ class ChatAnswer(BaseModel):
     duration_ms: int
     used_tools: list[ToolUse]
     sources: list[SourceText]
+    waits: WaitingStep | None = Field(description="Where the flow waits for a person; null when it ran to its end.")
+    trace: Trace = Field(description="What happened inside; steps are told by agentflows only.")
 
 
 class TryOut:
@@ -54,8 +78,11 @@ class TryOut:
     def __init__(self) -> None:
         self._turns = asyncio.Semaphore(_AT_A_TIME)
 
-    async def ask(self, client: FlowiseClient, chatflow_id: str, question: str, chat_id: str | None) -> ChatAnswer:
-        """One question; a new conversation without `chat_id`. Raises FlowiseError, InvalidInputError."""
+    async def ask(self, client: FlowiseClient, chatflow_id: str, said: Said, chat_id: str | None) -> ChatAnswer:
+        """One turn; a new conversation without `chat_id`. Raises FlowiseError, InvalidInputError."""
+        # The agent takes a second to import; a process that runs another graph needs none of it.
+        from flowise_dev_agent.agent.traces import Exchange, trace_of
+
         if chat_id is None:
             chat_id = f"{CHAT_PREFIX}{uuid4()}"
         _check(chat_id)
@@ -69,7 +96,14 @@ class TryOut:
             ) from None
         try:
             started = time.monotonic()
-            prediction = await client.predict(chatflow_id, question, session_id=chat_id)
+            prediction = await client.predict(
+                chatflow_id,
+                said.question,
+                session_id=chat_id,
+                form=said.form,
+                human=said.human,
+                files=said.files,
+            )
             duration = time.monotonic() - started
         finally:
             self._turns.release()
@@ -79,6 +113,8 @@ class TryOut:
             duration_ms=round(duration * 1000),
             used_tools=[_tool(item) for item in prediction.used_tools[:_MOST_SOURCES]],
             sources=_sources(prediction),
+            waits=_waits(prediction),
+            trace=trace_of([Exchange(said.question or "", prediction, [prediction.answer])]),
         )
 
     async def forget(self, client: FlowiseClient, chatflow_id: str, chat_id: str) -> None:
@@ -97,6 +133,20 @@ def _check(chat_id: str) -> None:
 def _tool(item: dict[str, Any]) -> ToolUse:
     error = item.get("error")
     return ToolUse(tool=str(item.get("tool") or "?")[:200], error=str(error)[:_LONGEST_SOURCE] if error else None)
+
+
+def _waits(prediction: Prediction) -> WaitingStep | None:
+    if prediction.waits_at is None:
+        return None
+    data = (prediction.action or {}).get("data")
+    told = data if isinstance(data, dict) else {}
+    settings = told.get("input")
+    feedback = settings.get("humanInputEnableFeedback") if isinstance(settings, dict) else None
+    return WaitingStep(
+        node_id=prediction.waits_at,
+        label=str(told.get("nodeLabel") or "")[:200],
+        feedback=feedback not in (False, "false"),
+    )
 
 
 def _sources(prediction: Prediction) -> list[SourceText]:

@@ -12,10 +12,10 @@ from flowise_dev_agent.knowledge.flow_index import FlowIndex
 from flowise_dev_agent.patch import CanvasView, GraphIR, canvas_view, decompile, payload_sha256, summarize
 from flowise_dev_agent.persistence import Blobs, FlowVersion, Sessions, Versions
 from flowise_dev_agent.persistence.sessions import FlowSessionRow
-from flowise_dev_agent.runtime.flows.chat import ChatAnswer, TryOut
+from flowise_dev_agent.runtime.flows.chat import ChatAnswer, Said, TryOut
 from flowise_dev_agent.runtime.flows.proposals import Proposals
 from flowise_dev_agent.runtime.flows.search import FlowSearch, facts_of
-from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSession, FlowSummary, FlowView, change_of
+from flowise_dev_agent.runtime.flows.views import FlowPage, FlowSession, FlowSummary, FlowView, change_of, start_form
 from flowise_dev_agent.runtime.sessions.views import ChatflowLink, public_status
 
 #: What a comparison of versions names the flow on the server.
@@ -72,7 +72,11 @@ class FlowService:
         known = instance_id or self._instances.default_id
         row = await self._instances.client(known).get_chatflow(chatflow_id)
         graph = _read(row.flow_data)
-        return FlowView(flow=facts_of(row, known, self._link), graph=canvas_view(graph, params=params))
+        return FlowView(
+            flow=facts_of(row, known, self._link),
+            graph=canvas_view(graph, params=params),
+            form=start_form(graph),
+        )
 
     async def summary(self, chatflow_id: str, instance_id: str | None) -> FlowSummary:
         """The same in at most 12 000 characters."""
@@ -149,9 +153,9 @@ class FlowService:
             **dict(shown), chatflow_id=row.chatflow_id, draft_id=change.get("draft_id"), meanwhile=meanwhile
         )
 
-    async def ask(self, chatflow_id: str, instance_id: str | None, question: str, chat_id: str | None) -> ChatAnswer:
+    async def ask(self, chatflow_id: str, instance_id: str | None, said: Said, chat_id: str | None) -> ChatAnswer:
         """Try a flow out."""
-        return await self._tries.ask(self._instances.client(instance_id), chatflow_id, question, chat_id)
+        return await self._tries.ask(self._instances.client(instance_id), chatflow_id, said, chat_id)
 
     async def forget(self, chatflow_id: str, instance_id: str | None, chat_id: str) -> None:
         """Remove a conversation that tried a flow out."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -15,6 +15,7 @@ from flowise_dev_agent.patch import CanvasView, GraphIR, canvas_view, diff
 #: Entries of each list of a difference, and characters of its text; `summary` counts all.
 _MOST_ENTRIES: Final = 1_000
 _LONGEST_TEXT: Final = 20_000
+_START: Final = "startAgentflow"
 
 
 class _View(BaseModel):
@@ -58,11 +59,29 @@ class FlowPage(_View):
     next_cursor: str | None = Field(default=None, description="Gets the next page; null on the last one.")
 
 
+class FormField(_View):
+    """A field of the form that starts a flow."""
+
+    name: str
+    label: str
+    type: str = Field(description="`string`, `number`, `boolean` or `options`.")
+    options: list[str] = Field(default_factory=list)
+
+
+class StartForm(_View):
+    """The form that starts a flow."""
+
+    title: str
+    description: str
+    fields: list[FormField]
+
+
 class FlowView(_View):
     """A flow on the server with its picture."""
 
     flow: FlowFacts
     graph: CanvasView
+    form: StartForm | None = Field(default=None, description="What the flow asks for first, in place of a question.")
 
 
 class FlowSummary(_View):
@@ -72,6 +91,31 @@ class FlowSummary(_View):
     summary: str = Field(
         description="Nodes with what is set on them, then who feeds whom. Long texts by their length, credentials and "
         "secrets only as set or not set."
+    )
+
+
+def start_form(graph: GraphIR) -> StartForm | None:
+    """The form of a flow that starts with one."""
+    start = next((node.inputs for node in graph.nodes if node.name == _START), {})
+    if start.get("startInputType") != "formInput":
+        return None
+    rows: Any = start.get("formInputTypes")
+    return StartForm(
+        title=str(start.get("formTitle") or ""),
+        description=str(start.get("formDescription") or ""),
+        fields=[_field(row) for row in rows if isinstance(row, dict)] if isinstance(rows, list) else [],
+    )
+
+
+def _field(row: dict[str, Any]) -> FormField:
+    options: Any = row.get("addOptions")
+    return FormField(
+        name=str(row.get("name") or ""),
+        label=str(row.get("label") or row.get("name") or ""),
+        type=str(row.get("type") or "string"),
+        options=[str(one.get("option") or "") for one in options if isinstance(one, dict)]
+        if isinstance(options, list)
+        else [],
     )
 
 

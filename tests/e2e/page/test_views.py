@@ -184,7 +184,7 @@ async def test_a_flow_is_tried_out_and_the_conversation_deleted(site: Site) -> N
         await page.get_by_label("Your question").fill("Hello heron")
         await page.keyboard.press("Enter")
         await expect(page.locator(".answered")).to_contain_text("heron", timeout=WORK_MS)
-        await page.get_by_role("button", name="Start over").click()
+        await page.get_by_role("button", name="Delete this conversation").click()
         await expect(page.locator(".answered")).to_have_count(0)
 
 

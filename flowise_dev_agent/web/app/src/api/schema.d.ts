@@ -391,7 +391,8 @@ export interface paths {
         put?: never;
         /**
          * Ask Flow
-         * @description Ask a flow, in a conversation of its own that Flowise shows under an id beginning with `fda-try-`.
+         * @description Ask a flow, fill in its form, or decide where it waits for a person; in a conversation of its own that Flowise
+         *     shows under an id beginning with `fda-try-`.
          */
         post: operations["ask_flow"];
         delete?: never;
@@ -2627,12 +2628,34 @@ export interface components {
             duration_ms: number;
             /** Sources */
             sources: components["schemas"]["SourceText"][];
+            /** @description What happened inside; steps are told by agentflows only. */
+            trace: components["schemas"]["Trace"];
             /** Used Tools */
             used_tools: components["schemas"]["ToolUse"][];
+            /** @description Where the flow waits for a person; null when it ran to its end. */
+            waits: components["schemas"]["WaitingStep"] | null;
+        };
+        /**
+         * ChatDecision
+         * @description A person's decision about the step at which a flow waits: `waits` of the answer before.
+         */
+        ChatDecision: {
+            /**
+             * Decision
+             * @enum {string}
+             */
+            decision: "proceed" | "reject";
+            /**
+             * Feedback
+             * @default
+             */
+            feedback: string;
+            /** Node Id */
+            node_id: string;
         };
         /**
          * ChatQuestion
-         * @description The body of `POST /flows/{id}/chat`.
+         * @description The body of `POST /flows/{id}/chat`: a `question`, the fields of the flow's `form`, or a decision (`human`).
          */
         ChatQuestion: {
             /**
@@ -2640,8 +2663,21 @@ export interface components {
              * @description Of the answer before; a new conversation when left out.
              */
             chat_id?: string | null;
+            /**
+             * Files
+             * @description Ids of `POST /attachments`; the flow reads their text.
+             */
+            files?: string[];
+            /**
+             * Form
+             * @description By the names of the fields.
+             */
+            form?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+            human?: components["schemas"]["ChatDecision"] | null;
             /** Question */
-            question: string;
+            question?: string | null;
         };
         /**
          * ChooseCredentials
@@ -3419,7 +3455,7 @@ export interface components {
              * Fields
              * @description Of a structured answer.
              */
-            fields: components["schemas"]["FormField-Output"][];
+            fields: components["schemas"]["flowise_dev_agent__contracts__designs__FormField-Output"][];
             /**
              * Kind
              * @description A conversation, one answer for each message, or steps that follow one another.
@@ -4403,6 +4439,8 @@ export interface components {
          */
         FlowView: {
             flow: components["schemas"]["FlowFacts"];
+            /** @description What the flow asks for first, in place of a question. */
+            form?: components["schemas"]["StartForm"] | null;
             graph: components["schemas"]["CanvasView"];
         };
         /**
@@ -4477,25 +4515,6 @@ export interface components {
          * @description A field of a structured answer.
          */
         "FormField-Input": {
-            /**
-             * Description
-             * @default
-             */
-            description: string;
-            /** Name */
-            name: string;
-            /**
-             * Type
-             * @default string
-             * @enum {string}
-             */
-            type: "string" | "number" | "boolean";
-        };
-        /**
-         * FormField
-         * @description A field of a structured answer.
-         */
-        "FormField-Output": {
             /**
              * Description
              * @default
@@ -7852,6 +7871,18 @@ export interface components {
             text: string;
         };
         /**
+         * StartForm
+         * @description The form that starts a flow.
+         */
+        StartForm: {
+            /** Description */
+            description: string;
+            /** Fields */
+            fields: components["schemas"]["flowise_dev_agent__runtime__flows__views__FormField"][];
+            /** Title */
+            title: string;
+        };
+        /**
          * StartSession
          * @description The body of `POST /sessions`.
          */
@@ -9114,6 +9145,21 @@ export interface components {
             sha256: string;
         };
         /**
+         * WaitingStep
+         * @description The step at which the flow waits for a person: `proceed` or `reject` is the next thing to say.
+         */
+        WaitingStep: {
+            /**
+             * Feedback
+             * @description Whether the flow reads what the person remarks.
+             */
+            feedback: boolean;
+            /** Label */
+            label: string;
+            /** Node Id */
+            node_id: string;
+        };
+        /**
          * WorkerState
          * @description The worker of this process, and the number of its active runs.
          */
@@ -9199,6 +9245,42 @@ export interface components {
              * @enum {string}
              */
             type: "write";
+        };
+        /**
+         * FormField
+         * @description A field of a structured answer.
+         */
+        "flowise_dev_agent__contracts__designs__FormField-Output": {
+            /**
+             * Description
+             * @default
+             */
+            description: string;
+            /** Name */
+            name: string;
+            /**
+             * Type
+             * @default string
+             * @enum {string}
+             */
+            type: "string" | "number" | "boolean";
+        };
+        /**
+         * FormField
+         * @description A field of the form that starts a flow.
+         */
+        flowise_dev_agent__runtime__flows__views__FormField: {
+            /** Label */
+            label: string;
+            /** Name */
+            name: string;
+            /** Options */
+            options?: string[];
+            /**
+             * Type
+             * @description `string`, `number`, `boolean` or `options`.
+             */
+            type: string;
         };
     };
     responses: {

@@ -38,6 +38,8 @@ export type Difference = Schemas["Difference"];
 export type PatchOp = FlowChange["ops"][number];
 export type FieldChange = Schemas["FieldChange"];
 export type ChatAnswer = Schemas["ChatAnswer"];
+export type StartForm = Schemas["StartForm"];
+export type AttachmentView = Schemas["AttachmentView"];
 
 export type Conflict = Schemas["Conflict"];
 export type CreatedCredential = Schemas["CreatedCredential"];

@@ -16,7 +16,7 @@ import type { CanvasView } from "../api/types";
 import { t } from "../i18n";
 import { arranged } from "./arrange";
 import { boxesOf, portTop } from "./layout";
-import { LitContext } from "./lit";
+import { LitContext, type RunStep } from "./lit";
 import { SIGNS } from "./MarkBadge";
 import { type Marked, type MarkedEdge, type MarkedNode, unmarked } from "./merge";
 import { NodeBox, type NodeBoxType } from "./NodeBox";
@@ -66,16 +66,26 @@ export function FlowCanvas({
     [marked, arrangement],
   );
   const edges = useMemo(() => drawnEdges(marked.edges), [marked]);
-  const lit = useContext(LitContext).ids;
+  const { ids: lit, run, showRun } = useContext(LitContext);
+  const ran = useMemo(() => stepsByNode(run), [run]);
   // Only the selected node is a new object, so that the others are not rendered again.
   const nodes = useMemo(() => {
-    if (!chosen && lit.length === 0) return drawn;
-    return drawn.map((node) =>
-      node.id === chosen || lit.includes(node.id)
-        ? { ...node, selected: node.id === chosen, ...(lit.includes(node.id) && { className: "lit" }) }
-        : node,
-    );
-  }, [drawn, chosen, lit]);
+    if (!chosen && lit.length === 0 && ran.size === 0) return drawn;
+    return drawn.map((node) => {
+      const steps = ran.get(node.id);
+      const pointed = lit.includes(node.id) || steps !== undefined;
+      if (node.id !== chosen && !pointed) return node;
+      return {
+        ...node,
+        selected: node.id === chosen,
+        ...(pointed && { className: "lit" }),
+        ...(steps && {
+          data: { ...node.data, steps },
+          ariaLabel: `${node.ariaLabel}, ${t("ran as step {{steps}}", { steps: steps.join(", ") })}`,
+        }),
+      };
+    });
+  }, [drawn, chosen, lit, ran]);
 
   function changed(changes: NodeChange<NodeBoxType>[]) {
     for (const change of changes) {
@@ -87,7 +97,7 @@ export function FlowCanvas({
   }
 
   return (
-    <section className={lit.length > 0 ? "canvas pointed" : "canvas"} aria-label={label}>
+    <section className={lit.length > 0 || ran.size > 0 ? "canvas pointed" : "canvas"} aria-label={label}>
       <button type="button" className="button skip-canvas" onClick={() => after.current?.focus()}>
         {t("Skip the canvas")}
       </button>
@@ -125,6 +135,11 @@ export function FlowCanvas({
           )}
           <Panel position="top-left" className="canvas-tools">
             {children}
+            {run && (
+              <button type="button" className="button small" onClick={() => showRun(null)}>
+                {t("Hide what ran")}
+              </button>
+            )}
           </Panel>
           <Panel position="bottom-center">
             <button
@@ -159,6 +174,15 @@ function Fit({ of }: { of: string }) {
     return () => cancelAnimationFrame(frame);
   }, [of, width, height, fitView]);
   return null;
+}
+
+/** The numbers of the steps in which each node ran. */
+function stepsByNode(run: readonly RunStep[] | null): Map<string, number[]> {
+  const found = new Map<string, number[]>();
+  run?.forEach(({ node_id }, index) => {
+    found.set(node_id, [...(found.get(node_id) ?? []), index + 1]);
+  });
+  return found;
 }
 
 function compacted({ nodes, edges }: Marked): MarkedNode[] {

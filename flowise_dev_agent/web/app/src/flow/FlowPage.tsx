@@ -4,15 +4,17 @@ import { Link } from "wouter";
 import { Problem } from "../api/client";
 import { flowGraph } from "../api/queries";
 import { t } from "../i18n";
-import { Bench, type View } from "../session/Bench";
+import { Bench, isNarrow, type View } from "../session/Bench";
 import { NextSteps } from "../session/NextSteps";
 import { Earlier } from "../session/Turns";
 import { ErrorNote } from "../ui/ErrorNote";
 import { FlowCanvas } from "./FlowCanvas";
 import { inWords } from "./layout";
+import { LitContext, useLit } from "./lit";
 import { unmarked } from "./merge";
 import { NodeDetails } from "./NodeDetails";
 import { TryOut } from "./TryOut";
+import { TRY_FIELD } from "./tries";
 import "../session/session.css";
 
 /** A flow on a server: what was said about it, its picture, and a chat to try it. */
@@ -21,11 +23,14 @@ export function FlowPage({ params }: { params: Record<string, string> }) {
   const { data, error, isPending } = useQuery(flowGraph(id, instance));
   const [chosen, setChosen] = useState<string | null>(null);
   const [view, setView] = useState<View>(action === "try" ? "try" : "chat");
+  const pointing = useLit(() => {
+    if (isNarrow()) setView("picture");
+  });
   const node = data && unmarked(data.graph).nodes.find((one) => one.node.id === chosen);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: the fields are there when the flow is
   useEffect(() => {
-    if (view === "try") document.querySelector<HTMLElement>(".try-out input")?.focus();
+    if (view === "try") document.querySelector<HTMLElement>(TRY_FIELD)?.focus();
     else if (action) document.querySelector<HTMLElement>(".dock textarea")?.focus();
   }, [view, data === undefined]);
 
@@ -45,43 +50,45 @@ export function FlowPage({ params }: { params: Record<string, string> }) {
   }
   const { flow, graph } = data;
   return (
-    <Bench
-      view={view}
-      onView={setView}
-      header={
-        <header className="bench-head">
-          <Link href="/" className="back" aria-label={t("All flows")}>
-            ←
-          </Link>
-          <h1 title={flow.name}>{flow.name}</h1>
-          <span className={flow.deployed ? "badge ok" : "badge"}>
-            {flow.deployed ? t("deployed") : t("not deployed")}
-          </span>
-          {flow.draft && <span className="badge wait">{t("draft of a session")}</span>}
-          <div className="actions">
-            <Link href={`/history/${id}`} className="button plain">
-              {t("History")}
+    <LitContext value={pointing}>
+      <Bench
+        view={view}
+        onView={setView}
+        header={
+          <header className="bench-head">
+            <Link href="/" className="back" aria-label={t("All flows")}>
+              ←
             </Link>
-            <button type="button" className="button wide" onClick={() => setView("try")}>
-              {t("Try it")}
-            </button>
+            <h1 title={flow.name}>{flow.name}</h1>
+            <span className={flow.deployed ? "badge ok" : "badge"}>
+              {flow.deployed ? t("deployed") : t("not deployed")}
+            </span>
+            {flow.draft && <span className="badge wait">{t("draft of a session")}</span>}
+            <div className="actions">
+              <Link href={`/history/${id}`} className="button plain">
+                {t("History")}
+              </Link>
+              <button type="button" className="button wide" onClick={() => setView("try")}>
+                {t("Try it")}
+              </button>
+            </div>
+          </header>
+        }
+        talk={
+          <>
+            <p className="turn theirs">{t("What should be different? Say it below, in your own words.")}</p>
+            <Earlier chatflowId={id} instance={flow.instance} />
+            <NextSteps chatflowId={id} instance={flow.instance} url={flow.url} onTry={() => setView("try")} />
+          </>
+        }
+        picture={
+          <div className="change-canvas">
+            <FlowCanvas flow={graph} label={inWords(graph)} chosen={chosen} onChoose={setChosen} />
+            {node && <NodeDetails marked={node} onClose={() => setChosen(null)} />}
           </div>
-        </header>
-      }
-      talk={
-        <>
-          <p className="turn theirs">{t("What should be different? Say it below, in your own words.")}</p>
-          <Earlier chatflowId={id} instance={flow.instance} />
-          <NextSteps chatflowId={id} instance={flow.instance} url={flow.url} onTry={() => setView("try")} />
-        </>
-      }
-      picture={
-        <div className="change-canvas">
-          <FlowCanvas flow={graph} label={inWords(graph)} chosen={chosen} onChoose={setChosen} />
-          {node && <NodeDetails marked={node} onClose={() => setChosen(null)} />}
-        </div>
-      }
-      tryOut={<TryOut chatflowId={id} instance={flow.instance} />}
-    />
+        }
+        tryOut={<TryOut chatflowId={id} instance={flow.instance} />}
+      />
+    </LitContext>
   );
 }

@@ -5,10 +5,10 @@ import { hasMoreParams, portTop, shownParams, tone } from "./layout";
 import { MarkBadge } from "./MarkBadge";
 import type { Mark } from "./merge";
 
-export type NodeBoxType = Node<{ node: CanvasNode; mark: Mark; ghost: boolean }, "flow">;
+export type NodeBoxType = Node<{ node: CanvasNode; mark: Mark; ghost: boolean; steps?: number[] }, "flow">;
 
 /** A node as Flowise draws it: title, ports and settings. It is read-only. */
-export const NodeBox = memo(function NodeBox({ data: { node, mark, ghost }, selected }: NodeProps<NodeBoxType>) {
+export const NodeBox = memo(function NodeBox({ data: { node, mark, ghost, steps }, selected }: NodeProps<NodeBoxType>) {
   const classes = `fnode ${node.kind} tone-${tone(node)} mark-${mark}${ghost ? " ghost" : ""}${selected ? " chosen" : ""}`;
   if (node.kind === "note")
     return (
@@ -29,6 +29,7 @@ export const NodeBox = memo(function NodeBox({ data: { node, mark, ghost }, sele
         </span>
       </header>
       <MarkBadge mark={mark} />
+      {steps && <span className="ran">{steps.join(", ")}</span>}
       {node.kind === "node" && (
         <ul>
           {node.inputs.map((port) => (

@@ -1,7 +1,9 @@
 import { useContext } from "react";
 import type { FieldChange } from "../api/types";
 import { t } from "../i18n";
+import { duration } from "../ui/format";
 import { EditingContext } from "./edits";
+import { LitContext, outputText } from "./lit";
 import { MarkBadge } from "./MarkBadge";
 import type { MarkedNode } from "./merge";
 import { NodeForm } from "./NodeForm";
@@ -16,6 +18,7 @@ interface Props {
 export function NodeDetails({ marked, instance, onClose }: Props) {
   const editing = useContext(EditingContext);
   const { node, mark, fields } = marked;
+  const ran = useContext(LitContext).run?.filter((step) => step.node_id === node.id) ?? [];
   const changed = new Set(fields.map((field) => root(field.name)));
   const rest = node.params.filter((param) => !changed.has(param.name));
   return (
@@ -38,6 +41,16 @@ export function NodeDetails({ marked, instance, onClose }: Props) {
           {node.credential && ` · credential ${node.credential}`}
         </small>
       </p>
+      {ran.map((step, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: a loop runs the same step again
+        <section key={index} className="stack tight" aria-label={t("What it did")}>
+          <h3>
+            {t("What it did")} {step.duration_ms !== null && <small>{duration(step.duration_ms)}</small>}
+          </h3>
+          {step.input !== null && <OutputOf name={t("Given")} value={step.input} />}
+          {step.error ? <p className="problem">{step.error}</p> : <OutputOf name={t("Result")} value={step.output} />}
+        </section>
+      ))}
       {fields.length > 0 && (
         <>
           <h3>{t("Changes")}</h3>
@@ -69,6 +82,17 @@ export function NodeDetails({ marked, instance, onClose }: Props) {
         <p className="quiet">{t("All settings have their default.")}</p>
       )}
     </section>
+  );
+}
+
+function OutputOf({ name, value }: { name: string; value: unknown }) {
+  const text = outputText(value);
+  if (!text) return null;
+  return (
+    <div>
+      <small>{name}</small>
+      <Value text={text} />
+    </div>
   );
 }
 

@@ -1,110 +1,308 @@
-import { useMutation } from "@tanstack/react-query";
-import { type FormEvent, useEffect, useRef, useState } from "react";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { type FormEvent, type ReactNode, useContext, useEffect, useId, useRef, useState } from "react";
 import { api, dataOf } from "../api/client";
-import type { ChatAnswer } from "../api/types";
+import { flowGraph } from "../api/queries";
+import type { ChatAnswer, StartForm } from "../api/types";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
+import { FileDrop, type StoredFile } from "../ui/files";
 import { duration } from "../ui/format";
 import { Markdown } from "../ui/Markdown";
+import { LitContext, type RunStep, ranFor } from "./lit";
+import { type TryTurn, useTries } from "./tries";
 
-interface Turn {
-  question: string;
-  answer: ChatAnswer;
+type Body = Omit<NonNullable<Parameters<typeof send>[2]>, "chat_id">;
+interface Asked {
+  /** The number of its conversation. */
+  at: number;
+  /** In words, for the list of turns. */
+  said: string;
+  body: Body;
 }
 
-/** A chat with a flow or a draft. Flowise keeps it apart from the conversations of visitors. */
+const send = (
+  chatflow_id: string,
+  instance: string | undefined,
+  body: {
+    question?: string;
+    form?: Record<string, string | number | boolean>;
+    human?: { node_id: string; decision: "proceed" | "reject"; feedback: string };
+    files?: string[];
+    chat_id?: string;
+  },
+): Promise<ChatAnswer> =>
+  dataOf(
+    api.POST("/flows/{chatflow_id}/chat", {
+      params: { path: { chatflow_id }, query: { instance } },
+      body: body as never,
+    }),
+  );
+
+/** Conversations with a flow or a draft. Flowise keeps them apart from those of visitors. */
 export function TryOut({ chatflowId, instance }: { chatflowId: string; instance?: string }) {
-  const [turns, setTurns] = useState<Turn[]>([]);
-  const [text, setText] = useState("");
+  const tries = useTries(`${instance} ${chatflowId}`);
+  const { turns, current } = tries;
+  const flow = useQuery(flowGraph(chatflowId, instance)).data;
   const chatId = turns.at(-1)?.answer.chat_id;
+  const waits = turns.at(-1)?.answer.waits;
   const end = useRef<HTMLDivElement>(null);
+  const { showRun } = useContext(LitContext);
   const ask = useMutation({
-    mutationFn: (question: string) =>
-      dataOf(
-        api.POST("/flows/{chatflow_id}/chat", {
-          params: { path: { chatflow_id: chatflowId }, query: { instance } },
-          body: { question, chat_id: chatId },
-        }),
-      ),
-    onSuccess: (answer, question) => setTurns((before) => [...before, { question, answer }]),
-    onError: (_, question) => setText(question),
+    mutationFn: ({ body }: Asked) => send(chatflowId, instance, { ...body, ...(chatId && { chat_id: chatId }) }),
+    onSuccess: (answer, { at, said }) => tries.add(at, { said, answer }),
   });
   const forget = useMutation({
-    mutationFn: (chat_id: string) =>
-      api.DELETE("/flows/{chatflow_id}/chat/{chat_id}", {
-        params: { path: { chatflow_id: chatflowId, chat_id }, query: { instance } },
-      }),
-    onSuccess: () => setTurns([]),
+    mutationFn: async (chat_id: string | undefined) => {
+      if (chat_id)
+        await api.DELETE("/flows/{chatflow_id}/chat/{chat_id}", {
+          params: { path: { chatflow_id: chatflowId, chat_id }, query: { instance } },
+        });
+    },
+    onSuccess: () => {
+      tries.remove(current);
+      showRun(null);
+    },
   });
+  const say = (said: string, body: Body) => ask.mutate({ at: current, said, body });
+  const busy = ask.isPending && ask.variables.at === current;
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: scroll to each new turn
   useEffect(() => {
     // `void`, because newer browsers return a promise, which is not a clean-up function.
     void end.current?.scrollIntoView?.({ block: "nearest" });
-  }, [turns.length]);
-
-  function submit(event: FormEvent) {
-    event.preventDefault();
-    const question = text.trim();
-    if (!question || ask.isPending) return;
-    setText("");
-    ask.mutate(question);
-  }
+  }, [turns.length, busy]);
 
   return (
     <section className="stack tight try-out" aria-label={t("Try it here")}>
-      <div className="turns stack tight" role="log" aria-live="polite">
-        {turns.map(({ question, answer }, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: turns are only appended
-          <div key={index} className="stack tight">
-            <p className="asked">{question}</p>
-            <div className="answered">
-              <Markdown text={answer.answer || t("(empty answer)")} />
-              <small>
-                {duration(answer.duration_ms)}
-                {answer.used_tools.map((tool) => ` · ${tool.tool}${tool.error ? ` failed: ${tool.error}` : ""}`)}
-              </small>
-              {answer.sources.length > 0 && (
-                <details>
-                  <summary>{t("Sources ({{number}})", { number: answer.sources.length })}</summary>
-                  {answer.sources.map((source) => (
-                    <blockquote key={source.origin + source.text}>
-                      {source.text} <small>{source.origin}</small>
-                    </blockquote>
-                  ))}
-                </details>
-              )}
-            </div>
-          </div>
+      <div className="row conversations">
+        {Array.from({ length: tries.count }, (_, at) => (
+          <button
+            // biome-ignore lint/suspicious/noArrayIndexKey: conversations are known by their number
+            key={at}
+            type="button"
+            className="chip"
+            aria-pressed={at === current}
+            onClick={() => tries.open(at)}
+          >
+            {t("Conversation {{number}}", { number: at + 1 })}
+          </button>
         ))}
-        {ask.isPending && (
+        <button type="button" className="button plain" disabled={turns.length === 0} onClick={tries.begin}>
+          {t("New conversation")}
+        </button>
+        {chatId && (
+          <button
+            type="button"
+            className="button plain push"
+            onClick={() => forget.mutate(chatId)}
+            disabled={forget.isPending || busy}
+          >
+            {t("Delete this conversation")}
+          </button>
+        )}
+      </div>
+      <div className="turns stack tight" role="log" aria-live="polite">
+        {turns.map((turn, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: turns are only appended
+          <TurnView key={index} turn={turn} run={flow ? ranFor(turn.answer.trace, flow.graph) : []} />
+        ))}
+        {busy && (
           <>
-            <p className="asked">{ask.variables}</p>
+            <p className="asked">{ask.variables.said}</p>
             <p className="quiet">{t("Waiting for the answer…")}</p>
           </>
         )}
         <div ref={end} />
       </div>
       <ErrorNote error={ask.error ?? forget.error} />
-      <form onSubmit={submit} className="row">
-        <label className="grow">
-          <span className="visually-hidden">{t("Your question")}</span>
-          <input
-            value={text}
-            maxLength={4_000}
-            placeholder={t("Ask the flow something")}
-            onChange={(event) => setText(event.target.value)}
-          />
-        </label>
-        <button type="submit" className="button primary" disabled={ask.isPending || !text.trim()}>
-          {t("Ask")}
-        </button>
-        {chatId && (
-          <button type="button" className="button" onClick={() => forget.mutate(chatId)} disabled={forget.isPending}>
-            {t("Start over")}
-          </button>
-        )}
-      </form>
+      {waits ? (
+        <Decision key={turns.length} asks={waits} busy={busy} say={say} />
+      ) : flow?.form ? (
+        <FormFields key={`${current} ${turns.length}`} form={flow.form} busy={busy} say={say} />
+      ) : (
+        <QuestionField key={current} busy={busy} failed={ask.error ? ask.variables?.said : undefined} say={say} />
+      )}
     </section>
+  );
+}
+
+type Say = (said: string, body: Body) => void;
+
+/** What was said and what the flow answered. The nodes that ran can be lit in the picture. */
+function TurnView({ turn: { said, answer }, run }: { turn: TryTurn; run: RunStep[] }) {
+  const { run: shown, showRun } = useContext(LitContext);
+  // The same answer is the same trace.
+  const [own, setOwn] = useState<readonly RunStep[] | null>(null);
+  const lit = own !== null && shown === own;
+  return (
+    <div className="stack tight">
+      <p className="asked">{said}</p>
+      <div className={lit ? "answered lit" : "answered"}>
+        <Markdown text={answer.answer || t("(empty answer)")} />
+        <p className="row">
+          <small>
+            {duration(answer.duration_ms)}
+            {answer.used_tools.map((tool) => ` · ${tool.tool}${tool.error ? ` failed: ${tool.error}` : ""}`)}
+          </small>
+          {run.length > 0 && (
+            <button
+              type="button"
+              className="button small"
+              aria-pressed={lit}
+              onClick={() => {
+                setOwn(lit ? null : run);
+                showRun(lit ? null : run);
+              }}
+            >
+              {t("Nodes that ran ({{number}})", { number: run.length })}
+            </button>
+          )}
+        </p>
+        {answer.sources.length > 0 && (
+          <details>
+            <summary>{t("Sources ({{number}})", { number: answer.sources.length })}</summary>
+            {answer.sources.map((source) => (
+              <blockquote key={source.origin + source.text}>
+                {source.text} <small>{source.origin}</small>
+              </blockquote>
+            ))}
+          </details>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function QuestionField({ busy, failed, say }: { busy: boolean; failed: string | undefined; say: Say }) {
+  const [text, setText] = useState("");
+  const [files, setFiles] = useState<StoredFile[]>([]);
+  const [seen, see] = useState(failed);
+  // What could not be sent comes back into the field.
+  if (seen !== failed) {
+    see(failed);
+    if (failed && !text) setText(failed);
+  }
+  function submit(event: FormEvent) {
+    event.preventDefault();
+    const question = text.trim();
+    if (!question || busy) return;
+    say(files.length ? `${question}\n📎 ${files.map((one) => one.name).join(", ")}` : question, {
+      question,
+      ...(files.length && { files: files.map((one) => one.id) }),
+    });
+    setText("");
+    setFiles([]);
+  }
+  return (
+    <form onSubmit={submit}>
+      <FileDrop files={files} onChange={setFiles}>
+        <div className="row nowrap">
+          <label className="grow">
+            <span className="visually-hidden">{t("Your question")}</span>
+            <input
+              value={text}
+              maxLength={4_000}
+              placeholder={t("Ask the flow something")}
+              onChange={(event) => setText(event.target.value)}
+            />
+          </label>
+          <button type="submit" className="button primary" disabled={busy || !text.trim()}>
+            {t("Ask")}
+          </button>
+        </div>
+      </FileDrop>
+    </form>
+  );
+}
+
+/** The flow waits for a person: it goes on, or takes another way. */
+function Decision({ asks, busy, say }: { asks: NonNullable<ChatAnswer["waits"]>; busy: boolean; say: Say }) {
+  const [feedback, setFeedback] = useState("");
+  const decide = (decision: "proceed" | "reject", name: string) =>
+    say([name, feedback.trim()].filter(Boolean).join(": "), {
+      human: { node_id: asks.node_id, decision, feedback: feedback.trim() },
+    });
+  return (
+    <fieldset className="stack tight decision" disabled={busy}>
+      <legend>{t("“{{step}}” waits for you", { step: asks.label || asks.node_id })}</legend>
+      {asks.feedback && (
+        <label className="field">
+          {t("Your remark (optional)")}
+          <input value={feedback} maxLength={4_000} onChange={(event) => setFeedback(event.target.value)} />
+        </label>
+      )}
+      <div className="row">
+        <button type="button" className="button primary" onClick={() => decide("proceed", t("Proceed"))}>
+          {t("Proceed")}
+        </button>
+        <button type="button" className="button" onClick={() => decide("reject", t("Reject"))}>
+          {t("Reject")}
+        </button>
+      </div>
+    </fieldset>
+  );
+}
+
+/** The form that the flow starts with. */
+function FormFields({ form, busy, say }: { form: StartForm; busy: boolean; say: Say }) {
+  function submit(event: FormEvent<HTMLFormElement>) {
+    event.preventDefault();
+    const given = new FormData(event.currentTarget);
+    const values = Object.fromEntries(
+      form.fields.map(({ name, type }) => [
+        name,
+        type === "boolean"
+          ? given.has(name)
+          : type === "number"
+            ? Number(given.get(name))
+            : String(given.get(name) ?? ""),
+      ]),
+    );
+    say(form.fields.map(({ name, label }) => `${label}: ${values[name]}`).join("\n"), { form: values });
+  }
+  return (
+    <form className="stack tight start-form" onSubmit={submit}>
+      {form.title && <strong>{form.title}</strong>}
+      {form.description && <p>{form.description}</p>}
+      {form.fields.map(({ name, label, type, options }) => (
+        <Labelled key={name} label={label} check={type === "boolean"}>
+          {(id) =>
+            type === "options" ? (
+              <select id={id} name={name}>
+                {options?.map((option) => (
+                  <option key={option}>{option}</option>
+                ))}
+              </select>
+            ) : type === "boolean" ? (
+              <input id={id} name={name} type="checkbox" />
+            ) : (
+              <input
+                id={id}
+                name={name}
+                required
+                maxLength={4_000}
+                {...(type === "number" ? { type: "number", step: "any" } : { type: "text" })}
+              />
+            )
+          }
+        </Labelled>
+      ))}
+      <div>
+        <button type="submit" className="button primary" disabled={busy}>
+          {t("Send the form")}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+function Labelled({ label, check, children }: { label: string; check: boolean; children: (id: string) => ReactNode }) {
+  const id = useId();
+  return (
+    <div className={check ? "check" : "field"}>
+      {check && children(id)}
+      <label htmlFor={id}>{label}</label>
+      {!check && children(id)}
+    </div>
   );
 }

@@ -4,8 +4,9 @@ import { Link } from "wouter";
 import { Problem } from "../api/client";
 import { sessionTurns } from "../api/queries";
 import { EditingContext, useEdits } from "../flow/edits";
-import { LitContext } from "../flow/lit";
+import { LitContext, useLit } from "../flow/lit";
 import { TryOut } from "../flow/TryOut";
+import { TRY_FIELD } from "../flow/tries";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import { Bench, isNarrow, type View } from "./Bench";
@@ -46,22 +47,12 @@ function SessionById({ id }: { id: string }) {
     (question?.type === "plan_approval" && question.options.some((one) => one.value === "approve"));
   const elsewhere = useElsewhere(question?.id ?? null, feed.events);
   const [view, setView] = useState<View>("chat");
-  const [lit, light] = useState<readonly string[]>([]);
-  const [pinned, pin] = useState<readonly string[]>([]);
-  const pointing = useMemo(
-    () => ({
-      ids: lit.length > 0 ? lit : pinned,
-      light,
-      show: (ids: readonly string[]) => {
-        pin((before) => (before === ids ? [] : ids));
-        setView((before) => (before === "chat" && isNarrow() ? "picture" : before));
-      },
-    }),
-    [lit, pinned],
-  );
+  const pointing = useLit(() => {
+    if (isNarrow()) setView("picture");
+  });
 
   useEffect(() => {
-    if (view === "try") document.querySelector<HTMLElement>(".try-out input")?.focus();
+    if (view === "try") document.querySelector<HTMLElement>(TRY_FIELD)?.focus();
   }, [view]);
 
   if (!session) {

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, dataOf } from "../api/client";
 import type { Trace } from "../api/types";
+import { outputText } from "../flow/lit";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
 import { duration } from "../ui/format";
@@ -43,7 +44,7 @@ function Steps({ trace }: { trace: Trace }) {
             <li key={index}>
               <strong>{step.label || step.node_id}</strong>{" "}
               {step.duration_ms !== null && <small>{duration(step.duration_ms)}</small>}
-              {step.error ? <p className="problem">{step.error}</p> : <p className="said">{outputOf(step.output)}</p>}
+              {step.error ? <p className="problem">{step.error}</p> : <p className="said">{outputText(step.output)}</p>}
             </li>
           ))}
         </ol>
@@ -51,7 +52,7 @@ function Steps({ trace }: { trace: Trace }) {
       {used_tools.map((tool, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a tool may be called twice alike
         <p key={index}>
-          {t("Tool")} <strong>{tool.tool}</strong>: {outputOf(tool.input)} → {tool.error || outputOf(tool.output)}
+          {t("Tool")} <strong>{tool.tool}</strong>: {outputText(tool.input)} → {tool.error || outputText(tool.output)}
         </p>
       ))}
       {sources.map((source) => (
@@ -65,12 +66,4 @@ function Steps({ trace }: { trace: Trace }) {
       {trace.cut && <small>{t("Long texts were cut.")}</small>}
     </div>
   );
-}
-
-/** The answer of a step where it has one, else its output as JSON. */
-function outputOf(output: unknown): string {
-  if (typeof output === "string") return output;
-  if (output && typeof output === "object" && "content" in output && typeof output.content === "string")
-    return output.content;
-  return output === null || output === undefined ? "" : JSON.stringify(output);
 }

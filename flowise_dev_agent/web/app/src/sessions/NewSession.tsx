@@ -7,6 +7,7 @@ import type { HealthView } from "../api/types";
 import { Sketch } from "../flow/FlowThumbnail";
 import { t } from "../i18n";
 import { ErrorNote } from "../ui/ErrorNote";
+import { FileDrop } from "../ui/files";
 import { tooLong } from "../ui/tooLong";
 import { FlowPicker } from "./FlowPicker";
 import { type Draft, EXAMPLES, newKey, requestOf } from "./start";
@@ -69,13 +70,15 @@ export function NewSession({ draft, keep, first }: Props) {
           )}
         </p>
       </div>
-      <textarea
-        id="requirement"
-        ref={field}
-        rows={2}
-        value={draft.requirement}
-        onChange={(event) => set({ requirement: event.target.value })}
-      />
+      <FileDrop files={draft.files} onChange={(files) => set({ files })}>
+        <textarea
+          id="requirement"
+          ref={field}
+          rows={2}
+          value={draft.requirement}
+          onChange={(event) => set({ requirement: event.target.value })}
+        />
+      </FileDrop>
       <p role="alert" className="problem too-long">
         {tooLong(draft.requirement)}
       </p>

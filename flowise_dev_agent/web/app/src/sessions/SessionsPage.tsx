@@ -29,7 +29,7 @@ const FILTERS: [SessionStatus | undefined, string][] = [
 
 /** The start page: a form for a new session, what waits, the flows, and all sessions. */
 export function SessionsPage() {
-  const [draft, keep] = useDraft<Draft>("start", EMPTY);
+  const [draft, keep] = useDraft<Draft>("start", EMPTY, (kept) => Array.isArray(kept.files));
   const flows = useInfiniteQuery(flowList("", draft.instance || undefined, FLOWS_SHOWN));
   const first = flows.data?.pages[0]?.total === 0;
   function copy(flow: FlowFacts) {

@@ -18,6 +18,7 @@ it("sends every option that is chosen", () => {
       trials: 3,
       tokens: "5000",
       usd: "0.5",
+      files: [{ id: "a1", name: "hours.md", kind: "markdown" }],
     }),
   ).toEqual({
     requirement: "warmer",
@@ -28,6 +29,7 @@ it("sends every option that is chosen", () => {
     review_patch: true,
     skip_clarification: true,
     test_trials: 3,
+    attachments: ["a1"],
     budget: { tokens: 5000, usd: 0.5 },
   });
 });

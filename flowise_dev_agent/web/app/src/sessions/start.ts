@@ -1,5 +1,6 @@
 /** The state of the new-session form, and the request made from it. */
 import type { StartSession } from "../api/types";
+import type { StoredFile } from "../ui/files";
 
 export interface Draft {
   requirement: string;
@@ -12,6 +13,7 @@ export interface Draft {
   trials: number;
   tokens: string;
   usd: string;
+  files: StoredFile[];
 }
 
 export const EMPTY: Draft = {
@@ -25,6 +27,7 @@ export const EMPTY: Draft = {
   trials: 1,
   tokens: "",
   usd: "",
+  files: [],
 };
 
 export interface Example {
@@ -112,6 +115,7 @@ export function requestOf(draft: Draft): StartSession {
     ...(draft.reviewPatch ? { review_patch: true } : {}),
     ...(draft.skipClarification ? { skip_clarification: true } : {}),
     ...(draft.trials > 1 ? { test_trials: draft.trials } : {}),
+    ...(draft.files.length ? { attachments: draft.files.map((one) => one.id) } : {}),
     ...(Object.keys(budget).length ? { budget } : {}),
   };
 }

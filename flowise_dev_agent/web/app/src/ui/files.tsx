@@ -1,0 +1,106 @@
+/** Files that a person hands over: dropped or chosen, stored by the service, shown as chips. */
+import { useMutation } from "@tanstack/react-query";
+import { type DragEvent, type ReactNode, useRef, useState } from "react";
+import { api, dataOf } from "../api/client";
+import type { AttachmentView } from "../api/types";
+import { t } from "../i18n";
+import { ErrorNote } from "./ErrorNote";
+
+const KINDS = ".pdf,.txt,.md,.markdown,.csv,.json,.yaml,.yml";
+
+/** What the page keeps of a stored file. */
+export interface StoredFile {
+  id: string;
+  name: string;
+  kind: AttachmentView["facts"]["kind"];
+}
+
+/** Store a file with the service; what it is comes back. */
+export async function upload(file: File): Promise<StoredFile> {
+  const body = new FormData();
+  body.append("file", file);
+  const stored = await dataOf(
+    api.POST("/attachments", { body: body as unknown as { file: string }, bodySerializer: () => body }),
+  );
+  return { id: stored.id, name: stored.facts.name, kind: stored.facts.kind };
+}
+
+interface Props {
+  files: StoredFile[];
+  onChange: (files: StoredFile[]) => void;
+  children: ReactNode;
+  className?: string;
+}
+
+/** A field that files can be dropped on, with a button for those who do not drag and a chip for each file. */
+export function FileDrop({ files, onChange, children, className = "" }: Props) {
+  const [over, setOver] = useState(false);
+  const picker = useRef<HTMLInputElement>(null);
+  const latest = useRef(files);
+  latest.current = files;
+  const store = useMutation({
+    mutationFn: async (dropped: File[]) => {
+      for (const file of dropped) {
+        const stored = await upload(file);
+        latest.current = [...latest.current, stored];
+        onChange(latest.current);
+      }
+    },
+  });
+  const held = (event: DragEvent) => event.dataTransfer.types.includes("Files");
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: the button below does the same by keyboard
+    <div
+      className={`file-drop ${over ? "over" : ""} ${className}`}
+      onDragOver={(event) => {
+        if (!held(event)) return;
+        event.preventDefault();
+        setOver(true);
+      }}
+      onDragLeave={() => setOver(false)}
+      onDrop={(event) => {
+        setOver(false);
+        if (!held(event)) return;
+        event.preventDefault();
+        store.mutate([...event.dataTransfer.files]);
+      }}
+    >
+      {children}
+      <div className="row">
+        <button
+          type="button"
+          className="button small"
+          disabled={store.isPending}
+          onClick={() => picker.current?.click()}
+        >
+          {store.isPending ? t("Reading the file…") : t("Add a file")}
+        </button>
+        <input
+          ref={picker}
+          type="file"
+          hidden
+          multiple
+          accept={KINDS}
+          aria-label={t("Files")}
+          onChange={(event) => {
+            store.mutate([...(event.target.files ?? [])]);
+            event.target.value = "";
+          }}
+        />
+        {files.map((file) => (
+          <span key={file.id} className="chip file">
+            {file.name} <small>{file.kind}</small>
+            <button
+              type="button"
+              aria-label={t("Remove {{name}}", { name: file.name })}
+              onClick={() => onChange(files.filter((one) => one.id !== file.id))}
+            >
+              ✕
+            </button>
+          </span>
+        ))}
+      </div>
+      <ErrorNote error={store.error} />
+    </div>
+  );
+}
