@@ -344,8 +344,6 @@ def test_embeddings_have_their_own_provider() -> None:
         ("fragmentos de 400 caracteres con 40 de solapamiento", {"chunk_size": 400, "chunk_overlap": 40}),
         ("morceaux de 300 caractères, chevauchement de 30", {"chunk_size": 300, "chunk_overlap": 30}),
         ("retrieve the top 4 documents", {"top_k": 4}),
-        ("summarise the conversation beyond 1500 tokens", {"memory_tokens": 1500}),
-        ("without streaming", {"streaming": False}),
         ("tell three jokes in 20 words", {}),
     ],
 )

@@ -145,14 +145,9 @@ CASES: list[tuple[str, set[str], dict[str, Any]]] = [
             ]
         },
     ),
-    (
-        "Suggest keywords for an article as a comma separated list",
-        {"llmChain", "chatOpenAI", "promptTemplate", "csvOutputParser"},
-        {},
-    ),
     # Guards
     (
-        "Chatbot that blocks messages mentioning politics, religion or gambling",
+        'Chatbot that blocks messages mentioning "politics", "religion" or "gambling"',
         {"conversationChain", "chatOpenAI", "bufferMemory", "inputModerationSimple"},
         {"inputModerationSimple.denyList": "politics\nreligion\ngambling"},
     ),

@@ -119,7 +119,6 @@ VARIATIONS: list[tuple[str, set[str], dict[str, Any]]] = [
         {"llmChain", "structuredOutputParser"},
         {},
     ),
-    ("Give me five names for a product as a comma-separated list", {"llmChain", "csvOutputParser"}, {}),
     # Moderation
     (
         'Chatbot that blocks messages containing "password" or "credit card" before the model sees them',
@@ -132,10 +131,6 @@ VARIATIONS: list[tuple[str, set[str], dict[str, Any]]] = [
         {"inputModerationSimple.denyList": "Waffe\nDrogen"},
     ),
 ]
-
-
-def test_there_are_thirty() -> None:
-    assert len(VARIATIONS) == 30
 
 
 @pytest.mark.parametrize(("wish", "expected", "values"), VARIATIONS, ids=[wish[:40] for wish, _, _ in VARIATIONS])

@@ -84,7 +84,7 @@ def open_question(said: Asked, reading: Reading, language: str, *, described: bo
         ]
         return say("question_model", language, names=", ".join(dict.fromkeys(named)))
     calls = any("requestsGet" in names for names in reading.tools) or mentioned(reading.text, words("calls_address"))
-    if calls and not (reading.address or said.details or reading.chain or described):
+    if calls and not (reading.address or said.details or described):
         return say("question_address", language)
     return None
 
@@ -93,7 +93,7 @@ def left_open(reading: Reading, *, has_purpose: bool) -> str | None:
     """The question that "something smart" leaves open, or a text that is spoken of and not named."""
     told = [] if has_purpose else re.findall(r"[^\W\d_]{3,}", prompt_of(reading.text, reading.spans))
     plain = sum(not is_empty(word) and not words("vague").fullmatch(word) for word in told)
-    structure = reading.transform or reading.tools or reading.knowledge or reading.structured or reading.chain
+    structure = reading.transform or reading.tools or reading.knowledge or reading.structured
     if told and mentioned(reading.text, words("vague")) and plain <= _FEW_WORDS and not structure and not has_purpose:
         return "question_vague"
     parts = reading.knowledge or reading.tools or reading.agent or reading.requested or reading.prompt_text
@@ -132,7 +132,7 @@ def design_new(request: PlanRequest, world: World) -> Design:
 
 def _with_files(reading: Reading, loaders: tuple[str, ...]) -> Reading:
     """A reading of a text that came with files: what a bot answers from, unless the text asks for something else."""
-    if not loaders or reading.chain or reading.transform or reading.structured:
+    if not loaders or reading.transform or reading.structured:
         return reading
     return replace(reading, knowledge=True, loaders=loaders, promised=False, stored=False)
 

@@ -1,4 +1,4 @@
-"""Details that a text gives: numbers and switches, the fields of an answer, node types by their titles."""
+"""Details that a text gives: numbers, the fields of an answer, node types by their titles."""
 
 import re
 import unicodedata
@@ -19,25 +19,19 @@ from flowise_dev_agent.reasoning.rules.language.text import (
     to_number,
 )
 
-# --- Numbers and switches -----------------------------------------------------------------------------------------
+# --- Numbers ----------------------------------------------------------------------------------------------------
 
-_OFF, _STREAMING, _IMAGES = (pattern("quantities", name) for name in ("off", "streaming", "images"))
 #: Field of `Quantities` -> the fields of nodes that it ends up in.
 _NUMBERS = {
     "temperature": "temperature",
     "max_tokens": "maxTokens maxTokensToSample maxOutputTokens maxCompletionTokens",
-    "top_p": "topP",
     "memory_window": "k llmMemoryWindowSize agentMemoryWindowSize",
-    "memory_tokens": "maxTokenLimit",
     "chunk_size": "chunkSize",
     "chunk_overlap": "chunkOverlap",
     "top_k": "topK",
     "max_iterations": "maxIterations",
-    "similarity": "minSimilarityScore",
     "pages": "limit",
-    "list_length": "",
 }
-_EXACT = ("temperature", "top_p")
 
 
 @dataclass(frozen=True)
@@ -46,41 +40,33 @@ class Quantities:
 
     temperature: float | None = None
     max_tokens: int | None = None
-    top_p: float | None = None
     memory_window: int | None = None
-    memory_tokens: int | None = None
     chunk_size: int | None = None
     chunk_overlap: int | None = None
     top_k: int | None = None
     max_iterations: int | None = None
-    similarity: int | None = None
     pages: int | None = None
-    list_length: int | None = None
-    streaming: bool | None = None
-    image_uploads: bool | None = None
 
     @property
     def any(self) -> bool:
-        return any(getattr(self, item.name) is not None for item in fields(self) if item.name != "list_length")
+        return any(getattr(self, item.name) is not None for item in fields(self))
 
 
 def read_quantities(scan: Scan) -> Quantities:
-    """The numbers and switches of a text; of contradicting ones the last counts."""
+    """The numbers of a text; of contradicting ones the last counts."""
     found: dict[str, Any] = {}
     for name, places in _NUMBERS.items():
         looked_for = patterns("quantities", name)
-        matches = [match for one in looked_for for match in scan.find(one, params=places, task=not places)]
+        matches = [match for one in looked_for for match in scan.find(one, params=places)]
         if matches:
             number = to_number(first_group(max(matches, key=lambda item: item.start())))
-            found[name] = number if name in _EXACT and number != int(number) else round(number)
-    off, on = scan.find(_OFF, params="streaming"), scan.find(_STREAMING, params="streaming")
-    images = bool(scan.find(_IMAGES, params="allowImageUploads"))
-    return Quantities(**found, streaming=False if off else True if on else None, image_uploads=images or None)
+            found[name] = number if name == "temperature" and number != int(number) else round(number)
+    return Quantities(**found)
 
 
 # --- Fields of a structured answer --------------------------------------------------------------------------------
 
-STRUCTURED, WANTS_LIST = pattern("fields", "structured"), pattern("fields", "wants_list")
+STRUCTURED = pattern("fields", "structured")
 _SEPARATOR, _ARTICLE = pattern("fields", "separator"), pattern("fields", "article")
 _NUMBER_LIKE, _NOT_NUMBER = pattern("fields", "number_like"), pattern("fields", "not_number")
 _BOOLEAN_LIKE = pattern("fields", "boolean_like")

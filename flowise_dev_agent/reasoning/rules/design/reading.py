@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from flowise_dev_agent.knowledge.nodes import NodeStore
 from flowise_dev_agent.reasoning.rules.design.details import (
     STRUCTURED,
-    WANTS_LIST,
     Field,
     Quantities,
     find_fields,
@@ -90,8 +89,6 @@ class Reading:
     loaders: tuple[str, ...] = ()
     #: Whether the documents are said to be in a vector store already.
     stored: bool = False
-    #: A chain made for one purpose, such as asking a database.
-    chain: str | None = None
     #: Prompts given word for word.
     prompt_text: str | None = None
     system_text: str | None = None
@@ -105,7 +102,6 @@ class Reading:
     sources: bool = False
     transform: bool = False
     structured: bool = False
-    listing: bool = False
     fields: tuple[Field, ...] = ()
     denied_words: tuple[str, ...] = ()
     content_moderation: bool = False
@@ -120,8 +116,8 @@ class Reading:
         """Whether it says anything about how the flow is made."""
         return bool(
             self.provider or self.model or self.memory or self.tools or self.knowledge or self.transform
-            or self.structured or self.listing or self.denied_words or self.content_moderation or self.requested
-            or self.unknown or self.quantities.any or self.chain or self.names_part or self.prompt_text
+            or self.structured or self.denied_words or self.content_moderation or self.requested
+            or self.unknown or self.quantities.any or self.names_part or self.prompt_text
             or self.system_text
         )  # fmt: skip
 
@@ -157,14 +153,12 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
     plain = scan.text
     quantities = read_quantities(scan)
     task = _has(scan, "transforms", task=True) | _has(scan, "translate", task=True)
-    structured, listing = bool(scan.find(STRUCTURED, task=True)), bool(scan.find(WANTS_LIST, task=True))
+    structured = bool(scan.find(STRUCTURED, task=True))
     denied_words = _denied_words(scan)
     content = not denied_words and _has(scan, "content_moderation", ["@Moderation"])
     requested, unknown = _named_nodes(scan, store)
     tools = _tools(scan)
-    chain = _first_of(scan, table("chains"))
-    kinds = [(looked_for, names) for looked_for, names in table("loaders") if not (listing and names[0] == "csvFile")]
-    loaders = tuple(names[0] for looked_for, names in kinds if scan.find(looked_for, names))
+    loaders = tuple(names[0] for looked_for, names in table("loaders") if scan.find(looked_for, names))
     # An address that a tool calls is no source of documents.
     called = any("requests" in name for names in tools for name in names)
     urls = () if called else tuple(match.group().rstrip(".,;") for match in _URL.finditer(plain))
@@ -194,7 +188,7 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
         tools=tools,
         agent=mentioned(plain, words("agent")),
         chat=mentioned(plain, words("chat")),
-        knowledge=(knowledge or (bool(loaders) and not task)) and chain is None,
+        knowledge=knowledge or (bool(loaders) and not task),
         besides=bool(scan.find(words("besides"), keep=True)),
         topics=topics,
         promised=bool(scan.find(_PROMISE, _DOCUMENTS, "@placeholder")),
@@ -205,7 +199,6 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
         path=next(iter(paths), None),
         loaders=loaders,
         stored=bool(scan.find(pattern("words", "stored"), task=True)),
-        chain=chain,
         prompt_text=first_group(prompt[0]).strip() if prompt else None,
         system_text=first_group(given[0]).strip() if given else None,
         adds=adds,
@@ -216,7 +209,6 @@ def read(text: str, store: NodeStore | None = None) -> Reading:
         sources=bool(scan.find(words("sources"), params="returnSourceDocuments")),
         transform=task,
         structured=structured,
-        listing=listing,
         fields=find_fields(plain) if structured else (),
         denied_words=denied_words,
         content_moderation=content,
@@ -264,11 +256,8 @@ def _memory(scan: Scan, quantities: Quantities, *, task: bool) -> str | None:
         return named
     memory, window, buffer = (_has(scan, name, _MEMORY) for name in ("memory", "window_memory", "buffer_memory"))
     # "Summarise the conversation" can be a task of its own.
-    may_be = memory or not task or quantities.memory_tokens is not None
-    if may_be and _has(scan, "summary_memory", _MEMORY) and quantities.memory_tokens is None:
+    if (memory or not task) and _has(scan, "summary_memory", _MEMORY):
         return "conversationSummaryMemory"
-    if quantities.memory_tokens is not None:
-        return "conversationSummaryBufferMemory"
     if quantities.memory_window is not None or window:
         return "bufferWindowMemory"
     return "bufferMemory" if memory or buffer else None
@@ -319,11 +308,6 @@ def _denied_words(scan: Scan) -> tuple[str, ...]:
             listed = _LISTED.search(stretch)
             found = [word.strip() for word in quoted(listed.group()) if len(word) <= _MAX_WORD] if listed else []
             last = max((stretch.rfind(word) + len(word) + 1 for word in found), default=0)
-            listing = pattern("words", "word_list").search(stretch) if start == refusal.end() and not found else None
-            if listing:
-                parts = re.split(r",|\b(?:or|and|oder|und|o|y|ou|et|e)\b", listing.group("list"))
-                found = [part.strip() for part in parts if part.strip() and len(part.split()) <= 3]
-                last = listing.end()
             if found:
                 place = Span(0, 0, frozenset({"@Moderation"}), frozenset({"denyList"}))
                 scan.note(min(start, refusal.start()), max(start + last, refusal.end()), place)

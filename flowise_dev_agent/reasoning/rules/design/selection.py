@@ -1,7 +1,7 @@
 """Which nodes a requirement needs."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import SequenceMatcher
+from difflib import get_close_matches
 from typing import Final
 
 from flowise_dev_agent.patch import KIND_OF_CATEGORY, NodeSchema
@@ -43,9 +43,8 @@ def select(reading: Reading, world: World) -> list[str]:
     if takes(ending, "Tool"):
         names += tools
     if takes(ending, "BasePromptTemplate"):
-        parser = "structuredOutputParser" if reading.structured else "csvOutputParser" if reading.listing else ""
-        names += ["promptTemplate", *([parser] if parser else [])]
-    if knowledge and reading.chain is None:
+        names += ["promptTemplate", *(["structuredOutputParser"] if reading.structured else [])]
+    if knowledge:
         names += documents_of(reading, provider, world, as_tool=takes(ending, "Tool"))
         if any(anchor.is_list for anchor in ending.anchors if "VectorStoreRetriever" in anchor.types):
             names.append("vectorStoreRetriever")
@@ -69,10 +68,7 @@ def check_names(reading: Reading, world: World) -> None:
     """Raises DeclinedError for what no rule can do."""
     if reading.unknown:
         name = reading.unknown[0]
-        ratios = {
-            other: SequenceMatcher(None, name.lower(), other.lower()).ratio() for other in world.store.suggest(name)
-        }
-        close = ", ".join(other for other, ratio in ratios.items() if ratio > _CLOSE)
+        close = ", ".join(get_close_matches(name, world.store.suggest(name), cutoff=_CLOSE))
         raise world.decline("declined_unknown", name=name, near=world.say("near", names=close) if close else "")
     for name in reading.requested:
         if KIND_OF_CATEGORY.get(world.schema(name).category, "CHATFLOW") != "CHATFLOW":
@@ -91,15 +87,13 @@ def _ending(reading: Reading, tools: Sequence[str], world: World, *, knowledge: 
         return named[0]
     if tools or world.ready or any("Tool" in schema.base_classes for schema in schemas):
         return "toolAgent"
-    if reading.chain:
-        return reading.chain
     if knowledge:
         return "toolAgent" if reading.agent or reading.besides else "conversationalRetrievalQAChain"
     if any(schema.category in ("Output Parsers", "Prompts") for schema in schemas):
         return "llmChain"
-    if (reading.structured or reading.listing or reading.transform) and not reading.memory:
+    if (reading.structured or reading.transform) and not reading.memory:
         talks = (reading.chat or reading.agent) and not words("chain").search(reading.text)
-        if reading.structured or reading.listing or reading.no_memory or not talks:
+        if reading.structured or reading.no_memory or not talks:
             return "llmChain"
     # Every conversation node insists on a memory.
     return "llmChain" if reading.no_memory else "conversationChain"

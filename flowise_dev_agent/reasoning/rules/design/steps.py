@@ -69,7 +69,7 @@ def is_stepwise(reading: Reading) -> bool:
     # A request to an address is a step, where no tool and no chain makes it.
     if pattern("steps", "a_flow").search(text) and not (reading.chat or reading.knowledge or reading.tools or named):
         kinds = kinds | {"then"} if pattern("steps", "then_next").search(text) else kinds
-    kinds = kinds if named or reading.tools or reading.chain or reading.loaders else kinds | {"call"}
+    kinds = kinds if named or reading.tools or reading.loaders else kinds | {"call"}
     return "then" in kinds or any(
         kind in kinds and (kind != "call" or "://" in match.group()) for match, kind in signals(text)
     )

@@ -95,7 +95,7 @@ def _asked(schema: NodeSchema, said: Said) -> dict[str, Any]:
             named = _EMBEDDING_MODEL.search(reading.text)
             return {"modelName": named.group(1).lower()} if named else {}
         case "Memory":
-            return {"k": numbers.memory_window, "maxTokenLimit": numbers.memory_tokens}
+            return {"k": numbers.memory_window}
         case "Text Splitters":
             size, overlap = numbers.chunk_size, numbers.chunk_overlap
             if size is not None and overlap is None and size <= _DEFAULT_OVERLAP:
@@ -103,13 +103,13 @@ def _asked(schema: NodeSchema, said: Said) -> dict[str, Any]:
                 overlap = size // 10
             return {"chunkSize": size, "chunkOverlap": overlap}
         case "Vector Stores" | "Retrievers":
-            return {"topK": numbers.top_k, "minSimilarityScore": numbers.similarity}
+            return {"topK": numbers.top_k}
         case "Moderation":
             error = next((quote for quote in quoted(reading.text) if quote not in reading.denied_words), None)
             return {"denyList": "\n".join(reading.denied_words) or None, "moderationErrorMessage": error}
         case "Output Parsers":
             rows = [{"property": f.name, "type": f.kind, "description": f.description} for f in reading.fields]
-            return {"jsonStructure": rows or None, "length": numbers.list_length}
+            return {"jsonStructure": rows or None}
         case "Document Loaders":
             page = said.url or next(iter(reading.urls), None)
             return {"text": reading.inline_text, "url": page, "repoLink": page, "limit": numbers.pages}
@@ -146,10 +146,6 @@ def _model_values(schema: NodeSchema, reading: Reading) -> dict[str, Any]:
     numbers, names = reading.quantities, {param.name for param in schema.params}
     values: dict[str, Any] = {
         "temperature": numbers.temperature,
-        "topP": numbers.top_p,
-        # On is what a fresh node has already.
-        "streaming": False if numbers.streaming is False else None,
-        "allowImageUploads": numbers.image_uploads,
         "baseUrl": reading.model_url,
         "basepath": reading.model_url,
     }
