@@ -1,5 +1,7 @@
 """The interface of a domain to the graph. Flowise is the first; others are added without a change here."""
 
+import asyncio
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -18,7 +20,7 @@ from flowise_dev_agent.contracts.base import JsonObject
 from flowise_dev_agent.contracts.interrupts import CredentialCandidate
 from flowise_dev_agent.contracts.plan import FunctionSample, PatchAnswer, TestCase
 from flowise_dev_agent.contracts.verdict import Trace, Trial
-from flowise_dev_agent.errors import ConfigurationError, InvalidInputError
+from flowise_dev_agent.errors import AgentError, ConfigurationError, InvalidInputError
 from flowise_dev_agent.flowise.client import FlowiseClient
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.knowledge.flow_index import AllFlows, FlowSource
@@ -36,11 +38,16 @@ from flowise_dev_agent.reasoning.contracts import (
     Toolbox,
     Verdict,
 )
+from flowise_dev_agent.sanitize import shortened
 
 #: Code of a finding on a function that does not give what a sample says.
 SAMPLE_FAILS: Final = "SAMPLE_FAILS"
 #: Code of a finding on a plan for a domain that is not installed.
 UNKNOWN_DOMAIN: Final = "UNKNOWN_DOMAIN"
+#: Code of a finding on a domain that did not answer.
+DOMAIN_FAILED: Final = "DOMAIN_FAILED"
+_DISCOVER_SECS: Final = 30.0
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,6 +155,16 @@ class TestSuite:
 
 
 @dataclass(frozen=True)
+class WrittenCode:
+    """The code that the ops of an approved plan write into a flow, and samples for it."""
+
+    plan: PlanContract
+    flow_data: str
+    ops: Sequence[PatchOp]
+    samples: Sequence[FunctionSample] = ()
+
+
+@dataclass(frozen=True)
 class EvaluateRequest:
     """All trials of one run of the suite, with full texts."""
 
@@ -242,20 +259,12 @@ class FlowDomain(DomainCapability):
     async def review_plan(self, context: AgentContext, plan: PlanContract, base: GraphIR) -> list[Finding]:
         """What is wrong with the nodes and values of a plan for the flow `base`, and what the server lacks for it."""
 
-    async def try_code(
-        self,
-        context: AgentContext,
-        plan: PlanContract,
-        flow_data: str,
-        ops: Sequence[PatchOp],
-        samples: Sequence[FunctionSample] = (),
-    ) -> list[Finding]:
-        """What is wrong with the code of the approved `plan` that the ops write, as far as running it on samples can
-        show.
+    async def try_code(self, context: AgentContext, code: WrittenCode) -> list[Finding]:
+        """What is wrong with the code, as far as running it on samples can show.
 
         `SAMPLE_FAILS` is the code of a finding that a wrong sample would give, too.
         """
-        del context, plan, flow_data, ops, samples
+        del context, code
         return []
 
 
@@ -276,6 +285,29 @@ class Domains:
     def others(self) -> list[DomainCapability]:
         """All but the first."""
         return [domain for domain in self._by_name.values() if domain is not self.primary]
+
+    async def discover_others(
+        self, context: AgentContext, request: DiscoverRequest
+    ) -> tuple[dict[str, DomainDiscoveryResult], list[Finding]]:
+        """What the domains besides the first know, by name; one that fails is a warning and ends nothing."""
+        found: dict[str, DomainDiscoveryResult] = {}
+        failed: list[Finding] = []
+        for domain in self.others:
+            try:
+                async with asyncio.timeout(_DISCOVER_SECS):
+                    found[domain.name] = await domain.discover(context, request)
+            except Exception as error:  # noqa: BLE001 - it may be anybody's code
+                _log.warning("the domain %s cannot be asked", domain.name, exc_info=True)
+                said = error.message if isinstance(error, AgentError) else type(error).__name__
+                failed.append(
+                    Finding(
+                        code=DOMAIN_FAILED,
+                        severity="warning",
+                        message=f"The domain '{domain.name}' could not be asked: {shortened(said, 200)}",
+                        hint="The plan goes without it. See the service's log, or leave the domain out of DOMAINS.",
+                    )
+                )
+        return found, failed
 
     def registry(self, scope: ToolScope) -> ToolRegistry:
         """The tools of all domains, working on `scope`."""

@@ -1,6 +1,7 @@
 """The wiring of the 18 nodes; what they do is in `nodes/`, where they lead in `routing.py`."""
 
 from collections.abc import Awaitable, Callable, Hashable, Sequence, Set
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from langgraph.runtime import Runtime
 
 from flowise_dev_agent.agent import routing
 from flowise_dev_agent.agent.context import AgentContext
+from flowise_dev_agent.agent.context_edges import CONTEXT, undeclared
 from flowise_dev_agent.agent.domain import DomainCapability, Domains
 from flowise_dev_agent.agent.emit import NODE_PHASES, artifact_event
 from flowise_dev_agent.agent.node_artifacts import artifacts_of, artifacts_of_decision
@@ -86,10 +88,16 @@ def can_wait(ended: Set[str], following: Set[str]) -> bool:
 
 
 def _stored(name: str, node: Node) -> Callable[..., Awaitable[dict[str, Any]]]:
-    """The node as LangGraph runs it: what it changes becomes the JSON of the channels, and artifacts."""
+    """The node as LangGraph runs it, held to `context_edges`: what it changes becomes the JSON of the channels, and
+    artifacts."""
+    gets_files = CONTEXT[name].files
 
     async def run(state: AgentState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
+        if not gets_files and runtime.context.files is not None:
+            runtime = runtime.override(context=replace(runtime.context, files=None))
         update = await node(state, runtime)
+        if foreign := undeclared(name, update):
+            raise LookupError(f"{name} may not write {', '.join(sorted(foreign))}.")
         for artifact in artifacts_of(name, state, update, runtime.context.session_id):
             runtime.stream_writer(artifact_event(name, artifact))
         return channel_writes(state, update)

@@ -1,7 +1,7 @@
 """The Flowise domain: retrieval over node schemas, ops, validation, predictions, verdicts."""
 
 import asyncio
-from collections.abc import Sequence, Set
+from collections.abc import Set
 from dataclasses import replace
 from typing import Final
 
@@ -16,6 +16,7 @@ from flowise_dev_agent.agent.domain import (
     TestSuite,
     ToolScope,
     ValidationReport,
+    WrittenCode,
 )
 from flowise_dev_agent.agent.domains.candidates import candidates
 from flowise_dev_agent.agent.domains.flowise_checks import CHECK_CHARS, RUN_CHARS, FlowiseChecks
@@ -30,12 +31,12 @@ from flowise_dev_agent.agent.tool_definition import as_tool
 from flowise_dev_agent.agent.tool_names import runtime_names
 from flowise_dev_agent.agent.tools import DomainTools, execute_tool
 from flowise_dev_agent.agent.trials import Conversation, ConversationRunner, TrialRun
-from flowise_dev_agent.contracts.plan import Expectation, FunctionSample, TestCase
+from flowise_dev_agent.contracts.plan import Expectation, TestCase
 from flowise_dev_agent.errors import FlowiseError
 from flowise_dev_agent.flowise.models import Chatflow
 from flowise_dev_agent.knowledge.flow_check import check_flow
 from flowise_dev_agent.knowledge.templates import Template
-from flowise_dev_agent.patch import Finding, GraphIR, NodeSchema, PatchOp, summarize
+from flowise_dev_agent.patch import Finding, GraphIR, NodeSchema, summarize
 from flowise_dev_agent.reasoning.contracts import (
     JudgeRequest,
     PatchRequest,
@@ -147,16 +148,9 @@ class FlowiseCapability(FlowDomain):
         store = await context.knowledge.nodes()
         return await reviewed(plan, base=base, schemas=store.schemas, flowise=context.flowise)
 
-    async def try_code(
-        self,
-        context: AgentContext,
-        plan: PlanContract,
-        flow_data: str,
-        ops: Sequence[PatchOp],
-        samples: Sequence[FunctionSample] = (),
-    ) -> list[Finding]:
-        scope = ToolScope(flowise=context.flowise, knowledge=context.knowledge, plan=plan)
-        return await failing_functions(scope, flow_data, ops, samples)
+    async def try_code(self, context: AgentContext, code: WrittenCode) -> list[Finding]:
+        scope = ToolScope(flowise=context.flowise, knowledge=context.knowledge, plan=code.plan)
+        return await failing_functions(scope, code.flow_data, code.ops, code.samples)
 
     def generate_tests(self, plan: PlanContract, flow_data: str, *, trials: int) -> TestSuite:
         graph = GraphIR.from_flow_data(flow_data)

@@ -6,7 +6,7 @@ from langgraph.runtime import Runtime
 
 from flowise_dev_agent.agent.budget import over_budget, waits_for_budget
 from flowise_dev_agent.agent.context import AgentContext
-from flowise_dev_agent.agent.domain import SAMPLE_FAILS, Domains
+from flowise_dev_agent.agent.domain import SAMPLE_FAILS, Domains, WrittenCode
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.ops_checks import UNUSABLE, decided
 from flowise_dev_agent.agent.state import AgentState, BudgetQuestion, BudgetState, CheckState, Update
@@ -40,9 +40,8 @@ async def validate(state: AgentState, runtime: Runtime[AgentContext], *, domains
             without_credentials=bool(state.credentials.skipped),
         )
         if not errors(findings) and state.plan.approved:
-            tried = await domains.primary.try_code(
-                context, state.plan.current, flow_data, state.patch.ops, state.patch.samples
-            )
+            code = WrittenCode(state.plan.current, flow_data, state.patch.ops, state.patch.samples)
+            tried = await domains.primary.try_code(context, code)
             # A sample may be wrong, too: what stays after the op writer has looked at it is for the person.
             findings += [
                 finding.model_copy(update={"severity": "warning"})

@@ -10,7 +10,7 @@ from flowise_dev_agent.agent.attached import passages_of, with_attached
 from flowise_dev_agent.agent.budget import asks_for_budget, budget_of
 from flowise_dev_agent.agent.context import AgentContext
 from flowise_dev_agent.agent.credentials import available_credentials, match_credentials
-from flowise_dev_agent.agent.domain import DiscoverRequest, Domains
+from flowise_dev_agent.agent.domain import DOMAIN_FAILED, DiscoverRequest, Domains
 from flowise_dev_agent.agent.emit import Emitter
 from flowise_dev_agent.agent.interrupts import option
 from flowise_dev_agent.agent.nodes.patch import flow_so_far
@@ -67,7 +67,7 @@ async def plan_v2(
         attachments=attachments,
     )
     discovery = await domains.primary.discover(context, looked_for)
-    found = {domain.name: await domain.discover(context, looked_for) for domain in domains.others}
+    found, unasked = await domains.discover_others(context, looked_for)
     ready = tuple(tool for other in found.values() for tool in other.ready_tools)
     previous, verdict = state.plan.contract, state.review.verdict
     graph = await flow_so_far(state, context)
@@ -125,6 +125,9 @@ async def plan_v2(
         plan = with_ready_tools(plan, ready, graph, nodes.schemas)
         plan = with_attached(plan, nodes.schemas, attachments)
         plan = with_files_to_come(plan, nodes.schemas)
+        plan = plan.model_copy(
+            update={"findings": [*(one for one in plan.findings if one.code != DOMAIN_FAILED), *unasked]}
+        )
         said = [state.full_requirement, *state.later_words, feedback or ""]
         capability = with_agreed(capability_of(plan, said, nodes.schemas), state.plan.agreed)
         plan = plan.model_copy(update={"capability": capability})

@@ -1,9 +1,19 @@
 """Plans that concern several domains."""
 
 import threading
+from collections.abc import Sequence
 from typing import Any
 
-from tests.unit.agent.rig import Bench, plan
+import pytest
+
+from flowise_dev_agent.agent.context import AgentContext
+from flowise_dev_agent.agent.domain import DiscoverRequest
+from flowise_dev_agent.agent.domains.flowise import FlowiseCapability
+from flowise_dev_agent.agent.domains.tool_domain import ToolDomain
+from flowise_dev_agent.agent.graph import build_graph
+from flowise_dev_agent.errors import InvalidInputError
+from flowise_dev_agent.reasoning.contracts import ReadyTool
+from tests.unit.agent.rig import OPENAI, Bench, plan
 from tests.unit.agent.test_graph import credentials, ops
 
 
@@ -34,3 +44,38 @@ async def test_p86_what_fits_is_looked_up_beside_the_event_loop() -> None:
     await bench.start()
     assert threads
     assert threading.get_ident() not in threads
+
+
+class Broken(ToolDomain):
+    name = "tickets"
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    async def tools_for(self, context: AgentContext, request: DiscoverRequest) -> Sequence[ReadyTool]:
+        raise self._error
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (KeyError("s3cret"), "The domain 'tickets' could not be asked: KeyError"),
+        (
+            InvalidInputError("The tickets are not there."),
+            "The domain 'tickets' could not be asked: The tickets are not",
+        ),
+    ],
+    ids=["foreign", "own"],
+)
+async def test_a_domain_that_fails_is_told_at_the_plan_and_ends_nothing(error: Exception, said: str) -> None:
+    bench = Bench(ops(), credentials(OPENAI))
+    domains = [FlowiseCapability(), Broken(error)]
+    bench.graph = build_graph(domains, bench.graph.checkpointer)
+
+    question = await bench.start()
+
+    assert question["type"] == "plan_approval"
+    (finding,) = [one for one in question["data"]["contract"]["findings"] if one["code"] == "DOMAIN_FAILED"]
+    assert finding["severity"] == "warning"
+    assert finding["message"].startswith(said)
+    assert (await bench.answer(action="approve"))["type"] == "result_review"

@@ -1,0 +1,119 @@
+"""Every node gets what the table says, and nothing else."""
+
+import re
+from collections import defaultdict
+from contextvars import ContextVar
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.graph import START
+
+from flowise_dev_agent.agent import graph
+from flowise_dev_agent.agent.context_edges import CONTEXT, CONTROL, context_edges, input_context, undeclared
+from flowise_dev_agent.agent.emit import NODE_PHASES
+from flowise_dev_agent.agent.graph import _stored
+from flowise_dev_agent.agent.state import AgentState, PatchState, PlanState, Update
+from tests.unit.agent.rig import OPENAI, Bench
+from tests.unit.agent.test_graph import credentials, ops
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "architecture.md"
+
+
+def test_the_table_has_every_node_and_only_parts_of_the_state() -> None:
+    parts = AgentState.model_fields.keys() - CONTROL
+    assert list(CONTEXT) == list(NODE_PHASES)
+    assert {part for one in CONTEXT.values() for part in one.reads | one.writes} <= parts
+
+
+def test_solid_edges_trigger_dotted_ones_bring_context_and_dashed_ones_files() -> None:
+    by_mode: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    for edge in context_edges():
+        by_mode[edge.mode].add((edge.source, edge.target))
+
+    assert by_mode["solid"] >= {(START, "classify_intent"), ("hitl_plan_v2", "define_patch_scope")}
+    assert not by_mode["dotted"] & by_mode["solid"]
+    assert ("hitl_plan_v2", "compile_patch_ir") in by_mode["dotted"]
+    assert by_mode["dashed"] == {(START, "plan_v2"), (START, "compile_flow_data")}
+    into_plan = input_context("plan_v2")
+    assert "apply_patch" in into_plan.context_only_upstream_nodes
+    assert (into_plan.attachment_only_upstream_nodes, into_plan.propagated_attachments) == ((START,), True)
+    assert input_context("validate").propagated_attachments is False
+
+
+def test_the_architecture_page_shows_the_table() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| ([a-z, ]*|—) \| ([a-z, ]*|—) \| (yes|—) \|$", PAGE.read_text(), re.MULTILINE)
+    shown = {
+        name: ({*re.findall(r"\w+", reads)}, {*re.findall(r"\w+", writes)}, files == "yes")
+        for name, reads, writes, files in rows
+    }
+    assert shown == {name: ({*one.reads}, {*one.writes}, one.files) for name, one in CONTEXT.items()}
+
+
+async def test_a_node_that_writes_what_it_may_not_is_stopped() -> None:
+    async def node(_: AgentState, __: Any) -> Update:
+        return {"plan": PlanState(notes=["mine"]), "patch": PatchState(ops=[])}
+
+    assert undeclared("validate", ["check", "budget", "plan"]) == {"plan"}
+    with pytest.raises(LookupError, match="validate may not write patch, plan"):
+        await _stored("validate", node)(AgentState(), RuntimeDouble())
+
+
+@pytest.mark.parametrize("name", CONTEXT)
+async def test_only_the_nodes_of_the_table_get_the_files(name: str) -> None:
+    seen: list[Any] = []
+
+    async def node(_: AgentState, runtime: Any) -> Update:
+        seen.append(runtime.context.files)
+        return {}
+
+    await _stored(name, node)(AgentState(), RuntimeDouble())
+
+    assert [one is not None for one in seen] == [CONTEXT[name].files]
+
+
+class RuntimeDouble:
+    """As much of LangGraph's runtime as a node's wrapping uses."""
+
+    def __init__(self, context: Any = None) -> None:
+        self.context = context or replace(Bench(ops(), credentials("1")).context(), files=object())
+
+    def override(self, *, context: Any) -> "RuntimeDouble":
+        return RuntimeDouble(context)
+
+    def stream_writer(self, _: Any) -> None: ...
+
+
+async def test_nodes_read_only_what_the_table_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    running: ContextVar[str | None] = ContextVar("running", default=None)
+    reads: dict[str, set[str]] = defaultdict(set)
+    read, stored = AgentState.__getattribute__, graph._stored
+
+    def noted(self: AgentState, name: str) -> Any:
+        if (node := running.get()) is not None and name in AgentState.model_fields:
+            reads[node].add(name)
+        return read(self, name)
+
+    def watched(name: str, node: Any) -> Any:
+        async def run(state: AgentState, runtime: Any, **more: Any) -> Update:
+            token = running.set(name)
+            try:
+                return await node(state, runtime, **more)
+            finally:
+                running.reset(token)
+
+        return stored(name, run)
+
+    monkeypatch.setattr(AgentState, "__getattribute__", noted)
+    monkeypatch.setattr(graph, "_stored", watched)
+    bench = Bench(ops(), credentials(OPENAI))
+    await bench.start()
+    await bench.answer(action="request_changes", feedback="Call it Helper")
+    await bench.answer(action="approve")
+    await bench.answer(action="accept")
+
+    assert len(reads) > 9
+    assert {name: found - CONTROL - CONTEXT[name].reads for name, found in reads.items()} == {
+        name: set[str]() for name in reads
+    }
